@@ -1,0 +1,1 @@
+"""Foretune: hyperparameter tuning that starts from what past runs taught."""

@@ -1,0 +1,115 @@
+"""What a method is made of: Learner -> Prior -> Surrogate -> Posterior.
+
+Experience flows into a `Learner`, which returns a `Prior`: immutable, saved and loaded without
+pickle. For one target task the prior gives a `Surrogate`, and the surrogate conditioned on the
+target's own observations gives a `Posterior`, which acquisition functions read.
+
+Everything behind this line is minimised; directions are turned at the border (`Experience.losses`,
+`Optimizer.tell`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from foretune.arrays import Bools, Floats
+from foretune.experience import Experience
+from foretune.progress import Progress
+from foretune.space import Encoded, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The task to be tuned, as far as it is known before the first trial."""
+
+    space: Space
+    objectives: tuple[str, ...] = ("loss",)
+    pool: Encoded | None = None
+    """All configurations that can be chosen, where they are a recorded list."""
+    meta_features: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """What the target task has told so far, in the order it was told.
+
+    A failed trial has NaN in every column of `losses`. A believed row is not an observation: it
+    is a pending trial with a guessed loss, there so that a batch spreads out. Believed rows come
+    last, and no hyperparameter of a surrogate may be fitted to them.
+    """
+
+    configs: Encoded
+    losses: Floats
+    """(n, number of objectives), minimised."""
+    believed: Bools
+    """(n,), True for pending trials."""
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def succeeded(self) -> Bools:
+        """(n,), True where every objective has a finite loss."""
+        finite: Bools = np.isfinite(self.losses).all(axis=1)
+        return finite
+
+    def successes(self) -> "Observations":
+        """Only the rows that a surrogate may be fitted to, believed ones included."""
+        keep = np.flatnonzero(self.succeeded)
+        return Observations(self.configs.take(keep), self.losses[keep], self.believed[keep])
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Mean and standard deviation of a posterior at m configurations, each (m,)."""
+
+    mean: Floats
+    std: Floats
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """A belief about the loss, in whatever monotone unit the surrogate works in."""
+
+    @property
+    def best(self) -> float:
+        """The incumbent's value in the posterior's own unit: what an improvement must beat."""
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation at each configuration."""
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """`n` draws of the values at all configurations: (n, len(x))."""
+
+
+@runtime_checkable
+class Surrogate(Protocol):
+    """Learns from the target's own observations. A pure function of its arguments."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after `seen`, of which at least one row is a success."""
+
+
+@runtime_checkable
+class Prior(Protocol):
+    """What was learnt from experience (nothing, for methods that do not transfer)."""
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The surrogate that this prior gives for one task."""
+
+    def save(self, path: Path) -> None:
+        """Write the prior to one file, atomically and without pickle."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Meta-learning, offline."""
+
+    def learn(self, experience: Experience, *, seed: int, progress: Progress) -> Prior:
+        """Distil past tasks into a prior. The experience never holds the target's own records."""
+
+    def load(self, path: Path) -> Prior:
+        """Read a prior that this learner's priors have saved."""

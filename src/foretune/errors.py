@@ -1,0 +1,39 @@
+"""Every exception a user can meet.
+
+A message states the rule, what was received and the remedy. The command line shows it as one
+sentence with exit code 2 and changes nothing on disk.
+"""
+
+
+class ForetuneError(Exception):
+    """A mistake that the user can mend: shown without a traceback."""
+
+
+class SpaceError(ForetuneError):
+    """A search space, or a configuration that does not lie in it."""
+
+
+class ExperienceError(ForetuneError):
+    """A table of evaluations that cannot be read, merged or used as asked."""
+
+
+class ArtifactError(ForetuneError):
+    """A saved prior that is corrupt, hostile, or of another version."""
+
+
+class MethodError(ForetuneError):
+    """A method that does not exist, or that lacks something it needs."""
+
+
+class MissingExtraError(ForetuneError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package '{package}', which is not installed: "
+            f"run  pip install 'foretune[{extra}]'"
+        )
+
+
+class UsageError(ForetuneError):
+    """A command was called with arguments that do not fit together."""
