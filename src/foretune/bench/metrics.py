@@ -1,0 +1,178 @@
+"""The measures of the papers, as pure functions of arrays of minimised losses.
+
+A failed trial is NaN and never counts as a value. Where a run has no success yet, or a random
+draw would meet a failed configuration, the pool's worst loss stands in, so that methods and the
+exact random search are judged alike.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from foretune.arrays import Bools, Floats
+from foretune.errors import UsageError
+
+
+def best_so_far(values: Floats) -> Floats:
+    """The lowest loss up to each trial along the last axis; NaN before the first success."""
+    best: Floats = np.fmin.accumulate(values, axis=-1)
+    return best
+
+
+def expected_random_minimum(pool_losses: Floats, trials: int) -> Floats:
+    """The exact expected minimum after 1..`trials` draws without replacement: (trials,).
+
+    With the losses sorted, the minimum after t draws exceeds the k-th of n exactly when all draws
+    come from the n - k others. Summing the gaps between neighbours, each weighted with that
+    probability, adds only non-negative terms and makes ties gaps of zero.
+    """
+    losses = np.sort(_failures_as_worst(pool_losses))
+    n = len(losses)
+    gaps, below = np.diff(losses), np.arange(1, n)
+    beyond = np.ones(n - 1)  # the probability that all draws so far rank above `below`
+    expected = np.full(trials, losses[0])
+    for drawn in range(min(trials, n)):
+        beyond *= np.maximum(n - below - drawn, 0) / (n - drawn)
+        expected[drawn] += gaps @ beyond
+    return expected
+
+
+def distance_to_minimum(best: Floats, pool_losses: Floats) -> Floats:
+    """DTM: how far `best` is from the pool's minimum, as a share of the pool's range.
+
+    Any shape of `best` is kept. NaN, which is no success yet, is at distance 1; on a constant
+    pool every configuration is optimal and the distance is 0.
+    """
+    low, high = np.nanmin(pool_losses), np.nanmax(pool_losses)
+    if low == high:
+        return np.zeros_like(best)
+    return np.where(np.isnan(best), 1.0, (best - low) / (high - low))
+
+
+def normalised_regret(best: Floats, pool_losses: Floats) -> Floats:
+    """The regret of `best` scaled to the pool's range: HPO-B's name for the same ratio as DTM."""
+    return distance_to_minimum(best, pool_losses)
+
+
+def average_distance_to_minimum(distances: Floats) -> Floats:
+    """ADTM: the mean over tasks of (tasks, ..., trials) distances."""
+    mean: Floats = distances.mean(axis=0)
+    return mean
+
+
+def improvement_over_random(distance: Floats, distance_random: Floats) -> Floats:
+    """The mean over trials, the last axis, of (DTM_RS - DTM) / DTM_RS.
+
+    `distance` is already averaged over replicates. Once random search is certain to have found
+    the minimum, an optimiser that found it too adds 0.
+    """
+    gain = np.subtract(distance_random, distance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(gain == 0.0, 0.0, gain / distance_random)
+    mean: Floats = share.mean(axis=-1)
+    return mean
+
+
+def red(error: Floats, reference: Floats) -> Floats:
+    """The relative error difference (a - b) / max(a, b) of non-negative errors, with 0/0 = 0."""
+    error, reference = np.broadcast_arrays(error, reference)
+    if np.nanmin([error, reference]) < 0.0:
+        raise UsageError(
+            "RED compares errors, which must not be negative, but got "
+            f"{np.nanmin([error, reference]):g}: turn scores into errors first, as in 1 - accuracy"
+        )
+    larger = np.maximum(error, reference)
+    return np.divide(error - reference, larger, out=np.zeros(larger.shape), where=larger != 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RankCurves:
+    """Mean ranks with their 95% confidence bands, each (methods, trials)."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def average_ranks(best: Floats) -> RankCurves:
+    """Rank the methods in each task, seed and trial of `best` (methods, tasks, seeds, trials).
+
+    Rank 1 is the lowest loss, ties share their mean rank, no success yet ranks last. Seeds of one
+    task are not independent of each other, so the band is Student's t over the tasks' mean ranks
+    (over the seeds where there is one task only).
+    """
+    ranks = stats.rankdata(np.where(np.isnan(best), np.inf, best), axis=0)
+    samples = ranks.mean(axis=2) if ranks.shape[1] > 1 else ranks[:, 0]
+    mean = samples.mean(axis=1)
+    half_width = _half_width(samples)
+    return RankCurves(
+        mean, np.maximum(mean - half_width, 1.0), np.minimum(mean + half_width, len(best))
+    )
+
+
+def pareto_front(points: Floats) -> Bools:
+    """Which of the (n, objectives) points no other point dominates; rows with NaN never are."""
+    complete = np.flatnonzero(np.isfinite(points).all(axis=1))
+    unique, places = np.unique(points[complete], axis=0, return_inverse=True)
+    # In lexicographic order a point can only be dominated by one that comes before it.
+    front: list[int] = []
+    for i, point in enumerate(unique):
+        if not (unique[front] <= point).all(axis=1).any():
+            front.append(i)
+    optimal = np.zeros(len(points), dtype=bool)
+    optimal[complete] = np.isin(places.ravel(), front)
+    return optimal
+
+
+def hypervolume(points: Floats, reference: Floats) -> float:
+    """The exact volume dominated by the (n, objectives) points, up to the reference point.
+
+    Slices the volume along the last objective and recurses, which is fast for 2 objectives and
+    fair for 3 or 4.
+    """
+    inside = points[(points < reference).all(axis=1)]
+    if len(inside) == 0:
+        return 0.0
+    if inside.shape[1] == 1:
+        return float(reference[0] - inside.min())
+    inside = inside[pareto_front(inside)]
+    inside = inside[np.argsort(inside[:, -1])]
+    if inside.shape[1] == 2:
+        widths = reference[0] - np.minimum.accumulate(inside[:, 0])
+        return float(widths @ np.diff(np.append(inside[:, 1], reference[1])))
+    depths = np.diff(np.append(inside[:, -1], reference[-1]))
+    slices = [hypervolume(inside[: i + 1, :-1], reference[:-1]) for i in range(len(inside))]
+    return float(np.asarray(slices) @ depths)
+
+
+def hypervolume_error(history: Floats, pool_front: Floats, reference: Floats) -> Floats:
+    """The hypervolume still missing to that of the pool's front after each trial: (trials,).
+
+    `history` (trials, objectives) holds NaN rows for failures; the reference point is the maximum
+    of each objective over the pool.
+    """
+    whole = hypervolume(pool_front, reference)
+    errors = np.empty(len(history))
+    front = np.empty((0, history.shape[1]))
+    covered = 0.0
+    for t, point in enumerate(history):
+        if np.isfinite(point).all() and not (front <= point).all(axis=1).any():
+            front = np.vstack([front[~(front >= point).all(axis=1)], point])
+            covered = hypervolume(front, reference)
+        errors[t] = max(whole - covered, 0.0)
+    return errors
+
+
+def _failures_as_worst(pool_losses: Floats) -> Floats:
+    """The pool with its failed configurations at its worst loss."""
+    return np.where(np.isnan(pool_losses), np.nanmax(pool_losses), pool_losses)
+
+
+def _half_width(samples: Floats) -> Floats:
+    """Half of the 95% interval for the mean over axis 1; none can be said of one sample."""
+    n = samples.shape[1]
+    if n == 1:
+        return np.zeros(np.delete(samples.shape, 1))
+    spread: Floats = samples.std(axis=1, ddof=1) * stats.t.ppf(0.975, n - 1) / np.sqrt(n)
+    return spread

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from foretune.bench.statistics import compare
+from foretune.errors import UsageError
+
+
+def separated(tasks=12):
+    """Methods b and c are alike, a is far better, d far worse."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(4, tasks)) * 0.1
+    return np.array([0.0, 1.0, 1.0, 5.0])[:, None] + noise
+
+
+def test_methods_come_in_the_order_of_their_ranks():
+    comparison = compare(("d", "a", "b", "c"), separated()[[3, 0, 1, 2]])
+    assert comparison.methods[0] == "a"
+    assert comparison.methods[-1] == "d"
+    assert comparison.ranks[0] == 1.0
+    assert comparison.ranks.sum() == pytest.approx(1 + 2 + 3 + 4)
+
+
+def test_only_methods_that_cannot_be_told_apart_share_a_group():
+    comparison = compare(("a", "b", "c", "d"), separated())
+    assert [set(group) for group in comparison.groups] == [{"b", "c"}]
+    assert comparison.friedman_p < 1e-4
+
+
+def test_p_values_are_wilcoxon_corrected_by_holm():
+    losses = separated()[:3]
+    comparison = compare(("a", "b", "c"), losses)
+    raw = {
+        frozenset((i, j)): stats.wilcoxon(losses["abc".index(i)], losses["abc".index(j)]).pvalue
+        for i, j in ("ab", "ac", "bc")
+    }
+    corrected, largest = {}, 0.0
+    for step, pair in enumerate(sorted(raw, key=raw.__getitem__)):
+        largest = max(largest, min(1.0, raw[pair] * (3 - step)))
+        corrected[pair] = largest
+    for i, first in enumerate(comparison.methods):
+        for j, second in enumerate(comparison.methods):
+            expected = 1.0 if i == j else corrected[frozenset((first, second))]
+            assert comparison.p_values[i, j] == pytest.approx(expected)
+
+
+def test_friedman_agrees_with_a_hand_computed_statistic():
+    # Ranks 1, 2, 3 on each of 4 tasks: the statistic is 12 / (4 * 12) * (16 + 64 + 144) - 48 = 8.
+    losses = np.array([[0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.4, 0.5], [0.9, 0.9, 0.9, 0.9]])
+    assert compare(("a", "b", "c"), losses).friedman_p == pytest.approx(np.exp(-8 / 2))
+
+
+def test_one_group_where_friedman_sees_no_difference():
+    losses = np.tile([0.1, 0.2, 0.3], (3, 1))
+    comparison = compare(("a", "b", "c"), losses)
+    assert comparison.friedman_p == 1.0
+    assert comparison.groups == (("a", "b", "c"),)
+    assert (comparison.p_values == 1.0).all()
+
+
+def test_two_methods_need_no_friedman_test():
+    comparison = compare(("a", "d"), separated()[[0, 3]])
+    assert np.isnan(comparison.friedman_p)
+    assert comparison.groups == ()
+    assert comparison.p_values[0, 1] == pytest.approx(2 / 2**12)
+
+
+def test_groups_may_overlap_but_none_lies_within_another():
+    rng = np.random.default_rng(4)
+    ladder = np.arange(5)[:, None] * 0.45 + rng.normal(size=(5, 25))
+    groups = [set(group) for group in compare(tuple("abcde"), ladder).groups]
+    assert len(groups) > 1
+    assert not any(a < b for a in groups for b in groups)
+
+
+def test_a_run_without_success_is_worst():
+    losses = separated()
+    losses[0, :] = np.nan
+    assert compare(("a", "b", "c", "d"), losses).ranks[-1] >= 3.5
+
+
+def test_too_little_to_compare_is_refused():
+    with pytest.raises(UsageError, match="at least 2 methods and 2 tasks, but got 3 and 1"):
+        compare(("a", "b", "c"), np.zeros((3, 1)))
