@@ -1,0 +1,1 @@
+"""Shared maths, each piece once; import its modules."""

@@ -1,0 +1,244 @@
+"""Exact Gaussian process regression in float64: likelihood, fit, posterior, joint draws.
+
+Inputs lie in the unit cube. Losses come in any unit: the process standardises them inside and
+predicts in the caller's unit. A caller whose losses already have a meaningful unit (residuals
+about a learnt mean, say) passes `units` to keep it. Hyperparameters are in standardised units.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.optimize import minimize
+
+from foretune.arrays import Floats
+from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
+from foretune.numerics.kernels import (
+    MATERN52,
+    Kernel,
+    log_lengthscale_gradient,
+    squared_distances,
+)
+from foretune.numerics.transforms import Standardise
+
+CHUNK = 1024
+"""Rows predicted at once: the cross-covariance to some 100 points then stays in the cache."""
+
+
+def robust_cholesky(covariance: Floats) -> tuple[Floats, float]:
+    """Lower Cholesky factor of a symmetric matrix, and the jitter its diagonal took (mostly 0)."""
+    size = float(np.trace(covariance)) / len(covariance)
+    jitter = 0.0
+    while jitter <= size:
+        shifted = np.array(covariance.T, order="F")
+        shifted[np.diag_indices_from(shifted)] += jitter
+        factor, info = dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
+        if info == 0:
+            return factor, jitter
+        jitter = max(jitter * 10.0, 1e-10 * size)
+    raise np.linalg.LinAlgError("the covariance is not positive definite")
+
+
+def fit_hyper(
+    x: Floats,
+    y: Floats,
+    *,
+    starts: Sequence[GPHyper] = (),
+    kernel: Kernel = MATERN52,
+    units: Standardise | None = None,
+    max_iterations: int = 100,
+) -> GPHyper:
+    """The most probable hyperparameters for losses y (n,) at x (n, d).
+
+    Maximises likelihood times prior by L-BFGS-B from each of `starts` (from the prior's mode when
+    there are none) and keeps the best.
+    """
+    d = x.shape[1]
+    units = Standardise.fit(y) if units is None else units
+    results = [
+        minimize(
+            negative_log_posterior,
+            start.to_vector(),
+            args=(x - x.mean(axis=0), units(y), kernel),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=hyper_bounds(d),
+            options={"maxiter": max_iterations, "ftol": 1e-7, "gtol": 1e-4},
+        )
+        for start in starts or (GPHyper.default(d),)
+    ]
+    best = min(results, key=lambda result: float(result.fun))
+    return GPHyper.from_vector(best.x)
+
+
+def negative_log_posterior(
+    vector: Floats, x: Floats, z: Floats, kernel: Kernel
+) -> tuple[float, Floats]:
+    """-log(likelihood x prior) up to the prior's constant, and its gradient (d + 3,).
+
+    `vector` is `GPHyper.to_vector()`, `z` (n,) the standardised losses at x (n, d).
+    """
+    d, n = x.shape[1], len(x)
+    value, gradient = _negative_log_likelihood(vector, x, z, kernel)
+    spread = prior_spread(d)
+    deviation = (vector - prior_mode(d)) / spread
+    value += 0.5 * float(deviation @ deviation) + 0.5 * n * np.log(2.0 * np.pi)
+    return value, gradient + deviation / spread
+
+
+def _negative_log_likelihood(
+    vector: Floats, x: Floats, z: Floats, kernel: Kernel
+) -> tuple[float, Floats]:
+    hyper = GPHyper.from_vector(vector)
+    signal, noise = np.exp(hyper.log_signal), np.exp(hyper.log_noise)
+    scaled = x * np.exp(-hyper.log_lengthscales)
+    squared = squared_distances(scaled, scaled)
+    np.fill_diagonal(squared, 0.0)
+    correlation, slope = kernel.correlation_and_slope(squared)
+    correlation *= signal
+    correlation[np.diag_indices_from(correlation)] += noise
+    cholesky, _ = robust_cholesky(correlation)
+    residual = z - hyper.mean
+    alpha, _ = dpotrs(cholesky, residual, lower=1)
+    value = 0.5 * float(residual @ alpha) + float(np.log(np.diagonal(cholesky)).sum())
+
+    # With G = K^-1 - alpha alpha', the gradient is half the sum of G * dK. The upper triangle of
+    # `inverse` is zero, so that its double stands for both (a diagonal has no distance to weigh).
+    inverse, _ = dpotri(cholesky, lower=1)
+    trace = float(np.trace(inverse) - alpha @ alpha)
+    weights = 2.0 * inverse
+    weights -= np.outer(alpha, alpha)
+    weights *= slope
+    gradient = np.empty_like(vector)
+    gradient[:-3] = 0.5 * signal * log_lengthscale_gradient(scaled, weights)
+    # The signal's own part of K is K minus the noise, and the trace of G K is n - residual'alpha.
+    gradient[-3] = 0.5 * (len(x) - float(residual @ alpha) - noise * trace)
+    gradient[-2] = 0.5 * noise * trace
+    gradient[-1] = -alpha.sum()
+    return value, gradient
+
+
+@dataclass(frozen=True, slots=True)
+class GP:
+    """A Gaussian process conditioned on observations; made by `GP.condition`."""
+
+    x: Floats
+    """(n, d), in the unit cube."""
+    y: Floats
+    """(n,), in the caller's unit."""
+    hyper: GPHyper
+    kernel: Kernel
+    units: Standardise
+    own_units: bool
+    """Whether the units were read off y, and so are read again when y grows."""
+    cholesky: Floats
+    """(n, n), lower, of the covariance with noise in standardised units."""
+    jitter: float
+    alpha: Floats
+    """(n,), the covariance's inverse times the standardised residuals."""
+
+    @classmethod
+    def condition(
+        cls,
+        x: Floats,
+        y: Floats,
+        hyper: GPHyper,
+        *,
+        kernel: Kernel = MATERN52,
+        units: Standardise | None = None,
+    ) -> Self:
+        """The process after observing losses y (n,) at x (n, d), with fixed hyperparameters."""
+        covariance = _covariance(x, hyper, kernel)
+        covariance[np.diag_indices_from(covariance)] += np.exp(hyper.log_noise)
+        cholesky, jitter = robust_cholesky(covariance)
+        return cls._solved(x, y, hyper, kernel, units, cholesky, jitter)
+
+    @classmethod
+    def _solved(
+        cls,
+        x: Floats,
+        y: Floats,
+        hyper: GPHyper,
+        kernel: Kernel,
+        units: Standardise | None,
+        cholesky: Floats,
+        jitter: float,
+    ) -> Self:
+        own_units = units is None
+        units = Standardise.fit(y) if units is None else units
+        alpha, _ = dpotrs(cholesky, units(y) - hyper.mean, lower=1)
+        return cls(x, y, hyper, kernel, units, own_units, cholesky, jitter, alpha)
+
+    def extended(self, x_more: Floats, y_more: Floats) -> "GP":
+        """The process after k further observations, for O(n² k) instead of O(n³)."""
+        x, y = np.concatenate([self.x, x_more]), np.concatenate([self.y, y_more])
+        units = None if self.own_units else self.units
+        n, k = len(self.x), len(x_more)
+        corner = _covariance(x_more, self.hyper, self.kernel)
+        corner[np.diag_indices_from(corner)] += np.exp(self.hyper.log_noise)
+        side = self._whitened(self._cross(x_more))
+        block, jitter = robust_cholesky(corner - side @ side.T)
+        if self.jitter or jitter:
+            return GP.condition(x, y, self.hyper, kernel=self.kernel, units=units)
+        cholesky = np.zeros((n + k, n + k), order="F")
+        cholesky[:n, :n], cholesky[n:, :n], cholesky[n:, n:] = self.cholesky, side, block
+        return GP._solved(x, y, self.hyper, self.kernel, units, cholesky, 0.0)
+
+    def predict(self, x_new: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (m,) of the function, without noise, at x_new (m, d)."""
+        mean, variance = np.empty(len(x_new)), np.empty(len(x_new))
+        for first in range(0, len(x_new), CHUNK):
+            rows = slice(first, first + CHUNK)
+            cross = self._cross(x_new[rows])
+            mean[rows] = cross @ self.alpha
+            whitened = self._whitened(cross)
+            variance[rows] = np.einsum("ij,ij->i", whitened, whitened)
+        np.subtract(np.exp(self.hyper.log_signal), variance, out=variance)
+        std = np.sqrt(np.maximum(variance, 0.0))
+        return self.units.inverse(mean + self.hyper.mean), std * self.units.scale
+
+    def sample(self, x_new: Floats, n: int, rng: np.random.Generator) -> Floats:
+        """n joint draws of the function's values at x_new (m, d): (n, m). Costs O(m³)."""
+        cross = self._cross(x_new)
+        mean = cross @ self.alpha + self.hyper.mean
+        whitened = self._whitened(cross)
+        covariance = _covariance(x_new, self.hyper, self.kernel) - whitened @ whitened.T
+        # Near the observations the covariance is singular up to rounding.
+        covariance[np.diag_indices_from(covariance)] += 1e-10 * np.exp(self.hyper.log_signal)
+        factor, _ = robust_cholesky(covariance)
+        return self.units.inverse(mean + rng.standard_normal((n, len(x_new))) @ factor.T)
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        """Log density of the observed y, in the caller's unit."""
+        residual = self.units(self.y) - self.hyper.mean
+        log_determinant = 2.0 * float(np.log(np.diagonal(self.cholesky)).sum())
+        per_point = np.log(2.0 * np.pi) + 2.0 * np.log(self.units.scale)
+        return -0.5 * float(residual @ self.alpha + log_determinant + len(self.y) * per_point)
+
+    def _cross(self, x_new: Floats) -> Floats:
+        """Covariance (m, n) between the function at x_new (m, d) and at the observations."""
+        inverse = np.exp(-self.hyper.log_lengthscales)
+        centre = self.x.mean(axis=0)
+        squared = squared_distances((x_new - centre) * inverse, (self.x - centre) * inverse)
+        cross = self.kernel.correlation(squared)
+        cross *= np.exp(self.hyper.log_signal)
+        return cross
+
+    def _whitened(self, cross: Floats) -> Floats:
+        """Rows of `cross` (m, n) multiplied by the inverse of the Cholesky factor."""
+        solved: Floats = dtrsm(1.0, self.cholesky, cross.T, lower=1).T
+        return solved
+
+
+def _covariance(x: Floats, hyper: GPHyper, kernel: Kernel) -> Floats:
+    """Covariance (n, n) of the function at x (n, d), in standardised units."""
+    scaled = (x - x.mean(axis=0)) * np.exp(-hyper.log_lengthscales)
+    squared = squared_distances(scaled, scaled)
+    np.fill_diagonal(squared, 0.0)
+    covariance = kernel.correlation(squared)
+    covariance *= np.exp(hyper.log_signal)
+    return covariance

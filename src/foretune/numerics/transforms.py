@@ -1,0 +1,95 @@
+"""Output transforms: monotone maps that bring the losses of different tasks to one unit."""
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from foretune.arrays import Floats
+
+
+class OutputTransform(Protocol):
+    """A non-decreasing map learnt from one task's losses; NaN in, NaN out."""
+
+    @classmethod
+    def fit(cls, y: Floats) -> Self:
+        """Learn the map from losses (n,), of which NaN are ignored."""
+
+    def __call__(self, y: Floats) -> Floats:
+        """Map losses, the learnt ones or new ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copula:
+    """Gaussian scores of the Winsorised empirical distribution function.
+
+    z(t) = Phi^-1(clip(F(t), cut, 1 - cut)), where F(t) is the share of learnt losses <= t. New
+    losses are mapped by the same step function.
+    """
+
+    ordered: Floats
+    """(N,), the finite losses it was learnt from, ascending."""
+
+    @classmethod
+    def fit(cls, y: Floats) -> Self:
+        """Learn the distribution function of the losses y (n,), ignoring NaN."""
+        return cls(np.sort(y[~np.isnan(y)]))
+
+    @property
+    def cut(self) -> float:
+        """How far the distribution function is kept from 0 and 1."""
+        return winsor_cut(len(self.ordered))
+
+    def __call__(self, y: Floats) -> Floats:
+        """Gaussian scores of y (any shape); NaN stay NaN."""
+        n_learnt = max(len(self.ordered), 1)
+        share = np.searchsorted(self.ordered, y, side="right") / n_learnt
+        scores: Floats = ndtri(np.clip(share, self.cut, 1.0 - self.cut))
+        return np.where(np.isnan(y), np.nan, scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Standardise:
+    """Shift to mean 0 and scale to standard deviation 1."""
+
+    shift: float
+    scale: float
+
+    @classmethod
+    def fit(cls, y: Floats) -> Self:
+        """Learn mean and standard deviation of y (n,), ignoring NaN; constant y keep scale 1."""
+        y = y[~np.isnan(y)]
+        largest = float(np.abs(y).max(initial=0.0))
+        if largest == 0.0:
+            return cls(0.0, 1.0)
+        # Relative to the largest value neither sums nor squares can overflow or vanish.
+        relative = y / largest
+        spread = float(relative.std())
+        is_constant = spread < 1e-14 or spread * largest == 0.0
+        return cls(float(relative.mean()) * largest, 1.0 if is_constant else spread * largest)
+
+    def __call__(self, y: Floats) -> Floats:
+        """Values of the learnt unit as standardised ones."""
+        return (y - self.shift) / self.scale
+
+    def inverse(self, z: Floats) -> Floats:
+        """Standardised values in the learnt unit."""
+        return z * self.scale + self.shift
+
+
+def winsor_cut(n: int) -> float:
+    """delta_N = 1 / (4 N^(1/4) sqrt(pi log N)), and its limit 1/2 where there is no spread yet."""
+    if n < 2:
+        return 0.5
+    return min(0.5, float(1.0 / (4.0 * n**0.25 * np.sqrt(np.pi * np.log(n)))))
+
+
+def copula_scores(y: Floats) -> Floats:
+    """Gaussian scores of the losses y (n,) within themselves; NaN stay NaN."""
+    return Copula.fit(y)(y)
+
+
+def standardise(y: Floats) -> Floats:
+    """The losses y (n,) with mean 0 and standard deviation 1 (all 0 where y is constant)."""
+    return Standardise.fit(y)(y)

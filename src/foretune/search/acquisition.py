@@ -1,0 +1,91 @@
+"""Acquisition functions, each once: how promising a candidate is. Higher is better.
+
+All take means and standard deviations of a minimised loss, each (m,), and are finite for every
+finite input, a standard deviation of zero included.
+"""
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr
+
+from foretune.arrays import Floats
+
+SMALLEST_STD = 1e-150
+"""Stands for a standard deviation of zero, where only the sign of the improvement matters."""
+
+_LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
+_LARGEST_V = 1e150
+"""Beyond it v² would overflow."""
+
+
+def log_expected_improvement(mean: Floats, std: Floats, best: float) -> Floats:
+    """log E[max(best - f, 0)] for f normal, exact far into the tail where the expectation is 0.
+
+    The logarithm keeps the order of candidates that all look hopeless, which the expected
+    improvement itself rounds to one and the same zero.
+    """
+    v, std = _standardised_improvement(mean, std, best)
+    return np.log(std) + log_h(v)
+
+
+def log_h(v: Floats) -> Floats:
+    """log(phi(v) + v Phi(v)), to nearly full precision for every v.
+
+    For v < 0 Mills' ratio m(t) = Phi(-t) / phi(t), t = -v, gives h = phi(v) (1 - t m(t)). As t
+    grows 1 - t m(t) cancels, and its asymptotic series t^-2 - 3 t^-4 + 15 t^-6 - ... replaces it.
+    """
+    v = np.asarray(v, dtype=np.float64)
+    result = np.empty_like(v)
+    near, far = v > -1.0, v <= -30.0
+    middle = ~(near | far)
+
+    at = v[near]
+    result[near] = np.log(np.exp(-0.5 * at * at - _LOG_SQRT_2PI) + at * ndtr(at))
+
+    t = -v[middle]
+    mills = np.sqrt(np.pi / 2.0) * erfcx(t / np.sqrt(2.0))
+    result[middle] = np.log1p(-t * mills) - 0.5 * t * t - _LOG_SQRT_2PI
+
+    t = np.minimum(-v[far], _LARGEST_V)
+    inverse = 1.0 / (t * t)
+    series = inverse * (-3.0 + inverse * (15.0 + inverse * (-105.0 + inverse * 945.0)))
+    result[far] = np.log1p(series) - 2.0 * np.log(t) - 0.5 * t * t - _LOG_SQRT_2PI
+    return result
+
+
+def expected_improvement(mean: Floats, std: Floats, best: float) -> Floats:
+    """E[max(best - f, 0)] for f normal; max(best - mean, 0) where std is zero."""
+    return np.exp(log_expected_improvement(mean, std, best))
+
+
+def log_probability_of_improvement(mean: Floats, std: Floats, best: float) -> Floats:
+    """log P(f < best)."""
+    v, _ = _standardised_improvement(mean, std, best)
+    result: Floats = log_ndtr(v)
+    return result
+
+
+def probability_of_improvement(mean: Floats, std: Floats, best: float) -> Floats:
+    """P(f < best)."""
+    v, _ = _standardised_improvement(mean, std, best)
+    result: Floats = ndtr(v)
+    return result
+
+
+def lower_confidence_bound(mean: Floats, std: Floats, beta: float) -> Floats:
+    """beta standard deviations below the mean, negated: how good the loss may well be."""
+    return beta * std - mean
+
+
+def thompson(samples: Floats) -> Floats:
+    """Draws (n, m) of the losses of m candidates, negated and averaged: (m,).
+
+    One draw is Thompson sampling; the average over more draws explores less.
+    """
+    return -samples.mean(axis=0)
+
+
+def _standardised_improvement(mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
+    """(best - mean) / std within ±1e150, and std kept away from zero."""
+    std = np.maximum(std, SMALLEST_STD)
+    with np.errstate(over="ignore"):
+        return np.clip((best - mean) / std, -_LARGEST_V, _LARGEST_V), std
