@@ -81,7 +81,8 @@ def thompson(samples: Floats) -> Floats:
 
     One draw is Thompson sampling; the average over more draws explores less.
     """
-    return -samples.mean(axis=0)
+    score: Floats = -samples.mean(axis=0)
+    return score
 
 
 def _standardised_improvement(mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:

@@ -1,0 +1,155 @@
+"""Saved priors: one safetensors file that holds arrays and a description, and nothing executable.
+
+The header's metadata has one entry, a JSON object {kind, version, meta, sha256}; the checksum
+covers the other three and every array. A file is read in full and believed only if all of it fits.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_safetensors
+from safetensors.numpy import save as to_safetensors
+
+from foretune.errors import ArtifactError
+
+ENTRY = "foretune"
+LARGEST_HEADER = 64 * 2**20
+DTYPES = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)) | {
+    "bool",
+    "float32",
+    "float64",
+}
+
+
+def save_artifact(
+    path: Path,
+    *,
+    kind: str,
+    version: int,
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write arrays and a JSON-like description to one file, atomically.
+
+    `kind` and `version` say what the file means; `load_artifact` asks for them again.
+    """
+    path = Path(path)
+    arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
+    _check_arrays(path, arrays)
+    try:
+        description = _canonical({"kind": kind, "version": version, "meta": dict(meta)})
+    except (TypeError, ValueError) as error:
+        raise ArtifactError(
+            f"The description of an artifact must be JSON, but that of '{path}' is not ({error}): "
+            "use finite numbers, strings, lists and dictionaries"
+        ) from error
+    signed = {**json.loads(description), "sha256": _checksum(description, arrays)}
+    _write_atomically(path, to_safetensors(arrays, metadata={ENTRY: _canonical(signed)}))
+
+
+def load_artifact(
+    path: Path, *, kind: str, newest_version: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The description and arrays of a file that `save_artifact` wrote; anything else is refused."""
+    path = Path(path)
+    content = _read(path)
+    described = _description(path, content)
+    if described["kind"] != kind:
+        _refuse(path, f"holds '{described['kind']}', where '{kind}' was expected", "name another")
+    if not 1 <= described["version"] <= newest_version:
+        _refuse(
+            path,
+            f"has version {described['version']}, and this Foretune reads up to {newest_version}",
+            "update Foretune",
+        )
+    try:
+        arrays = parse_safetensors(content)
+    except (SafetensorError, KeyError, TypeError, ValueError, OverflowError, MemoryError):
+        _refuse(path, "is damaged or cut short", "copy or learn it again")
+    signature = described.pop("sha256")
+    if _checksum(_canonical(described), arrays) != signature:
+        _refuse(path, "does not match its own checksum", "copy or learn it again")
+    _check_arrays(path, arrays)
+    return described["meta"], arrays
+
+
+def _read(path: Path) -> bytes:
+    if path.is_dir():
+        _refuse(path, "is a directory", "name a file in it")
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        _refuse(path, "does not exist", "learn a prior and save it there first")
+    except (OSError, ValueError) as error:
+        _refuse(path, f"cannot be read ({error})", "check its permissions")
+
+
+def _description(path: Path, content: bytes) -> dict[str, Any]:
+    """The header's own JSON object, with every entry of the right type."""
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or length > min(len(content) - 8, LARGEST_HEADER):
+        _refuse(path, "is no artifact, or is cut short", "name a file saved by Foretune")
+    try:
+        header = json.loads(content[8 : 8 + length])
+        described: dict[str, Any] = json.loads(header["__metadata__"][ENTRY])
+        types = {name: type(value) for name, value in described.items()}
+        _canonical(described)  # fails for numbers that are not finite
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        _refuse(path, "is no artifact of Foretune", "name a file saved by Foretune")
+    if types != {"kind": str, "version": int, "meta": dict, "sha256": str}:
+        _refuse(path, "has a description that is not Foretune's", "copy or learn it again")
+    return described
+
+
+def _check_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    for name, array in arrays.items():
+        if array.dtype.name not in DTYPES:
+            _refuse(path, f"would hold '{name}' of type {array.dtype}", "use plain numbers")
+        if not np.isfinite(array).all():
+            _refuse(path, f"has NaN or infinity in '{name}'", "learn it again from finite data")
+
+
+def _checksum(description: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(description.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(_canonical([name, array.dtype.str, list(array.shape)]).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _canonical(value: object) -> str:
+    """The one JSON text of a value, so that equal descriptions have equal checksums."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    """Either the whole content or the old file, also after a crash."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        _refuse(path, f"cannot be written ({error.strerror})", "name a folder that can")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError as error:
+        _refuse(path, f"cannot be written ({error.strerror})", "name another file")
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _refuse(path: Path, what: str, remedy: str) -> NoReturn:
+    raise ArtifactError(f"The artifact '{path}' {what}: {remedy}") from None
