@@ -1,0 +1,108 @@
+"""Fits that start warm and yet depend on nothing but the observations in their order.
+
+An optimiser that resumes must suggest what it would have suggested without the interruption, so a
+fit may not start from whatever the process happened to fit before. Instead the prefixes of 4, 8,
+16, 32, ... observations are anchors: each is fitted from the previous anchor's result and from the
+prior's mode, and every other prefix is fitted from the last anchor before it. A running optimiser
+finds its anchors in the cache and pays one warm fit a step; a resumed one computes them again, at
+a cost that the last of them dominates.
+"""
+
+import hashlib
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.numerics.gp import GP, fit_hyper
+from foretune.numerics.hyper import GPHyper
+from foretune.numerics.kernels import MATERN52, Kernel
+from foretune.numerics.transforms import Standardise
+
+FIRST_ANCHOR = 4
+LARGEST_FIT = 500
+"""Hyperparameters are fitted to at most so many observations: an iteration costs O(n³)."""
+LARGEST_GP = 2000
+"""The process is conditioned on at most so many observations."""
+CACHED = 64
+
+
+class AnchoredFit:
+    """Fits Gaussian processes to growing observations: pure in value, cached for speed."""
+
+    def __init__(self, *, kernel: Kernel = MATERN52, units: Standardise | None = None) -> None:
+        self.kernel = kernel
+        self.units = units
+        self._known: dict[bytes, GPHyper] = {}
+
+    def gp(self, x: Floats, y: Floats) -> GP:
+        """The process fitted to losses y (n,) at x (n, d), in the order in which they came."""
+        keep = informative_subset(x, y, LARGEST_GP)
+        hyper = self.hyper(x, y)
+        return GP.condition(x[keep], y[keep], hyper, kernel=self.kernel, units=self.units)
+
+    def hyper(self, x: Floats, y: Floats) -> GPHyper:
+        """The fitted hyperparameters alone."""
+        key = _digest(x, y)
+        if key not in self._known:
+            keep = informative_subset(x, y, LARGEST_FIT)
+            fitted = fit_hyper(
+                x[keep], y[keep], starts=self._starts(x, y), kernel=self.kernel, units=self.units
+            )
+            if len(self._known) >= CACHED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = fitted
+        return self._known[key]
+
+    def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
+        n, default = len(x), GPHyper.default(x.shape[1])
+        anchor = last_anchor(n)
+        if n <= FIRST_ANCHOR:
+            return (default,)
+        if n == anchor:
+            half = n // 2
+            return (default, self.hyper(x[:half], y[:half]))
+        return (self.hyper(x[:anchor], y[:anchor]),)
+
+
+def last_anchor(n: int) -> int:
+    """The largest of 4, 8, 16, ... that is at most n (4 for fewer)."""
+    anchor = FIRST_ANCHOR
+    while 2 * anchor <= n:
+        anchor *= 2
+    return anchor
+
+
+def informative_subset(x: Floats, y: Floats, size: int) -> Ints:
+    """Ascending indices of at most `size` observations that say most about where to look next.
+
+    All, where they are few enough; else the best fifth, the latest fifth, and then always the
+    observation farthest from those already chosen.
+    """
+    n = len(x)
+    if n <= size:
+        return np.arange(n)
+    fifth = size // 5
+    chosen = np.union1d(np.argsort(y, kind="stable")[:fifth], np.arange(n - fifth, n))
+    taken = list(chosen)
+    gap = np.full(n, np.inf)
+    for index in taken:
+        gap = np.minimum(gap, _squared_gap(x, index))
+    while len(taken) < size:
+        gap[taken] = -1.0  # below the gap of an exact duplicate that is not taken yet
+        taken.append(int(np.argmax(gap)))
+        gap = np.minimum(gap, _squared_gap(x, taken[-1]))
+    return np.sort(np.array(taken, dtype=np.int64))
+
+
+def _squared_gap(x: Floats, index: int) -> Floats:
+    """Squared distances (n,) of all rows of x (n, d) to one of them."""
+    difference = x - x[index]
+    gap: Floats = np.einsum("ij,ij->i", difference, difference)
+    return gap
+
+
+def _digest(x: Floats, y: Floats) -> bytes:
+    digest = hashlib.sha256(repr(x.shape).encode())
+    digest.update(x.tobytes())
+    digest.update(y.tobytes())
+    return digest.digest()
