@@ -1,0 +1,159 @@
+"""A batch of configurations in columns, and its two numeric faces."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foretune.arrays import Bools, Floats
+from foretune.errors import SpaceError
+from foretune.space.parameters import Kind, Parameter
+
+if TYPE_CHECKING:
+    from foretune.space.space import Space
+
+INACTIVE_NUMBER = 0.5
+"""In the unit cube an inactive number lies in the middle: as far as can be from both ends."""
+INACTIVE_CODE = -1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """n configurations of one space; immutable.
+
+    Made by a `Space` (`encode`, `sample`, ...), which vouches that every row is legal.
+    """
+
+    space: "Space"
+    values: Floats
+    """(n, H), exact: numbers as they are, choices by index, NaN where inactive."""
+
+    def __post_init__(self) -> None:
+        # -0.0 and the many NaNs get one bit pattern each, so that equal rows are equal bytes.
+        values = np.where(np.isnan(self.values), np.nan, self.values + 0.0)
+        object.__setattr__(self, "values", _frozen(np.ascontiguousarray(values)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Encoded, (self.space, self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.dicts())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Encoded):
+            return NotImplemented
+        return self.space == other.space and np.array_equal(
+            self.values, other.values, equal_nan=True
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def active(self) -> Bools:
+        """(n, H), True where a hyperparameter is active."""
+        return _frozen(~np.isnan(self.values))
+
+    @cached_property
+    def x(self) -> Floats:
+        """(n, W), the unit cube: logs honoured, categoricals one-hot, ordinals by rank.
+
+        An inactive number is 0.5, an inactive categorical all zeros.
+        """
+        x = np.empty((len(self), self.space.width))
+        for column, parameter in enumerate(self.space.parameters):
+            x[:, parameter.columns] = _unit_columns(parameter, self.values[:, column])
+        return _frozen(x)
+
+    @cached_property
+    def codes(self) -> Floats:
+        """(n, H), one column a hyperparameter in [0, 1], and -1 where inactive."""
+        units = [p.to_unit(self.values[:, i]) for i, p in enumerate(self.space.parameters)]
+        codes = np.column_stack(units) if units else np.empty_like(self.values)
+        return _frozen(np.where(self.active, codes, INACTIVE_CODE))
+
+    def take(self, index: ArrayLike) -> "Encoded":
+        """The rows at `index`: integers, a slice's range, or a mask."""
+        return Encoded(self.space, self.values[np.asarray(index)].reshape(-1, self.values.shape[1]))
+
+    @staticmethod
+    def concat(parts: Sequence["Encoded"]) -> "Encoded":
+        """All rows of `parts`, which must be of one space."""
+        if not parts:
+            raise SpaceError("concat needs at least one batch, but got none: pass one or more")
+        space = parts[0].space
+        if any(part.space is not space and part.space != space for part in parts):
+            raise SpaceError(
+                "only batches of one space can be joined, but these are of different ones: "
+                "re-express them with Space.adopt first"
+            )
+        return Encoded(space, np.concatenate([part.values for part in parts]))
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """The configurations as dicts that hold only what is active, in the order of the space."""
+        rows: list[dict[str, Any]] = [{} for _ in range(len(self))]
+        for column, parameter in enumerate(self.space.parameters):
+            active = np.flatnonzero(self.active[:, column])
+            name = parameter.name
+            objects = _objects(parameter, self.values[active, column])
+            for row, value in zip(active.tolist(), objects, strict=True):
+                rows[row][name] = value
+        return rows
+
+    def keys(self) -> NDArray[np.void]:
+        """(n,) sortable byte strings, equal exactly where the configurations are equal."""
+        row = np.dtype((np.void, self.values.itemsize * self.values.shape[1]))
+        return self.values.view(row)[:, 0]
+
+    def isin(self, other: "Encoded") -> Bools:
+        """(n,), True where a configuration also occurs in `other`."""
+        known = set(other.keys().tolist())
+        return np.array([key in known for key in self.keys().tolist()], dtype=bool)
+
+    def first_occurrences(self) -> NDArray[np.intp]:
+        """Ascending indices of the rows that repeat no earlier row."""
+        _, first = np.unique(self.keys(), return_index=True)
+        return np.sort(first)
+
+
+def _unit_columns(parameter: Parameter, values: Floats) -> Floats:
+    """(n, width) of one hyperparameter in the unit cube."""
+    if parameter.kind is Kind.CONSTANT:
+        return np.empty((len(values), 0))
+    if parameter.kind is Kind.CATEGORICAL:
+        one_hot: Floats = np.equal(values[:, None], np.arange(len(parameter.choices))) * 1.0
+        return one_hot
+    unit = parameter.to_unit(values)
+    return np.where(np.isnan(unit), INACTIVE_NUMBER, unit)[:, None]
+
+
+def nearest_values(parameters: Sequence[Parameter], x: Floats) -> Floats:
+    """(n, H) of the nearest value to each point of the unit cube, as if all were active."""
+    values = np.zeros((len(x), len(parameters)))
+    for column, parameter in enumerate(parameters):
+        if parameter.kind is Kind.CATEGORICAL:
+            values[:, column] = np.argmax(x[:, parameter.columns], axis=1)
+        elif parameter.kind is not Kind.CONSTANT:
+            values[:, column] = parameter.from_unit(x[:, parameter.columns.start])
+    return values
+
+
+def _objects(parameter: Parameter, values: Floats) -> list[Any]:
+    """Values as the Python objects that a user knows."""
+    if parameter.kind is Kind.FLOAT:
+        return list(values.tolist())
+    whole = values.astype(np.int64).tolist()
+    if parameter.kind is Kind.INT:
+        return list(whole)
+    choices = parameter.choices
+    return [choices[index] for index in whole]
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,160 @@
+"""The short notation: a plain dict that says what may be tried.
+
+    {
+        "lr": (1e-4, 1e-1, "log"),              # a float on a log scale
+        "dropout": (0.0, 0.5),                  # a float: at least one bound is a float
+        "depth": (1, 10),                       # an integer: both bounds are integers
+        "width": (16, 1024, "log"),             # an integer on a log scale
+        "activation": ["relu", "tanh"],         # a categorical: a list
+        "batch": {"ordinal": [16, 32, 64]},     # an ordinal: choices in their order
+        "seed": 7,                              # a constant: text, number, boolean or None
+        "model": {                              # a choice with children: a dict of dicts
+            "svm": {"C": (1e-3, 1e3, "log")},   #   -> "model:svm:C", active if model == "svm"
+            "forest": {"trees": (10, 500)},
+            "naive": {},                        #   an algorithm without hyperparameters
+        },
+    }
+
+Defaults are ConfigSpace's: the middle of a range (of the log range), the first choice. Choices nest
+as deep as needed. A range of one point, such as (3, 3), is a constant. A ConfigSpace hyperparameter
+may stand as a value, too.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from ConfigSpace import ConfigurationSpace, EqualsCondition
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    Hyperparameter,
+    OrdinalHyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+
+from foretune.errors import SpaceError
+from foretune.space.serial import first_line
+
+SEPARATOR = ":"
+ORDINAL = "ordinal"
+
+
+def from_notation(notation: Mapping[str, Any]) -> ConfigurationSpace:
+    """The ConfigurationSpace that a plain dict describes."""
+    config_space = ConfigurationSpace()
+    for item in _items(notation, parent=None):
+        try:
+            config_space.add(item)
+        except ValueError as error:
+            raise SpaceError(
+                f"the notation must name each hyperparameter once, but {first_line(error)}: "
+                "rename one"
+            ) from error
+    return config_space
+
+
+def number_range(
+    name: str, low: float, high: float, *, log: bool, integer: bool
+) -> Hyperparameter[Any, Any]:
+    """An int or float hyperparameter; a constant where the range is one point."""
+    if low == high:
+        return Constant(name, low)
+    make = UniformIntegerHyperparameter if integer else UniformFloatHyperparameter
+    return make(name, low, high, log=log)
+
+
+def _items(
+    notation: Mapping[str, Any], parent: tuple[Hyperparameter[Any, Any], Any] | None
+) -> Iterator[Any]:
+    """Hyperparameters and conditions, parents first; `parent` is a choice and its value."""
+    prefix = "" if parent is None else f"{parent[0].name}{SEPARATOR}{parent[1]}{SEPARATOR}"
+    for key, value in notation.items():
+        if not isinstance(key, str) or not key:
+            _refuse(key, value, "a name must be a text that is not empty")
+        name = prefix + key
+        hyperparameter = _hyperparameter(name, value)
+        yield hyperparameter
+        if parent is not None:
+            yield EqualsCondition(hyperparameter, *parent)
+        if _is_choice(value):
+            for algorithm, children in value.items():
+                yield from _items(children, (hyperparameter, algorithm))
+
+
+def _is_choice(value: Any) -> bool:
+    return isinstance(value, Mapping) and set(value) != {ORDINAL}
+
+
+def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
+    try:
+        if isinstance(value, Hyperparameter):
+            return _renamed(name, value)
+        if isinstance(value, tuple):
+            return _range(name, value)
+        if isinstance(value, list):
+            return _categorical(name, value, value)
+        if isinstance(value, Mapping):
+            return _from_mapping(name, value)
+    except (ValueError, TypeError) as error:
+        _refuse(name, value, first_line(error))
+    if value is not None and not isinstance(value, str | bool | int | float):
+        _refuse(
+            name,
+            value,
+            "a value must be a tuple (low, high) or (low, high, 'log'), a list of choices, "
+            "{'ordinal': [...]}, a dict of dicts, or a constant",
+        )
+    return Constant(name, value)
+
+
+def _renamed(name: str, value: Hyperparameter[Any, Any]) -> Hyperparameter[Any, Any]:
+    if value.name != name:
+        _refuse(name, value, "a ConfigSpace hyperparameter must carry its key as its name")
+    return value
+
+
+def _range(name: str, value: tuple[Any, ...]) -> Hyperparameter[Any, Any]:
+    rule = "a range must be (low, high) or (low, high, 'log')"
+    if len(value) not in (2, 3) or (len(value) == 3 and value[2] != "log"):
+        _refuse(name, value, rule)
+    low, high = value[:2]
+    for bound in (low, high):
+        if isinstance(bound, bool) or not isinstance(bound, int | float):
+            _refuse(name, value, f"{rule} with numbers as bounds")
+        if not math.isfinite(bound):
+            _refuse(name, value, f"{rule} with finite bounds")
+    if low > high:
+        _refuse(name, value, "the lower bound must not exceed the upper one")
+    log = len(value) == 3
+    if log and low <= 0:
+        _refuse(name, value, "the bounds of a log range must be positive")
+    integer = isinstance(low, int) and isinstance(high, int)
+    return number_range(name, low, high, log=log, integer=integer)
+
+
+def _categorical(name: str, value: Any, choices: list[Any]) -> Hyperparameter[Any, Any]:
+    if not choices:
+        _refuse(name, value, "a list of choices must not be empty")
+    return CategoricalHyperparameter(name, choices)
+
+
+def _from_mapping(name: str, value: Mapping[Any, Any]) -> Hyperparameter[Any, Any]:
+    if not _is_choice(value):
+        sequence = value[ORDINAL]
+        if not isinstance(sequence, list) or not sequence:
+            _refuse(name, value, "an ordinal must be {'ordinal': [...]} with at least one choice")
+        return OrdinalHyperparameter(name, sequence)
+    if not value or not all(isinstance(children, Mapping) for children in value.values()):
+        _refuse(
+            name,
+            value,
+            "a dict must be {'ordinal': [...]} or map each choice to the dict of its "
+            "hyperparameters ({} for none)",
+        )
+    return _categorical(name, value, list(value))
+
+
+def _refuse(name: Any, value: Any, rule: str) -> NoReturn:
+    raise SpaceError(f"in the notation of a space {rule}, but got {name!r}: {value!r}")

@@ -1,0 +1,87 @@
+"""Optuna's distributions as a ConfigurationSpace."""
+
+import sys
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    Hyperparameter,
+    OrdinalHyperparameter,
+)
+
+from foretune.errors import SpaceError
+from foretune.space.notation import number_range
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+MOST_STEPS = 100_000
+"""A grid finer than this would be a list too long to be useful."""
+
+
+def are_distributions(candidate: Mapping[str, Any]) -> bool:
+    """True if every value is an Optuna distribution.
+
+    Whoever holds a distribution has imported Optuna, so it is never imported for this question.
+    """
+    module = sys.modules.get("optuna.distributions")
+    return (
+        module is not None
+        and bool(candidate)
+        and all(isinstance(value, module.BaseDistribution) for value in candidate.values())
+    )
+
+
+def from_distributions(distributions: "Mapping[str, BaseDistribution]") -> ConfigurationSpace:
+    """The ConfigurationSpace of Optuna's distributions.
+
+    A range with a step becomes an ordinal of its grid points, whose ranks are equally spaced just
+    as the points are.
+    """
+    config_space = ConfigurationSpace()
+    for name, distribution in distributions.items():
+        config_space.add(_hyperparameter(name, distribution))
+    return config_space
+
+
+def _hyperparameter(name: str, given: "BaseDistribution") -> Hyperparameter[Any, Any]:
+    from optuna.distributions import (  # noqa: PLC0415
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    if isinstance(given, CategoricalDistribution):
+        return CategoricalHyperparameter(name, list(given.choices))
+    if isinstance(given, IntDistribution):
+        if given.step != 1:
+            return _grid(name, list(range(given.low, given.high + 1, given.step)))
+        return number_range(name, given.low, given.high, log=given.log, integer=True)
+    if isinstance(given, FloatDistribution):
+        if given.step is not None:
+            return _grid(name, _float_grid(name, given.low, given.high, given.step))
+        return number_range(name, given.low, given.high, log=given.log, integer=False)
+    raise SpaceError(
+        f"a distribution must be one of Optuna's Float, Int or CategoricalDistribution, but "
+        f"'{name}' is a {type(given).__name__}: replace it"
+    )
+
+
+def _float_grid(name: str, low: float, high: float, step: float) -> list[float]:
+    """Grid points in decimal arithmetic, so that 0.1 + 2 * 0.1 is 0.3 as the user means it."""
+    first, last, pace = (Decimal(str(number)) for number in (low, high, step))
+    count = int((last - first) / pace) + 1
+    if count > MOST_STEPS:
+        raise SpaceError(
+            f"a range with a step must have at most {MOST_STEPS} points, but '{name}' has {count}: "
+            "drop the step or make it larger"
+        )
+    return [float(first + k * pace) for k in range(count)]
+
+
+def _grid(name: str, points: list[Any]) -> Hyperparameter[Any, Any]:
+    return Constant(name, points[0]) if len(points) == 1 else OrdinalHyperparameter(name, points)

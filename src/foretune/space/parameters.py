@@ -1,0 +1,210 @@
+"""One hyperparameter: its range, its columns, and the way between its values and the unit interval.
+
+Everywhere behind the border a value is a float: a number as it is, a choice by its index.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    FloatHyperparameter,
+    Hyperparameter,
+    IntegerHyperparameter,
+    OrdinalHyperparameter,
+)
+
+from foretune.arrays import Floats
+from foretune.errors import SpaceError
+
+LARGEST_EXACT_INT = 2**53
+"""Beyond this a float64 no longer holds every integer, and the round trip would not be exact."""
+
+
+class Kind(StrEnum):
+    """What a hyperparameter's values are."""
+
+    FLOAT = "float"
+    INT = "int"
+    CATEGORICAL = "categorical"
+    ORDINAL = "ordinal"
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One hyperparameter of a space."""
+
+    name: str
+    kind: Kind
+    low: float
+    """The smallest value; 0 for choices, which count by index."""
+    high: float
+    """The largest value; the last index for choices."""
+    log: bool
+    choices: tuple[Any, ...]
+    """The objects behind the indices; empty for numbers."""
+    default: Any
+    columns: slice
+    """Where it lies in the unit cube `Encoded.x`; empty for a constant."""
+    stage: bool = False
+    """Marked by the user as the choice of a stage."""
+
+    @property
+    def is_number(self) -> bool:
+        """True for floats and ints, False for everything that is chosen from a list."""
+        return self.kind in (Kind.FLOAT, Kind.INT)
+
+    @property
+    def width(self) -> int:
+        """How many columns of the unit cube it takes."""
+        return int(self.columns.stop - self.columns.start)
+
+    @property
+    def size(self) -> float:
+        """How many different values it has: infinite for a float."""
+        return np.inf if self.kind is Kind.FLOAT else self.high - self.low + 1
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values in words, for messages and tables."""
+        if self.kind is Kind.FLOAT:
+            return f"[{self.low:g}, {self.high:g}]{' log' if self.log else ''}"
+        if self.kind is Kind.INT:
+            return f"{{{int(self.low)}..{int(self.high)}}}{' log' if self.log else ''}"
+        return "{" + ", ".join(repr(choice) for choice in self.choices) + "}"
+
+    def to_unit(self, values: Floats) -> Floats:
+        """Values (or indices) on [0, 1], logs honoured; NaN stays NaN."""
+        if self.high == self.low:
+            return values * 0.0
+        if self.log:
+            unit = np.log(values / self.low) / np.log(self.high / self.low)
+        else:
+            unit = (values - self.low) / (self.high - self.low)
+        return _clipped(unit, 0.0, 1.0)
+
+    def from_unit(self, unit: Floats) -> Floats:
+        """The value nearest to each point of [0, 1], always within the range."""
+        values = _between(self.low, self.high, unit, self.log)
+        if self.kind is not Kind.FLOAT:
+            values = np.rint(values)
+        return _clipped(values, self.low, self.high)
+
+    def quantile(self, unit: Floats) -> Floats:
+        """Uniform points of [0, 1] become values that are uniform on the parameter's scale.
+
+        Unlike `from_unit`, integers at the ends of the range get their whole share.
+        """
+        if self.kind is Kind.FLOAT:
+            return self.from_unit(unit)
+        low, high = self.low - 0.5, self.high + 0.5
+        values = _between(low, high, unit, self.log)
+        return _clipped(np.rint(values), self.low, self.high)
+
+    def index_of(self, choice: Any) -> int | None:
+        """The index of a choice; None where it is not one of the choices."""
+        key = choice_key(choice)
+        for index, own in enumerate(self.choices):
+            if choice_key(own) == key:
+                return index
+        return None
+
+    def number_of(self, value: Any) -> float:
+        """A legal value (as a user writes it) as the number that stands for it."""
+        if self.is_number:
+            return float(value)
+        index = self.index_of(value)
+        if index is None:
+            raise SpaceError(
+                f"hyperparameter '{self.name}' must be one of {self.allowed}, but a condition or "
+                f"clause compares it with {value!r}: use one of its choices"
+            )
+        return float(index)
+
+
+def _between(low: float, high: float, unit: Floats, log: bool) -> Floats:
+    """Points of [0, 1] stretched to [low, high]."""
+    stretched: Floats
+    stretched = low * np.exp(unit * np.log(high / low)) if log else low + unit * (high - low)
+    return stretched
+
+
+def _clipped(numbers: Floats, low: float, high: float) -> Floats:
+    clipped: Floats = np.clip(numbers, low, high)
+    return clipped
+
+
+def choice_key(choice: Any) -> tuple[str, Any]:
+    """What makes two choices the same: True is not 1 and 'None' is not None, but 1.0 is 1."""
+    if isinstance(choice, np.generic):
+        choice = choice.item()
+    if isinstance(choice, bool):
+        return "bool", choice
+    if isinstance(choice, int | float):
+        return "number", choice
+    if isinstance(choice, tuple | list):
+        return "tuple", tuple(choice_key(part) for part in choice)
+    return type(choice).__name__, choice
+
+
+def parameter_of(hyperparameter: Hyperparameter[Any, Any], start: int) -> Parameter:
+    """The view of one ConfigSpace hyperparameter whose columns begin at `start`."""
+    name, stage = hyperparameter.name, bool((hyperparameter.meta or {}).get("stage", False))
+    if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
+        is_int = isinstance(hyperparameter, IntegerHyperparameter)
+        low, high = float(hyperparameter.lower), float(hyperparameter.upper)
+        _check_bounds(name, low, high, is_int)
+        return Parameter(
+            name=name,
+            kind=Kind.INT if is_int else Kind.FLOAT,
+            low=low,
+            high=high,
+            log=bool(hyperparameter.log),
+            choices=(),
+            default=(int if is_int else float)(hyperparameter.default_value),
+            columns=slice(start, start + 1),
+        )
+    kind, choices = _choices_of(hyperparameter)
+    width = {Kind.CATEGORICAL: len(choices), Kind.ORDINAL: 1, Kind.CONSTANT: 0}[kind]
+    return Parameter(
+        name=name,
+        kind=kind,
+        low=0.0,
+        high=len(choices) - 1.0,
+        log=False,
+        choices=choices,
+        default=hyperparameter.default_value,
+        columns=slice(start, start + width),
+        stage=stage,
+    )
+
+
+def _choices_of(hyperparameter: Hyperparameter[Any, Any]) -> tuple[Kind, tuple[Any, ...]]:
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        return Kind.CATEGORICAL, tuple(hyperparameter.choices)
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        return Kind.ORDINAL, tuple(hyperparameter.sequence)
+    if isinstance(hyperparameter, Constant):
+        return Kind.CONSTANT, (hyperparameter.value,)
+    raise SpaceError(
+        f"hyperparameter '{hyperparameter.name}' is of the unknown type "
+        f"{type(hyperparameter).__name__}: use ConfigSpace's floats, integers, categoricals, "
+        "ordinals and constants"
+    )
+
+
+def _check_bounds(name: str, low: float, high: float, is_int: bool) -> None:
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise SpaceError(
+            f"hyperparameter '{name}' must have finite bounds, but got [{low:g}, {high:g}]: "
+            "give both a lower and an upper bound"
+        )
+    if is_int and max(abs(low), abs(high)) > LARGEST_EXACT_INT:
+        raise SpaceError(
+            f"integer hyperparameter '{name}' must lie within ±2**53, but got "
+            f"[{low:g}, {high:g}]: use a narrower range or a float"
+        )

@@ -1,0 +1,252 @@
+"""Configurations as people write them, read column by column into exact numbers.
+
+Every refusal names the hyperparameter, the value, the allowed range, and the row.
+"""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from foretune.arrays import Bools, Floats
+from foretune.errors import SpaceError
+from foretune.space.activity import Rules
+from foretune.space.parameters import Kind, Parameter, choice_key
+
+ABSENT = object()
+"""Stands in a column for a name that a configuration does not hold (None may be a choice)."""
+
+PLAIN_NUMBERS = frozenset({float, int, type(None), np.float64, np.int64})
+"""Types that NumPy converts just as we would; anything else is looked at one by one."""
+
+
+def read_configs(parameters: Sequence[Parameter], configs: Sequence[Mapping[str, Any]]) -> Floats:
+    """(n, H) numbers of `configs`, NaN where a name is absent or None."""
+    rows = [c if type(c) is dict else _as_dict(c, i, len(configs)) for i, c in enumerate(configs)]
+    unknown = set().union(*rows) - {p.name for p in parameters}
+    if unknown:
+        _refuse_unknown(unknown, rows, parameters)
+    values = np.full((len(rows), len(parameters)), np.nan)
+    for column, parameter in enumerate(parameters):
+        name, gap = parameter.name, _gap(parameter)
+        cells = [row.get(name, gap) for row in rows]
+        values[:, column] = read_column(parameter, cells)
+    return values
+
+
+def read_columns(
+    parameters: Sequence[Parameter], columns: Mapping[str, Sequence[Any]], n: int
+) -> Floats:
+    """(n, H) numbers of `columns`, NaN where a cell is None or NaN or a column is not there."""
+    unknown = set(columns) - {p.name for p in parameters}
+    if unknown:
+        _refuse_unknown(unknown, [], parameters)
+    values = np.full((n, len(parameters)), np.nan)
+    for column, parameter in enumerate(parameters):
+        cells = columns.get(parameter.name)
+        if cells is None:
+            continue
+        if len(cells) != n:
+            raise SpaceError(
+                f"column '{parameter.name}' must have {n} cells like the others, but has "
+                f"{len(cells)}: give one value (or None) for each configuration"
+            )
+        values[:, column] = read_column(parameter, _without_nan(parameter, cells))
+    return values
+
+
+def read_column(parameter: Parameter, cells: Sequence[Any]) -> Floats:
+    """(n,) numbers of one column; refuses what is not a legal value."""
+    if parameter.is_number:
+        column = _read_numbers(parameter, cells)
+        check_range(parameter, column)
+        return column
+    return _read_choices(parameter, cells)
+
+
+def _gap(parameter: Parameter) -> Any:
+    return ABSENT if _has_none(parameter) else None
+
+
+def _has_none(parameter: Parameter) -> bool:
+    return any(choice is None for choice in parameter.choices)
+
+
+def _read_numbers(parameter: Parameter, cells: Sequence[Any]) -> Floats:
+    if not set(map(type, cells)) <= PLAIN_NUMBERS:
+        cells = [_number(parameter, cell, row, len(cells)) for row, cell in enumerate(cells)]
+    column = np.array(cells, dtype=np.float64)
+    gaps = np.isnan(column)
+    if gaps.any():
+        for row in np.flatnonzero(gaps).tolist():
+            if cells[row] is not None:
+                _refuse_value(parameter, cells[row], row, len(cells))
+    return column
+
+
+def _number(parameter: Parameter, cell: Any, row: int, n: int) -> float | None:
+    if cell is None:
+        return None
+    if isinstance(cell, np.ndarray) and cell.ndim == 0:
+        cell = cell.item()
+    if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
+        _refuse_value(parameter, cell, row, n)
+    return float(cell)
+
+
+def _read_choices(parameter: Parameter, cells: Sequence[Any]) -> Floats:
+    types = {type(choice) for choice in parameter.choices}
+    # Among choices of one plain type, a dict cannot mistake 1 for True.
+    if len(types) == 1 and tuple not in types and set(map(type, cells)) <= {*types, type(None)}:
+        lookup: dict[Any, float] = {c: float(i) for i, c in enumerate(parameter.choices)}
+        lookup.setdefault(None, np.nan)
+        found = list(map(lookup.get, cells))
+    else:
+        found = _look_up_one_by_one(parameter, cells)
+    if None in found:
+        row = found.index(None)
+        _refuse_value(parameter, cells[row], row, len(cells))
+    return np.array(found, dtype=np.float64)
+
+
+def _look_up_one_by_one(parameter: Parameter, cells: Sequence[Any]) -> list[float | None]:
+    by_key = {choice_key(c): float(i) for i, c in enumerate(parameter.choices)}
+    by_key.setdefault(choice_key(None), np.nan)
+    by_key[choice_key(ABSENT)] = np.nan
+    found: list[float | None] = []
+    for cell in cells:
+        try:
+            found.append(by_key.get(choice_key(cell)))
+        except TypeError:  # what cannot be hashed is no choice
+            found.append(None)
+    return found
+
+
+def _without_nan(parameter: Parameter, cells: Sequence[Any]) -> Sequence[Any]:
+    """Cells in which a missing value is a gap, whatever the table wrote for it."""
+    gap = _gap(parameter)
+    listed = cells.tolist() if hasattr(cells, "tolist") else list(cells)
+    # NaN is the one value that differs from itself, whatever its type.
+    return [gap if cell is None or _is_nan(cell) else cell for cell in listed]
+
+
+def _is_nan(cell: Any) -> bool:
+    return isinstance(cell, float) and cell != cell  # noqa: PLR0124
+
+
+def check_range(parameter: Parameter, column: Floats) -> None:
+    """Refuse numbers outside the range, and fractions of what is counted."""
+    with np.errstate(invalid="ignore"):
+        bad = (column < parameter.low) | (column > parameter.high)
+        if parameter.kind is not Kind.FLOAT:
+            bad |= ~np.isnan(column) & (column != np.rint(column))
+    if bad.any():
+        row = int(np.argmax(bad))
+        _refuse_value(parameter, column[row].item(), row, len(column))
+
+
+def check_activity(
+    parameters: Sequence[Parameter], rules: Rules, values: Floats, *, fill: bool, drop: bool
+) -> Floats:
+    """Hold given values against the conditions, parents first.
+
+    `fill`: give missing active hyperparameters their defaults; `drop`: forget values given to
+    inactive ones. Otherwise both are refused, but None for an inactive name is no value.
+    """
+    checked = values.copy()
+    for column, (parameter, condition) in enumerate(zip(parameters, rules.conditions, strict=True)):
+        cells = checked[:, column]
+        present = ~np.isnan(cells)
+        active = np.ones(len(cells), dtype=bool) if condition is None else condition(checked)
+        surplus = present & ~active
+        if drop or (surplus.any() and _only_none(parameter, cells[surplus])):
+            cells[surplus] = np.nan
+        elif surplus.any():
+            _refuse_inactive(parameter, cells, surplus)
+        missing = active & ~present
+        if fill:
+            cells[missing] = parameter.number_of(parameter.default)
+        elif missing.any():
+            _refuse_missing(parameter, missing)
+    return checked
+
+
+def check_forbidden(parameters: Sequence[Parameter], rules: Rules, values: Floats) -> None:
+    """Refuse settled rows that match a forbidden clause."""
+    for text, clause in rules.forbidden_clauses:
+        hit = clause(values)
+        if hit.any():
+            row = int(np.argmax(hit))
+            named = ", ".join(
+                f"{p.name}={value_text(p, values[row, i].item())}"
+                for i, p in enumerate(parameters)
+                if p.name in text and not np.isnan(values[row, i])
+            )
+            raise SpaceError(
+                f"the combination {text} is forbidden, but got {named}{_where(row, len(values))}: "
+                "change one of them"
+            )
+
+
+def value_text(parameter: Parameter, number: float) -> str:
+    """A number of the values matrix as the user would write it."""
+    if parameter.is_number:
+        return f"{int(number)}" if parameter.kind is Kind.INT else f"{number:g}"
+    return repr(parameter.choices[int(number)])
+
+
+def _only_none(parameter: Parameter, indices: Floats) -> bool:
+    return _has_none(parameter) and all(parameter.choices[int(i)] is None for i in indices)
+
+
+def _as_dict(config: Any, row: int, n: int) -> dict[str, Any]:
+    if not isinstance(config, Mapping):
+        raise SpaceError(
+            f"a configuration must be a mapping of names to values, but got "
+            f"{type(config).__name__} {config!r}{_where(row, n)}: pass a dict"
+        )
+    return dict(config)
+
+
+def _where(row: int, n: int) -> str:
+    return f" in row {row}" if n > 1 else ""
+
+
+def _refuse_value(parameter: Parameter, cell: Any, row: int, n: int) -> NoReturn:
+    noun = {Kind.FLOAT: "a number in", Kind.INT: "an integer in"}.get(parameter.kind, "one of")
+    shown = f"{cell:g}" if type(cell) is float else repr(cell)
+    raise SpaceError(
+        f"hyperparameter '{parameter.name}' must be {noun} {parameter.allowed}, but got "
+        f"{shown}{_where(row, n)}: change the value or the space"
+    )
+
+
+def _refuse_inactive(parameter: Parameter, cells: Floats, surplus: Bools) -> NoReturn:
+    row = int(np.argmax(surplus))
+    raise SpaceError(
+        f"hyperparameter '{parameter.name}' {parameter.allowed} must be left out where its "
+        f"condition does not hold, but got {value_text(parameter, cells[row].item())}"
+        f"{_where(row, len(cells))}: drop it or change its parent"
+    )
+
+
+def _refuse_missing(parameter: Parameter, missing: Bools) -> NoReturn:
+    row = int(np.argmax(missing))
+    raise SpaceError(
+        f"hyperparameter '{parameter.name}' is active and needs a value in {parameter.allowed}, "
+        f"but none was given{_where(row, len(missing))}: add it, or ask for defaults"
+    )
+
+
+def _refuse_unknown(
+    unknown: set[str], rows: Sequence[Mapping[str, Any]], parameters: Sequence[Parameter]
+) -> NoReturn:
+    name = min(unknown, key=str)
+    row, value = next(((i, r[name]) for i, r in enumerate(rows) if name in r), (0, None))
+    got = f"got {name!r}={value!r}{_where(row, len(rows))}" if rows else f"got a column {name!r}"
+    known = ", ".join(p.name for p in parameters[:20]) + (", ..." if len(parameters) > 20 else "")
+    raise SpaceError(
+        f"every name must be a hyperparameter of the space ({known}), but {got}: "
+        "correct the name or remove it"
+    )

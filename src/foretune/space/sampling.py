@@ -1,0 +1,70 @@
+"""Legal configurations drawn at random or along a scrambled Sobol sequence."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from scipy.stats import qmc
+
+from foretune.arrays import Floats
+from foretune.errors import SpaceError
+from foretune.space.activity import Rules
+from foretune.space.parameters import Parameter
+
+RAREST = 1e-4
+"""Rejection gives up when fewer than this share of the draws is legal."""
+SMALLEST_BATCH = 64
+LARGEST_BATCH = 2**14
+
+UnitDraw: TypeAlias = Callable[[int], Floats]
+"""Gives (m, H) further points of the unit cube, m at least as many as asked."""
+
+
+def random_draw(n_parameters: int, rng: np.random.Generator) -> UnitDraw:
+    """Independent uniform points."""
+    return lambda m: rng.random((m, n_parameters))
+
+
+def sobol_draw(n_parameters: int, seed: int) -> UnitDraw:
+    """The points of one scrambled Sobol sequence, one dimension for each hyperparameter."""
+    engine = qmc.Sobol(n_parameters, scramble=True, rng=np.random.default_rng(seed))
+
+    def draw(m: int) -> Floats:
+        # The sequence is balanced only in blocks of powers of two that continue each other.
+        so_far = engine.num_generated
+        target = 1 << max(m + so_far - 1, 0).bit_length()
+        points: Floats = engine.random(target - so_far)
+        return points
+
+    return draw
+
+
+def legal_values(parameters: Sequence[Parameter], rules: Rules, n: int, draw: UnitDraw) -> Floats:
+    """(n, H) settled values of the first n legal draws."""
+    found: list[Floats] = [np.empty((0, len(parameters)))]
+    kept = tried = 0
+    while kept < n:
+        values = rules.settle(full_values(parameters, draw(_batch(n, kept, tried))))
+        legal = values[~rules.forbidden(values)]
+        found.append(legal)
+        kept += len(legal)
+        tried += len(values)
+        if kept < n and tried >= 2 / RAREST and kept < RAREST * tried:
+            raise SpaceError(
+                "forbidden clauses must leave at least 1 in 10,000 combinations legal, but only "
+                f"{kept} of {tried} draws were: narrow the ranges instead of forbidding so much"
+            )
+    return np.concatenate(found)[:n]
+
+
+def full_values(parameters: Sequence[Parameter], unit: Floats) -> Floats:
+    """(m, H) values of uniform points (m, H), as if every hyperparameter were active."""
+    return np.column_stack([p.quantile(unit[:, i]) for i, p in enumerate(parameters)])
+
+
+def _batch(n: int, kept: int, tried: int) -> int:
+    """How many draws the missing rows will probably need."""
+    if tried == 0:
+        return n
+    share = max(kept, 1) / tried
+    return int(np.clip(1.2 * (n - kept) / share, SMALLEST_BATCH, LARGEST_BATCH))

@@ -1,0 +1,109 @@
+"""ConfigSpace's JSON: our file format, and the one form in which two spaces are compared."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+
+from foretune.errors import SpaceError
+
+
+def write_space(config_space: ConfigurationSpace, stages: Sequence[str] = ()) -> str:
+    """The JSON of a ConfigurationSpace, with the hyperparameters named in `stages` marked."""
+    try:
+        document = config_space.to_serialized_dict()
+        for item in document["hyperparameters"]:
+            if item["name"] in stages:
+                item["meta"] = {**(item["meta"] or {}), "stage": True}
+        return json.dumps(document, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise SpaceError(
+            "a space must consist of what JSON can hold (choices that are text, numbers, booleans, "
+            f"None or tuples of these), but {first_line(error)}: replace the offending part"
+        ) from error
+
+
+def read_space(text: str) -> ConfigurationSpace:
+    """The ConfigurationSpace that `text` describes."""
+    try:
+        document = json.loads(text)
+    except (ValueError, TypeError) as error:
+        raise SpaceError(
+            f"a space must be ConfigSpace's JSON, but the text is no JSON ({first_line(error)}): "
+            "write it with Space.to_json or ConfigurationSpace.to_json"
+        ) from error
+    if not isinstance(document, dict) or not isinstance(document.get("hyperparameters"), list):
+        raise SpaceError(
+            "a space must be ConfigSpace's JSON with a list 'hyperparameters', but this JSON has "
+            "another shape: write it with Space.to_json or ConfigurationSpace.to_json"
+        )
+    if not document["hyperparameters"]:
+        raise SpaceError("a space must have at least one hyperparameter, but got none: add one")
+    try:
+        return ConfigurationSpace.from_serialized_dict(_with_tuples(document))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SpaceError(
+            f"a space must be one that ConfigSpace accepts, but it says: {first_line(error)}"
+        ) from error
+
+
+def fingerprint_of(text: str) -> str:
+    """A sha256 (hex) of what may be tried: it ignores names of spaces, notes, and versions."""
+    document = json.loads(text)
+    hyperparameters = [
+        {**item, "meta": bool((item.get("meta") or {}).get("stage", False))}
+        for item in document["hyperparameters"]
+    ]
+    rules = [
+        sorted(_canonical(rule) for rule in document.get(part, []))
+        for part in ("conditions", "forbiddens")
+    ]
+    return hashlib.sha256(_canonical([hyperparameters, *rules]).encode()).hexdigest()
+
+
+def first_line(error: BaseException) -> str:
+    """The gist of another library's message, without a full stop."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip().rstrip(".")
+
+
+def _canonical(part: Any) -> str:
+    return json.dumps(part, sort_keys=True, separators=(",", ":"))
+
+
+def _plain(part: Any) -> Any:
+    if isinstance(part, np.generic):
+        return part.item()
+    raise TypeError(f"{part!r} is of the type {type(part).__name__}")
+
+
+def _with_tuples(document: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has no tuples: a choice that comes back as a list was one."""
+    return {
+        **document,
+        **{
+            part: [_restored(item) for item in document.get(part) or []]
+            for part in ("hyperparameters", "conditions", "forbiddens")
+        },
+    }
+
+
+def _restored(item: Any) -> dict[str, Any]:
+    restored = dict(item)
+    for key in ("value", "default_value"):
+        if key in restored:
+            restored[key] = _tupled(restored[key])
+    for key in ("choices", "sequence", "values"):
+        if key in restored:
+            restored[key] = [_tupled(value) for value in restored[key]]
+    for key in ("conditions", "clauses"):
+        if key in restored:
+            restored[key] = [_restored(part) for part in restored[key]]
+    return restored
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(_tupled(part) for part in value) if isinstance(value, list) else value

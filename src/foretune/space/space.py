@@ -1,0 +1,242 @@
+"""The view of a ConfigurationSpace that every other room works with."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+
+from foretune.arrays import Floats
+from foretune.errors import SpaceError
+from foretune.space import neighbours, optuna, reading, sampling, serial
+from foretune.space.activity import compile_rules
+from foretune.space.encoding import Encoded, nearest_values
+from foretune.space.notation import from_notation
+from foretune.space.parameters import Kind, Parameter, parameter_of
+from foretune.space.structure import Structure, read_structure
+from foretune.space.table import describe
+
+
+class Space:
+    """What may be tried: an immutable view of a ConfigurationSpace.
+
+        space = Space.of({"lr": (1e-4, 1e-1, "log"), "layers": (1, 5)})
+        batch = space.encode([{"lr": 1e-3, "layers": 2}])
+        batch.x                  # the unit cube
+        space.decode(batch)      # the same dicts again, exactly
+
+    Build one with `Space.of` or `Space.from_json`.
+    """
+
+    def __init__(self, json_text: str) -> None:
+        self._json = json_text
+        self.config_space: ConfigurationSpace = serial.read_space(json_text)
+        """A copy of its own: do not change it."""
+        self.parameters: tuple[Parameter, ...] = _parameters(self.config_space)
+        """In the order of the columns of `Encoded.values`, parents before children."""
+        self.width: int = self.parameters[-1].columns.stop
+        """The number of columns of `Encoded.x`."""
+        self.rules = compile_rules(self.config_space, self.parameters)
+        """Conditions and forbidden clauses, evaluated on batches."""
+
+    @staticmethod
+    def of(given: Any, *, stages: Sequence[str] = ()) -> "Space":
+        """The space of a ConfigurationSpace, a plain dict, Optuna distributions, or a Space.
+
+        stages: names of categoricals to be read as stages although nothing depends on them.
+        """
+        if isinstance(given, Space):
+            if not stages:
+                return given
+            given = given.config_space
+        if isinstance(given, Mapping) and not isinstance(given, ConfigurationSpace):
+            distributions = optuna.are_distributions(given)
+            given = optuna.from_distributions(given) if distributions else from_notation(given)
+        if not isinstance(given, ConfigurationSpace):
+            raise SpaceError(
+                "a space must be a ConfigurationSpace, a dict in the short notation, or a dict of "
+                f"Optuna distributions, but got {type(given).__name__}: convert it first"
+            )
+        space = Space(serial.write_space(given, stages))
+        space._check_stages(stages)
+        return space
+
+    @staticmethod
+    def from_json(text: str) -> "Space":
+        """The space of ConfigSpace's JSON."""
+        return Space(text)
+
+    def to_json(self) -> str:
+        """ConfigSpace's JSON."""
+        return self._json
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Space, (self._json,)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 (hex), equal for equal spaces."""
+        return serial.fingerprint_of(self._json)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Space):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def __repr__(self) -> str:
+        return f"Space({len(self)} hyperparameters, {self.structure.kind})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the hyperparameters, in order."""
+        return tuple(p.name for p in self.parameters)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Stages, algorithms and their hyperparameters."""
+        return read_structure(self.config_space, self.parameters)
+
+    def describe(self) -> str:
+        """A table of the hyperparameters, for people."""
+        return describe(self.config_space, self.parameters)
+
+    def encode(
+        self, configs: Sequence[Mapping[str, Any]], *, fill_defaults: bool = False
+    ) -> Encoded:
+        """Configurations (dicts or ConfigSpace's own) as a batch; refuses what is not legal.
+
+        fill_defaults: give missing active hyperparameters their default values.
+        """
+        values = reading.read_configs(self.parameters, configs)
+        return self._checked(values, fill=fill_defaults, drop=False)
+
+    def decode(self, encoded: Encoded) -> list[dict[str, Any]]:
+        """The configurations of a batch of this space as dicts."""
+        if encoded.space != self:
+            raise SpaceError(
+                "a batch must be decoded by its own space, but this one is of another: "
+                "use Encoded.dicts, or Space.adopt first"
+            )
+        return encoded.dicts()
+
+    def from_columns(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        n: int,
+        *,
+        fill_defaults: bool = False,
+        drop_inactive: bool = False,
+    ) -> Encoded:
+        """A batch from one sequence of n values a name; None and NaN mean that it is not given.
+
+        drop_inactive: forget values given to inactive hyperparameters instead of refusing them.
+        """
+        values = reading.read_columns(self.parameters, columns, n)
+        return self._checked(values, fill=fill_defaults, drop=drop_inactive)
+
+    def from_values(self, values: Floats) -> Encoded:
+        """A batch from exact values (n, H), as in `Encoded.values`; refuses what is not legal."""
+        values = self._matrix(values, len(self), "values")
+        for column, parameter in enumerate(self.parameters):
+            reading.check_range(parameter, values[:, column])
+        return self._checked(values, fill=False, drop=False)
+
+    def from_unit(self, x: Floats) -> Encoded:
+        """The nearest configurations to points (n, W) of the unit cube, as in `Encoded.x`.
+
+        Numbers are clipped and rounded, the largest of a one-hot wins, and what the conditions
+        make inactive is dropped. Every row is kept: one that lands on a forbidden combination is
+        refused, for there is no nearest legal configuration without a search.
+        """
+        x = self._matrix(x, self.width, "x")
+        if np.isnan(x).any():
+            raise SpaceError("points of the unit cube must be numbers, but got NaN: replace it")
+        settled = self.rules.settle(nearest_values(self.parameters, np.clip(x, 0.0, 1.0)))
+        reading.check_forbidden(self.parameters, self.rules, settled)
+        return Encoded(self, settled)
+
+    def defaults(self) -> Encoded:
+        """The default configuration, a batch of one."""
+        return self.encode([{}], fill_defaults=True)
+
+    def sample(self, n: int, *, seed: int, how: Literal["random", "sobol"] = "random") -> Encoded:
+        """n legal configurations, uniform on the scales of the hyperparameters."""
+        if how == "random":
+            draw = sampling.random_draw(len(self), np.random.default_rng(seed))
+        elif how == "sobol":
+            draw = sampling.sobol_draw(len(self), seed)
+        else:
+            raise SpaceError(f"sampling must be 'random' or 'sobol', but got {how!r}: use one")
+        return Encoded(self, sampling.legal_values(self.parameters, self.rules, n, draw))
+
+    def neighbours(
+        self, one: Encoded, *, seed: int, per_parameter: int = 10, sigma: float = 0.1
+    ) -> Encoded:
+        """Legal configurations that differ from `one` (a batch of one) in one decision each.
+
+        per_parameter: at most so many for each active hyperparameter; sigma: the standard
+        deviation of a step of a float, on the unit scale.
+        """
+        if len(one) != 1:
+            raise SpaceError(
+                f"neighbours are those of one configuration, but got {len(one)}: take one row"
+            )
+        near = Encoded(
+            self,
+            neighbours.neighbour_values(
+                self.parameters,
+                self.rules,
+                one.values[0],
+                np.random.default_rng(seed),
+                per_parameter,
+                sigma,
+            ),
+        )
+        return near.take(near.first_occurrences())
+
+    def adopt(self, encoded: Encoded) -> Encoded:
+        """Configurations of a smaller space in this larger one.
+
+        What is active here and unknown there gets its default.
+        """
+        if encoded.space == self:
+            return Encoded(self, encoded.values)
+        return self.encode(encoded.dicts(), fill_defaults=True)
+
+    def _checked(self, values: Floats, *, fill: bool, drop: bool) -> Encoded:
+        checked = reading.check_activity(self.parameters, self.rules, values, fill=fill, drop=drop)
+        reading.check_forbidden(self.parameters, self.rules, checked)
+        return Encoded(self, checked)
+
+    def _matrix(self, given: Floats, width: int, what: str) -> Floats:
+        matrix = np.asarray(given, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != width:
+            raise SpaceError(
+                f"{what} must be a matrix with {width} columns, but got the shape "
+                f"{matrix.shape}: reshape it"
+            )
+        return matrix
+
+    def _check_stages(self, stages: Sequence[str]) -> None:
+        for name in stages:
+            kind = next((p.kind for p in self.parameters if p.name == name), None)
+            if kind not in (Kind.CATEGORICAL, Kind.CONSTANT):
+                raise SpaceError(
+                    "a stage must be a categorical or constant hyperparameter of the space, but "
+                    f"'{name}' is {kind or 'unknown'}: name another"
+                )
+
+
+def _parameters(config_space: ConfigurationSpace) -> tuple[Parameter, ...]:
+    parameters: list[Parameter] = []
+    for hyperparameter in config_space.values():
+        start = parameters[-1].columns.stop if parameters else 0
+        parameters.append(parameter_of(hyperparameter, start))
+    return tuple(parameters)

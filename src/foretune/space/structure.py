@@ -1,0 +1,167 @@
+"""Stages, their algorithms, and the algorithms' hyperparameters, read off the conditions.
+
+A stage is a categorical (or constant) without a parent that other hyperparameters are conditioned
+on, or one that the user has marked. Its choices are its algorithms. Everything below it, however
+deep, belongs to the algorithms for which it can be active. What no condition speaks of is common.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace import conditions as given
+
+from foretune.arrays import Ints
+from foretune.space.parameters import Kind, Parameter
+
+if TYPE_CHECKING:
+    from foretune.space.encoding import Encoded
+
+COMMON = "common"
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """One choice of a stage, with the indices of the hyperparameters it uses."""
+
+    name: str
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of a pipeline at which one of several algorithms is chosen."""
+
+    name: str
+    choice: int | None
+    """The index of the hyperparameter that chooses; None for the common stage."""
+    algorithms: tuple[Algorithm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """The stages of a space, the common one last."""
+
+    stages: tuple[Stage, ...]
+    fits: bool
+    """False where the conditions are of another shape, and everything is one common stage."""
+
+    @property
+    def kind(self) -> Literal["flat", "cash", "pipeline"]:
+        """Nothing to choose, one algorithm to choose, or one for each of several stages."""
+        choices = sum(stage.choice is not None for stage in self.stages)
+        return "flat" if choices == 0 else "cash" if choices == 1 else "pipeline"
+
+    def chosen(self, encoded: "Encoded") -> Ints:
+        """(n, number of stages): the index of the algorithm, -1 where the stage is inactive."""
+        chosen = np.zeros((len(encoded), len(self.stages)), dtype=np.int64)
+        for column, stage in enumerate(self.stages):
+            if stage.choice is not None:
+                index = encoded.values[:, stage.choice]
+                chosen[:, column] = np.where(np.isnan(index), -1, index)
+        return chosen
+
+
+def read_structure(config_space: ConfigurationSpace, parameters: Sequence[Parameter]) -> Structure:
+    """The structure of a space; the flat one where its conditions do not fit."""
+    reader = _Reader(config_space, {p.name: p for p in parameters})
+    try:
+        homes = {p.name: reader.home(p.name) for p in parameters}
+    except _MisfitError:
+        return Structure(stages=(_common(range(len(parameters))),), fits=False)
+    stages = [
+        Stage(p.name, index, _algorithms(p, parameters, homes))
+        for index, p in enumerate(parameters)
+        if reader.is_stage(p.name)
+    ]
+    common = [
+        index
+        for index, p in enumerate(parameters)
+        if homes[p.name] is None and not reader.is_stage(p.name)
+    ]
+    if common:
+        stages.append(_common(common))
+    return Structure(stages=tuple(stages), fits=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The stage below which a hyperparameter lies, and the algorithms that can use it."""
+
+    stage: str
+    algorithms: frozenset[int]
+
+
+class _MisfitError(Exception):
+    """The conditions are not of the shape stage -> algorithm -> hyperparameter."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    config_space: ConfigurationSpace
+    parameters: Mapping[str, Parameter]
+    homes: dict[str, _Home | None] = field(default_factory=dict)
+
+    def is_stage(self, name: str) -> bool:
+        parameter = self.parameters[name]
+        if parameter.kind not in (Kind.CATEGORICAL, Kind.CONSTANT):
+            return False
+        is_root = not self.config_space.parent_conditions_of[name]
+        return parameter.stage or (is_root and bool(self.config_space.children_of[name]))
+
+    def home(self, name: str) -> _Home | None:
+        if name not in self.homes:
+            conditions = self.config_space.parent_conditions_of[name]
+            self.homes[name] = self._home_of(conditions[0]) if conditions else None
+        return self.homes[name]
+
+    def _home_of(self, condition: given.ConditionLike) -> _Home:
+        if isinstance(condition, given.Conjunction):
+            homes = [self._home_of(part) for part in condition.components]
+            if len({home.stage for home in homes}) > 1:
+                raise _MisfitError
+            sets = [home.algorithms for home in homes]
+            both = isinstance(condition, given.AndConjunction)
+            joined = frozenset.intersection(*sets) if both else frozenset.union(*sets)
+            return _Home(homes[0].stage, joined)
+        parent = self.parameters[condition.parent.name]
+        if self.is_stage(parent.name):
+            return _Home(parent.name, _chosen_by(condition, parent))
+        home = self.home(parent.name)
+        if home is None:
+            raise _MisfitError
+        if isinstance(condition, given.NotEqualsCondition):
+            # An inactive parent also differs from the value, so the child is active elsewhere too.
+            return _Home(home.stage, frozenset(range(len(self.parameters[home.stage].choices))))
+        return home
+
+
+def _chosen_by(condition: given.Condition, stage: Parameter) -> frozenset[int]:
+    """The algorithms of `stage` for which the condition holds."""
+    every = frozenset(range(len(stage.choices)))
+    if isinstance(condition, given.InCondition):
+        return frozenset(int(stage.number_of(value)) for value in condition.values)
+    one = frozenset([int(stage.number_of(condition.value))])
+    return every - one if isinstance(condition, given.NotEqualsCondition) else one
+
+
+def _algorithms(
+    stage: Parameter, parameters: Sequence[Parameter], homes: Mapping[str, _Home | None]
+) -> tuple[Algorithm, ...]:
+    members: list[list[int]] = [[] for _ in stage.choices]
+    for index, parameter in enumerate(parameters):
+        home = homes[parameter.name]
+        # A marked stage may itself depend on another stage, but is nobody's hyperparameter.
+        if home is not None and home.stage == stage.name and not parameter.stage:
+            for algorithm in home.algorithms:
+                members[algorithm].append(index)
+    return tuple(
+        Algorithm(str(choice), tuple(indices))
+        for choice, indices in zip(stage.choices, members, strict=True)
+    )
+
+
+def _common(indices: Sequence[int]) -> Stage:
+    return Stage(COMMON, None, (Algorithm(COMMON, tuple(indices)),))
