@@ -1,0 +1,281 @@
+"""From columns or matrices to a checked experience."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foretune.arrays import Bools, Floats, Ints
+from foretune.errors import ExperienceError
+from foretune.experience.model import Experience, Metric, Status
+from foretune.experience.naming import listed, suggestion
+from foretune.experience.notes import Notes, annotate, checked_starts, moved_starts
+from foretune.space import Encoded, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """N evaluations as they come, in any order."""
+
+    task_index: ArrayLike
+    config_index: ArrayLike
+    values: ArrayLike
+    """(N, number of metrics), or (N,) for one metric."""
+    status: ArrayLike | None = None
+    seconds: ArrayLike | None = None
+    fidelity: ArrayLike | None = None
+
+
+def from_columns(
+    space: Space,
+    metrics: Sequence[Metric],
+    tasks: Sequence[str],
+    configs: Encoded,
+    columns: Columns,
+    notes: Notes,
+) -> Experience:
+    """The one way into an `Experience`: check, merge equal configurations, sort by task."""
+    _check_names("metric", [metric.name for metric in metrics])
+    _check_names("task", tasks)
+    if configs.space != space:
+        raise ExperienceError(
+            "configurations must be encoded in the experience's own space, but they come from "
+            "another one: encode them with this space"
+        )
+    task_index = _index(columns.task_index, len(tasks), "task")
+    n = len(task_index)
+    if n == 0:
+        raise ExperienceError(
+            "an experience needs at least one evaluation, but the table is empty: "
+            "check the source and the columns that were chosen"
+        )
+    config_index = _index(columns.config_index, len(configs), "configuration", n)
+    values = _values(columns.values, n, len(metrics))
+    status = _status(columns.status, values)
+    check_measured(metrics, values, status)
+    table, moved = unique_configs(configs)
+    built = Experience(
+        space=space,
+        metrics=tuple(metrics),
+        tasks=tuple(tasks),
+        configs=table,
+        task_index=task_index,
+        config_index=config_index if table is configs else moved[config_index],
+        values=values,
+        status=status,
+        seconds=_numbers(columns.seconds, n, "seconds"),
+        fidelity=None if columns.fidelity is None else _numbers(columns.fidelity, n, "fidelity"),
+    )
+    starts = checked_starts(notes.starts, tasks, len(configs))
+    return annotate(_sorted(built), replace(notes, starts=moved_starts(starts, moved)))
+
+
+def columns_of_matrices(
+    metrics: Sequence[Metric],
+    matrices: Mapping[str, NDArray[np.floating[Any]]],
+    shape: tuple[int, int],
+    *,
+    seconds: NDArray[np.floating[Any]] | None,
+    failed: Bools | None,
+) -> Columns:
+    """The recorded entries of (tasks, configurations) matrices, task by task.
+
+    Filled one task at a time into arrays of the final size, so that no temporary array is as
+    large as a matrix.
+    """
+    layers = [_matrix(matrices, metric.name, shape) for metric in metrics]
+    for name, extra in (("seconds", seconds), ("failed", failed)):
+        if extra is not None:
+            _check_shape(name, extra, shape)
+    recorded = np.zeros(shape, dtype=np.bool_) if failed is None else failed.astype(np.bool_)
+    for layer in layers:
+        for task in range(shape[0]):
+            recorded[task] |= ~np.isnan(layer[task])
+    counts = np.count_nonzero(recorded, axis=1)
+    n = int(counts.sum())
+    task_index = np.repeat(np.arange(shape[0], dtype=np.int32), counts)
+    config_index = np.empty(n, dtype=np.int32)
+    values = np.empty((n, len(layers)))
+    status = np.zeros(n, dtype=np.int8)
+    took = None if seconds is None else np.empty(n, dtype=np.float32)
+    end = 0
+    for task, count in enumerate(counts):
+        rows = slice(end, end := end + int(count))
+        picked = np.flatnonzero(recorded[task])
+        config_index[rows] = picked
+        for column, layer in enumerate(layers):
+            values[rows, column] = layer[task, picked]
+        if took is not None and seconds is not None:
+            took[rows] = seconds[task, picked]
+        if failed is not None:
+            status[rows] = np.where(failed[task, picked], Status.FAILED, Status.DONE)
+    return Columns(task_index, config_index, values, status, took)
+
+
+def unique_configs(configs: Encoded) -> tuple[Encoded, NDArray[np.int32]]:
+    """Each configuration once, in the order of first occurrence, and where each row went.
+
+    Where all rows differ, `configs` itself comes back.
+    """
+    uniques, first, inverse = np.unique(configs.keys(), return_index=True, return_inverse=True)
+    if len(uniques) == len(configs):
+        return configs, np.arange(len(configs), dtype=np.int32)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return configs.take(first[order]), rank[inverse.reshape(-1)]
+
+
+def take_rows(experience: Experience, rows: Ints) -> Experience:
+    """The evaluations at `rows`, which must be ascending by task."""
+    fidelity = experience.fidelity
+    return replace(
+        experience,
+        task_index=experience.task_index[rows],
+        config_index=experience.config_index[rows],
+        values=experience.values[rows],
+        status=experience.status[rows],
+        seconds=experience.seconds[rows],
+        fidelity=None if fidelity is None else fidelity[rows],
+    )
+
+
+def select_metrics(experience: Experience, names: Sequence[str]) -> Experience:
+    """Only the metrics `names`, without the rows that measured none of them."""
+    known = [metric.name for metric in experience.metrics]
+    for name in names:
+        if name not in known:
+            raise ExperienceError(
+                f"a metric must be one of the recorded ones, but got '{name}': "
+                f"{suggestion(name, known)}"
+            )
+    _check_names("metric", names)
+    picked = [known.index(name) for name in names]
+    metrics = tuple(experience.metrics[i] for i in picked)
+    values = experience.values[:, picked]
+    check_measured(metrics, values, experience.status)
+    ended_well = experience.status == Status.DONE
+    unmeasured = ended_well & ~np.isfinite(values).any(axis=1)
+    chosen = replace(experience, metrics=metrics, values=values)
+    return take_rows(chosen, np.flatnonzero(~unmeasured)) if unmeasured.any() else chosen
+
+
+def check_measured(metrics: Sequence[Metric], values: Floats, status: NDArray[np.int8]) -> None:
+    """Refuse a metric that no successful evaluation has measured."""
+    ended_well = status == Status.DONE
+    for column, metric in enumerate(metrics):
+        if not np.any(np.isfinite(values[:, column]) & ended_well):
+            raise ExperienceError(
+                f"a metric needs at least one finite value of a successful evaluation, but "
+                f"'{metric.name}' has none in {len(values)} rows: check its column or leave it out"
+            )
+
+
+def _sorted(experience: Experience) -> Experience:
+    index = experience.task_index
+    if np.all(index[1:] >= index[:-1]):
+        return experience
+    return take_rows(experience, np.argsort(index, kind="stable"))
+
+
+def _check_names(kind: str, names: Sequence[str]) -> None:
+    if len(names) == 0:
+        raise ExperienceError(f"an experience needs at least one {kind}, but got none: name one")
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ExperienceError(
+                f"the name of a {kind} must be a text that is not empty, but got {name!r}: "
+                "give it a name"
+            )
+        if name in seen:
+            raise ExperienceError(
+                f"the names of {kind}s must differ, but '{name}' comes twice: rename one of them"
+            )
+        seen.add(name)
+
+
+def _index(index: ArrayLike, size: int, what: str, n: int | None = None) -> NDArray[np.int32]:
+    array = np.asarray(index)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ExperienceError(
+            f"the {what} of each evaluation must be given as a list of whole numbers, but got an "
+            f"array of type {array.dtype} and shape {array.shape}: pass positions"
+        )
+    if n is not None:
+        _check_length(f"{what} index", array, n)
+    if array.size and (array.min() < 0 or array.max() >= size):
+        wrong = array.min() if array.min() < 0 else array.max()
+        raise ExperienceError(
+            f"the {what} index must lie between 0 and {size - 1}, but got {wrong}: "
+            f"check the list of {what}s"
+        )
+    return array.astype(np.int32, copy=False)
+
+
+def _values(values: ArrayLike, n: int, width: int) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.shape != (n, width):
+        raise ExperienceError(
+            f"values must have one row an evaluation and one column a metric, {(n, width)}, "
+            f"but got the shape {array.shape}: pass them so"
+        )
+    return array
+
+
+def _status(status: ArrayLike | None, values: Floats) -> NDArray[np.int8]:
+    measured = np.isfinite(values).any(axis=1)
+    if status is None:
+        given = np.zeros(len(values), dtype=np.int8)
+    else:
+        array = np.asarray(status)
+        _check_length("status", array, len(values))
+        known = np.isin(array, [int(each) for each in Status])
+        if not known.all():
+            raise ExperienceError(
+                "a status must be 0 (done), 1 (failed) or 2 (timeout), "
+                f"but got {array[~known][0]!r}: use foretune.experience.Status"
+            )
+        given = array.astype(np.int8, copy=False)
+    unmeasured = (given == Status.DONE) & ~measured
+    return np.where(unmeasured, np.int8(Status.FAILED), given) if unmeasured.any() else given
+
+
+def _numbers(numbers: ArrayLike | None, n: int, name: str) -> NDArray[np.float32]:
+    if numbers is None:
+        return np.full(n, np.nan, dtype=np.float32)
+    array = np.asarray(numbers, dtype=np.float32)
+    _check_length(name, array, n)
+    return array
+
+
+def _check_length(name: str, array: NDArray[Any], n: int) -> None:
+    if array.shape != (n,):
+        raise ExperienceError(
+            f"{name} must have one entry an evaluation, {n} in all, "
+            f"but got the shape {array.shape}: pass one a row"
+        )
+
+
+def _matrix(
+    matrices: Mapping[str, NDArray[np.floating[Any]]], name: str, shape: tuple[int, int]
+) -> NDArray[np.floating[Any]]:
+    if name not in matrices:
+        raise ExperienceError(
+            f"each metric needs a matrix, but '{name}' has none among "
+            f"{listed(list(matrices))}: add it"
+        )
+    _check_shape(name, matrices[name], shape)
+    return matrices[name]
+
+
+def _check_shape(name: str, matrix: NDArray[Any], shape: tuple[int, int]) -> None:
+    if matrix.shape != shape:
+        raise ExperienceError(
+            f"the matrix '{name}' must have one row a task and one column a configuration, "
+            f"{shape}, but got {matrix.shape}: transpose or cut it"
+        )

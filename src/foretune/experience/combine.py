@@ -1,0 +1,199 @@
+"""More experience out of two: appending evaluations, merging tables."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune.arrays import Bools
+from foretune.errors import ExperienceError
+from foretune.experience.build import Columns, from_columns, take_rows, unique_configs
+from foretune.experience.model import Evaluation, Experience, Metric, Splits
+from foretune.experience.naming import listed, suggestion
+from foretune.experience.notes import Notes, moved_starts
+from foretune.space import Encoded
+
+
+def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experience:
+    """`experience` followed by `evaluations`; a repeated measurement is a row of its own."""
+    added = list(evaluations)
+    if not added:
+        return experience
+    tasks = _union(experience.tasks, [each.task for each in added])
+    positions = {name: position for position, name in enumerate(tasks)}
+    encoded = experience.space.encode([each.config for each in added])
+    before = replace(experience, tasks=tasks, configs=Encoded.concat([experience.configs, encoded]))
+    after = replace(
+        before,
+        task_index=np.array([positions[each.task] for each in added], dtype=np.int32),
+        config_index=np.arange(len(added), dtype=np.int32) + np.int32(len(experience.configs)),
+        values=np.array([_values_of(each, experience.metrics) for each in added]),
+        status=np.array([each.status for each in added], dtype=np.int8),
+        seconds=_numbers([each.seconds for each in added]),
+        fidelity=_fidelity_of(added),
+    )
+    return _joined(before, after, _notes_of(experience))
+
+
+def merge(first: Experience, second: Experience) -> Experience:
+    """The rows of `first`, then those of `second` that `first` does not hold already.
+
+    Spaces may differ by hyperparameters and choices that only one has: see `Space.union`.
+    """
+    order = _metric_order(first.metrics, second.metrics)
+    space = first.space if first.space == second.space else first.space.union(second.space)
+    tasks = _union(first.tasks, second.tasks)
+    positions = {name: position for position, name in enumerate(tasks)}
+    moved_task = np.array([positions[name] for name in second.tasks], dtype=np.int32)
+    table, moved = unique_configs(
+        Encoded.concat([space.adopt(first.configs), space.adopt(second.configs)])
+    )
+    moved_first, moved_second = np.split(moved, [len(first.configs)])
+    ours = replace(
+        first,
+        space=space,
+        tasks=tasks,
+        configs=table,
+        config_index=moved_first[first.config_index],
+        starts=moved_starts(first.starts, moved_first),
+    )
+    theirs = replace(
+        second,
+        space=space,
+        metrics=first.metrics,
+        tasks=tasks,
+        configs=table,
+        task_index=moved_task[second.task_index],
+        config_index=moved_second[second.config_index],
+        values=second.values[:, order],
+        starts=moved_starts(second.starts, moved_second),
+    )
+    shared = [positions[name] for name in second.tasks if name in set(first.tasks)]
+    held = _held_already(ours, theirs, shared)
+    news = take_rows(theirs, np.flatnonzero(~held)) if held.any() else theirs
+    return _joined(ours, news, _merged_notes(ours, theirs))
+
+
+def _joined(first: Experience, second: Experience, notes: Notes) -> Experience:
+    """The rows of both, which have space, metrics, tasks and configurations in common."""
+    fidelity = None
+    if first.fidelity is not None or second.fidelity is not None:
+        fidelity = np.concatenate([_fidelity(first), _fidelity(second)])
+    columns = Columns(
+        task_index=np.concatenate([first.task_index, second.task_index]),
+        config_index=np.concatenate([first.config_index, second.config_index]),
+        values=np.concatenate([first.values, second.values]),
+        status=np.concatenate([first.status, second.status]),
+        seconds=np.concatenate([first.seconds, second.seconds]),
+        fidelity=fidelity,
+    )
+    return from_columns(first.space, first.metrics, first.tasks, first.configs, columns, notes)
+
+
+def _held_already(first: Experience, second: Experience, shared: Sequence[int]) -> Bools:
+    """Which rows of `second` are in `first`, among the tasks at the positions `shared`.
+
+    Task by task, so that the keys of millions of rows never exist at once. How long an evaluation
+    took does not make it another one.
+    """
+    held = np.zeros(len(second), dtype=np.bool_)
+    for position in shared:
+        rows = np.flatnonzero(second.task_index == position)
+        known = np.flatnonzero(first.task_index == position)
+        held[rows] = np.isin(_row_keys(second, rows), _row_keys(first, known))
+    return held
+
+
+def _row_keys(experience: Experience, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """(n,) byte strings, equal exactly where configuration, status, fidelity and values are."""
+    parts = np.column_stack(
+        [
+            experience.config_index[rows],
+            experience.status[rows],
+            _fidelity(experience)[rows],
+            experience.values[rows],
+        ]
+    ).astype(np.float64)
+    # -0.0 and the many NaNs get one bit pattern each.
+    parts = np.ascontiguousarray(np.where(np.isnan(parts), np.nan, parts + 0.0))
+    return parts.view(np.dtype((np.void, parts.itemsize * parts.shape[1])))[:, 0]
+
+
+def _fidelity(experience: Experience) -> NDArray[np.float32]:
+    if experience.fidelity is None:
+        return np.full(len(experience), np.nan, dtype=np.float32)
+    return experience.fidelity
+
+
+def _values_of(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[float]:
+    known = [metric.name for metric in metrics]
+    for name in evaluation.values:
+        if name not in known:
+            raise ExperienceError(
+                f"an evaluation reports metrics of the experience, but got '{name}': "
+                f"{suggestion(name, known)}"
+            )
+    return [float(evaluation.values.get(name, np.nan)) for name in known]
+
+
+def _numbers(numbers: Sequence[float | None]) -> NDArray[np.float32]:
+    return np.array([np.nan if x is None else x for x in numbers], dtype=np.float32)
+
+
+def _fidelity_of(evaluations: Sequence[Evaluation]) -> NDArray[np.float32] | None:
+    if all(each.fidelity is None for each in evaluations):
+        return None
+    return _numbers([each.fidelity for each in evaluations])
+
+
+def _metric_order(ours: Sequence[Metric], theirs: Sequence[Metric]) -> list[int]:
+    """Where each of our metrics is among theirs."""
+    names = [metric.name for metric in theirs]
+    if sorted(names) != sorted(metric.name for metric in ours):
+        raise ExperienceError(
+            "experiences that are merged must have the same metrics, but got "
+            f"{listed([metric.name for metric in ours])} and {listed(names)}: "
+            "choose common ones with Experience.with_metrics"
+        )
+    order = [names.index(metric.name) for metric in ours]
+    for metric, position in zip(ours, order, strict=True):
+        if metric.direction is not theirs[position].direction:
+            raise ExperienceError(
+                "experiences that are merged must agree on directions, but metric "
+                f"'{metric.name}' is '{metric.direction}' in one and "
+                f"'{theirs[position].direction}' in the other: import one of them again"
+            )
+    return order
+
+
+def _union(first: Sequence[str], second: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*first, *second]))
+
+
+def _notes_of(experience: Experience) -> Notes:
+    return Notes(experience.meta_features, experience.splits, experience.starts)
+
+
+def _merged_notes(first: Experience, second: Experience) -> Notes:
+    """The notes of both; where they disagree about a task, those of `first` stand."""
+    features = {
+        task: {**second.meta_features.get(task, {}), **first.meta_features.get(task, {})}
+        for task in _union(list(first.meta_features), second.meta_features)
+    }
+    starts = {
+        task: {**second.starts.get(task, {}), **first.starts.get(task, {})}
+        for task in _union(list(first.starts), second.starts)
+    }
+    return Notes(features, _merged_splits(first.splits, second.splits), starts)
+
+
+def _merged_splits(first: Splits, second: Splits) -> Splits:
+    for name in first:
+        if name in second and dict(first[name]) != dict(second[name]):
+            raise ExperienceError(
+                f"experiences that are merged must agree on their splits, but '{name}' differs: "
+                "rename it with Experience.with_splits"
+            )
+    return {**second, **first}

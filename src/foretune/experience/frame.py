@@ -1,0 +1,129 @@
+"""Between an experience and a pandas data frame."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from foretune.errors import ExperienceError
+from foretune.experience.build import Columns, from_columns
+from foretune.experience.model import Direction, Experience, Metric, Status
+from foretune.experience.naming import suggestion
+from foretune.experience.notes import Notes
+from foretune.space import Encoded, Space
+
+
+@dataclass(frozen=True, slots=True)
+class FrameColumns:
+    """Which columns of a frame hold what."""
+
+    task: str
+    metrics: Mapping[str, Direction]
+    config: str | None = None
+    status: str | None = None
+    seconds: str | None = None
+    fidelity: str | None = None
+
+
+def experience_of(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Experience:
+    """The evaluations in the rows of `frame`; tasks in the order of their first row."""
+    column = _column(frame, columns.task)
+    if column.isna().any():
+        raise ExperienceError(
+            f"every row must name its task, but column '{columns.task}' is empty in "
+            f"{int(column.isna().sum())} rows: fill or drop them"
+        )
+    codes, names = pd.factorize(column.astype(str))
+    values = [_numbers(frame, name) for name in columns.metrics]
+    given = Columns(
+        task_index=codes,
+        config_index=np.arange(len(frame)),
+        values=np.column_stack(values) if values else np.empty((len(frame), 0)),
+        status=None if columns.status is None else _status(frame, columns.status),
+        seconds=None if columns.seconds is None else _numbers(frame, columns.seconds),
+        fidelity=None if columns.fidelity is None else _numbers(frame, columns.fidelity),
+    )
+    metrics = [Metric(name, Direction(way)) for name, way in columns.metrics.items()]
+    configs = _configs(space, frame, columns)
+    return from_columns(space, metrics, [str(n) for n in names], configs, given, Notes({}, {}, {}))
+
+
+def frame_of(experience: Experience) -> pd.DataFrame:
+    """One row an evaluation. A hyperparameter that bears another column's name gets a prefix."""
+    names = np.array(experience.tasks, dtype=object)
+    metrics = {
+        metric.name: experience.values[:, column]
+        for column, metric in enumerate(experience.metrics)
+    }
+    labels = np.array([each.name for each in Status], dtype=object)
+    after = {**metrics, "status": labels[experience.status], "seconds": experience.seconds}
+    if experience.fidelity is not None:
+        after["fidelity"] = experience.fidelity
+    parameters = [parameter.name for parameter in experience.space.parameters]
+    table = pd.DataFrame(experience.configs.dicts(), columns=parameters)
+    hyperparameters = {
+        f"config:{name}" if name in after or name == "task" else name: table[name].to_numpy()[
+            experience.config_index
+        ]
+        for name in parameters
+    }
+    return pd.DataFrame({"task": names[experience.task_index], **hyperparameters, **after})
+
+
+def _configs(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Encoded:
+    if columns.config is None:
+        present = {p.name: frame[p.name].tolist() for p in space.parameters if p.name in frame}
+        return space.from_columns(present, len(frame))
+    return space.encode([_parsed(text, columns.config) for text in _column(frame, columns.config)])
+
+
+def _parsed(text: Any, name: str) -> dict[str, Any]:
+    try:
+        config = json.loads(text)
+    except (TypeError, ValueError):
+        config = None
+    if not isinstance(config, dict):
+        raise ExperienceError(
+            f"column '{name}' must hold one JSON object a row, but got {text!r}: "
+            'write configurations as {"name": value}'
+        )
+    return config
+
+
+def _column(frame: pd.DataFrame, name: str) -> "pd.Series[Any]":
+    if name not in frame:
+        known = [str(column) for column in frame.columns]
+        raise ExperienceError(
+            f"a named column must be in the table, but '{name}' is not: {suggestion(name, known)}"
+        )
+    return frame[name]
+
+
+def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    column = _column(frame, name)
+    numbers = pd.to_numeric(column, errors="coerce")
+    wrong = column[numbers.isna() & column.notna()]
+    if len(wrong):
+        raise ExperienceError(
+            f"column '{name}' must hold numbers, but got {wrong.iloc[0]!r}: correct or empty it"
+        )
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _status(frame: pd.DataFrame, name: str) -> NDArray[np.int8]:
+    """Status numbers, or their names in any case."""
+    known: dict[str, int] = {}
+    for each in Status:
+        known |= {each.name: each.value, str(each.value): each.value}
+    column = _column(frame, name)
+    found = column.astype(str).str.strip().str.upper().map(known)
+    if found.isna().any():
+        raise ExperienceError(
+            f"column '{name}' must hold one of {', '.join(each.name for each in Status)}, "
+            f"but got {column[found.isna()].iloc[0]!r}: rename it"
+        )
+    return found.to_numpy().astype(np.int8)

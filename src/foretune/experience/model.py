@@ -1,0 +1,386 @@
+"""The table of evaluations and its rows.
+
+The methods of `Experience` that build, save or combine tables live in files of their own and are
+imported when they are called: looking at a table needs neither pandas nor pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foretune.arrays import Bools, Floats, Ints
+from foretune.errors import ExperienceError
+from foretune.experience.naming import listed, suggestion
+from foretune.space import Encoded, Space
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MetaFeatures: TypeAlias = Mapping[str, Mapping[str, float]]
+"""{task: {name: value}}"""
+Splits: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
+"""{name: {"train" | "validation" | "test": tasks}}"""
+Starts: TypeAlias = Mapping[str, Mapping[str, Sequence[int]]]
+"""{task: {name: indices of configurations}}"""
+
+
+class Direction(StrEnum):
+    """Whether less or more of a metric is better."""
+
+    MIN = "min"
+    MAX = "max"
+
+
+class Status(IntEnum):
+    """How an evaluation ended."""
+
+    DONE = 0
+    FAILED = 1
+    TIMEOUT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What was measured, and in which direction it is better."""
+
+    name: str
+    direction: Direction = Direction.MIN
+
+    @property
+    def sign(self) -> float:
+        """What a value is multiplied with to be minimised."""
+        return 1.0 if self.direction is Direction.MIN else -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One row, for people and for programs that run trials."""
+
+    task: str
+    config: Mapping[str, Any]
+    values: Mapping[str, float]
+    status: Status = Status.DONE
+    seconds: float | None = None
+    fidelity: float | None = None
+
+
+@dataclass(frozen=True)
+class TaskRecords:
+    """All n evaluations of one task, in the order they were recorded."""
+
+    name: str
+    table: Encoded
+    """The experience's configurations, of all tasks."""
+    config_index: NDArray[np.int32]
+    """(n,), the row of `table` that was evaluated."""
+    losses: Floats
+    """(n, number of metrics), minimised, NaN where not measured."""
+    values: Floats
+    """(n, number of metrics), in the metrics' own directions."""
+    status: NDArray[np.int8]
+    seconds: NDArray[np.float32]
+    fidelity: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.config_index)
+
+    @cached_property
+    def configs(self) -> Encoded:
+        """The n configurations, row by row beside `losses` (not the table of all tasks)."""
+        return self.table.take(self.config_index.astype(np.int64))
+
+    @property
+    def succeeded(self) -> Bools:
+        """(n,), True where every metric was measured."""
+        finite: Bools = np.logical_and.reduce(np.isfinite(self.losses), axis=1)
+        return finite
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experience:
+    """N evaluations over many tasks in one space: immutable arrays, the rows sorted by task.
+
+    Made by `build`, `from_matrix`, `from_frame` or `open`, which check what they are given.
+    """
+
+    space: Space
+    metrics: tuple[Metric, ...]
+    tasks: tuple[str, ...]
+    configs: Encoded
+    """The configurations, each once."""
+    task_index: NDArray[np.int32]
+    """(N,), ascending."""
+    config_index: NDArray[np.int32]
+    """(N,), rows of `configs`."""
+    values: Floats
+    """(N, number of metrics), in the metrics' own directions; NaN where not measured."""
+    status: NDArray[np.int8]
+    seconds: NDArray[np.float32]
+    """(N,), NaN where unknown."""
+    fidelity: NDArray[np.float32] | None = None
+    meta_features: MetaFeatures = field(default_factory=dict)
+    splits: Splits = field(default_factory=dict)
+    starts: Starts = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("task_index", "config_index", "values", "status", "seconds", "fidelity"):
+            column = getattr(self, name)
+            if column is not None:
+                locked = column.view()
+                locked.flags.writeable = False
+                object.__setattr__(self, name, locked)
+
+    def __len__(self) -> int:
+        return len(self.task_index)
+
+    def __repr__(self) -> str:
+        metrics = ", ".join(f"{metric.name}:{metric.direction}" for metric in self.metrics)
+        return (
+            f"Experience({len(self.tasks)} tasks, {len(self.configs)} configurations, "
+            f"{len(self)} evaluations of {metrics})"
+        )
+
+    # Making one
+
+    @classmethod
+    def build(  # noqa: PLR0913 - one argument a column
+        cls,
+        space: Space,
+        metrics: Sequence[Metric],
+        tasks: Sequence[str],
+        task_index: ArrayLike,
+        configs: Encoded,
+        config_index: ArrayLike,
+        values: ArrayLike,
+        *,
+        status: ArrayLike | None = None,
+        seconds: ArrayLike | None = None,
+        fidelity: ArrayLike | None = None,
+        meta_features: MetaFeatures | None = None,
+        splits: Splits | None = None,
+        starts: Starts | None = None,
+    ) -> Experience:
+        """A checked table from columns of N rows in any order.
+
+        Equal configurations are merged. An evaluation without a finite value counts as failed,
+        whatever `status` says.
+        """
+        from foretune.experience.build import Columns, from_columns
+        from foretune.experience.notes import Notes
+
+        columns = Columns(task_index, config_index, values, status, seconds, fidelity)
+        notes = Notes(meta_features or {}, splits or {}, starts or {})
+        return from_columns(space, metrics, tasks, configs, columns, notes)
+
+    @classmethod
+    def from_matrix(  # noqa: PLR0913 - one argument a matrix
+        cls,
+        space: Space,
+        configs: Encoded,
+        tasks: Sequence[str],
+        metrics: Sequence[Metric],
+        matrices: Mapping[str, NDArray[np.floating[Any]]],
+        *,
+        seconds: NDArray[np.floating[Any]] | None = None,
+        failed: Bools | None = None,
+        meta_features: MetaFeatures | None = None,
+        splits: Splits | None = None,
+        starts: Starts | None = None,
+    ) -> Experience:
+        """A table from one (tasks, configurations) matrix a metric, NaN where nothing is recorded.
+
+        `failed` marks evaluations that were tried and failed; `seconds` says how long each took.
+        """
+        from foretune.experience.build import columns_of_matrices, from_columns
+        from foretune.experience.notes import Notes
+
+        shape = (len(tasks), len(configs))
+        columns = columns_of_matrices(metrics, matrices, shape, seconds=seconds, failed=failed)
+        notes = Notes(meta_features or {}, splits or {}, starts or {})
+        return from_columns(space, metrics, tasks, configs, columns, notes)
+
+    @classmethod
+    def from_frame(
+        cls,
+        space: Space,
+        frame: pd.DataFrame,
+        *,
+        task: str,
+        metrics: Mapping[str, Direction],
+        config_column: str | None = None,
+        status: str | None = None,
+        seconds: str | None = None,
+        fidelity: str | None = None,
+    ) -> Experience:
+        """A table from a data frame with one evaluation a row.
+
+        Hyperparameters stand in columns of their names, empty where inactive, or as JSON objects
+        in `config_column`. The other arguments name columns; columns that are not named are
+        left out.
+        """
+        from foretune.experience.frame import FrameColumns, experience_of
+
+        columns = FrameColumns(task, dict(metrics), config_column, status, seconds, fidelity)
+        return experience_of(space, frame, columns)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One readable row an evaluation: task, hyperparameters, metrics, status, seconds."""
+        from foretune.experience.frame import frame_of
+
+        return frame_of(self)
+
+    # Looking at it
+
+    @cached_property
+    def losses(self) -> Floats:
+        """(N, number of metrics), minimised, NaN where an evaluation did not end well."""
+        return self._losses(slice(None))
+
+    def task(self, name: str) -> TaskRecords:
+        """The evaluations of one task."""
+        position = self._position(name)
+        rows = slice(int(self._bounds[position]), int(self._bounds[position + 1]))
+        return TaskRecords(
+            name=name,
+            table=self.configs,
+            config_index=self.config_index[rows],
+            losses=self._losses(rows),
+            values=self.values[rows],
+            status=self.status[rows],
+            seconds=self.seconds[rows],
+            fidelity=None if self.fidelity is None else self.fidelity[rows],
+        )
+
+    @cached_property
+    def _bounds(self) -> Ints:
+        """(number of tasks + 1,), where each task's rows begin; the last is N."""
+        edges = np.arange(len(self.tasks) + 1, dtype=self.task_index.dtype)
+        return np.searchsorted(self.task_index, edges).astype(np.int64)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.tasks)}
+
+    def _position(self, name: str) -> int:
+        position = self._positions.get(name)
+        if position is None:
+            raise ExperienceError(
+                f"a task must be one of the {len(self.tasks)} recorded ones, but got '{name}': "
+                f"{suggestion(name, self.tasks)}"
+            )
+        return position
+
+    def _losses(self, rows: slice) -> Floats:
+        losses: Floats = self.values[rows] * np.array([metric.sign for metric in self.metrics])
+        losses[self.status[rows] != Status.DONE] = np.nan
+        losses[~np.isfinite(losses)] = np.nan
+        losses.flags.writeable = False
+        return losses
+
+    # Parts of it
+
+    def only(self, tasks: Iterable[str]) -> Experience:
+        """The evaluations of these tasks, which keep their order here."""
+        wanted = {self._position(name) for name in tasks}
+        return self._of_positions(sorted(wanted))
+
+    def without(self, tasks: Iterable[str]) -> Experience:
+        """The evaluations of all other tasks."""
+        unwanted = {self._position(name) for name in tasks}
+        return self._of_positions([p for p in range(len(self.tasks)) if p not in unwanted])
+
+    def _of_positions(self, positions: list[int]) -> Experience:
+        counts = np.diff(self._bounds)[positions]
+        if counts.sum() == 0:
+            raise ExperienceError(
+                "a selection of tasks must hold at least one evaluation, but it is empty: "
+                f"choose among {listed(self.tasks)}"
+            )
+        rows = [slice(int(self._bounds[p]), int(self._bounds[p + 1])) for p in positions]
+
+        def picked(column: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([column[row] for row in rows])
+
+        tasks = tuple(self.tasks[position] for position in positions)
+        kept = set(tasks)
+        return replace(
+            self,
+            tasks=tasks,
+            task_index=np.repeat(np.arange(len(tasks), dtype=np.int32), counts),
+            config_index=picked(self.config_index),
+            values=picked(self.values),
+            status=picked(self.status),
+            seconds=picked(self.seconds),
+            fidelity=None if self.fidelity is None else picked(self.fidelity),
+            meta_features={name: of for name, of in self.meta_features.items() if name in kept},
+            splits=_restricted(self.splits, kept),
+            starts={name: of for name, of in self.starts.items() if name in kept},
+        )
+
+    def with_metrics(self, names: Sequence[str]) -> Experience:
+        """Only these metrics, in this order; rows that measured none of them are left out."""
+        from foretune.experience.build import select_metrics
+
+        return select_metrics(self, names)
+
+    def with_meta_features(self, meta_features: MetaFeatures) -> Experience:
+        """The same evaluations with these meta-features of the tasks."""
+        from foretune.experience.notes import Notes, annotate
+
+        return annotate(self, Notes(meta_features, self.splits, self.starts))
+
+    def with_splits(self, splits: Splits) -> Experience:
+        """The same evaluations with these named splits."""
+        from foretune.experience.notes import Notes, annotate
+
+        return annotate(self, Notes(self.meta_features, splits, self.starts))
+
+    # More of it
+
+    def append(self, evaluations: Iterable[Evaluation]) -> Experience:
+        """This experience and further evaluations, of known or of new tasks."""
+        from foretune.experience.combine import append
+
+        return append(self, evaluations)
+
+    def merge(self, other: Experience) -> Experience:
+        """The evaluations of both, each once.
+
+        The spaces are equal, or one has hyperparameters or algorithms that the other lacks: then
+        the other's configurations get their defaults.
+        """
+        from foretune.experience.combine import merge
+
+        return merge(self, other)
+
+    # On disk
+
+    def save(self, path: str | Path) -> None:
+        """Write one Parquet file; a file that is already there is replaced in one step."""
+        from foretune.experience.store import save
+
+        save(self, Path(path))
+
+    @classmethod
+    def open(cls, path: str | Path) -> Experience:
+        """Read a file that `save` has written."""
+        from foretune.experience.store import read
+
+        return read(Path(path))
+
+
+def _restricted(splits: Splits, tasks: set[str]) -> Splits:
+    """The splits as far as they concern `tasks`; those that name none of them are left out."""
+    left = {
+        name: {part: tuple(t for t in of if t in tasks) for part, of in parts.items()}
+        for name, parts in splits.items()
+    }
+    return {name: parts for name, parts in left.items() if any(parts.values())}

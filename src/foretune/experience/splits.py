@@ -1,0 +1,93 @@
+"""Which tasks teach and which are held out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretune.errors import ExperienceError
+from foretune.experience.model import Experience
+from foretune.experience.naming import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Tasks to learn from, to choose settings on, and to report on; disjoint."""
+
+    name: str
+    train: tuple[str, ...]
+    validation: tuple[str, ...]
+    test: tuple[str, ...]
+
+
+def leave_one_out(
+    experience: Experience, groups: Mapping[str, str] | None = None
+) -> Iterator[Split]:
+    """Each task once as the test task; its family, where one is named, does not teach."""
+    family = _families(experience, groups)
+    for name in experience.tasks:
+        train = tuple(other for other in experience.tasks if family[other] != family[name])
+        yield Split(name, train, (), (name,))
+
+
+def k_fold(
+    experience: Experience, k: int, seed: int, groups: Mapping[str, str] | None = None
+) -> Iterator[Split]:
+    """Each task in the test part of one of `k` folds, families kept together."""
+    family = _families(experience, groups)
+    members: dict[str, list[str]] = {}
+    for name in experience.tasks:
+        members.setdefault(family[name], []).append(name)
+    if not 2 <= k <= len(members):
+        raise ExperienceError(
+            f"the number of folds must lie between 2 and the number of tasks (or of families), "
+            f"{len(members)}, but got {k}: choose another"
+        )
+    fold = _folds([len(tasks) for tasks in members.values()], k, seed)
+    fold_of = dict(zip(members, fold, strict=True))
+    for number in range(k):
+        test = tuple(name for name in experience.tasks if fold_of[family[name]] == number)
+        held = set(test)
+        train = tuple(name for name in experience.tasks if name not in held)
+        yield Split(f"fold {number}", train, (), test)
+
+
+def named_split(experience: Experience, name: str) -> Split:
+    """The split that came with the experience under this name."""
+    if name not in experience.splits:
+        known = list(experience.splits)
+        remedy = suggestion(name, known) if known else "this experience has no named splits"
+        raise ExperienceError(
+            f"a named split must be one of the recorded ones, but got '{name}': {remedy}"
+        )
+    parts = experience.splits[name]
+    return Split(
+        name,
+        tuple(parts.get("train", ())),
+        tuple(parts.get("validation", ())),
+        tuple(parts.get("test", ())),
+    )
+
+
+def _families(experience: Experience, groups: Mapping[str, str] | None) -> dict[str, str]:
+    """The family of every task: its own where none is named."""
+    given = groups or {}
+    for name in given:
+        if name not in experience.tasks:
+            raise ExperienceError(
+                f"families are named for recorded tasks, but got '{name}': "
+                f"{suggestion(name, experience.tasks)}"
+            )
+    # The prefix keeps a lone task apart from a family that bears its name.
+    return {n: f"family {given[n]}" if n in given else f"task {n}" for n in experience.tasks}
+
+
+def _folds(sizes: list[int], k: int, seed: int) -> list[int]:
+    """The fold of each family: the largest first, each into the fold with the fewest tasks."""
+    shuffled = np.random.default_rng(seed).permutation(len(sizes))
+    filled = np.zeros(k, dtype=np.int64)
+    fold = [0] * len(sizes)
+    for index in sorted(shuffled.tolist(), key=lambda i: -sizes[i]):
+        fold[index] = int(np.argmin(filled))
+        filled[fold[index]] += sizes[index]
+    return fold

@@ -1,0 +1,286 @@
+"""An experience in one Parquet file; docs/decisions/002-experience-file.md gives the reasons.
+
+The rows of the file are the evaluations. The footer holds, as key-value metadata, a JSON header
+(space, metrics, tasks, notes), the table of configurations, and a checksum of both. Evaluations
+are written and read one row group at a time.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foretune.errors import ExperienceError, ForetuneError
+from foretune.experience.atomic import replace_file
+from foretune.experience.build import Columns, check_measured, from_columns
+from foretune.experience.model import Direction, Experience, MetaFeatures, Metric
+from foretune.experience.notes import Notes
+from foretune.space import Space
+
+FORMAT = "foretune-experience"
+VERSION = 1
+HEADER_KEY, CONFIGS_KEY, CHECKSUM_KEY = b"foretune", b"foretune.configs", b"foretune.sha256"
+METRIC_PREFIX = "metric:"
+ROWS_A_GROUP = 1 << 20
+LARGEST_CONFIGS = 1 << 30
+"""Bytes of the configurations' table; Parquet cannot hold a text in its footer beyond 2 GiB."""
+
+CORRUPT = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    ForetuneError,
+)
+"""What damaged bytes can raise in the libraries that decode them."""
+
+
+def save(experience: Experience, path: Path) -> None:
+    """Write `experience` to `path`, replacing what is there in one step."""
+    check_measured(experience.metrics, experience.values, experience.status)
+    if path.is_dir():
+        raise ExperienceError(
+            f"an experience is saved as one file, but '{path}' is a folder: add a file name"
+        )
+    metadata = _metadata(experience)
+    try:
+        replace_file(path, lambda temporary: _write(experience, metadata, temporary))
+    except OSError as error:
+        raise ExperienceError(
+            f"an experience needs a place that can be written to, but '{path}' gave "
+            f"'{error.strerror or error}': choose another path"
+        ) from error
+
+
+def read(path: Path) -> Experience:
+    """The experience that `save` has written to `path`."""
+    if path.is_dir():
+        raise ExperienceError(
+            f"an experience is one file, but '{path}' is a folder: name the file in it"
+        )
+    if not path.exists():
+        raise ExperienceError(
+            f"an experience is read from a file, but there is no '{path}': check the path, or "
+            "make it with 'foretune import'"
+        )
+    try:
+        with pq.ParquetFile(
+            path,
+            read_dictionary=["task"],
+            pre_buffer=False,
+            page_checksum_verification=True,
+            thrift_string_size_limit=2**31 - 1,
+        ) as file:
+            header, table = _header(file, path)
+            return _decoded(file, header, table)
+    except _NotReadableError:
+        raise
+    except CORRUPT as error:
+        raise ExperienceError(
+            f"an experience file must be whole, but '{path}' cannot be decoded "
+            f"({_first_line(error)}): make it again or fetch it anew"
+        ) from error
+
+
+class _NotReadableError(ExperienceError):
+    """A file that is whole but not for this reader."""
+
+
+# Writing
+
+
+def _schema(experience: Experience) -> pa.Schema:
+    fields = [
+        pa.field("task", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("config", pa.int32(), nullable=False),
+        *(
+            pa.field(METRIC_PREFIX + metric.name, pa.float64(), nullable=False)
+            for metric in experience.metrics
+        ),
+        pa.field("status", pa.int8(), nullable=False),
+        pa.field("seconds", pa.float32(), nullable=False),
+    ]
+    if experience.fidelity is not None:
+        fields.append(pa.field("fidelity", pa.float32(), nullable=False))
+    return pa.schema(fields)
+
+
+def _metadata(experience: Experience) -> dict[bytes, bytes]:
+    raw = _column_bytes(experience.configs.values)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "space": json.loads(experience.space.to_json()),
+        "metrics": [{"name": m.name, "direction": m.direction} for m in experience.metrics],
+        "tasks": experience.tasks,
+        "configs": experience.configs.values.shape,
+        "meta_features": _without_nan(experience.meta_features),
+        "splits": experience.splits,
+        "starts": experience.starts,
+    }
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    return {
+        HEADER_KEY: text,
+        CONFIGS_KEY: base64.b64encode(pa.compress(raw, codec="zstd", asbytes=True)),
+        CHECKSUM_KEY: _checksum(text, raw),
+    }
+
+
+def _column_bytes(values: NDArray[np.float64]) -> bytes:
+    """Column after column, which compresses far better than row after row."""
+    raw = values.astype("<f8", copy=False).tobytes(order="F")
+    if len(raw) > LARGEST_CONFIGS:
+        raise ExperienceError(
+            f"the table of configurations must stay below {LARGEST_CONFIGS >> 20} MiB, but it has "
+            f"{len(raw) >> 20}: save the tasks in several files with Experience.only"
+        )
+    return raw
+
+
+def _checksum(header: bytes, raw_configs: bytes) -> bytes:
+    return hashlib.sha256(header + b"\0" + raw_configs).hexdigest().encode()
+
+
+def _write(experience: Experience, metadata: dict[bytes, bytes], path: Path) -> None:
+    schema = _schema(experience)
+    coded = [field.name for field in schema if field.name != "config"]
+    with pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=coded,
+        column_encoding={"config": "DELTA_BINARY_PACKED"},
+        write_page_checksum=True,
+        store_schema=False,
+    ) as writer:
+        for start in range(0, len(experience), ROWS_A_GROUP):
+            rows = slice(start, start + ROWS_A_GROUP)
+            batch = pa.RecordBatch.from_arrays(_arrays(experience, rows), schema=schema)
+            writer.write_batch(batch, row_group_size=ROWS_A_GROUP)
+        # Not as metadata of the schema, which Parquet would hold twice.
+        writer.add_key_value_metadata(metadata)
+
+
+def _arrays(experience: Experience, rows: slice) -> list[pa.Array]:
+    names = pa.array(experience.tasks, type=pa.string())
+    arrays = [
+        pa.DictionaryArray.from_arrays(pa.array(experience.task_index[rows]), names),
+        pa.array(experience.config_index[rows]),
+        *(pa.array(column) for column in experience.values[rows].T),
+        pa.array(experience.status[rows]),
+        pa.array(experience.seconds[rows]),
+    ]
+    if experience.fidelity is not None:
+        arrays.append(pa.array(experience.fidelity[rows]))
+    return arrays
+
+
+# Reading
+
+
+def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:
+    """The checked header and the raw bytes of the configurations' table."""
+    metadata = file.metadata.metadata or {}
+    if HEADER_KEY not in metadata:
+        raise _NotReadableError(
+            f"an experience file carries its search space, but the Parquet file '{path}' has none: "
+            "turn a table into an experience with 'foretune import table'"
+        )
+    text = metadata[HEADER_KEY]
+    header = json.loads(text)
+    if header["format"] != FORMAT:
+        raise _NotReadableError(
+            f"an experience file has the format '{FORMAT}', but '{path}' has "
+            f"'{header['format']}': name another file"
+        )
+    if header["version"] != VERSION:
+        raise _NotReadableError(
+            f"this foretune reads experience files of version {VERSION}, but '{path}' has version "
+            f"{header['version']}: update foretune"
+        )
+    size = 8 * math.prod(header["configs"])
+    if not 0 <= size <= LARGEST_CONFIGS:
+        raise ValueError("the table of configurations is too large")
+    packed = base64.b64decode(metadata[CONFIGS_KEY], validate=True)
+    raw = pa.decompress(packed, decompressed_size=size, codec="zstd", asbytes=True)
+    if metadata[CHECKSUM_KEY] != _checksum(text, raw):
+        raise ValueError("the checksum does not fit the content")
+    return header, raw
+
+
+def _decoded(file: pq.ParquetFile, header: dict[str, Any], raw: bytes) -> Experience:
+    space = Space.from_json(json.dumps(header["space"]))
+    metrics = [Metric(m["name"], Direction(m["direction"])) for m in header["metrics"]]
+    values = np.frombuffer(raw, dtype="<f8").reshape(header["configs"], order="F")
+    configs = space.from_values(values)
+    notes = Notes(_with_nan(header["meta_features"]), header["splits"], header["starts"])
+    columns = _columns(file, header["tasks"], metrics)
+    return from_columns(space, metrics, header["tasks"], configs, columns, notes)
+
+
+def _columns(file: pq.ParquetFile, tasks: list[str], metrics: list[Metric]) -> Columns:
+    n = file.metadata.num_rows
+    names = set(file.schema_arrow.names)
+    task_index, config_index = np.empty(n, np.int32), np.empty(n, np.int32)
+    values, status = np.empty((n, len(metrics))), np.empty(n, np.int8)
+    seconds = np.empty(n, np.float32)
+    fidelity = np.empty(n, np.float32) if "fidelity" in names else None
+    positions = {name: position for position, name in enumerate(tasks)}
+    end = 0
+    for batch in _batches(file):
+        rows = slice(end, end := end + len(batch))
+        task_index[rows] = _task_index(batch.column("task"), positions)
+        config_index[rows] = batch.column("config")
+        for column, metric in enumerate(metrics):
+            values[rows, column] = batch.column(METRIC_PREFIX + metric.name)
+        status[rows] = batch.column("status")
+        seconds[rows] = batch.column("seconds")
+        if fidelity is not None:
+            fidelity[rows] = batch.column("fidelity")
+    if end != n:
+        raise ValueError(f"{end} rows instead of {n}")
+    return Columns(task_index, config_index, values, status, seconds, fidelity)
+
+
+def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    for group in range(file.num_row_groups):
+        yield from file.read_row_group(group, use_threads=False).to_batches()
+
+
+def _task_index(column: pa.DictionaryArray, positions: Mapping[str, int]) -> NDArray[np.int32]:
+    known = np.array([positions[name] for name in column.dictionary.to_pylist()], dtype=np.int32)
+    index: NDArray[np.int32] = known[np.asarray(column.indices)]
+    return index
+
+
+def _without_nan(features: MetaFeatures) -> dict[str, dict[str, float | None]]:
+    """JSON has no NaN: an unknown meta-feature is null there."""
+    return {
+        task: {name: None if math.isnan(value) else value for name, value in of.items()}
+        for task, of in features.items()
+    }
+
+
+def _with_nan(features: Mapping[str, Mapping[str, float | None]]) -> MetaFeatures:
+    return {
+        task: {name: math.nan if value is None else value for name, value in of.items()}
+        for task, of in features.items()
+    }
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,102 @@
+"""A summary of an experience as plain text."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.experience.model import Direction, Experience, Metric, Status
+
+MOST_TASKS = 20
+
+
+def summarise(experience: Experience) -> str:
+    """Sizes, metrics, the first tasks with their values, the space and the splits."""
+    parts = [
+        _aligned(_sizes(experience), left=2),
+        "Metrics\n"
+        + "\n".join(f"  {metric.name} ({_wish(metric)})" for metric in experience.metrics),
+        *(_tasks(experience, column) for column in range(len(experience.metrics))),
+        _splits(experience),
+        f"Space ({experience.space.structure.kind})\n{_indented(experience.space.describe())}",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _sizes(experience: Experience) -> list[tuple[str, str]]:
+    pairs = len(experience.tasks) * len(experience.configs)
+    missing = 1.0 - _distinct_pairs(experience) / pairs
+    failed = int(np.count_nonzero(experience.status != Status.DONE))
+    return [
+        ("Tasks", f"{len(experience.tasks):,}"),
+        ("Configurations", f"{len(experience.configs):,}"),
+        ("Evaluations", f"{len(experience):,}"),
+        ("Missing", f"{missing:.1%} of all pairs of task and configuration"),
+        ("Failed", f"{failed:,} ({failed / len(experience):.1%})"),
+    ]
+
+
+def _distinct_pairs(experience: Experience) -> int:
+    """How many pairs of task and configuration were evaluated, task by task to save memory."""
+    return sum(
+        int(np.count_nonzero(np.bincount(experience.task(name).config_index)))
+        for name in experience.tasks
+    )
+
+
+def _tasks(experience: Experience, column: int) -> str:
+    metric = experience.metrics[column]
+    header = ("task", "evaluations", "failed", "best", "median", "worst")
+    rows = [_task_row(experience, name, column, metric) for name in experience.tasks[:MOST_TASKS]]
+    lines = ["Tasks by " + metric.name, _indented(_aligned([header, *rows], left=1))]
+    if len(experience.tasks) > MOST_TASKS:
+        lines.append(f"  ... and {len(experience.tasks) - MOST_TASKS} more")
+    return "\n".join(lines)
+
+
+def _task_row(experience: Experience, name: str, column: int, metric: Metric) -> tuple[str, ...]:
+    records = experience.task(name)
+    losses = records.losses[:, column]
+    failed = int(np.count_nonzero(records.status != Status.DONE))
+    best, median, worst = _range(losses[np.isfinite(losses)] * metric.sign, metric)
+    return name, f"{len(records):,}", f"{failed:,}", best, median, worst
+
+
+def _range(values: Floats, metric: Metric) -> tuple[str, str, str]:
+    if len(values) == 0:
+        return "-", "-", "-"
+    ends = float(values.min()), float(values.max())
+    best, worst = ends if metric.direction is Direction.MIN else ends[::-1]
+    return f"{best:.5g}", f"{float(np.median(values)):.5g}", f"{worst:.5g}"
+
+
+def _splits(experience: Experience) -> str:
+    if not experience.splits:
+        return ""
+    rows = [
+        (name, *(f"{len(tasks):,}" for tasks in parts.values()))
+        for name, parts in experience.splits.items()
+    ]
+    header = ("split", "train", "validation", "test")
+    return "Splits\n" + _indented(_aligned([header, *rows], left=1))
+
+
+def _wish(metric: Metric) -> str:
+    return "less is better" if metric.direction is Direction.MIN else "more is better"
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: int) -> str:
+    """Columns of equal width; the first `left` of them to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
