@@ -108,8 +108,12 @@ class Prior(Protocol):
 class Learner(Protocol):
     """Meta-learning, offline."""
 
-    def learn(self, experience: Experience, *, seed: int, progress: Progress) -> Prior:
-        """Distil past tasks into a prior. The experience never holds the target's own records."""
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> Prior:
+        """Distil past tasks into a prior. The experience never holds the target's own records;
+        only methods that do not transfer are called without one.
+        """
 
     def load(self, path: Path) -> Prior:
         """Read a prior that this learner's priors have saved."""

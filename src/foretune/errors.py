@@ -37,3 +37,7 @@ class MissingExtraError(ForetuneError):
 
 class UsageError(ForetuneError):
     """A command was called with arguments that do not fit together."""
+
+
+class ExhaustedError(ForetuneError):
+    """Every configuration that could be suggested has been tried or is being tried."""

@@ -1,0 +1,1 @@
+"""One room a method; no room imports another."""

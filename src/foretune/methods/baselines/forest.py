@@ -1,0 +1,66 @@
+"""Random-forest optimisation in the manner of SMAC.
+
+Each tree's prediction counts as a sample of the loss: their mean and spread are the belief. Trees
+take inactive hyperparameters as a value of their own (-1), so conditional spaces need no filling.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Posterior, Prediction
+from foretune.methods.baselines.stateless import StatelessLearner
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded
+
+TREES = 20
+FEATURES_PER_SPLIT = 5 / 6
+LEAST_STD = 1e-3
+"""Keeps a forest whose trees agree (everywhere near an observation) from being certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForestPosterior:
+    """A fitted forest, read tree by tree."""
+
+    forest: Any
+    best: float
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and spread of the trees' predictions."""
+        trees = self._by_tree(x)
+        return Prediction(trees.mean(axis=0), np.maximum(trees.std(axis=0), LEAST_STD))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """The predictions of `n` trees drawn at random."""
+        drawn = np.random.default_rng(seed).integers(len(self.forest.estimators_), size=n)
+        return self._by_tree(x)[drawn]
+
+    def _by_tree(self, x: Encoded) -> Floats:
+        codes = x.codes.astype(np.float32)
+        return np.stack([tree.predict(codes, check_input=False) for tree in self.forest.estimators_])
+
+
+@dataclass(frozen=True, slots=True)
+class ForestSurrogate:
+    """Grows a new forest after every trial."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The forest's belief after all successful and believed trials."""
+        from sklearn.ensemble import RandomForestRegressor
+
+        good = seen.successes()
+        y = scalarise(good.losses, standardise)
+        forest = RandomForestRegressor(
+            TREES, max_features=FEATURES_PER_SPLIT, min_samples_split=3, random_state=seed
+        )
+        forest.fit(good.configs.codes.astype(np.float32), y)
+        return ForestPosterior(forest, float(y[~good.believed].min()))
+
+
+def forest() -> StatelessLearner:
+    """The learner of random-forest search."""
+    return StatelessLearner("rf", ForestSurrogate)

@@ -1,0 +1,56 @@
+"""Learner and prior of methods that take nothing from past tasks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretune.contracts import Surrogate, Target
+from foretune.errors import ArtifactError
+from foretune.experience import Experience
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.progress import Progress
+
+KIND = "foretune-stateless"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StatelessPrior:
+    """Nothing was learnt: only which surrogate to make, by name."""
+
+    name: str
+    make: Callable[[], Surrogate]
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """A surrogate for the target's own trials."""
+        del target
+        return self.make()
+
+    def save(self, path: Path) -> None:
+        """Write the name."""
+        save_artifact(path, kind=KIND, version=VERSION, meta={"name": self.name}, arrays={})
+
+
+@dataclass(frozen=True, slots=True)
+class StatelessLearner:
+    """Gives the same prior whatever the experience."""
+
+    name: str
+    make: Callable[[], Surrogate]
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> StatelessPrior:
+        """Learn nothing."""
+        del experience, seed, progress
+        return StatelessPrior(self.name, self.make)
+
+    def load(self, path: Path) -> StatelessPrior:
+        """Check that the file was saved for this surrogate."""
+        meta, _ = load_artifact(path, kind=KIND, newest_version=VERSION)
+        if meta.get("name") != self.name:
+            raise ArtifactError(
+                f"a prior can be loaded only by the method that saved it, but {path} was saved by "
+                f"'{meta.get('name')}' and not by '{self.name}': choose that method, or learn anew"
+            )
+        return StatelessPrior(self.name, self.make)

@@ -1,0 +1,7 @@
+"""Acquisition functions, candidates, ask/tell, and the registry of methods."""
+
+from foretune.search.optimizer import Optimizer
+from foretune.search.registry import METHODS, Design, Method, method
+from foretune.search.trials import Suggestion, Told
+
+__all__ = ["METHODS", "Design", "Method", "Optimizer", "Suggestion", "Told", "method"]

@@ -1,0 +1,108 @@
+"""Where suggestions may come from: a recorded pool, or the space itself."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from foretune.arrays import Ints
+from foretune.errors import ExhaustedError
+from foretune.search.local_search import Score, climb
+from foretune.search.seeds import derived_seed
+from foretune.space import Encoded, Space
+
+SAMPLES_PER_ASK = 2_000
+CLIMBERS = 10
+ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One chosen configuration, as a batch of one, and its row in the pool if there is one."""
+
+    config: Encoded
+    pool_index: int | None = None
+
+
+class Candidates(Protocol):
+    """A source of configurations that have not been tried yet."""
+
+    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+        """One untried configuration, at `random` or as number `index` of a `sobol` sequence."""
+
+    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
+        """The untried configuration of the highest score; `around` are good ones to start from."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A recorded list of configurations, all of which are scored at every ask."""
+
+    configs: Encoded
+
+    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+        """One untried member, uniformly, or the nearest one to a Sobol point."""
+        free = self._untried(tried)
+        if how == "sobol":
+            point = self.configs.space.sample(index + 1, seed=seed, how="sobol").take([index])
+            distance = np.square(self.configs.x[free] - point.x).sum(axis=1)
+            return self._choice(int(free[np.argmin(distance)]))
+        return self._choice(int(np.random.default_rng(seed).choice(free)))
+
+    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
+        """The best-scored untried member, ties broken at random."""
+        del around
+        free = self._untried(tried)
+        scores = score(self.configs)[free]
+        top = free[scores == scores.max()]
+        return self._choice(int(np.random.default_rng(seed).choice(top)))
+
+    def _untried(self, tried: Encoded) -> Ints:
+        free = np.flatnonzero(~self.configs.isin(tried))
+        if len(free) == 0:
+            raise ExhaustedError(
+                f"a suggestion must be untried, but all {len(self.configs)} configurations of the "
+                "pool have been tried or are being tried: ask for fewer trials"
+            )
+        return free
+
+    def _choice(self, index: int) -> Choice:
+        return Choice(self.configs.take([index]), index)
+
+
+@dataclass(frozen=True)
+class WholeSpace:
+    """All configurations of a space: random ones, then local search from the best of them."""
+
+    space: Space
+    samples: int = SAMPLES_PER_ASK
+
+    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+        """One untried configuration, uniformly or from a Sobol sequence."""
+        if how == "sobol":
+            point = self.space.sample(index + 1, seed=seed, how="sobol").take([index])
+            if not point.isin(tried).any():
+                return Choice(point)
+        return Choice(self._fresh(1, tried, seed).take([0]))
+
+    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
+        """The best of random samples and of local searches from the best samples and `around`."""
+        samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
+        order = np.argsort(-score(samples), kind="stable")
+        starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
+        reached = climb(starts, score, seed=derived_seed(seed, 2))
+        found = Encoded.concat([samples.take(order[:1]), reached])
+        fresh = found.take(np.flatnonzero(~found.isin(tried)))
+        return Choice(fresh.take([int(np.argmax(score(fresh)))]))
+
+    def _fresh(self, n: int, tried: Encoded, seed: int) -> Encoded:
+        for attempt in range(ATTEMPTS):
+            samples = self.space.sample(n if n > 1 else 64, seed=derived_seed(seed, attempt))
+            fresh = np.flatnonzero(~samples.isin(tried))
+            if len(fresh):
+                return samples.take(fresh)
+        raise ExhaustedError(
+            f"a suggestion must be untried, but {ATTEMPTS * max(n, 64)} random configurations of "
+            f"the space were all among the {len(tried)} that were tried or are being tried: "
+            "ask for fewer trials, or widen the space"
+        )

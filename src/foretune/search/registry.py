@@ -1,0 +1,106 @@
+"""The one table of methods: name -> parts."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from foretune.contracts import Learner, Prior
+from foretune.errors import MethodError
+from foretune.experience import Experience
+from foretune.progress import SILENT, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How the first trials are chosen, before the surrogate has anything to learn from."""
+
+    how: str
+    """`random`, `sobol`, or `prior` (Thompson draws from what past tasks taught)."""
+    trials: int | None
+    """How many; None means all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to choose trials: a learner, a design for the start, an acquisition function."""
+
+    name: str
+    summary: str
+    learner: Callable[[], Learner]
+    design: Design = Design("random", 5)
+    acquisition: str = "ei"
+    needs_experience: bool = False
+    needs_meta_features: bool = False
+    several_objectives: bool = True
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress = SILENT
+    ) -> Prior:
+        """What the method takes from past tasks; methods that do not transfer take nothing."""
+        if self.needs_experience and experience is None:
+            raise MethodError(
+                f"the method '{self.name}' learns from past tasks, but got no experience: "
+                "give one (--experience FILE), or choose a method that starts from nothing"
+            )
+        return self.learner().learn(experience, seed=seed, progress=progress)
+
+    def load(self, path: Path) -> Prior:
+        """Read a prior that was saved for this method."""
+        return self.learner().load(path)
+
+
+def _made_by(module: str, maker: str) -> Callable[[], Learner]:
+    """A learner imported when it is first needed, so that listing methods costs nothing."""
+
+    def make() -> Learner:
+        learner: Learner = getattr(import_module(module), maker)()
+        return learner
+
+    return make
+
+
+_BASELINES = "foretune.methods.baselines"
+
+METHODS: dict[str, Method] = {
+    entry.name: entry
+    for entry in (
+        Method(
+            "random",
+            "uniform random search",
+            _made_by(f"{_BASELINES}.nothing", "no_surrogate"),
+            design=Design("random", None),
+        ),
+        Method(
+            "sobol",
+            "a scrambled Sobol sequence: random search that spreads evenly",
+            _made_by(f"{_BASELINES}.nothing", "no_surrogate"),
+            design=Design("sobol", None),
+        ),
+        Method(
+            "gp",
+            "Gaussian process (Matérn-5/2, ARD) with expected improvement",
+            _made_by(f"{_BASELINES}.gaussian_process", "gaussian_process"),
+        ),
+        Method(
+            "gcp",
+            "Gaussian Copula Process: the same on Gaussian scores of the losses",
+            _made_by(f"{_BASELINES}.gaussian_process", "gaussian_copula_process"),
+        ),
+        Method(
+            "rf",
+            "random forest with expected improvement, as in SMAC",
+            _made_by(f"{_BASELINES}.forest", "forest"),
+        ),
+    )
+}
+
+
+def method(name: str) -> Method:
+    """The registry's entry of that name."""
+    if name in METHODS:
+        return METHODS[name]
+    close = difflib.get_close_matches(name, METHODS, n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`foretune methods` lists them"
+    raise MethodError(f"a method must be one of {', '.join(METHODS)}, but got '{name}': {hint}")

@@ -1,0 +1,154 @@
+"""The conformance suite: every method of the registry passes it, and so should yours."""
+
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from foretune.arrays import Floats
+from foretune.contracts import Prior
+from foretune.experience import Status
+from foretune.progress import SILENT
+from foretune.search import Method, Optimizer, Suggestion, Told
+from foretune.space import Encoded
+from foretune.testing.problems import Problem, problem
+
+KINDS = ("flat", "cash", "pipeline")
+
+
+@cache
+def _prior(method: Method, kind: str) -> Prior:
+    return method.learn(problem(kind).experience, seed=0, progress=SILENT)
+
+
+class MethodConformance:
+    """Subclass it and set `method`; pytest does the rest."""
+
+    method: ClassVar[Method]
+
+    @pytest.fixture(params=KINDS)
+    def kind(self, request: pytest.FixtureRequest) -> str:
+        """The kind of space."""
+        return str(request.param)
+
+    def optimizer(self, kind: str, *, pool: bool = False, seed: int = 3) -> Optimizer:
+        """A fresh optimiser of the method under test."""
+        target = problem(kind).target(pool=pool)
+        return Optimizer(target, self.method, _prior(self.method, kind), seed=seed)
+
+    def test_suggestions_lie_in_the_space(self, kind: str) -> None:
+        """What is suggested can be encoded, which checks every rule of the space."""
+        optimizer = self.optimizer(kind)
+        suggestions = run(optimizer, problem(kind), trials=9)
+        encoded = optimizer.target.space.encode([s.config for s in suggestions])
+        assert len(encoded) == 9
+        assert not _repeats(encoded)
+
+    def test_a_pool_is_tried_without_repeats_to_its_end(self, kind: str) -> None:
+        """Every member of a pool is suggested once."""
+        small = problem(kind)
+        pool = small.pool.take(np.arange(14))
+        target = small.target()
+        target = type(target)(target.space, pool=pool)
+        optimizer = Optimizer(target, self.method, _prior(self.method, kind), seed=1)
+        indices = [s.pool_index for s in run(optimizer, small, trials=14)]
+        assert sorted(i for i in indices if i is not None) == list(range(14))
+
+    def test_asking_for_many_gives_different_ones(self, kind: str) -> None:
+        """ask(8) gives 8 different ones, pending ones are not suggested again."""
+        optimizer = self.optimizer(kind)
+        run(optimizer, problem(kind), trials=7)
+        batch = optimizer.ask(8)
+        later = optimizer.ask(2)
+        encoded = optimizer.target.space.encode([s.config for s in [*batch, *later]])
+        assert not _repeats(Encoded.concat([encoded, optimizer.told.configs]))
+
+    @pytest.mark.parametrize("trouble", ["failed", "nan", "all failed", "constant", "outlier"])
+    def test_trouble_is_survived(self, kind: str, trouble: str) -> None:
+        """Failures, NaN, constant and absurd losses leave the optimiser able to go on."""
+        optimizer = self.optimizer(kind)
+        for number in range(9):
+            suggestion = optimizer.ask()[0]
+            optimizer.tell([_troubled(suggestion, trouble, number)])
+        assert optimizer.target.space.encode([optimizer.ask()[0].config])
+
+    @pytest.mark.parametrize("observations", [1, 2, 500])
+    def test_few_and_many_observations(self, observations: int) -> None:
+        """One, two and 500 trials made elsewhere can be told at once."""
+        flat = problem("flat")
+        optimizer = self.optimizer("flat")
+        tell_elsewhere(optimizer, flat, flat.space.sample(observations, seed=9))
+        assert len(optimizer.ask(2)) == 2
+        assert len(optimizer.told) == observations
+
+    def test_the_seed_decides(self, kind: str) -> None:
+        """The same seed gives the same suggestions."""
+        first = run(self.optimizer(kind), problem(kind), trials=8)
+        second = run(self.optimizer(kind), problem(kind), trials=8)
+        assert [s.config for s in first] == [s.config for s in second]
+
+    def test_a_resumed_study_goes_on_as_if_never_stopped(self, kind: str) -> None:
+        """An optimiser rebuilt from the trials alone suggests what the old one would have."""
+        uninterrupted = self.optimizer(kind)
+        history = run(uninterrupted, problem(kind), trials=8)
+        resumed = self.optimizer(kind)
+        tell_elsewhere(resumed, problem(kind), resumed.target.space.encode([s.config for s in history]))
+        assert resumed.ask()[0].config == uninterrupted.ask()[0].config
+
+    def test_a_saved_prior_suggests_the_same(self, kind: str) -> None:
+        """Saving and loading a prior changes no suggestion."""
+        prior = _prior(self.method, kind)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "prior.safetensors"
+            prior.save(path)
+            loaded = self.method.load(path)
+        target = problem(kind).target()
+        configs = [
+            [s.config for s in run(Optimizer(target, self.method, p, seed=5), problem(kind), trials=7)]
+            for p in (prior, loaded)
+        ]
+        assert configs[0] == configs[1]
+
+
+def run(optimizer: Optimizer, on: Problem, *, trials: int) -> list[Suggestion]:
+    """Ask, evaluate and tell one by one; return what was suggested."""
+    suggestions = []
+    for _ in range(trials):
+        suggestion = optimizer.ask()[0]
+        loss = on.losses(optimizer.target.space.encode([suggestion.config]))[0]
+        optimizer.tell([Told(tuple(loss), id=suggestion.id)])
+        suggestions.append(suggestion)
+    return suggestions
+
+
+def tell_elsewhere(optimizer: Optimizer, on: Problem, configs: Encoded) -> None:
+    """Tell trials that were not asked for."""
+    rows: Iterable[Floats] = on.losses(configs)
+    optimizer.tell(
+        Told(tuple(row), config=config) for row, config in zip(rows, configs.dicts(), strict=True)
+    )
+
+
+def _troubled(suggestion: Suggestion, trouble: str, number: int) -> Told:
+    every_third = number % 3 == 0
+    match trouble:
+        case "failed":
+            status = Status.FAILED if every_third else Status.DONE
+            return Told((float(number),), id=suggestion.id, status=status)
+        case "all failed":
+            return Told((float("nan"),), id=suggestion.id, status=Status.TIMEOUT)
+        case "nan":
+            return Told((float("nan") if every_third else number / 7,), id=suggestion.id)
+        case "outlier":
+            return Told((1e30 if every_third else number / 7,), id=suggestion.id)
+        case _:
+            return Told((0.25,), id=suggestion.id)
+
+
+def _repeats(configs: Encoded) -> bool:
+    keys = configs.keys()
+    return len(np.unique(keys)) < len(keys)

@@ -1,0 +1,88 @@
+"""Small problems of the three kinds of space, with related past tasks and a known optimum."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.contracts import Target
+from foretune.experience import Direction, Experience, Metric
+from foretune.space import Encoded, Space
+
+NOTATIONS: Mapping[str, dict[str, Any]] = {
+    "flat": {
+        "rate": (1e-4, 1.0, "log"),
+        "depth": (1, 12),
+        "share": (0.0, 1.0),
+        "kind": ["plain", "fancy", "odd"],
+    },
+    "cash": {
+        "model": {
+            "svm": {"C": (1e-3, 1e3, "log"), "gamma": (1e-4, 1e1, "log")},
+            "forest": {"trees": (10, 500, "log"), "depth": (1, 20)},
+            "bayes": {},
+        },
+    },
+    "pipeline": {
+        "scaler": {"none": {}, "standard": {}, "quantile": {"quantiles": (10, 1000, "log")}},
+        "model": {
+            "svm": {"C": (1e-3, 1e3, "log"), "kernel": ["rbf", "poly"]},
+            "forest": {"trees": (10, 500, "log"), "share": (0.1, 1.0)},
+        },
+    },
+}
+PAST_TASKS = 5
+PAST_CONFIGS = 40
+POOL = 60
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A space, a loss on it, past tasks whose losses are alike, and a recorded pool."""
+
+    space: Space
+    experience: Experience
+    pool: Encoded
+
+    def losses(self, configs: Encoded) -> Floats:
+        """(n, 1), the loss of the target task."""
+        return _loss(configs, shift=0.0)[:, None]
+
+    def target(self, *, pool: bool = False) -> Target:
+        """The task to tune, on the whole space or on the recorded pool."""
+        return Target(self.space, pool=self.pool if pool else None)
+
+
+def _loss(configs: Encoded, shift: float) -> Floats:
+    """A bowl in the encoded cube whose lowest point moves a little from task to task."""
+    centre = 0.3 + 0.3 * np.linspace(0.0, 1.0, configs.x.shape[1]) + shift
+    bowl: Floats = np.square(configs.x - centre).sum(axis=1)
+    return bowl
+
+
+@cache
+def problem(kind: str) -> Problem:
+    """The problem on a `flat`, `cash` or `pipeline` space."""
+    space = Space.of(NOTATIONS[kind])
+    configs = _different(space.sample(PAST_CONFIGS, seed=1))
+    shifts = np.linspace(-0.1, 0.1, PAST_TASKS)
+    matrix = np.stack([1e3 ** abs(shift) * _loss(configs, float(shift)) for shift in shifts])
+    experience = Experience.from_matrix(
+        space,
+        configs,
+        [f"past-{number}" for number in range(PAST_TASKS)],
+        [Metric("loss", Direction.MIN)],
+        {"loss": matrix},
+        meta_features={
+            f"past-{number}": {"shift": float(shift)} for number, shift in enumerate(shifts)
+        },
+    )
+    return Problem(space, experience, _different(space.sample(POOL, seed=2)))
+
+
+def _different(configs: Encoded) -> Encoded:
+    _, first = np.unique(configs.keys(), return_index=True)
+    return configs.take(np.sort(first))
