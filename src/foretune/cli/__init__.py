@@ -1,0 +1,60 @@
+"""The command line. Every import of weight happens inside a command, so `--help` is instant."""
+
+import os
+import sys
+
+import click
+
+from foretune.cli import bench, experience, methods
+from foretune.errors import ForetuneError
+
+# Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
+# wins. This must happen before NumPy is imported, and no command has imported it yet.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="foretune", prog_name="foretune")
+def foretune() -> None:
+    """Hyperparameter tuning that starts from what past runs taught.
+
+    \b
+    Examples:
+      foretune methods                                   what there is to choose from
+      foretune import table runs.csv --task dataset --value error:min -o runs.parquet
+      foretune show runs.parquet
+      foretune bench run --experience runs.parquet --methods random,gp --out results.parquet
+      foretune bench report results.parquet
+    """
+
+
+foretune.add_command(experience.import_command)
+foretune.add_command(experience.show_command)
+foretune.add_command(methods.methods_command)
+foretune.add_command(bench.bench_group)
+
+
+def main() -> None:
+    """Run the command line: a user's mistake is one sentence and exit code 2."""
+    try:
+        foretune(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as mistake:
+        mistake.show()
+        sys.exit(2)
+    except ForetuneError as mistake:
+        click.echo(f"foretune: {mistake}", err=True)
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("foretune: stopped; the same command resumes where that is possible", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): not an error, and nothing more to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as failure:
+        where = f" ({failure.filename})" if failure.filename else ""
+        click.echo(f"foretune: {failure.strerror or failure}{where}", err=True)
+        sys.exit(2)

