@@ -1,0 +1,121 @@
+"""The tables of the quantile-copula transfer paper (Salinas et al., ICML 2020).
+
+A CSV with the hyperparameters in columns `hp_*`, measurements in `metric_*`, and the columns
+`task` and `blackbox`. The archives hold no configuration twice in one task.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+from ConfigSpace import (
+    CategoricalHyperparameter,
+    ConfigurationSpace,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+
+from foretune.errors import ExperienceError
+from foretune.experience import Direction, Experience
+from foretune.experience.importers.inference import infer_space
+from foretune.experience.importers.tables import need_columns, read_table
+from foretune.progress import SILENT, Progress
+from foretune.space import Space
+
+XGBOOST_RANGES = {
+    "log2_min_child_weight": (-8.0, 6.0),
+    "subsample": (0.5, 1.0),
+    "colsample_bytree": (0.3, 1.0),
+    "log2_gamma": (-20.0, 6.0),
+    "log2_lambda": (-10.0, 8.0),
+    "eta": (0.0, 1.0),
+    "log2_alpha": (-20.0, 8.0),
+}
+"""Table 3 of the paper; `log2_` columns hold logarithms, which are kept as they are."""
+XGBOOST_DEPTHS = 13
+XGBOOST_PAPER_TASKS = (
+    "a6a",
+    "australian",
+    "german.numer",
+    "heart",
+    "ijcnn1",
+    "madelon",
+    "spambase",
+    "svmguide1",
+    "w6a",
+)
+"""The nine tasks of which the paper reports results; the archive also holds skin_nonskin."""
+NAS_OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
+NAS_EDGES = 6
+MINIMISED = ("error", "latency")
+
+
+def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
+    """The errors (and latencies, where recorded) of the archive `source`, a CSV, also zipped.
+
+    The XGBoost tables get the split "paper", whose test tasks are the nine of the paper.
+    """
+    progress.start("reading the table", None)
+    frame = read_table(source)
+    need_columns(frame, ["task", "blackbox", "metric_error"], source)
+    blackbox = _only_blackbox(frame, source)
+    configs = _hyperparameters(frame, source)
+    if blackbox == "NAS":
+        configs = configs.map(lambda code: NAS_OPERATIONS[code])
+    metrics = [name for name in MINIMISED if f"metric_{name}" in frame.columns]
+    table = configs.assign(
+        **{name: frame[f"metric_{name}"] for name in metrics}, task=frame["task"].astype(str)
+    )
+    experience = Experience.from_frame(
+        _space(blackbox, configs),
+        table,
+        task="task",
+        metrics=dict.fromkeys(metrics, Direction.MIN),
+    )
+    progress.stop()
+    reported = [task for task in XGBOOST_PAPER_TASKS if task in experience.tasks]
+    if blackbox == "XGBoost" and reported:
+        return experience.with_splits({"paper": {"test": reported}})
+    return experience
+
+
+def _only_blackbox(frame: pd.DataFrame, source: Path | str) -> str:
+    names = [str(name) for name in frame["blackbox"].unique()]
+    if len(names) != 1:
+        raise ExperienceError(
+            f"a table must hold one blackbox, but '{source}' holds {', '.join(names)}: "
+            "split it into one file each"
+        )
+    return names[0]
+
+
+def _hyperparameters(frame: pd.DataFrame, source: Path | str) -> pd.DataFrame:
+    columns = [str(column) for column in frame.columns if str(column).startswith("hp_")]
+    if not columns:
+        raise ExperienceError(
+            f"the hyperparameters must stand in columns that begin with 'hp_', but '{source}' "
+            "has none"
+        )
+    return frame[columns].rename(columns=lambda name: name.removeprefix("hp_"))
+
+
+def _space(blackbox: str, configs: pd.DataFrame) -> Space:
+    if blackbox == "XGBoost":
+        return Space.of(_xgboost_space())
+    if blackbox == "NAS":
+        return Space.of(_nas_space())
+    return Space.of(infer_space({str(name): configs[name].tolist() for name in configs}, blackbox))
+
+
+def _xgboost_space() -> ConfigurationSpace:
+    made = ConfigurationSpace(name="XGBoost")
+    for name, (low, high) in XGBOOST_RANGES.items():
+        made.add(UniformFloatHyperparameter(name, low, high))
+    made.add(UniformIntegerHyperparameter("max_depth_index", 0, XGBOOST_DEPTHS - 1))
+    return made
+
+
+def _nas_space() -> ConfigurationSpace:
+    made = ConfigurationSpace(name="NAS-Bench-201")
+    for edge in range(NAS_EDGES):
+        made.add(CategoricalHyperparameter(f"x{edge}", NAS_OPERATIONS))
+    return made

@@ -1,0 +1,205 @@
+"""What space do recorded configurations come from? A guess from their values.
+
+Ranges are the observed ones. A hyperparameter that is missing from some configurations must be
+explained by another one: it is active exactly where that one takes certain values.
+"""
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from ConfigSpace import (
+    CategoricalHyperparameter,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    InCondition,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+from numpy.typing import NDArray
+
+from foretune.arrays import Bools, Floats
+from foretune.errors import ExperienceError
+
+Scalar: TypeAlias = bool | int | float | str
+Column: TypeAlias = Sequence[Any]
+"""One value a configuration; None or NaN where the hyperparameter is missing."""
+
+LEAST_RATIO_FOR_LOG = 10.0
+MOST_PARENT_VALUES = 30
+
+
+@dataclass(frozen=True)
+class Activity:
+    """A hyperparameter is active exactly where `parent` takes one of `values`."""
+
+    parent: str
+    values: tuple[Scalar, ...]
+
+
+def infer_space(
+    columns: Mapping[str, Column], name: str | None = None, stages: Sequence[str] = ()
+) -> ConfigurationSpace:
+    """The space of the configurations whose hyperparameters stand in `columns`.
+
+    `stages` names the categoricals that choose an algorithm.
+    """
+    if not columns:
+        raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
+    known = {name: present_values(column) for name, column in columns.items()}
+    for parameter, values in known.items():
+        if not values:
+            raise ExperienceError(
+                f"each hyperparameter needs a value, but '{parameter}' has none in any row: "
+                "remove it from the table"
+            )
+    made = ConfigurationSpace(name=name)
+    for parameter, values in known.items():
+        made.add(infer_parameter(parameter, values, stage=parameter in stages))
+    activities = explain_missing(columns)
+    for parameter, column in columns.items():
+        if parameter not in activities and len(known[parameter]) < len(column):
+            raise ExperienceError(
+                f"a hyperparameter may be missing only where another one says so, but "
+                f"'{parameter}' is missing in {len(column) - len(known[parameter])} of "
+                f"{len(column)} rows and no other hyperparameter explains where: fill the gaps, "
+                "or give the space as a file"
+            )
+    add_conditions(made, activities)
+    return made
+
+
+def infer_parameter(
+    name: str, values: Sequence[Scalar], *, stage: bool = False
+) -> (
+    CategoricalHyperparameter | Constant | UniformIntegerHyperparameter | UniformFloatHyperparameter
+):
+    """The hyperparameter that takes `values`, none of which is missing."""
+    for value in values:
+        if not isinstance(value, (numbers.Real, str, np.bool_)):
+            raise ExperienceError(
+                "a hyperparameter must be a number, a string or a boolean, but "
+                f"'{name}' has {value!r}"
+            )
+    if stage or any(isinstance(value, (bool, str, np.bool_)) for value in values):
+        choices = _distinct(values)
+        if len(choices) == 1 and not stage:
+            return Constant(name, choices[0])
+        return CategoricalHyperparameter(name, choices, meta={"stage": True} if stage else None)
+    array = np.asarray(values, dtype=np.float64)
+    low, high = float(array.min()), float(array.max())
+    whole = all(isinstance(value, numbers.Integral) for value in values)
+    if low == high:
+        return Constant(name, int(low) if whole else low)
+    log = looks_logarithmic(array)
+    if whole:
+        return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
+    return UniformFloatHyperparameter(name, low, high, log=log)
+
+
+def looks_logarithmic(values: Floats) -> bool:
+    """Whether positive `values` lie more evenly on a logarithmic scale than on a linear one.
+
+    Distinct values count once, so that a grid is judged by its steps. A spread of less than one
+    order of magnitude is taken as linear: the scales hardly differ there.
+    """
+    distinct = np.unique(values)
+    if distinct[0] <= 0 or distinct[-1] / distinct[0] < LEAST_RATIO_FOR_LOG:
+        return False
+    return _unevenness(np.log(distinct)) <= _unevenness(distinct)
+
+
+def _unevenness(ascending: Floats) -> float:
+    """Mean distance of the values, scaled to [0, 1], from evenly spaced ones."""
+    scaled = (ascending - ascending[0]) / (ascending[-1] - ascending[0])
+    return float(np.abs(scaled - np.linspace(0, 1, len(scaled))).mean())
+
+
+def explain_missing(columns: Mapping[str, Column]) -> dict[str, Activity]:
+    """For hyperparameters with missing values, the one that says where they are active.
+
+    Those that nothing explains are left out. Among several explanations the one that is itself
+    missing least often wins, which leads to the root of nested choices.
+    """
+    present = {name: present_mask(column) for name, column in columns.items()}
+    parents = [name for name in columns if _may_be_parent(columns[name], present[name])]
+    parents.sort(key=lambda name: -int(present[name].sum()))
+    codes = {name: _coded(columns[name], present[name]) for name in parents}
+    explained = {}
+    for name, active in present.items():
+        if active.all():
+            continue
+        for parent in parents:
+            if present[parent].sum() <= active.sum():
+                continue
+            values = _activating(codes[parent], active)
+            if values is not None:
+                explained[name] = Activity(parent, values)
+                break
+    return explained
+
+
+def _may_be_parent(column: Column, present: Bools) -> bool:
+    values = {plain(value) for value, here in zip(column, present, strict=True) if here}
+    discrete = all(isinstance(value, (bool, int, str)) for value in values)
+    return discrete and 2 <= len(values) <= MOST_PARENT_VALUES
+
+
+def _coded(column: Column, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
+    """The distinct values, and each row's position among them (-1 where missing)."""
+    values = _distinct([v for v, here in zip(column, present, strict=True) if here])
+    position = {value: index for index, value in enumerate(values)}
+    codes = [position[plain(v)] if here else -1 for v, here in zip(column, present, strict=True)]
+    return values, np.array(codes)
+
+
+def _distinct(values: Sequence[Scalar]) -> list[Scalar]:
+    """Each value once, numbers in their order and strings in theirs."""
+    return sorted({plain(value) for value in values}, key=lambda v: (isinstance(v, str), v))
+
+
+def _activating(
+    coded: tuple[list[Scalar], NDArray[np.int64]], active: Bools
+) -> tuple[Scalar, ...] | None:
+    """The parent's values at which a hyperparameter is active, None if they do not decide it."""
+    values, codes = coded
+    on = {int(code) for code in np.unique(codes[active])}
+    off = {int(code) for code in np.unique(codes[~active])}
+    if on & off or -1 in on:
+        return None
+    return tuple(values[code] for code in sorted(on))
+
+
+def add_conditions(space: ConfigurationSpace, activities: Mapping[str, Activity]) -> None:
+    """Tell `space` where its hyperparameters are active."""
+    for name, activity in activities.items():
+        child, parent = space[name], space[activity.parent]
+        if len(activity.values) == 1:
+            space.add(EqualsCondition(child, parent, activity.values[0]))
+        else:
+            space.add(InCondition(child, parent, list(activity.values)))
+
+
+def present_values(column: Column) -> list[Scalar]:
+    """The values of `column` that are not missing."""
+    return [value for value in column if not is_missing(value)]
+
+
+def present_mask(column: Column) -> Bools:
+    """(n,), True where `column` has a value."""
+    return np.array([not is_missing(value) for value in column], dtype=np.bool_)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None or NaN."""
+    return value is None or (isinstance(value, numbers.Real) and math.isnan(value))
+
+
+def plain(value: Any) -> Scalar:
+    """`value` as the Python scalar that equals it."""
+    made: Scalar = value.item() if isinstance(value, np.generic) else value
+    return made
