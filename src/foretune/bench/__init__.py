@@ -1,0 +1,1 @@
+"""Replay of recorded tables, metrics, statistics and reports."""

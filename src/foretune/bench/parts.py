@@ -1,0 +1,85 @@
+"""The finished runs of an unfinished replay: a folder of small files beside the output.
+
+Each run is written in one step when it ends, so that whatever stops a replay costs only the runs
+that were under way.
+"""
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from foretune.bench.results import Settings, finished_runs
+from foretune.errors import UsageError
+from foretune.experience.atomic import replace_file
+
+_SETTINGS = "settings.json"
+_EXPERIENCE = "experience.parquet"
+_RUNS = "run-*.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A folder of finished runs."""
+
+    folder: Path
+
+    @classmethod
+    def beside(cls, out: Path) -> "Parts":
+        """The folder that belongs to an output file."""
+        return cls(out.with_name(f"{out.name}.parts"))
+
+    @property
+    def experience(self) -> Path:
+        """Where the experience lies that worker processes read."""
+        return self.folder / _EXPERIENCE
+
+    def check(self, settings: Settings) -> None:
+        """Refuse a folder that was begun with other settings."""
+        begun = self.folder / _SETTINGS
+        if not begun.exists():
+            return
+        earlier = Settings.from_dict(json.loads(begun.read_text(encoding="utf-8")))
+        difference = settings.difference(earlier)
+        if difference:
+            raise UsageError(
+                f"an interrupted replay goes on with equal settings only, but got {difference} "
+                f"in '{self.folder}': remove that folder or choose another --out"
+            )
+
+    def begin(self, settings: Settings) -> None:
+        """Make the folder, or go on with the one that is there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(asdict(settings), indent=1)
+        replace_file(self.folder / _SETTINGS, lambda path: _write_text(path, text))
+
+    def add(self, run: pd.DataFrame) -> None:
+        """Keep the rows of one finished run."""
+        task, method, seed = next(iter(finished_runs(run)))
+        key = hashlib.sha256(f"{task}\n{method}\n{seed}".encode()).hexdigest()[:24]
+        replace_file(
+            self.folder / f"run-{key}.parquet",
+            lambda path: run.to_parquet(path, engine="pyarrow", index=False),
+        )
+
+    def count(self) -> int:
+        """How many runs are finished."""
+        return sum(1 for _ in self.folder.glob(_RUNS))
+
+    def rows(self) -> pd.DataFrame | None:
+        """The rows of all finished runs, or None where there are none."""
+        files = sorted(self.folder.glob(_RUNS))
+        if not files:
+            return None
+        return pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+
+    def remove(self) -> None:
+        """Delete the folder, once its runs stand in the output."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,270 @@
+"""Results of a replay: one Parquet file a suite, holding all that a report needs."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from foretune.arrays import Floats, Ints
+from foretune.bench.metrics import best_so_far
+from foretune.bench.pools import PoolFacts
+from foretune.errors import ExperienceError, UsageError
+from foretune.experience.atomic import replace_file
+
+FORMAT_VERSION = 1
+RUN = ["task", "method", "seed"]
+COLUMNS = ["suite", *RUN, "trial", "value", "best", "suggest_seconds", "learn_seconds"]
+_METADATA_KEY = b"foretune.results"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What must be equal for runs to stand in one file."""
+
+    suite: str
+    trials: int
+    split: str
+    objectives: tuple[str, ...]
+    directions: tuple[str, ...]
+    """`min` or `max`, an objective; the recorded values are turned so that all are minimised."""
+    experience: str
+    """The fingerprint of the experience that was replayed."""
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Settings":
+        """Read what `dataclasses.asdict` gave, after a journey through JSON."""
+        lists = {name: tuple(plain[name]) for name in ("objectives", "directions")}
+        return cls(**{**plain, **lists})
+
+    def difference(self, other: "Settings") -> str:
+        """In words, the first thing in which `other` differs; empty where nothing does."""
+        for name, mine in asdict(self).items():
+            theirs = getattr(other, name)
+            if mine != theirs:
+                return f"{name} {_shown(mine)} instead of {_shown(theirs)}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The runs of one suite."""
+
+    settings: Settings
+    pools: Mapping[str, PoolFacts]
+    """By task."""
+    rows: pd.DataFrame
+    """One row a trial: `COLUMNS`, and `value_NAME` for each of several objectives."""
+
+    @property
+    def runs(self) -> set[tuple[str, str, int]]:
+        """The finished runs, as (task, method, seed)."""
+        return finished_runs(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The runs that all methods of a suite share, as arrays."""
+
+    suite: str
+    methods: tuple[str, ...]
+    tasks: tuple[str, ...]
+    seeds: tuple[int, ...]
+    directions: tuple[str, ...]
+    objectives: tuple[str, ...]
+    pools: tuple[PoolFacts, ...]
+    """One a task."""
+    values: Floats
+    """(methods, tasks, seeds, trials, objectives), losses; NaN where failed or after the pool."""
+    suggest_seconds: Floats
+    """(methods,), the mean of a suggestion."""
+    learn_seconds: Floats
+    """(methods,), the mean of learning once."""
+    left_out: int
+    """How many runs some method lacks a counterpart of."""
+
+    @property
+    def best(self) -> Floats:
+        """(methods, tasks, seeds, trials), the best loss of the first objective so far."""
+        return best_so_far(self.values[..., 0])
+
+    @property
+    def trials(self) -> int:
+        """The number of trials a run."""
+        return int(self.values.shape[3])
+
+
+def finished_runs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
+    """The runs in a table of rows, as (task, method, seed)."""
+    unique = rows[RUN].drop_duplicates()
+    return {(str(task), str(method), int(seed)) for task, method, seed in unique.to_numpy()}
+
+
+def save(results: Results, path: Path) -> None:
+    """Write the file in one step: it is there whole, or not at all."""
+    metadata = {
+        "version": FORMAT_VERSION,
+        "settings": asdict(results.settings),
+        "pools": {task: facts.to_dict() for task, facts in results.pools.items()},
+    }
+    ordered = results.rows.sort_values([*RUN, "trial"], ignore_index=True)
+    table = pa.Table.from_pandas(ordered, preserve_index=False)
+    table = table.replace_schema_metadata({_METADATA_KEY: json.dumps(metadata).encode()})
+    replace_file(path, lambda unfinished: pq.write_table(table, unfinished, compression="zstd"))
+
+
+def read(path: Path) -> Results:
+    """Read a file that `save` has written."""
+    if not path.is_file():
+        raise UsageError(f"results must be an existing file, but there is no '{path}'")
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ExperienceError(
+            f"results must be a Parquet file, but '{path}' cannot be read ({error}): "
+            "run the benchmark again"
+        ) from error
+    metadata = json.loads((table.schema.metadata or {}).get(_METADATA_KEY, b"{}"))
+    rows = table.to_pandas()
+    _check(path, metadata, rows)
+    pools = {task: PoolFacts.from_dict(facts) for task, facts in metadata["pools"].items()}
+    return Results(Settings.from_dict(metadata["settings"]), pools, rows)
+
+
+def merge(parts: Sequence[Results]) -> list[Results]:
+    """The results of several files, those of one suite together."""
+    suites: dict[str, Results] = {}
+    for part in parts:
+        suite = part.settings.suite
+        suites[suite] = _joined(suites[suite], part) if suite in suites else part
+    return list(suites.values())
+
+
+def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
+    """Arrange the runs that all methods share as arrays; methods in the order they are named."""
+    rows = results.rows
+    names = tuple(dict.fromkeys(methods if methods is not None else rows["method"].unique()))
+    runs = {name: {(t, s) for t, m, s in results.runs if m == name} for name in names}
+    for name in names:
+        if not runs[name]:
+            raise UsageError(
+                f"a method to report must have runs on '{results.settings.suite}', but '{name}' "
+                f"has none: choose among {', '.join(rows['method'].unique())}"
+            )
+    tasks, seeds = _shared(list(runs.values()))
+    if not tasks or not seeds:
+        raise UsageError(
+            f"methods are compared on tasks and seeds they share, but {', '.join(names)} share "
+            f"none on '{results.settings.suite}': run the missing ones"
+        )
+    kept = rows[rows["method"].isin(names) & rows["task"].isin(tasks) & rows["seed"].isin(seeds)]
+    return Curves(
+        suite=results.settings.suite,
+        methods=names,
+        tasks=tasks,
+        seeds=seeds,
+        directions=results.settings.directions,
+        objectives=results.settings.objectives,
+        pools=tuple(results.pools[task] for task in tasks),
+        values=_arranged(kept, names, tasks, seeds, results.settings),
+        suggest_seconds=_mean_by_method(kept, "suggest_seconds", names),
+        learn_seconds=_mean_by_method(kept[kept["trial"] == 1], "learn_seconds", names),
+        left_out=sum(map(len, runs.values())) - len(names) * len(tasks) * len(seeds),
+    )
+
+
+def value_columns(objectives: Sequence[str]) -> list[str]:
+    """Where the losses stand: `value`, or one column for each of several objectives."""
+    return ["value"] if len(objectives) == 1 else [f"value_{name}" for name in objectives]
+
+
+def _shared(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The tasks and seeds of the largest full grid: seeds that every shared task has."""
+    common = set.intersection(*runs)
+    tasks = sorted({task for task, _ in common})
+    seeds = sorted(
+        set.intersection(*({s for t, s in common if t == task} for task in tasks))
+        if tasks
+        else set()
+    )
+    return tuple(tasks), tuple(seeds)
+
+
+def _arranged(
+    rows: pd.DataFrame,
+    methods: tuple[str, ...],
+    tasks: tuple[str, ...],
+    seeds: tuple[int, ...],
+    settings: Settings,
+) -> Floats:
+    """(methods, tasks, seeds, trials, objectives) losses."""
+    columns = value_columns(settings.objectives)
+    shape = (len(methods), len(tasks), len(seeds), int(rows["trial"].max()), len(columns))
+    values = np.full(shape, np.nan)
+    places = (
+        _places(methods, rows["method"]),
+        _places(tasks, rows["task"]),
+        _places(seeds, rows["seed"]),
+        rows["trial"].to_numpy() - 1,
+    )
+    values[places] = rows[columns].to_numpy(dtype=np.float64)
+    return values
+
+
+def _places(names: Sequence[str] | Sequence[int], column: "pd.Series[Any]") -> Ints:
+    """The position of each of the column's entries in `names`."""
+    position = {name: place for place, name in enumerate(names)}
+    return np.asarray(column.map(position), dtype=np.int64)
+
+
+def _mean_by_method(rows: pd.DataFrame, column: str, methods: tuple[str, ...]) -> Floats:
+    means = rows.groupby("method", observed=True)[column].mean()
+    ordered: Floats = means.loc[list(methods)].to_numpy(dtype=np.float64)
+    return ordered
+
+
+def _joined(first: Results, second: Results) -> Results:
+    difference = first.settings.difference(second.settings)
+    if difference:
+        raise UsageError(
+            f"results of the suite '{first.settings.suite}' can be joined only when they were made "
+            f"alike, but got {difference}: report them apart, or name the suites differently"
+        )
+    twice = first.runs & second.runs
+    if twice:
+        task, method, seed = min(twice)
+        raise UsageError(
+            f"a run may stand in one file only, but method '{method}' on task '{task}' with seed "
+            f"{seed} stands in two: leave one file out"
+        )
+    rows = pd.concat([first.rows, second.rows], ignore_index=True)
+    return replace(first, rows=rows, pools={**first.pools, **second.pools})
+
+
+def _check(path: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
+    version = metadata.get("version")
+    if version is None:
+        raise ExperienceError(
+            f"results must be written by `foretune bench run`, but '{path}' is another Parquet "
+            "file: give the file named by --out"
+        )
+    if version > FORMAT_VERSION:
+        raise ExperienceError(
+            f"results must be of version {FORMAT_VERSION} or older, but '{path}' has version "
+            f"{version}: install a newer foretune"
+        )
+    missing = [column for column in COLUMNS if column not in rows.columns]
+    if missing or rows.empty:
+        raise ExperienceError(
+            f"results must hold runs with the columns {', '.join(COLUMNS)}, but '{path}' "
+            f"{'lacks ' + ', '.join(missing) if missing else 'is empty'}: run the benchmark again"
+        )
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

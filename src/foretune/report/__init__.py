@@ -1,0 +1,1 @@
+"""Tables and figures that a reader meets; each knows numbers and names, none knows benchmarks."""

@@ -1,0 +1,202 @@
+"""Figures as PNG and SVG: curves with bands, and critical-difference diagrams.
+
+Drawn on figures of their own, without pyplot's global state, so that nothing needs a display and
+nothing stays open.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart by all common kinds of colour vision; yellow, which is too
+# pale for lines on white, is left out.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+REFERENCE_COLOUR = "#767676"
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
+"""Beyond the palette's colours, curves differ in their dashes."""
+STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "svg.hashsalt": "foretune",
+    "svg.fonttype": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line over trials 1, 2, 3, ..., with a band where there is one."""
+
+    name: str
+    values: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    reference: bool = False
+    """Drawn in grey dashes, as something to compare with."""
+
+
+def draw_curves(curves: Sequence[Curve], *, title: str, ylabel: str, log: bool = False) -> "Figure":
+    """Lines over trials, each labelled at its end."""
+    with _style():
+        figure, axes = _empty_figure(7.2, 4.2)
+        places = iter(range(len(curves)))
+        for curve in curves:
+            _draw_curve(axes, curve, None if curve.reference else next(places))
+        if log:
+            axes.set_yscale("log")
+        longest = max(len(curve.values) for curve in curves)
+        axes.set_xlim(1, max(longest, 2))
+        axes.set_title(title)
+        axes.set_xlabel("trials")
+        axes.set_ylabel(ylabel)
+        figure.draw_without_rendering()  # settles the scales that the labels are placed by
+        _label_ends(axes)
+    return figure
+
+
+def draw_critical_difference(
+    ranks: Mapping[str, float], groups: Sequence[Sequence[str]], *, title: str
+) -> "Figure":
+    """Mean ranks on a line, the best on the left; bars join methods that cannot be told apart."""
+    names = sorted(ranks, key=ranks.__getitem__)
+    half = (len(names) + 1) // 2
+    top = 0.5 * len(groups) + 0.6
+    with _style():
+        figure, axes = _empty_figure(7.2, 1.3 + 0.25 * (top + half))
+        axes.set_axis_off()
+        axes.set_title(title, pad=22)
+        _rank_axis(axes, len(names))
+        for level, group in enumerate(groups):
+            ends = [ranks[name] for name in (group[0], group[-1])]
+            depth = -0.5 * (level + 1)
+            axes.plot(
+                [ends[0] - 0.03, ends[1] + 0.03], [depth, depth], color="black", linewidth=4,
+                solid_capstyle="round",
+            )  # fmt: skip
+        for place, name in enumerate(names):
+            left = place < half
+            row = place if left else len(names) - 1 - place
+            _rank_label(axes, name, ranks[name], -top - row, len(names), left=left)
+        axes.set_ylim(-top - half + 0.4, 0.6)
+    return figure
+
+
+def save_figure(figure: "Figure", folder: Path, name: str) -> tuple[Path, Path]:
+    """Write NAME.png and NAME.svg, the same bytes for the same figure."""
+    png, svg = folder / f"{name}.png", folder / f"{name}.svg"
+    with _style():
+        figure.savefig(png, dpi=160, metadata={"Software": None})
+        figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    return png, svg
+
+
+def _style() -> AbstractContextManager[None]:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "bench", "drawing figures") from error
+    return matplotlib.rc_context(STYLE)
+
+
+def _empty_figure(width: float, height: float) -> "tuple[Figure, Axes]":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def _draw_curve(axes: "Axes", curve: Curve, place: int | None) -> None:
+    colour = REFERENCE_COLOUR if place is None else PALETTE[place % len(PALETTE)]
+    dash = (0, (2, 2)) if place is None else DASHES[place // len(PALETTE) % len(DASHES)]
+    trials = np.arange(1, len(curve.values) + 1)
+    width = 1.4 if curve.reference else 1.9
+    axes.plot(trials, curve.values, color=colour, linestyle=dash, linewidth=width, label=curve.name)
+    if curve.low is not None and curve.high is not None:
+        axes.fill_between(trials, curve.low, curve.high, color=colour, alpha=0.14, linewidth=0)
+
+
+def _label_ends(axes: "Axes") -> None:
+    """Write each line's name beside its end, moved apart where names would overlap."""
+    lines = [line for line in axes.get_lines() if np.isfinite(line.get_ydata()).any()]
+    ends = []
+    for line in lines:
+        x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        last = np.flatnonzero(np.isfinite(y))[-1]
+        shown = axes.transData.transform((x[last], max(y[last], axes.get_ylim()[0])))
+        ends.append(axes.transAxes.inverted().transform(shown)[1])
+    heights = spread_apart(np.array(ends), 0.06)
+    for line, end, height in zip(lines, ends, heights, strict=True):
+        axes.annotate(
+            str(line.get_label()),
+            xy=(1.0, end),
+            xytext=(1.04, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            color=line.get_color(),
+            va="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "color": line.get_color(), "linewidth": 0.7, "shrinkA": 0,
+                "shrinkB": 0, "alpha": 0.7,
+            },
+        )  # fmt: skip
+
+
+def spread_apart(heights: Floats, gap: float) -> Floats:
+    """Move heights as little as needed until neighbours are `gap` apart, in their order."""
+    order = np.argsort(heights, kind="stable")
+    steps = np.arange(len(heights)) * gap
+    # With the gaps taken out, "at least gap apart" becomes "not decreasing": pooling neighbours
+    # that violate it to their mean is the least-squares answer.
+    blocks: list[list[float]] = []
+    for value in heights[order] - steps:
+        blocks.append([float(value)])
+        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    level = np.concatenate([np.full(len(block), np.mean(block)) for block in blocks])
+    moved = np.empty(len(heights))
+    moved[order] = level + steps
+    return moved
+
+
+def _rank_axis(axes: "Axes", methods: int) -> None:
+    axes.plot([1, methods], [0, 0], color="black", linewidth=1.2)
+    for rank in range(1, methods + 1):
+        axes.plot([rank, rank], [0, 0.2], color="black", linewidth=1.2)
+        axes.text(rank, 0.3, str(rank), ha="center", va="bottom")
+
+
+def _rank_label(
+    axes: "Axes", name: str, rank: float, depth: float, methods: int, *, left: bool
+) -> None:
+    """A method's name at the side, joined to its place on the axis."""
+    margin = 0.06 * (methods - 1)
+    side = 1 - margin if left else methods + margin
+    axes.plot([rank, rank, side], [0, depth, depth], color="#444444", linewidth=1.0)
+    text = f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}"
+    axes.text(
+        side - margin / 4 if left else side + margin / 4,
+        depth,
+        text,
+        ha="right" if left else "left",
+        va="center",
+    )
