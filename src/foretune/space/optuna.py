@@ -49,7 +49,7 @@ def from_distributions(distributions: "Mapping[str, BaseDistribution]") -> Confi
 
 
 def _hyperparameter(name: str, given: "BaseDistribution") -> Hyperparameter[Any, Any]:
-    from optuna.distributions import (  # noqa: PLC0415
+    from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,
         IntDistribution,

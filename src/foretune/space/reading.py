@@ -3,6 +3,7 @@
 Every refusal names the hyperparameter, the value, the allowed range, and the row.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NoReturn
@@ -14,8 +15,12 @@ from foretune.errors import SpaceError
 from foretune.space.activity import Rules
 from foretune.space.parameters import Kind, Parameter, choice_key
 
-ABSENT = object()
-"""Stands in a column for a name that a configuration does not hold (None may be a choice)."""
+ABSENT = float("nan")
+"""Stands in a column for a name that a configuration does not hold (None may be a choice).
+
+It is this one object, told by identity from any NaN that a user gives; being a float, it does not
+slow NumPy down.
+"""
 
 PLAIN_NUMBERS = frozenset({float, int, type(None), np.float64, np.int64})
 """Types that NumPy converts just as we would; anything else is looked at one by one."""
@@ -29,16 +34,18 @@ def read_configs(parameters: Sequence[Parameter], configs: Sequence[Mapping[str,
         _refuse_unknown(unknown, rows, parameters)
     values = np.full((len(rows), len(parameters)), np.nan)
     for column, parameter in enumerate(parameters):
-        name, gap = parameter.name, _gap(parameter)
-        cells = [row.get(name, gap) for row in rows]
-        values[:, column] = read_column(parameter, cells)
+        name = parameter.name
+        values[:, column] = read_column(parameter, [row.get(name, ABSENT) for row in rows])
     return values
 
 
 def read_columns(
     parameters: Sequence[Parameter], columns: Mapping[str, Sequence[Any]], n: int
 ) -> Floats:
-    """(n, H) numbers of `columns`, NaN where a cell is None or NaN or a column is not there."""
+    """(n, H) numbers of `columns`, NaN where a cell is None or NaN or a column is not there.
+
+    Where None is one of the choices, an empty cell means that choice.
+    """
     unknown = set(columns) - {p.name for p in parameters}
     if unknown:
         _refuse_unknown(unknown, [], parameters)
@@ -52,11 +59,12 @@ def read_columns(
                 f"column '{parameter.name}' must have {n} cells like the others, but has "
                 f"{len(cells)}: give one value (or None) for each configuration"
             )
-        values[:, column] = read_column(parameter, _without_nan(parameter, cells))
+        empty = None if _has_none(parameter) else ABSENT
+        values[:, column] = read_column(parameter, _with_gaps(cells, empty))
     return values
 
 
-def read_column(parameter: Parameter, cells: Sequence[Any]) -> Floats:
+def read_column(parameter: Parameter, cells: list[Any]) -> Floats:
     """(n,) numbers of one column; refuses what is not a legal value."""
     if parameter.is_number:
         column = _read_numbers(parameter, cells)
@@ -65,29 +73,24 @@ def read_column(parameter: Parameter, cells: Sequence[Any]) -> Floats:
     return _read_choices(parameter, cells)
 
 
-def _gap(parameter: Parameter) -> Any:
-    return ABSENT if _has_none(parameter) else None
-
-
 def _has_none(parameter: Parameter) -> bool:
     return any(choice is None for choice in parameter.choices)
 
 
-def _read_numbers(parameter: Parameter, cells: Sequence[Any]) -> Floats:
+def _read_numbers(parameter: Parameter, cells: list[Any]) -> Floats:
     if not set(map(type, cells)) <= PLAIN_NUMBERS:
         cells = [_number(parameter, cell, row, len(cells)) for row, cell in enumerate(cells)]
     column = np.array(cells, dtype=np.float64)
-    gaps = np.isnan(column)
-    if gaps.any():
-        for row in np.flatnonzero(gaps).tolist():
-            if cells[row] is not None:
-                _refuse_value(parameter, cells[row], row, len(cells))
+    gaps = np.flatnonzero(np.isnan(column))
+    if len(gaps) != cells.count(ABSENT) + cells.count(None):
+        row = next(int(g) for g in gaps if cells[g] is not ABSENT and cells[g] is not None)
+        _refuse_value(parameter, cells[row], row, len(cells))
     return column
 
 
-def _number(parameter: Parameter, cell: Any, row: int, n: int) -> float | None:
-    if cell is None:
-        return None
+def _number(parameter: Parameter, cell: Any, row: int, n: int) -> float:
+    if cell is None or cell is ABSENT:
+        return ABSENT
     if isinstance(cell, np.ndarray) and cell.ndim == 0:
         cell = cell.item()
     if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
@@ -95,22 +98,30 @@ def _number(parameter: Parameter, cell: Any, row: int, n: int) -> float | None:
     return float(cell)
 
 
-def _read_choices(parameter: Parameter, cells: Sequence[Any]) -> Floats:
-    types = {type(choice) for choice in parameter.choices}
-    # Among choices of one plain type, a dict cannot mistake 1 for True.
-    if len(types) == 1 and tuple not in types and set(map(type, cells)) <= {*types, type(None)}:
+def _read_choices(parameter: Parameter, cells: list[Any]) -> Floats:
+    if _all_plain(parameter, cells):
         lookup: dict[Any, float] = {c: float(i) for i, c in enumerate(parameter.choices)}
-        lookup.setdefault(None, np.nan)
+        lookup |= {None: np.nan, ABSENT: np.nan}
         found = list(map(lookup.get, cells))
     else:
-        found = _look_up_one_by_one(parameter, cells)
+        found = _look_up_by_key(parameter, cells)
     if None in found:
         row = found.index(None)
         _refuse_value(parameter, cells[row], row, len(cells))
     return np.array(found, dtype=np.float64)
 
 
-def _look_up_one_by_one(parameter: Parameter, cells: Sequence[Any]) -> list[float | None]:
+def _all_plain(parameter: Parameter, cells: list[Any]) -> bool:
+    """Whether choices and cells are of one simple type, among which a dict mistakes nothing."""
+    types = {type(choice) for choice in parameter.choices}
+    if len(types) > 1 or not types <= {str, bool, int}:
+        return False
+    plain = list(map(type, cells)).count(*types)
+    return plain + cells.count(None) + cells.count(ABSENT) == len(cells)
+
+
+def _look_up_by_key(parameter: Parameter, cells: list[Any]) -> list[float | None]:
+    """The general way: it tells True from 1, and finds 1 for 1.0 and for NumPy's 1."""
     by_key = {choice_key(c): float(i) for i, c in enumerate(parameter.choices)}
     by_key.setdefault(choice_key(None), np.nan)
     by_key[choice_key(ABSENT)] = np.nan
@@ -123,16 +134,14 @@ def _look_up_one_by_one(parameter: Parameter, cells: Sequence[Any]) -> list[floa
     return found
 
 
-def _without_nan(parameter: Parameter, cells: Sequence[Any]) -> Sequence[Any]:
-    """Cells in which a missing value is a gap, whatever the table wrote for it."""
-    gap = _gap(parameter)
+def _with_gaps(cells: Sequence[Any], empty: Any) -> list[Any]:
+    """A list in which every None and NaN of a table has become `empty`."""
     listed = cells.tolist() if hasattr(cells, "tolist") else list(cells)
-    # NaN is the one value that differs from itself, whatever its type.
-    return [gap if cell is None or _is_nan(cell) else cell for cell in listed]
+    return [empty if cell is None or _is_nan(cell) else cell for cell in listed]
 
 
 def _is_nan(cell: Any) -> bool:
-    return isinstance(cell, float) and cell != cell  # noqa: PLR0124
+    return isinstance(cell, float) and math.isnan(cell)
 
 
 def check_range(parameter: Parameter, column: Floats) -> None:

@@ -9,7 +9,7 @@ from ConfigSpace import ConfigurationSpace
 
 from foretune.arrays import Floats
 from foretune.errors import SpaceError
-from foretune.space import neighbours, optuna, reading, sampling, serial
+from foretune.space import merging, neighbours, optuna, reading, sampling, serial
 from foretune.space.activity import compile_rules
 from foretune.space.encoding import Encoded, nearest_values
 from foretune.space.notation import from_notation
@@ -200,6 +200,10 @@ class Space:
             ),
         )
         return near.take(near.first_occurrences())
+
+    def union(self, other: "Space") -> "Space":
+        """The smallest space that holds both: parameters and choices gained, ranges widened."""
+        return Space(merging.merged_json(self, other))
 
     def adopt(self, encoded: Encoded) -> Encoded:
         """Configurations of a smaller space in this larger one.
