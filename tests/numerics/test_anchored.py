@@ -16,16 +16,6 @@ def observations(n: int, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndar
 def test_last_anchor():
     sizes = (1, 3, 4, 5, 7, 8, 15, 16, 100)
     assert [last_anchor(n) for n in sizes] == [4, 4, 4, 4, 4, 8, 8, 16, 64]
-        4,
-        4,
-        4,
-        4,
-        4,
-        8,
-        8,
-        16,
-        64,
-    ]
 
 
 def test_resuming_at_any_point_gives_the_same_bits_as_never_stopping():

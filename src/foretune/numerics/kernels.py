@@ -15,18 +15,20 @@ class Kernel(Protocol):
     """A correlation as a function of r² = sum_k (a_k - b_k)² / lengthscale_k²."""
 
     def correlation(self, squared: Floats) -> Floats:
-        """The correlation at each r². May overwrite `squared`."""
+        """The correlation at each r²; overwrites `squared` with it."""
 
     def correlation_and_slope(self, squared: Floats) -> tuple[Floats, Floats]:
-        """The correlation and its derivative with respect to r², at each r²."""
+        """As `correlation`, and the derivative with respect to r²."""
 
 
 class Matern52:
-    """The Matérn kernel with smoothness 5/2: twice differentiable functions."""
+    """The Matérn kernel with smoothness 5/2: twice differentiable functions.
+
+    Fits and predictions spend much of their time here, hence the work in place.
+    """
 
     def correlation(self, squared: Floats) -> Floats:
-        """(1 + t + t²/3) exp(-t) with t = sqrt(5 r²). Overwrites `squared`."""
-        # Prediction spends most of its time here, hence the work in place.
+        """(1 + t + t²/3) exp(-t) with t = sqrt(5 r²)."""
         squared *= 5.0
         t = np.sqrt(squared)
         squared *= 1.0 / 3.0
@@ -37,26 +39,31 @@ class Matern52:
         return squared
 
     def correlation_and_slope(self, squared: Floats) -> tuple[Floats, Floats]:
-        """The slope is -(5/6) (1 + t) exp(-t): finite also at distance zero."""
-        t = np.sqrt(5.0 * squared)
-        decay = np.exp(-t)
-        slope = (1.0 + t) * decay
-        correlation = slope + (t * t / 3.0) * decay
+        """As `correlation`; the slope is -(5/6) (1 + t) exp(-t), finite also at distance zero."""
+        squared *= 5.0
+        slope = np.sqrt(squared)
+        decay = np.negative(slope)
+        np.exp(decay, out=decay)
+        slope += 1.0
+        squared *= 1.0 / 3.0
+        squared += slope
+        squared *= decay
+        slope *= decay
         slope *= -5.0 / 6.0
-        return correlation, slope
+        return squared, slope
 
 
 class RBF:
     """The squared exponential kernel: infinitely smooth functions."""
 
     def correlation(self, squared: Floats) -> Floats:
-        """exp(-r²/2). Overwrites `squared`."""
+        """exp(-r²/2)."""
         squared *= -0.5
         return np.exp(squared, out=squared)
 
     def correlation_and_slope(self, squared: Floats) -> tuple[Floats, Floats]:
-        """The slope is -exp(-r²/2) / 2."""
-        correlation = np.exp(-0.5 * squared)
+        """As `correlation`; the slope is -exp(-r²/2) / 2."""
+        correlation = self.correlation(squared)
         return correlation, -0.5 * correlation
 
 

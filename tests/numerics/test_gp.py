@@ -1,0 +1,223 @@
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+from foretune.numerics.gp import CHUNK, GP, fit_hyper, negative_log_posterior, robust_cholesky
+from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
+from foretune.numerics.kernels import MATERN52, RBF, Kernel
+from foretune.numerics.transforms import Standardise
+
+RAW = Standardise(0.0, 1.0)
+HYPER = GPHyper(np.log([0.3, 0.8, 2.0]), np.log(1.7), np.log(1e-3), 0.4)
+
+
+def observations(n: int, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, d))
+    return x, np.sin(6.0 * x[:, 0]) + x[:, 1] ** 2 + 0.01 * rng.standard_normal(n)
+
+
+def reference(hyper: GPHyper) -> GaussianProcessRegressor:
+    scales = np.exp(hyper.log_lengthscales)
+    kernel = ConstantKernel(np.exp(hyper.log_signal)) * Matern(scales, nu=2.5)
+    return GaussianProcessRegressor(kernel, alpha=np.exp(hyper.log_noise), optimizer=None)
+
+
+def test_hyperparameters_survive_the_vector_form():
+    vector = HYPER.to_vector()
+    assert vector.shape == (6,)
+    np.testing.assert_array_equal(GPHyper.from_vector(vector).to_vector(), vector)
+
+
+@pytest.mark.parametrize("kernel", [MATERN52, RBF()])
+def test_gradient_agrees_with_finite_differences(kernel: Kernel):
+    x, y = observations(15)
+    z = (y - y.mean()) / y.std()
+    vector = HYPER.to_vector() + 0.1
+    _, gradient = negative_log_posterior(vector, x, z, kernel)
+    numeric = approx_fprime(vector, lambda v: negative_log_posterior(v, x, z, kernel)[0], 1e-6)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-4)
+
+
+def test_objective_is_likelihood_times_prior():
+    x, y = observations(12)
+    gp = GP.condition(x, y, HYPER, units=RAW)
+    value, _ = negative_log_posterior(HYPER.to_vector(), x, y, MATERN52)
+    deviation = (HYPER.to_vector() - prior_mode(3)) / prior_spread(3)
+    assert value == pytest.approx(-gp.log_marginal_likelihood + 0.5 * deviation @ deviation)
+
+
+@pytest.mark.parametrize("units", [RAW, Standardise(3.0, 20.0), None])
+def test_likelihood_agrees_with_the_normal_density(units):
+    x, y = observations(10)
+    gp = GP.condition(x, y, HYPER, units=units)
+    noise = np.exp(HYPER.log_noise) * np.eye(10)
+    covariance = gp.units.scale**2 * (reference(HYPER).kernel(x) + noise)
+    mean = np.full(10, gp.units.shift + gp.units.scale * HYPER.mean)
+    expected = multivariate_normal(mean, covariance).logpdf(y)
+    assert gp.log_marginal_likelihood == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("m", [1, 40, CHUNK + 3])
+def test_posterior_agrees_with_scikit_learn(m):
+    x, y = observations(25)
+    x_new = np.random.default_rng(1).random((m, 3))
+    mean, std = GP.condition(x, y, HYPER, units=RAW).predict(x_new)
+    expected = reference(HYPER).fit(x, y - HYPER.mean).predict(x_new, return_std=True)
+    np.testing.assert_allclose(mean, expected[0] + HYPER.mean, rtol=1e-8)
+    np.testing.assert_allclose(std, expected[1], rtol=1e-6)
+
+
+def test_one_observation_by_hand():
+    hyper = GPHyper(np.zeros(1), np.log(2.0), np.log(0.5))
+    gp = GP.condition(np.array([[0.5]]), np.array([3.0]), hyper, units=RAW)
+    mean, std = gp.predict(np.array([[0.5]]))
+    assert mean[0] == pytest.approx(3.0 * 2.0 / 2.5)
+    assert std[0] == pytest.approx(np.sqrt(2.0 - 4.0 / 2.5))
+
+
+@pytest.mark.parametrize("units", [RAW, None])
+def test_extending_equals_conditioning_from_scratch(units):
+    x, y = observations(30)
+    x_new = np.random.default_rng(2).random((20, 3))
+    grown = GP.condition(x[:22], y[:22], HYPER, units=units)
+    grown = grown.extended(x[22:23], y[22:23]).extended(x[23:], y[23:])
+    whole = GP.condition(x, y, HYPER, units=units)
+    np.testing.assert_allclose(grown.cholesky, whole.cholesky, atol=1e-10)
+    np.testing.assert_allclose(grown.predict(x_new), whole.predict(x_new), atol=1e-8)
+    assert grown.units == whole.units
+    assert grown.log_marginal_likelihood == pytest.approx(whole.log_marginal_likelihood)
+
+
+def test_extending_by_a_duplicate_without_noise_equals_conditioning_from_scratch():
+    x, y = observations(6)
+    hyper = GPHyper(HYPER.log_lengthscales, 0.0, np.log(1e-300))
+    grown = GP.condition(x, y, hyper).extended(x[:2], y[:2])
+    whole = GP.condition(np.concatenate([x, x[:2]]), np.concatenate([y, y[:2]]), hyper)
+    assert whole.jitter > 0.0
+    np.testing.assert_allclose(grown.predict(x), whole.predict(x), atol=1e-6)
+
+
+def test_draws_have_the_posterior_mean_and_covariance():
+    x, y = observations(10)
+    gp = GP.condition(x, y, HYPER, units=Standardise(0.0, 10.0))
+    x_new = np.random.default_rng(3).random((4, 3))
+    draws = gp.sample(x_new, 50_000, np.random.default_rng(4))
+    fitted = reference(HYPER).fit(x, y / 10.0 - HYPER.mean)
+    mean, covariance = fitted.predict(x_new, return_cov=True)
+    error = 5.0 * np.sqrt(covariance.max() / len(draws))
+    np.testing.assert_allclose(draws.mean(axis=0) / 10.0, mean + HYPER.mean, atol=error)
+    tolerance = 0.03 * covariance.diagonal().max()
+    np.testing.assert_allclose(np.cov(draws.T / 10.0), covariance, atol=tolerance)
+
+
+def test_draws_at_many_near_identical_points_do_not_fail():
+    x, y = observations(5)
+    x_new = np.repeat(x, 30, axis=0) + 1e-9
+    draws = GP.condition(x, y, HYPER).sample(x_new, 2, np.random.default_rng(0))
+    assert np.isfinite(draws).all()
+
+
+def test_robust_cholesky_adds_nothing_where_nothing_is_needed():
+    matrix = np.array([[4.0, 2.0], [2.0, 5.0]])
+    factor, jitter = robust_cholesky(matrix)
+    assert jitter == 0.0
+    np.testing.assert_allclose(factor, [[2.0, 0.0], [1.0, 2.0]])
+
+
+def test_robust_cholesky_mends_singular_matrices_and_refuses_others():
+    singular = np.ones((3, 3))
+    factor, jitter = robust_cholesky(singular)
+    assert 0.0 < jitter < 1e-6
+    np.testing.assert_allclose(factor @ factor.T, singular, atol=2.0 * jitter)
+    with pytest.raises(np.linalg.LinAlgError):
+        robust_cholesky(np.array([[1.0, 9.0], [9.0, 1.0]]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("d", [1, 9])
+def test_few_observations_are_fitted_within_bounds(n, d):
+    x, y = observations(n, max(d, 2))
+    x = x[:, :d]
+    hyper = fit_hyper(x, y)
+    low, high = np.array(hyper_bounds(d)).T
+    assert (hyper.to_vector() >= low).all()
+    assert (hyper.to_vector() <= high).all()
+    mean, std = GP.condition(x, y, hyper).predict(x)
+    assert np.isfinite(mean).all()
+    assert (std >= 0.0).all()
+
+
+def test_constant_losses_predict_the_constant():
+    x, _ = observations(12)
+    y = np.full(12, 5.0)
+    mean, std = GP.condition(x, y, fit_hyper(x, y)).predict(x + 0.3)
+    np.testing.assert_allclose(mean, 5.0, atol=1e-6)
+    assert np.isfinite(std).all()
+
+
+def test_noise_explains_duplicates_that_differ():
+    rng = np.random.default_rng(5)
+    x = np.repeat(rng.random((10, 2)), 4, axis=0)
+    y = np.repeat(rng.random(10), 4) + 0.5 * rng.standard_normal(40)
+    hyper = fit_hyper(x, y)
+    within = y.reshape(10, 4).var(axis=1, ddof=1).mean() / y.var()
+    assert np.exp(hyper.log_noise) == pytest.approx(within, rel=0.5)
+
+
+def test_noise_stays_small_for_a_smooth_function():
+    x = np.random.default_rng(6).random((40, 2))
+    assert np.exp(fit_hyper(x, np.sin(4.0 * x[:, 0]) + x[:, 1]).log_noise) < 1e-3
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1.0, 1e12, 1e300])
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_predictions_follow_the_unit_of_the_losses(scale, shift):
+    x, y = observations(20)
+    y = np.round(y, 3) + shift
+    hyper = fit_hyper(x, y)
+    scaled_hyper = fit_hyper(x, scale * y)
+    np.testing.assert_allclose(scaled_hyper.to_vector(), hyper.to_vector(), atol=1e-2)
+    x_new = np.random.default_rng(7).random((10, 3))
+    mean, std = GP.condition(x, y, hyper).predict(x_new)
+    scaled_mean, scaled_std = GP.condition(x, scale * y, hyper).predict(x_new)
+    np.testing.assert_allclose(scaled_mean / scale, mean, rtol=1e-6)
+    np.testing.assert_allclose(scaled_std / scale, std, rtol=1e-6)
+
+
+def test_lengthscales_order_inputs_by_how_much_they_matter():
+    x = np.random.default_rng(8).random((60, 4))
+    y = np.sin(10.0 * x[:, 2]) + 0.5 * np.sin(3.0 * x[:, 0]) + 0.2 * x[:, 3]
+    order = np.argsort(fit_hyper(x, y).log_lengthscales)
+    np.testing.assert_array_equal(order, [2, 0, 3, 1])
+
+
+def test_the_better_of_several_starts_is_kept():
+    x, y = observations(30)
+    z = (y - y.mean()) / y.std()
+    stuck = GPHyper(np.full(3, np.log(0.01)), 0.0, np.log(2.0))
+    starts = (stuck, GPHyper.default(3))
+
+    def objective(hyper: GPHyper) -> float:
+        return negative_log_posterior(hyper.to_vector(), x - x.mean(axis=0), z, MATERN52)[0]
+
+    alone = [objective(fit_hyper(x, y, starts=(start,))) for start in starts]
+    assert objective(fit_hyper(x, y, starts=starts)) == pytest.approx(min(alone))
+
+
+def test_a_warm_start_reaches_the_same_optimum():
+    x, y = observations(40)
+    cold = fit_hyper(x, y)
+    warm = fit_hyper(x, y, starts=(fit_hyper(x[:32], y[:32]),))
+    cold_gp, warm_gp = GP.condition(x, y, cold), GP.condition(x, y, warm)
+    difference = warm_gp.log_marginal_likelihood - cold_gp.log_marginal_likelihood
+    assert abs(difference) < 0.5
+
+
+def test_own_units_are_kept_when_the_process_grows():
+    x, y = observations(10)
+    units = Standardise(0.0, 2.0)
+    assert GP.condition(x[:8], y[:8], HYPER, units=units).extended(x[8:], y[8:]).units == units
