@@ -13,8 +13,8 @@ SMALLEST_STD = 1e-150
 """Stands for a standard deviation of zero, where only the sign of the improvement matters."""
 
 _LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
-_LARGEST_V = 1e150
-"""Beyond it v² would overflow."""
+_LOWEST_V, _HIGHEST_V = -1e150, 1e300
+"""Beyond them the square of v, or v itself, would overflow."""
 
 
 def log_expected_improvement(mean: Floats, std: Floats, best: float) -> Floats:
@@ -39,13 +39,15 @@ def log_h(v: Floats) -> Floats:
     middle = ~(near | far)
 
     at = v[near]
-    result[near] = np.log(np.exp(-0.5 * at * at - _LOG_SQRT_2PI) + at * ndtr(at))
+    # Beyond 40 the density is zero in double precision; its square must not overflow.
+    density = np.exp(-0.5 * np.minimum(at, 40.0) ** 2 - _LOG_SQRT_2PI)
+    result[near] = np.log(density + at * ndtr(at))
 
     t = -v[middle]
     mills = np.sqrt(np.pi / 2.0) * erfcx(t / np.sqrt(2.0))
     result[middle] = np.log1p(-t * mills) - 0.5 * t * t - _LOG_SQRT_2PI
 
-    t = np.minimum(-v[far], _LARGEST_V)
+    t = -v[far]
     inverse = 1.0 / (t * t)
     series = inverse * (-3.0 + inverse * (15.0 + inverse * (-105.0 + inverse * 945.0)))
     result[far] = np.log1p(series) - 2.0 * np.log(t) - 0.5 * t * t - _LOG_SQRT_2PI
@@ -86,7 +88,7 @@ def thompson(samples: Floats) -> Floats:
 
 
 def _standardised_improvement(mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
-    """(best - mean) / std within ±1e150, and std kept away from zero."""
+    """(best - mean) / std, and std, both kept where the formulas are finite."""
     std = np.maximum(std, SMALLEST_STD)
     with np.errstate(over="ignore"):
-        return np.clip((best - mean) / std, -_LARGEST_V, _LARGEST_V), std
+        return np.clip((best - mean) / std, _LOWEST_V, _HIGHEST_V), std
