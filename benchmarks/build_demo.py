@@ -60,7 +60,8 @@ def read_keel(path: Path) -> tuple[pd.DataFrame, pd.Series]:
 def datasets(keel: Path) -> dict[str, tuple[pd.DataFrame, pd.Series]]:
     bundled = {"wine": load_wine, "breast-cancer": load_breast_cancer, "digits": load_digits}
     found = {
-        name: (pd.DataFrame(load().data), pd.Series(load().target)) for name, load in bundled.items()
+        name: (pd.DataFrame(load().data), pd.Series(load().target))
+        for name, load in bundled.items()
     }
     return found | {name: read_keel(keel / name / f"{name}.dat") for name in KEEL}
 

@@ -53,8 +53,7 @@ class Observations:
     @property
     def succeeded(self) -> Bools:
         """(n,), True where every objective has a finite loss."""
-        finite: Bools = np.isfinite(self.losses).all(axis=1)
-        return finite
+        return np.asarray(np.isfinite(self.losses).all(axis=1))
 
     def successes(self) -> "Observations":
         """Only the rows that a surrogate may be fitted to, believed ones included."""
@@ -108,9 +107,7 @@ class Prior(Protocol):
 class Learner(Protocol):
     """Meta-learning, offline."""
 
-    def learn(
-        self, experience: Experience | None, *, seed: int, progress: Progress
-    ) -> Prior:
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
         """Distil past tasks into a prior. The experience never holds the target's own records;
         only methods that do not transfer are called without one.
         """

@@ -87,7 +87,9 @@ def import_command(
         inferred = out.with_suffix(".space.json")
         inferred.write_text(experience.space.to_json())
         click.echo(f"\nThe space was inferred from the values and saved to {inferred}: edit it and")
-        click.echo(f"import again with --space {inferred} where a range or a scale is not as meant.")
+        click.echo(
+            f"import again with --space {inferred} where a range or a scale is not as meant."
+        )
     click.echo(f"\nSaved {out}")
 
 

@@ -1,47 +1,61 @@
 """Failures teach: the probability that a configuration will run at all.
 
-A Gaussian process on the labels (1 succeeded, 0 failed) with the usual length scales learns which
-hyperparameters make trials fail. Its prediction, squashed into (0, 1), multiplies every
-acquisition function; without failures it costs nothing.
+A random forest learns from the trials told so far which of them failed. Failures have sharp edges
+(one choice that always crashes, a size above which memory runs out), which trees find after a few
+of them; a Gaussian process on the same labels answers an edge with tiny length scales and forgets
+what lies behind it. The probability multiplies every acquisition function; without failures it
+costs nothing.
+
+Where failure is all but certain the factor becomes a barrier: once the rest of the space is well
+known, even a small chance times the large improvement that an unseen region promises would send
+trial after trial to fail there.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from foretune.arrays import Floats
 from foretune.contracts import Observations
-from foretune.numerics.gp import GP, fit_hyper
 from foretune.space import Encoded
 
-PRIOR_SUCCESS = 0.9
-"""What is believed of a region in which nothing was tried."""
+TREES = 50
+LEAST_PROBABILITY = 0.01
+HOPELESS = 0.2
+"""Below this probability of success a configuration is tried only if there is nothing else."""
+BARRIER = 1e3
+"""How much a candidate loses for each unit of probability below `HOPELESS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feasibility:
-    """The log-probability of success, learnt from the trials that failed."""
+    """How likely a configuration is to run, learnt from the trials that failed."""
 
-    model: GP | None
+    forest: Any | None
+    """A fitted classifier of successes; None while nothing has failed, or nothing succeeded."""
 
-    def log_probability(self, x: Encoded) -> Floats:
-        """(len(x),), at most 0; all 0 when nothing has failed."""
-        if self.model is None:
-            return np.zeros(len(x))
-        mean, std = self.model.predict(x.x)
-        margin = mean + PRIOR_SUCCESS - 0.5
-        # The 0.25 keeps a certain model from declaring any place impossible for ever.
-        result: Floats = log_ndtr(margin / np.sqrt(std**2 + 0.25**2))
-        return result
+    def probability(self, x: Encoded) -> Floats:
+        """(len(x),), the probability of success; 1 as long as nothing can be told."""
+        if self.forest is None or len(x) == 0:
+            return np.ones(len(x))
+        share: Floats = self.forest.predict_proba(x.codes.astype(np.float32))[:, 1]
+        return np.maximum(share, LEAST_PROBABILITY)
+
+    def discount(self, x: Encoded) -> Floats:
+        """(len(x),), what a candidate's log utility loses for its risk: at most 0."""
+        likely = self.probability(x)
+        return np.log(likely) - BARRIER * np.maximum(HOPELESS - likely, 0.0)
 
 
 def learn_feasibility(seen: Observations) -> Feasibility:
     """Fit to which of the told trials failed (believed ones are not told)."""
-    told = ~seen.believed
+    told = np.flatnonzero(~seen.believed)
     succeeded = seen.succeeded[told]
-    if succeeded.all():
+    if succeeded.all() or not succeeded.any():
         return Feasibility(None)
-    x = seen.configs.x[told]
-    labels = succeeded.astype(float) - PRIOR_SUCCESS
-    return Feasibility(GP.condition(x, labels, fit_hyper(x, labels)))
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(TREES, max_features=None, random_state=0)
+    forest.fit(seen.configs.take(told).codes.astype(np.float32), succeeded)
+    return Feasibility(forest)

@@ -44,9 +44,7 @@ def climb(starts: Encoded, score: Score, *, seed: int) -> Encoded:
     return Encoded.concat(position)
 
 
-def _step(
-    position: list[Encoded], height: Floats, row: int, near: Encoded, found: Floats
-) -> bool:
+def _step(position: list[Encoded], height: Floats, row: int, near: Encoded, found: Floats) -> bool:
     """Move climber `row` to its best neighbour if that is higher; say whether it moved."""
     if len(near) == 0 or found.max() <= height[row]:
         return False

@@ -59,12 +59,10 @@ class Optimizer:
         self._candidates: Candidates = (
             Pool(target.pool) if target.pool is not None else WholeSpace(target.space)
         )
-        self._score = ACQUISITIONS[method.acquisition]
-        self._told = Observations(
-            _none_of(target), np.empty((0, len(target.objectives))), np.empty(0, dtype=bool)
-        )
+        self._told = self._nothing()
         self._pending: dict[int, Encoded] = {}
         self._next_id = 0
+        self._feasible: tuple[int, Feasibility] | None = None
 
     @property
     def told(self) -> Observations:
@@ -85,12 +83,13 @@ class Optimizer:
     def tell(self, outcomes: Iterable[Told]) -> None:
         """Take in outcomes, of suggestions by id or of configurations tried elsewhere."""
         outcomes = list(outcomes)
+        self._check_told_once(outcomes)
         configs = [self._config_of(outcome) for outcome in outcomes]
         losses = [self._losses_of(outcome) for outcome in outcomes]
         for outcome, config, loss in zip(outcomes, configs, losses, strict=True):
             if outcome.id is not None:
                 del self._pending[outcome.id]
-            self._told = _with_row(self._told, config, loss, believed=False)
+            self._told = _with_row(self._told, config, loss)
 
     def assume_pending(self, suggestions: Iterable[Suggestion]) -> None:
         """Take suggestions that another process (or an earlier life) is still running."""
@@ -108,30 +107,27 @@ class Optimizer:
         return suggestion
 
     def _choose(self) -> tuple[Choice, str]:
-        position = len(self._told) + len(self._pending)
+        """The next configuration and what chose it: the start list, the design, or the model."""
         seed = derived_seed(self.seed, len(self._told), len(self._pending))
         tried = Encoded.concat([self._told.configs, *self._pending.values()])
         waiting = np.flatnonzero(~self._start.isin(tried))
         if len(waiting):
             return self._from_start(int(waiting[0])), "start"
         design = self.method.design
-        in_design = design.trials is None or position - len(self._start) < design.trials
-        if design.how == "prior" and in_design:
-            return self._maximise(self._surrogate_on_nothing(seed), "thompson", tried, seed)
+        in_design = design.trials is None or len(tried) - len(self._start) < design.trials
+        if in_design and design.how == "prior":
+            belief = self._surrogate.condition(self._nothing(), seed=seed)
+            return self._maximise(belief, "thompson", tried, seed)
         if in_design or not self._told.succeeded.any():
-            how = "random" if design.how == "prior" else design.how
-            return self._candidates.draw(tried, seed=self._draw_seed(seed), how=how, index=position), how
+            return self._draw(tried, seed), design.how if in_design else "random"
         posterior = self._surrogate.condition(self._with_beliefs(seed), seed=seed)
         return self._maximise(posterior, self.method.acquisition, tried, seed)
 
-    def _draw_seed(self, seed: int) -> int:
-        # A Sobol sequence is one sequence: its scrambling must not change from ask to ask.
-        return self.seed if self.method.design.how == "sobol" else seed
-
-    def _surrogate_on_nothing(self, seed: int) -> Posterior:
-        nothing = self._told.configs.take([])
-        empty = Observations(nothing, np.empty((0, self._told.losses.shape[1])), np.empty(0, bool))
-        return self._surrogate.condition(empty, seed=seed)
+    def _draw(self, tried: Encoded, seed: int) -> Choice:
+        if self.method.design.how == "sobol":
+            # One sequence, so its scrambling must not change from ask to ask.
+            return self._candidates.draw(tried, seed=self.seed, how="sobol", index=len(tried))
+        return self._candidates.draw(tried, seed=seed, how="random", index=0)
 
     def _from_start(self, row: int) -> Choice:
         config = self._start.take([row])
@@ -146,49 +142,65 @@ class Optimizer:
         return Choice(config, int(members[0]))
 
     def _maximise(
-        self, posterior: Posterior, acquisition: str, tried: Encoded, seed: int
+        self, posterior: Posterior, name: str, tried: Encoded, seed: int
     ) -> tuple[Choice, str]:
-        feasible: Feasibility = learn_feasibility(self._told)
-        function = ACQUISITIONS[acquisition]
+        feasible = self._feasibility()
+        acquisition = ACQUISITIONS[name]
+        seen = self._told.successes().configs
 
         def score(x: Encoded) -> Floats:
-            return function(posterior, x, seed) + feasible.log_probability(x)
+            return acquisition.score(posterior, x, feasible.discount(x), seen, seed=seed)
 
-        choice = self._candidates.best(score, tried, self._best_told(), seed=seed)
-        return choice, acquisition
+        return self._candidates.best(score, tried, self._best_told(), seed=seed), name
+
+    def _feasibility(self) -> Feasibility:
+        # Learnt anew when something was told, not for each member of a batch.
+        if self._feasible is None or self._feasible[0] != len(self._told):
+            self._feasible = (len(self._told), learn_feasibility(self._told))
+        return self._feasible[1]
 
     def _best_told(self) -> Encoded:
         good = self._told.successes()
         order = np.argsort(good.losses.sum(axis=1), kind="stable")
         return good.configs.take(order[:GOOD_STARTS])
 
+    def _nothing(self) -> Observations:
+        width = len(self.target.objectives)
+        return Observations(_none_of(self.target), np.empty((0, width)), np.empty(0, dtype=bool))
+
     def _with_beliefs(self, seed: int) -> Observations:
         """The told trials, and the pending ones as if they had come back as predicted.
 
-        A pending trial is believed to end like the observation whose prediction is nearest to
-        its own, which works in whatever unit the surrogate predicts.
+        The surrogate predicts in a unit of its own. A pending trial is believed to end like the
+        observation whose prediction is nearest, moved on along the trend of losses against
+        predictions.
         """
         if not self._pending:
             return self._told
         pending = Encoded.concat(list(self._pending.values()))
         good = self._told.successes()
         posterior = self._surrogate.condition(self._told, seed=seed)
-        predicted = posterior.predict(pending).mean[:, None]
-        alike = np.abs(posterior.predict(good.configs).mean[None, :] - predicted).argmin(axis=1)
+        expected, known = posterior.predict(pending).mean, posterior.predict(good.configs).mean
+        nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
+        beyond = (expected - known[nearest])[:, None] * _trend(known, good.losses)
         return Observations(
             Encoded.concat([self._told.configs, pending]),
-            np.concatenate([self._told.losses, good.losses[alike]]),
+            np.concatenate([self._told.losses, good.losses[nearest] + beyond]),
             np.concatenate([self._told.believed, np.ones(len(pending), dtype=bool)]),
         )
 
-    def _config_of(self, outcome: Told) -> Encoded:
-        if outcome.id is not None:
-            if outcome.id not in self._pending:
+    def _check_told_once(self, outcomes: list[Told]) -> None:
+        ids = [outcome.id for outcome in outcomes if outcome.id is not None]
+        for id_ in ids:
+            if id_ not in self._pending or ids.count(id_) > 1:
                 raise UsageError(
-                    f"an outcome's id must be one of the pending suggestions, but got {outcome.id} "
+                    f"an outcome's id must be one of the pending suggestions, but got {id_} "
                     f"(pending: {sorted(self._pending) or 'none'}): tell each suggestion once, or "
                     "give the configuration instead of the id"
                 )
+
+    def _config_of(self, outcome: Told) -> Encoded:
+        if outcome.id is not None:
             return self._pending[outcome.id]
         if outcome.config is None:
             raise UsageError("an outcome needs an id or a configuration, but got neither: give one")
@@ -211,9 +223,17 @@ def _none_of(target: Target) -> Encoded:
     return target.space.from_values(np.empty((0, len(target.space.parameters))))
 
 
-def _with_row(seen: Observations, config: Encoded, losses: Floats, *, believed: bool) -> Observations:
+def _trend(predictions: Floats, losses: Floats) -> Floats:
+    """(1, L): how much each loss grows with the prediction, by least squares."""
+    centred = predictions - predictions.mean()
+    variance = float(centred @ centred)
+    slope: Floats = centred @ (losses - losses.mean(axis=0)) / variance if variance else np.zeros(1)
+    return np.atleast_2d(slope)
+
+
+def _with_row(seen: Observations, config: Encoded, losses: Floats) -> Observations:
     return Observations(
         Encoded.concat([seen.configs, config]),
         np.concatenate([seen.losses, losses[None, :]]),
-        np.append(seen.believed, believed),
+        np.append(seen.believed, False),
     )

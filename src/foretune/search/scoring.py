@@ -1,15 +1,37 @@
 """From a posterior to one number a candidate: acquisition functions by name, higher is better."""
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from foretune.arrays import Floats
 from foretune.contracts import Posterior
 from foretune.search import acquisition
 from foretune.space import Encoded
 
-Acquisition: TypeAlias = Callable[[Posterior, Encoded, int], Floats]
-"""(posterior, candidates, seed) -> scores in logarithmic or any other monotone unit."""
+
+@dataclass(frozen=True, slots=True)
+class Acquisition:
+    """How promising candidates are, given a posterior."""
+
+    function: Callable[[Posterior, Encoded, int], Floats]
+    """(posterior, candidates, seed) -> scores (m,)."""
+    in_logs: bool = False
+    """Whether scores are logarithms of a utility; else they are in the posterior's unit."""
+
+    def score(
+        self, posterior: Posterior, x: Encoded, discount: Floats, seen: Encoded, *, seed: int
+    ) -> Floats:
+        """Scores (m,), lower by the `discount` (m,) of candidates that may fail.
+
+        The discount is a logarithm. Where scores are not, its unit becomes the spread of the
+        predictions at the trials `seen`.
+        """
+        scores = self.function(posterior, x, seed)
+        if not discount.any():
+            return scores
+        spread = 1.0 if self.in_logs else float(posterior.predict(seen).mean.std()) or 1.0
+        return scores + spread * discount
 
 
 @runtime_checkable
@@ -49,9 +71,9 @@ def _own(posterior: Posterior, x: Encoded, seed: int) -> Floats:
 
 
 ACQUISITIONS: dict[str, Acquisition] = {
-    "ei": _expected_improvement,
-    "lcb": _lower_confidence_bound,
-    "thompson": _thompson,
-    "mean": _mean,
-    "own": _own,
+    "ei": Acquisition(_expected_improvement, in_logs=True),
+    "lcb": Acquisition(_lower_confidence_bound),
+    "thompson": Acquisition(_thompson),
+    "mean": Acquisition(_mean),
+    "own": Acquisition(_own),
 }

@@ -96,7 +96,9 @@ class MethodConformance:
         uninterrupted = self.optimizer(kind)
         history = run(uninterrupted, problem(kind), trials=8)
         resumed = self.optimizer(kind)
-        tell_elsewhere(resumed, problem(kind), resumed.target.space.encode([s.config for s in history]))
+        tell_elsewhere(
+            resumed, problem(kind), resumed.target.space.encode([s.config for s in history])
+        )
         assert resumed.ask()[0].config == uninterrupted.ask()[0].config
 
     def test_a_saved_prior_suggests_the_same(self, kind: str) -> None:
@@ -107,11 +109,11 @@ class MethodConformance:
             prior.save(path)
             loaded = self.method.load(path)
         target = problem(kind).target()
-        configs = [
-            [s.config for s in run(Optimizer(target, self.method, p, seed=5), problem(kind), trials=7)]
-            for p in (prior, loaded)
+        runs = [
+            run(Optimizer(target, self.method, either, seed=5), problem(kind), trials=7)
+            for either in (prior, loaded)
         ]
-        assert configs[0] == configs[1]
+        assert [s.config for s in runs[0]] == [s.config for s in runs[1]]
 
 
 def run(optimizer: Optimizer, on: Problem, *, trials: int) -> list[Suggestion]:

@@ -1,0 +1,171 @@
+import numpy as np
+import pytest
+
+from foretune.contracts import Target
+from foretune.errors import ExhaustedError, SpaceError, UsageError
+from foretune.experience import Status
+from foretune.search import Optimizer, Told, method
+from foretune.space import Encoded, Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+
+
+def make(name: str = "gp", *, space: Space = SPACE, seed: int = 0, **settings: object) -> Optimizer:
+    target = Target(space, **{k: v for k, v in settings.items() if k in ("pool", "objectives")})
+    chosen = method(name)
+    start = settings.get("start")
+    assert start is None or isinstance(start, Encoded)
+    return Optimizer(target, chosen, chosen.learn(None, seed=0), seed=seed, start=start)
+
+
+def bowl(config: dict[str, float]) -> float:
+    return (config["a"] - 0.7) ** 2 + (config["b"] - 0.2) ** 2
+
+
+def tune(optimizer: Optimizer, trials: int, loss=bowl) -> list[float]:
+    losses = []
+    for _ in range(trials):
+        suggestion = optimizer.ask()[0]
+        losses.append(loss(suggestion.config))
+        optimizer.tell([Told((losses[-1],), id=suggestion.id)])
+    return losses
+
+
+def test_gp_comes_close_to_the_minimum_of_a_bowl_in_twenty_trials() -> None:
+    assert min(tune(make("gp"), 20)) < 1e-4
+
+
+def test_forest_beats_random_search_on_a_bowl() -> None:
+    forest = [min(tune(make("rf", seed=seed), 30)) for seed in range(3)]
+    random = [min(tune(make("random", seed=seed), 30)) for seed in range(3)]
+    assert np.mean(forest) < np.mean(random)
+
+
+def test_ask_changes_nothing_but_what_is_pending() -> None:
+    once, twice = make(), make()
+    for optimizer in (once, twice):
+        tune(optimizer, 7)
+    first = once.ask()[0]
+    a, b = twice.ask(2)
+    assert first.config == a.config
+    assert a.config != b.config
+    assert len(twice.told) == 7
+    assert list(twice.pending) == [7, 8]
+
+
+def test_pending_trials_push_the_next_ones_away() -> None:
+    optimizer = make()
+    tune(optimizer, 6)
+    alone = SPACE.encode([optimizer.ask()[0].config])
+    others = SPACE.encode([s.config for s in optimizer.ask(3)])
+    gaps = np.linalg.norm(others.x - alone.x, axis=1)
+    # Without beliefs the next best candidate is a neighbour of the first in the local search.
+    assert (gaps > 0.01).all()
+
+
+def test_pending_of_an_earlier_life_are_taken_over() -> None:
+    alive = make()
+    tune(alive, 6)
+    pending = alive.ask(2)
+    reborn = make()
+    history = zip(alive.told.configs.dicts(), alive.told.losses, strict=True)
+    reborn.tell(Told(tuple(loss), config=config) for config, loss in history)
+    reborn.assume_pending(pending)
+    assert reborn.ask()[0] == alive.ask()[0]
+
+
+def test_regions_where_trials_fail_are_avoided() -> None:
+    def attempt(optimizer: Optimizer) -> bool:
+        suggestion = optimizer.ask()[0]
+        failed = suggestion.config["a"] > 0.5
+        status = Status.FAILED if failed else Status.DONE
+        loss = (bowl(suggestion.config),)
+        optimizer.tell([Told(loss, id=suggestion.id, status=status)])
+        return failed
+
+    optimizer = make()
+    outcomes = [attempt(optimizer) for _ in range(40)]
+    # The optimum lies where everything fails, so an optimiser that does not learn from failures
+    # keeps going there.
+    assert np.mean(outcomes[20:]) < 0.3
+
+
+def test_the_start_comes_first_and_in_order() -> None:
+    start = SPACE.encode([{"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}])
+    optimizer = make(start=start)
+    suggestions = optimizer.ask(3)
+    assert [s.config for s in suggestions[:2]] == start.dicts()
+    assert [s.reason for s in suggestions] == ["start", "start", "random"]
+
+
+def test_a_start_outside_the_pool_is_refused() -> None:
+    pool = SPACE.sample(5, seed=0)
+    with pytest.raises(UsageError, match="must be a member of the pool"):
+        make(pool=pool, start=SPACE.encode([{"a": 0.5, "b": 0.5}])).ask()
+
+
+def test_suggestions_of_a_pool_name_their_row() -> None:
+    pool = SPACE.sample(8, seed=0)
+    suggestion = make(pool=pool).ask()[0]
+    assert suggestion.pool_index is not None
+    assert suggestion.config == pool.dicts()[suggestion.pool_index]
+
+
+def test_an_exhausted_pool_says_so() -> None:
+    optimizer = make("random", pool=SPACE.sample(3, seed=0))
+    optimizer.ask(3)
+    with pytest.raises(ExhaustedError, match="all 3 configurations"):
+        optimizer.ask()
+
+
+def test_an_exhausted_space_says_so() -> None:
+    optimizer = make("random", space=Space.of({"c": ["x", "y"]}))
+    optimizer.ask(2)
+    with pytest.raises(ExhaustedError, match="widen the space"):
+        optimizer.ask()
+
+
+def test_sobol_covers_every_quarter_with_four_draws() -> None:
+    configs = make("sobol").ask(4)
+    quarters = {(s.config["a"] > 0.5, s.config["b"] > 0.5) for s in configs}
+    assert len(quarters) == 4
+
+
+def test_several_objectives_are_told_together() -> None:
+    optimizer = make("gcp", objectives=("error", "latency"))
+    for _ in range(9):
+        s = optimizer.ask()[0]
+        optimizer.tell([Told((bowl(s.config), s.config["a"]), id=s.id)])
+    assert optimizer.told.losses.shape == (9, 2)
+    assert optimizer.ask()[0].reason == "ei"
+
+
+def test_wrong_outcomes_change_nothing() -> None:
+    optimizer = make()
+    suggestion = optimizer.ask()[0]
+    wrong = [
+        (Told((1.0, 2.0), id=suggestion.id), "one loss for each"),
+        (Told((1.0,), id=99), "pending suggestions"),
+        (Told((1.0,)), "an id or a configuration"),
+    ]
+    for outcome, rule in wrong:
+        with pytest.raises(UsageError, match=rule):
+            optimizer.tell([Told((1.0,), config={"a": 0.3, "b": 0.3}), outcome])
+    with pytest.raises(SpaceError, match="'a'"):
+        optimizer.tell([Told((1.0,), config={"a": 7.0, "b": 0.0})])
+    assert len(optimizer.told) == 0
+    assert list(optimizer.pending) == [suggestion.id]
+
+
+def test_the_same_suggestion_told_twice_in_one_call_is_refused() -> None:
+    optimizer = make()
+    suggestion = optimizer.ask()[0]
+    twice = [Told((1.0,), id=suggestion.id)] * 2
+    with pytest.raises(UsageError, match="tell each suggestion once"):
+        optimizer.tell(twice)
+    assert len(optimizer.told) == 0
+
+
+def test_asking_for_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="n >= 1"):
+        make().ask(0)
