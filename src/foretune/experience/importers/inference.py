@@ -1,13 +1,15 @@
 """What space do recorded configurations come from? A guess from their values.
 
-Ranges are the observed ones. A hyperparameter that is missing from some configurations must be
-explained by another one: it is active exactly where that one takes certain values.
+Ranges are the observed ones, rounded outwards to four digits. A hyperparameter that is missing
+from some configurations must be explained by another one: it is active exactly where that one
+takes certain values.
 """
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +32,9 @@ Column: TypeAlias = Sequence[Any]
 """One value a configuration; None or NaN where the hyperparameter is missing."""
 
 LEAST_RATIO_FOR_LOG = 10.0
+MOST_GRID_VALUES = 30
+SIGNIFICANT_DIGITS = 4
+DECIMAL_PLACES = 13
 MOST_PARENT_VALUES = 30
 
 
@@ -42,11 +47,16 @@ class Activity:
 
 
 def infer_space(
-    columns: Mapping[str, Column], name: str | None = None, stages: Sequence[str] = ()
+    columns: Mapping[str, Column],
+    name: str | None = None,
+    *,
+    stages: Collection[str] = (),
+    activities: Mapping[str, Activity] | None = None,
 ) -> ConfigurationSpace:
     """The space of the configurations whose hyperparameters stand in `columns`.
 
-    `stages` names the categoricals that choose an algorithm.
+    stages: the categoricals that choose an algorithm.
+    activities: where hyperparameters are active, if that is known; else it is inferred.
     """
     if not columns:
         raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
@@ -60,7 +70,8 @@ def infer_space(
     made = ConfigurationSpace(name=name)
     for parameter, values in known.items():
         made.add(infer_parameter(parameter, values, stage=parameter in stages))
-    activities = explain_missing(columns)
+    if activities is None:
+        activities = explain_missing(columns)
     for parameter, column in columns.items():
         if parameter not in activities and len(known[parameter]) < len(column):
             raise ExperienceError(
@@ -98,19 +109,33 @@ def infer_parameter(
     log = looks_logarithmic(array)
     if whole:
         return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
-    return UniformFloatHyperparameter(name, low, high, log=log)
+    low, high = rounded_outwards(low, ROUND_FLOOR), rounded_outwards(high, ROUND_CEILING)
+    return UniformFloatHyperparameter(name, low, high, log=log and low > 0)
+
+
+def rounded_outwards(bound: float, direction: str) -> float:
+    """A bound of a range with few digits: readable, and one that ConfigSpace keeps.
+
+    ConfigSpace rounds bounds to 13 decimal places, which could leave out the observed extreme.
+    """
+    exact = Decimal(repr(bound))
+    last_digit = max(exact.adjusted() - SIGNIFICANT_DIGITS + 1, -DECIMAL_PLACES)
+    return float(exact.quantize(Decimal(1).scaleb(last_digit), rounding=direction))
 
 
 def looks_logarithmic(values: Floats) -> bool:
     """Whether positive `values` lie more evenly on a logarithmic scale than on a linear one.
 
-    Distinct values count once, so that a grid is judged by its steps. A spread of less than one
-    order of magnitude is taken as linear: the scales hardly differ there.
+    A few distinct values are a grid, judged by its steps; many are a sample, judged by how often
+    each occurs. A spread of less than one order of magnitude is taken as linear: the scales
+    hardly differ there.
     """
-    distinct = np.unique(values)
-    if distinct[0] <= 0 or distinct[-1] / distinct[0] < LEAST_RATIO_FOR_LOG:
+    ascending = np.unique(values)
+    if ascending[0] <= 0 or ascending[-1] / ascending[0] < LEAST_RATIO_FOR_LOG:
         return False
-    return _unevenness(np.log(distinct)) <= _unevenness(distinct)
+    if len(ascending) > MOST_GRID_VALUES:
+        ascending = np.sort(values)
+    return _unevenness(np.log(ascending)) <= _unevenness(ascending)
 
 
 def _unevenness(ascending: Floats) -> float:
