@@ -7,7 +7,6 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.bench.metrics import expected_random_minimum, pareto_front
-from foretune.errors import ExperienceError
 from foretune.experience import Experience, TaskRecords
 from foretune.space import Encoded
 
@@ -23,7 +22,7 @@ class TaskPool:
 
 
 def pool_of(experience: Experience, task: str) -> TaskPool:
-    """The pool of one task.
+    """The pool of one task that has a success.
 
     A configuration that was recorded more than once counts at its highest fidelity, and there
     with the mean of its successes.
@@ -35,11 +34,6 @@ def pool_of(experience: Experience, task: str) -> TaskPool:
     np.add.at(totals, place.ravel()[usable], records.losses[usable])
     counts = np.bincount(place.ravel()[usable], minlength=len(chosen))[:, None]
     losses = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
-    if not counts.any():
-        raise ExperienceError(
-            f"a task to replay must have a successful evaluation, but '{task}' has none: "
-            "leave it out (--tasks)"
-        )
     return TaskPool(task, experience.configs.take(chosen.astype(np.int64)), losses)
 
 

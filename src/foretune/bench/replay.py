@@ -19,7 +19,7 @@ from foretune.bench.parts import Parts
 from foretune.bench.pools import facts_of, pool_of
 from foretune.bench.results import COLUMNS, Results, Settings, finished_runs, read, save
 from foretune.bench.run import Group, play
-from foretune.errors import ForetuneError, MethodError, UsageError
+from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
 from foretune.experience import Experience, Split, leave_one_out, named_split
 from foretune.progress import SILENT, Progress
 from foretune.search import method
@@ -61,12 +61,14 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     _check_counts(methods=len(methods), trials=trials, seeds=len(seeds), jobs=jobs)
     experience = experience.with_metrics(list(objectives or [experience.metrics[0].name]))
     settings = _settings(experience, suite, trials, split)
-    for name in methods:
-        _check_method(name, settings)
     splits = _splits(experience, split, tasks)
+    for name in methods:
+        _check_method(name, settings, splits)
     parts = Parts.beside(out)
     earlier = _earlier(out, parts, settings)
     groups = _groups(splits, tuple(dict.fromkeys(methods)), seeds, jobs, _done(earlier, parts))
+    if earlier is not None and not groups and not parts.count():
+        return earlier
     parts.begin(settings)
     _play_all(experience, groups, settings, parts, jobs, progress)
     results = _merged(experience, settings, earlier, parts)
@@ -112,10 +114,15 @@ def _settings(experience: Experience, suite: str, trials: int, split: str) -> Se
     )
 
 
-def _check_method(name: str, settings: Settings) -> None:
+def _check_method(name: str, settings: Settings, splits: Sequence[Split]) -> None:
     """Refuse a method that cannot run, before anything is written."""
     chosen = method(name)
     chosen.learner()
+    if chosen.needs_experience and not all(part.train for part in splits):
+        raise MethodError(
+            f"the method '{name}' learns from other tasks than the replayed one, but the split "
+            f"'{settings.split}' leaves none: add tasks to the experience or leave the method out"
+        )
     if len(settings.objectives) > 1 and not chosen.several_objectives:
         raise MethodError(
             f"the method '{name}' tunes one objective, but got {', '.join(settings.objectives)}: "
@@ -131,12 +138,18 @@ def _splits(experience: Experience, split: str, tasks: Sequence[str] | None) -> 
         else [named_split(experience, split)]
     )
     held_out = [task for part in splits for task in part.test]
-    wanted = dict.fromkeys(tasks if tasks is not None else _with_success(experience, held_out))
-    for task in wanted:
+    alive = _with_success(experience)
+    wanted = set(tasks) if tasks is not None else alive.intersection(held_out)
+    for task in sorted(wanted):
         if task not in held_out:
             raise UsageError(
                 f"a task to replay must be held out by the split '{split}', but '{task}' is not: "
                 f"choose among {', '.join(held_out[:5])}{' ...' if len(held_out) > 5 else ''}"
+            )
+        if task not in alive:
+            raise ExperienceError(
+                f"a task to replay must have a successful evaluation, but '{task}' has none: "
+                "leave it out"
             )
     if not wanted:
         raise UsageError(
@@ -147,10 +160,9 @@ def _splits(experience: Experience, split: str, tasks: Sequence[str] | None) -> 
     return [part for part in kept if part.test]
 
 
-def _with_success(experience: Experience, tasks: Sequence[str]) -> list[str]:
+def _with_success(experience: Experience) -> set[str]:
     succeeded = np.isfinite(experience.losses).all(axis=1)
-    alive = {experience.tasks[i] for i in np.unique(experience.task_index[succeeded])}
-    return [task for task in tasks if task in alive]
+    return {experience.tasks[place] for place in np.unique(experience.task_index[succeeded])}
 
 
 def _groups(

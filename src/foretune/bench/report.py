@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from foretune.bench import measures, summary
 from foretune.bench.metrics import average_ranks
-from foretune.bench.results import Curves, curves_of, merge, read
+from foretune.bench.results import Curves, Results, curves_of, merge, read
 from foretune.bench.statistics import compare
 from foretune.errors import UsageError
 from foretune.report.figures import Curve, draw_critical_difference, draw_curves, save_figure
 from foretune.report.tables import Table
 from foretune.report.terminal import terminal_plot
+from foretune.search import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,23 +47,28 @@ def report(
     Arguments:
         results: files that `replay` has written; those of one suite are joined.
         trials: after how many trials tables and diagrams look.
-        methods: which to compare, in this order; all where None.
+        methods: which to compare, in this order; all, in the registry's order, where None.
         baseline: what RED compares with; `random`, or else the first method, where None.
     """
-    suites = [curves_of(suite, methods) for suite in merge([read(path) for path in results])]
+    suites = [
+        curves_of(suite, methods or _in_the_registrys_order(suite))
+        for suite in merge([read(path) for path in results])
+    ]
     tables = _overview(suites)
-    plots, figures = [], []
-    out.mkdir(parents=True, exist_ok=True)
     for curves in suites:
-        checkpoints = _within(trials, curves)
-        tables += _tables(curves, checkpoints, _baseline(curves, baseline))
-        figures += _figures(curves, checkpoints, out)
-        plots.append(_terminal(curves))
+        tables += _tables(curves, _within(trials, curves), _baseline(curves, baseline))
+    out.mkdir(parents=True, exist_ok=True)
+    figures = [path for curves in suites for path in _figures(curves, _within(trials, curves), out)]
     for table in tables:
         (out / f"{table.name}.csv").write_text(table.csv(), encoding="utf-8")
     page = out / "report.md"
     page.write_text(_page(tables, figures), encoding="utf-8")
-    return Report(tuple(tables), _text(suites, tables, plots), page, tuple(figures))
+    return Report(tuple(tables), _text(suites, tables), page, tuple(figures))
+
+
+def _in_the_registrys_order(results: Results) -> list[str]:
+    found = {str(name) for name in results.rows["method"].unique()}
+    return [name for name in METHODS if name in found] + sorted(found.difference(METHODS))
 
 
 def _overview(suites: Sequence[Curves]) -> list[Table]:
@@ -88,12 +94,11 @@ def _tables(curves: Curves, checkpoints: Sequence[int], baseline: str) -> list[T
 
 
 def _figures(curves: Curves, checkpoints: Sequence[int], out: Path) -> list[Path]:
-    drawn = {"rank": _rank_figure(curves)}
     if len(curves.objectives) > 1:
-        drawn["hypervolume"] = _hypervolume_figure(curves)
+        drawn = {"hypervolume": _hypervolume_figure(curves)}
     else:
-        drawn["adtm"] = _distance_figure(curves)
-        drawn["regret"] = _regret_figure(curves)
+        drawn = {"adtm": _distance_figure(curves), "regret": _regret_figure(curves)}
+    drawn["rank"] = _rank_figure(curves)
     if _comparable(curves):
         by_task = measures.scores(curves).mean(axis=2)
         for n in checkpoints:
@@ -102,8 +107,8 @@ def _figures(curves: Curves, checkpoints: Sequence[int], out: Path) -> list[Path
             drawn[f"critical-difference-{n}"] = draw_critical_difference(
                 ranks,
                 comparison.groups,
-                title=f"{curves.suite}: mean rank after {n} trials on {len(curves.tasks)} tasks; "
-                "bars join methods that do not differ",
+                title=f"{curves.suite}: mean rank after {n} trials on {len(curves.tasks)} tasks\n"
+                "(a bar joins methods whose difference may be chance)",
             )
     paths = [save_figure(figure, out, f"{curves.suite}-{name}") for name, figure in drawn.items()]
     return [path for pair in paths for path in pair]
@@ -134,6 +139,7 @@ def _regret_figure(curves: Curves) -> "Figure":
         title=f"{curves.suite}: regret of a single run\n"
         f"(median and quartiles of {len(curves.tasks) * len(curves.seeds)} runs a method)",
         ylabel="normalised regret",
+        log=True,
     )
 
 
@@ -171,7 +177,8 @@ def _terminal(curves: Curves) -> str:
     return f"{curves.suite}: {title} over trials (log scale)\n\n{terminal_plot(lines, log=True)}"
 
 
-def _text(suites: Sequence[Curves], tables: Sequence[Table], plots: Sequence[str]) -> str:
+def _text(suites: Sequence[Curves], tables: Sequence[Table]) -> str:
+    plots = [_terminal(curves) for curves in suites]
     shown = [table.text() for table in tables if len(table.rows) <= TASKS_IN_TERMINAL + 2]
     notes = [
         f"{curves.left_out} runs of '{curves.suite}' were left out, because not every method has "

@@ -43,6 +43,7 @@ def improvement_table(curves: Curves) -> Table:
         ("task", *curves.methods),
         tuple(rows),
         "The rank is among these methods and exact random search, whose improvement is 0.",
+        decimals=2,
     )
 
 
@@ -155,17 +156,19 @@ def seconds_table(curves: Curves) -> Table:
 def significance_table(curves: Curves, checkpoints: Sequence[int]) -> Table:
     """Friedman's test and the methods that cannot be told apart."""
     by_task = measures.scores(curves).mean(axis=2)
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for n in checkpoints:
         comparison = compare(curves.methods, by_task[:, :, n - 1])
-        groups = "; ".join(" = ".join(group) for group in comparison.groups)
-        rows.append((str(n), comparison.friedman_p, groups or "none"))
+        groups = [" = ".join(group) for group in comparison.groups] or ["none"]
+        rows.append((str(n), groups[0], comparison.friedman_p))
+        rows += [("", group, "") for group in groups[1:]]
     return Table(
         f"{curves.suite}-significance",
         f"{curves.suite}: which methods differ over {len(curves.tasks)} tasks, at the 5% level",
-        ("trials", "Friedman p", "cannot be told apart"),
+        ("trials", "cannot be told apart", "Friedman p"),
         tuple(rows),
-        "Wilcoxon signed-rank tests of all pairs with Holm's correction.",
+        "Wilcoxon signed-rank tests of all pairs with Holm's correction, the best method first.",
+        names=2,
     )
 
 

@@ -60,7 +60,7 @@ def draw_curves(curves: Sequence[Curve], *, title: str, ylabel: str, log: bool =
         for curve in curves:
             _draw_curve(axes, curve, None if curve.reference else next(places))
         if log:
-            axes.set_yscale("log")
+            _logarithmic(axes)
         longest = max(len(curve.values) for curve in curves)
         axes.set_xlim(1, max(longest, 2))
         axes.set_title(title)
@@ -124,6 +124,16 @@ def _empty_figure(width: float, height: float) -> "tuple[Figure, Axes]":
     return figure, figure.add_subplot()
 
 
+def _logarithmic(axes: "Axes") -> None:
+    """A logarithmic vertical axis with plain numbers at 1, 2 and 5."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
 def _draw_curve(axes: "Axes", curve: Curve, place: int | None) -> None:
     colour = REFERENCE_COLOUR if place is None else PALETTE[place % len(PALETTE)]
     dash = (0, (2, 2)) if place is None else DASHES[place // len(PALETTE) % len(DASHES)]
@@ -131,7 +141,7 @@ def _draw_curve(axes: "Axes", curve: Curve, place: int | None) -> None:
     width = 1.4 if curve.reference else 1.9
     axes.plot(trials, curve.values, color=colour, linestyle=dash, linewidth=width, label=curve.name)
     if curve.low is not None and curve.high is not None:
-        axes.fill_between(trials, curve.low, curve.high, color=colour, alpha=0.14, linewidth=0)
+        axes.fill_between(trials, curve.low, curve.high, color=colour, alpha=0.11, linewidth=0)
 
 
 def _label_ends(axes: "Axes") -> None:
@@ -156,13 +166,13 @@ def _label_ends(axes: "Axes") -> None:
             annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-", "color": line.get_color(), "linewidth": 0.7, "shrinkA": 0,
-                "shrinkB": 0, "alpha": 0.7,
+                "shrinkB": 0, "relpos": (0, 0.5),
             },
         )  # fmt: skip
 
 
 def spread_apart(heights: Floats, gap: float) -> Floats:
-    """Move heights as little as needed until neighbours are `gap` apart, in their order."""
+    """Move heights between 0 and 1 as little as needed until neighbours are `gap` apart."""
     order = np.argsort(heights, kind="stable")
     steps = np.arange(len(heights)) * gap
     # With the gaps taken out, "at least gap apart" becomes "not decreasing": pooling neighbours
@@ -174,7 +184,7 @@ def spread_apart(heights: Floats, gap: float) -> Floats:
             blocks[-2:] = [blocks[-2] + blocks[-1]]
     level = np.concatenate([np.full(len(block), np.mean(block)) for block in blocks])
     moved = np.empty(len(heights))
-    moved[order] = level + steps
+    moved[order] = np.clip(level, 0.0, max(1.0 - steps[-1], 0.0)) + steps
     return moved
 
 

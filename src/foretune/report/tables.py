@@ -12,7 +12,7 @@ Cell: TypeAlias = str | float | int
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under named columns; the first column names the row."""
+    """Rows under named columns."""
 
     name: str
     """Short, for file names."""
@@ -20,39 +20,46 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    names: int = 1
+    """How many leading columns hold names, which stand to the left; numbers stand to the right."""
+    decimals: int | None = None
+    """Of the numbers that people see; three digits that matter where None."""
 
     def text(self) -> str:
         """Aligned with spaces, for a terminal."""
         cells = [self.columns, *self._shown()]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(_aligned(row, widths)).rstrip() for row in cells]
+        lines = ["  ".join(self._aligned(row, widths)).rstrip() for row in cells]
         lines.insert(1, "  ".join("─" * width for width in widths))
         return "\n".join([self.title, "", *lines, *self._note_lines()])
 
     def markdown(self) -> str:
         """With a heading, for a page."""
-        lines = [_markdown_row(self.columns), _markdown_row([":--", *["--:"] * self._numbers])]
+        sides = [":--"] * self.names + ["--:"] * (len(self.columns) - self.names)
+        lines = [_markdown_row(self.columns), _markdown_row(sides)]
         lines += [_markdown_row(row) for row in self._shown()]
         return "\n".join([f"### {self.title}", "", *lines, *self._note_lines(), ""])
 
     def csv(self) -> str:
-        """With all digits, for programs."""
+        """For programs: numbers with all their digits."""
         stream = io.StringIO()
         csv.writer(stream, lineterminator="\n").writerows([self.columns, *self.rows])
         return stream.getvalue()
 
-    @property
-    def _numbers(self) -> int:
-        return len(self.columns) - 1
-
     def _shown(self) -> list[tuple[str, ...]]:
-        return [tuple(shown(cell) for cell in row) for row in self.rows]
+        return [tuple(shown(cell, self.decimals) for cell in row) for row in self.rows]
+
+    def _aligned(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
+        return [
+            cell.ljust(width) if place < self.names else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
 
     def _note_lines(self) -> list[str]:
         return ["", self.note] if self.note else []
 
 
-def shown(cell: Cell) -> str:
+def shown(cell: Cell, decimals: int | None = None) -> str:
     """A cell for people: numbers with three digits that matter, missing ones as a dash."""
     if isinstance(cell, str | int):
         return str(cell)
@@ -60,15 +67,11 @@ def shown(cell: Cell) -> str:
         return "-"
     if math.isinf(cell):
         return "∞" if cell > 0 else "-∞"
-    if cell == 0 or 0.01 <= abs(cell) < 1000:
-        return f"{cell:.3f}" if abs(cell) < 10 else f"{cell:.1f}"
-    return f"{cell:.2e}"
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    first, *rest = row
-    numbers = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-    return [first.ljust(widths[0]), *numbers]
+    if decimals is not None:
+        return f"{cell:.{decimals}f}"
+    if abs(cell) >= 0.1 or cell == 0:
+        return f"{cell:.3f}" if abs(cell) < 10 else f"{cell:,.1f}"
+    return f"{cell:.2e}" if abs(cell) < 1e-4 else f"{cell:#.3g}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
