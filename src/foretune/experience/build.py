@@ -37,6 +37,12 @@ def from_columns(
     notes: Notes,
 ) -> Experience:
     """The one way into an `Experience`: check, merge equal configurations, sort by task."""
+    n = np.size(columns.task_index)
+    if n == 0:
+        raise ExperienceError(
+            "an experience needs at least one evaluation, but the table is empty: "
+            "check the source and the columns that were chosen"
+        )
     _check_names("metric", [metric.name for metric in metrics])
     _check_names("task", tasks)
     if configs.space != space:
@@ -44,13 +50,7 @@ def from_columns(
             "configurations must be encoded in the experience's own space, but they come from "
             "another one: encode them with this space"
         )
-    task_index = _index(columns.task_index, len(tasks), "task")
-    n = len(task_index)
-    if n == 0:
-        raise ExperienceError(
-            "an experience needs at least one evaluation, but the table is empty: "
-            "check the source and the columns that were chosen"
-        )
+    task_index = _index(columns.task_index, len(tasks), "task", n)
     config_index = _index(columns.config_index, len(configs), "configuration", n)
     values = _values(columns.values, n, len(metrics))
     status = _status(columns.status, values)
@@ -197,17 +197,17 @@ def _check_names(kind: str, names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def _index(index: ArrayLike, size: int, what: str, n: int | None = None) -> NDArray[np.int32]:
+def _index(index: ArrayLike, size: int, what: str, n: int) -> NDArray[np.int32]:
     array = np.asarray(index)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+    if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ExperienceError(
             f"the {what} of each evaluation must be given as a list of whole numbers, but got an "
             f"array of type {array.dtype} and shape {array.shape}: pass positions"
         )
-    if n is not None:
-        _check_length(f"{what} index", array, n)
-    if array.size and (array.min() < 0 or array.max() >= size):
-        wrong = array.min() if array.min() < 0 else array.max()
+    _check_length(f"{what} index", array, n)
+    low, high = array.min(), array.max()
+    if low < 0 or high >= size:
+        wrong = low if low < 0 else high
         raise ExperienceError(
             f"the {what} index must lie between 0 and {size - 1}, but got {wrong}: "
             f"check the list of {what}s"

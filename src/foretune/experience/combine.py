@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Bools
 from foretune.errors import ExperienceError
 from foretune.experience.build import Columns, from_columns, take_rows, unique_configs
 from foretune.experience.model import Evaluation, Experience, Metric, Splits
 from foretune.experience.naming import listed, suggestion
 from foretune.experience.notes import Notes, moved_starts
 from foretune.space import Encoded
+
+ALL = slice(None)
 
 
 def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experience:
@@ -44,43 +45,52 @@ def merge(first: Experience, second: Experience) -> Experience:
     """
     order = _metric_order(first.metrics, second.metrics)
     space = first.space if first.space == second.space else first.space.union(second.space)
-    tasks = _union(first.tasks, second.tasks)
-    positions = {name: position for position, name in enumerate(tasks)}
-    moved_task = np.array([positions[name] for name in second.tasks], dtype=np.int32)
     table, moved = unique_configs(
         Encoded.concat([space.adopt(first.configs), space.adopt(second.configs)])
     )
     moved_first, moved_second = np.split(moved, [len(first.configs)])
-    ours = replace(
-        first,
-        space=space,
-        tasks=tasks,
-        configs=table,
-        config_index=moved_first[first.config_index],
-        starts=moved_starts(first.starts, moved_first),
+    tasks = _union(first.tasks, second.tasks)
+    ours = _moved(first, tasks, table, moved_first)
+    theirs = _moved(
+        replace(second, metrics=first.metrics, values=second.values[:, order]),
+        tasks,
+        table,
+        moved_second,
     )
-    theirs = replace(
-        second,
-        space=space,
-        metrics=first.metrics,
-        tasks=tasks,
-        configs=table,
-        task_index=moved_task[second.task_index],
-        config_index=moved_second[second.config_index],
-        values=second.values[:, order],
-        starts=moved_starts(second.starts, moved_second),
-    )
-    shared = [positions[name] for name in second.tasks if name in set(first.tasks)]
-    held = _held_already(ours, theirs, shared)
+    held = np.zeros(len(second), dtype=np.bool_)
+    # Task by task, so that the keys of millions of rows never exist at once.
+    for name in set(first.tasks) & set(second.tasks):
+        rows = second.rows(name)
+        held[rows] = np.isin(_row_keys(theirs, rows), _row_keys(ours, first.rows(name)))
     news = take_rows(theirs, np.flatnonzero(~held)) if held.any() else theirs
     return _joined(ours, news, _merged_notes(ours, theirs))
+
+
+def _moved(
+    experience: Experience, tasks: tuple[str, ...], table: Encoded, moved: NDArray[np.int32]
+) -> Experience:
+    """The same rows in the same order, pointing into a larger list of tasks and configurations.
+
+    moved: where each configuration of the experience is in `table`.
+    """
+    positions = {name: position for position, name in enumerate(tasks)}
+    moved_task = np.array([positions[name] for name in experience.tasks], dtype=np.int32)
+    return replace(
+        experience,
+        space=table.space,
+        tasks=tasks,
+        configs=table,
+        task_index=moved_task[experience.task_index],
+        config_index=moved[experience.config_index],
+        starts=moved_starts(experience.starts, moved),
+    )
 
 
 def _joined(first: Experience, second: Experience, notes: Notes) -> Experience:
     """The rows of both, which have space, metrics, tasks and configurations in common."""
     fidelity = None
     if first.fidelity is not None or second.fidelity is not None:
-        fidelity = np.concatenate([_fidelity(first), _fidelity(second)])
+        fidelity = np.concatenate([_fidelity(first, ALL), _fidelity(second, ALL)])
     columns = Columns(
         task_index=np.concatenate([first.task_index, second.task_index]),
         config_index=np.concatenate([first.config_index, second.config_index]),
@@ -92,27 +102,16 @@ def _joined(first: Experience, second: Experience, notes: Notes) -> Experience:
     return from_columns(first.space, first.metrics, first.tasks, first.configs, columns, notes)
 
 
-def _held_already(first: Experience, second: Experience, shared: Sequence[int]) -> Bools:
-    """Which rows of `second` are in `first`, among the tasks at the positions `shared`.
+def _row_keys(experience: Experience, rows: slice) -> NDArray[Any]:
+    """(n,) byte strings, equal exactly where configuration, status, fidelity and values are.
 
-    Task by task, so that the keys of millions of rows never exist at once. How long an evaluation
-    took does not make it another one.
+    How long an evaluation took does not make it another one.
     """
-    held = np.zeros(len(second), dtype=np.bool_)
-    for position in shared:
-        rows = np.flatnonzero(second.task_index == position)
-        known = np.flatnonzero(first.task_index == position)
-        held[rows] = np.isin(_row_keys(second, rows), _row_keys(first, known))
-    return held
-
-
-def _row_keys(experience: Experience, rows: NDArray[np.intp]) -> NDArray[Any]:
-    """(n,) byte strings, equal exactly where configuration, status, fidelity and values are."""
     parts = np.column_stack(
         [
             experience.config_index[rows],
             experience.status[rows],
-            _fidelity(experience)[rows],
+            _fidelity(experience, rows),
             experience.values[rows],
         ]
     ).astype(np.float64)
@@ -121,10 +120,10 @@ def _row_keys(experience: Experience, rows: NDArray[np.intp]) -> NDArray[Any]:
     return parts.view(np.dtype((np.void, parts.itemsize * parts.shape[1])))[:, 0]
 
 
-def _fidelity(experience: Experience) -> NDArray[np.float32]:
+def _fidelity(experience: Experience, rows: slice) -> NDArray[np.float32]:
     if experience.fidelity is None:
-        return np.full(len(experience), np.nan, dtype=np.float32)
-    return experience.fidelity
+        return np.full(len(experience.status[rows]), np.nan, dtype=np.float32)
+    return experience.fidelity[rows]
 
 
 def _values_of(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[float]:

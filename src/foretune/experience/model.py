@@ -246,8 +246,7 @@ class Experience:
 
     def task(self, name: str) -> TaskRecords:
         """The evaluations of one task."""
-        position = self._position(name)
-        rows = slice(int(self._bounds[position]), int(self._bounds[position + 1]))
+        rows = self.rows(name)
         return TaskRecords(
             name=name,
             table=self.configs,
@@ -258,6 +257,13 @@ class Experience:
             seconds=self.seconds[rows],
             fidelity=None if self.fidelity is None else self.fidelity[rows],
         )
+
+    def rows(self, name: str) -> slice:
+        """Where the evaluations of one task are in every column."""
+        return self._slice(self._position(name))
+
+    def _slice(self, position: int) -> slice:
+        return slice(int(self._bounds[position]), int(self._bounds[position + 1]))
 
     @cached_property
     def _bounds(self) -> Ints:
@@ -304,7 +310,7 @@ class Experience:
                 "a selection of tasks must hold at least one evaluation, but it is empty: "
                 f"choose among {listed(self.tasks)}"
             )
-        rows = [slice(int(self._bounds[p]), int(self._bounds[p + 1])) for p in positions]
+        rows = [self._slice(position) for position in positions]
 
         def picked(column: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate([column[row] for row in rows])

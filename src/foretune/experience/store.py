@@ -30,8 +30,10 @@ VERSION = 1
 HEADER_KEY, CONFIGS_KEY, CHECKSUM_KEY = b"foretune", b"foretune.configs", b"foretune.sha256"
 METRIC_PREFIX = "metric:"
 ROWS_A_GROUP = 1 << 20
+LARGEST_TEXT = 2**31 - 1
+"""Bytes of one text in the footer of a Parquet file."""
 LARGEST_CONFIGS = 1 << 30
-"""Bytes of the configurations' table; Parquet cannot hold a text in its footer beyond 2 GiB."""
+"""Bytes of the configurations' table, so that it stays such a text when it does not compress."""
 
 CORRUPT = (
     pa.ArrowException,
@@ -68,36 +70,22 @@ def save(experience: Experience, path: Path) -> None:
 
 def read(path: Path) -> Experience:
     """The experience that `save` has written to `path`."""
-    if path.is_dir():
-        raise ExperienceError(
-            f"an experience is one file, but '{path}' is a folder: name the file in it"
-        )
-    if not path.exists():
-        raise ExperienceError(
-            f"an experience is read from a file, but there is no '{path}': check the path, or "
-            "make it with 'foretune import'"
-        )
     try:
-        with pq.ParquetFile(
-            path,
-            read_dictionary=["task"],
-            pre_buffer=False,
-            page_checksum_verification=True,
-            thrift_string_size_limit=2**31 - 1,
-        ) as file:
-            header, table = _header(file, path)
-            return _decoded(file, header, table)
+        _check_file(path)
+        with pq.ParquetFile(path, thrift_string_size_limit=LARGEST_TEXT) as file:
+            header, raw_configs = _header(file, path)
+            return _decoded(path, file.metadata, header, raw_configs)
     except _NotReadableError:
         raise
+    except PermissionError as error:
+        raise ExperienceError(
+            f"an experience file must be readable, but '{path}' is not: change its permissions"
+        ) from error
     except CORRUPT as error:
         raise ExperienceError(
             f"an experience file must be whole, but '{path}' cannot be decoded "
             f"({_first_line(error)}): make it again or fetch it anew"
         ) from error
-
-
-class _NotReadableError(ExperienceError):
-    """A file that is whole but not for this reader."""
 
 
 # Writing
@@ -192,6 +180,22 @@ def _arrays(experience: Experience, rows: slice) -> list[pa.Array]:
 # Reading
 
 
+class _NotReadableError(ExperienceError):
+    """A file that is not there, or that is whole but not for this reader."""
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise _NotReadableError(
+            f"an experience is one file, but '{path}' is a folder: name the file in it"
+        )
+    if not path.exists():
+        raise _NotReadableError(
+            f"an experience is read from a file, but there is no '{path}': check the path, or "
+            "make it with 'foretune import'"
+        )
+
+
 def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:
     """The checked header and the raw bytes of the configurations' table."""
     metadata = file.metadata.metadata or {}
@@ -222,13 +226,22 @@ def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:
     return header, raw
 
 
-def _decoded(file: pq.ParquetFile, header: dict[str, Any], raw: bytes) -> Experience:
+def _decoded(
+    path: Path, metadata: pq.FileMetaData, header: dict[str, Any], raw_configs: bytes
+) -> Experience:
     space = Space.from_json(json.dumps(header["space"]))
     metrics = [Metric(m["name"], Direction(m["direction"])) for m in header["metrics"]]
-    values = np.frombuffer(raw, dtype="<f8").reshape(header["configs"], order="F")
+    values = np.frombuffer(raw_configs, dtype="<f8").reshape(header["configs"], order="F")
     configs = space.from_values(values)
     notes = Notes(_with_nan(header["meta_features"]), header["splits"], header["starts"])
-    columns = _columns(file, header["tasks"], metrics)
+    with pq.ParquetFile(
+        path,
+        metadata=metadata,
+        read_dictionary=["task"],
+        pre_buffer=False,
+        page_checksum_verification=True,
+    ) as file:
+        columns = _columns(file, header["tasks"], metrics)
     return from_columns(space, metrics, header["tasks"], configs, columns, notes)
 
 

@@ -1,0 +1,29 @@
+"""Replacing a file in one step."""
+
+from pathlib import Path
+
+import pytest
+
+from foretune.experience.atomic import replace_file
+
+
+def test_the_file_gets_the_new_content(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    replace_file(path, lambda temporary: temporary.write_text("new") and None)
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interruption_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def interrupted(temporary: Path) -> None:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replace_file(path, interrupted)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

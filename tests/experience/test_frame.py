@@ -1,0 +1,141 @@
+"""Between an experience and a data frame."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+from foretune.errors import ExperienceError, SpaceError
+from foretune.experience import Direction, Evaluation, Experience, Status
+from foretune.space import Space
+
+from .examples import CASH, FLAT, NAN, experiences, rows_of, small
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "dataset": ["wine", "iris", "wine"],
+            "model": ["svm", "tree", "naive"],
+            "model:svm:C": [2.0, NAN, NAN],
+            "model:tree:depth": [NAN, 4, NAN],
+            "auc": [0.5, 0.75, NAN],
+            "outcome": ["done", "Done", "timeout"],
+            "note": ["x", "y", "z"],
+        }
+    )
+
+
+def read(frame: pd.DataFrame, **changes) -> Experience:
+    chosen = {"task": "dataset", "metrics": {"auc": Direction.MAX}} | changes
+    return Experience.from_frame(CASH, frame, **chosen)
+
+
+def test_hyperparameters_in_columns() -> None:
+    experience = read(table(), status="outcome")
+    assert experience.tasks == ("wine", "iris")
+    assert experience.task("wine").configs.dicts() == [
+        {"model": "svm", "model:svm:C": 2.0},
+        {"model": "naive"},
+    ]
+    assert experience.task("iris").configs.dicts() == [{"model": "tree", "model:tree:depth": 4}]
+    assert experience.task("wine").status.tolist() == [Status.DONE, Status.TIMEOUT]
+    np.testing.assert_array_equal(experience.losses[:, 0], [-0.5, NAN, -0.75])
+
+
+def test_hyperparameters_as_json() -> None:
+    frame = pd.DataFrame(
+        {
+            "dataset": [7, 7],
+            "config": ['{"model": "svm", "model:svm:C": 2.0}', '{"model": "naive"}'],
+            "auc": ["0.5", "0.25"],
+            "cost": [3, 4],
+            "epochs": [10, 20],
+        }
+    )
+    experience = read(frame, config_column="config", seconds="cost", fidelity="epochs")
+    assert experience.tasks == ("7",)
+    assert experience.configs.dicts() == [{"model": "svm", "model:svm:C": 2.0}, {"model": "naive"}]
+    assert experience.values[:, 0].tolist() == [0.5, 0.25]
+    assert experience.seconds.tolist() == [3, 4]
+    assert experience.fidelity is not None
+    assert experience.fidelity.tolist() == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": "datset"}, "'datset' is not: did you mean 'dataset'"),
+        ({"metrics": {"acu": Direction.MAX}}, "'acu' is not: did you mean 'auc'"),
+        ({"metrics": {"note": Direction.MAX}}, "'note' must hold numbers, but got 'x'"),
+        ({"metrics": {}}, "at least one metric"),
+        ({"status": "note"}, "'note' must hold one of DONE, FAILED, TIMEOUT, but got 'x'"),
+        ({"seconds": "time"}, "'time' is not"),
+        ({"config_column": "note"}, "'note' must hold one JSON object a row, but got 'x'"),
+    ],
+)
+def test_bad_columns_are_refused(changes, message: str) -> None:
+    with pytest.raises(ExperienceError, match=message):
+        read(table(), **changes)
+
+
+def test_a_row_without_a_task_is_refused() -> None:
+    frame = table()
+    frame.loc[1, "dataset"] = None
+    with pytest.raises(ExperienceError, match="'dataset' is empty in 1 rows"):
+        read(frame)
+
+
+def test_an_empty_table_is_refused() -> None:
+    with pytest.raises(ExperienceError, match="empty"):
+        read(table().iloc[:0])
+
+
+def test_an_active_hyperparameter_must_have_a_value() -> None:
+    frame = table()
+    frame.loc[0, "model:svm:C"] = NAN
+    with pytest.raises(SpaceError, match="model:svm:C"):
+        read(frame)
+
+
+def test_a_configuration_outside_the_space_is_refused() -> None:
+    frame = table()
+    frame.loc[0, "model:svm:C"] = 1e9
+    with pytest.raises(SpaceError, match="model:svm:C"):
+        read(frame)
+
+
+def test_a_frame_shows_everything() -> None:
+    frame = small().to_frame()
+    assert frame.columns.tolist() == [
+        "task", *(p.name for p in FLAT.parameters), "error", "accuracy", "status", "seconds",
+    ]  # fmt: skip
+    assert frame["task"].tolist() == ["iris", "iris", "iris", "wine", "wine"]
+    assert frame["depth"].tolist() == [1, 2, 3, 3, 1]
+    assert frame["status"].tolist() == ["DONE", "FAILED", "DONE", "DONE", "DONE"]
+    assert frame["accuracy"].iloc[3] == 0.6
+
+
+def test_a_hyperparameter_named_like_a_column_gets_a_prefix() -> None:
+    space = Space.of({"seconds": (0.0, 1.0)})
+    row = space.encode([{"seconds": 0.5}])
+    experience = Experience.build(space, small().metrics[:1], ["t"], [0], row, [0], [2.0])
+    frame = experience.append([Evaluation("t", {"seconds": 0.25}, {"error": 3.0})]).to_frame()
+    assert frame["config:seconds"].tolist() == [0.5, 0.25]
+    assert frame["seconds"].isna().all()
+
+
+@settings(max_examples=40)
+@given(experiences())
+def test_a_frame_holds_all_evaluations(experience: Experience) -> None:
+    frame = experience.to_frame()
+    back = Experience.from_frame(
+        CASH,
+        frame,
+        task="task",
+        metrics={metric.name: metric.direction for metric in experience.metrics},
+        status="status",
+        seconds="seconds",
+        fidelity="fidelity" if "fidelity" in frame else None,
+    )
+    assert rows_of(back) == rows_of(experience)

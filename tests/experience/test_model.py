@@ -1,0 +1,111 @@
+"""Looking at an experience and taking parts of it."""
+
+import numpy as np
+import pytest
+
+from foretune.errors import ExperienceError
+from foretune.experience import Direction, Experience, Metric, Status
+
+from .examples import NAN, one_metric, rows_of, small
+
+
+def test_losses_are_minimised_and_nan_where_nothing_was_measured() -> None:
+    losses = small().losses
+    expected = [[0.3, -0.7], [NAN, NAN], [0.1, -0.9], [0.5, -0.6], [0.4, NAN]]
+    np.testing.assert_array_equal(losses, expected)
+
+
+def test_a_task_is_its_rows_in_the_order_they_were_given() -> None:
+    records = small().task("wine")
+    assert len(records) == 2
+    assert records.config_index.tolist() == [2, 0]
+    assert [config["depth"] for config in records.configs.dicts()] == [3, 1]
+    assert records.seconds.tolist() == [5.0, 4.0]
+    np.testing.assert_array_equal(records.losses, [[0.5, -0.6], [0.4, NAN]])
+    np.testing.assert_array_equal(records.values, [[0.5, 0.6], [0.4, NAN]])
+    assert records.succeeded.tolist() == [True, False]
+    assert small().task("iris").status.tolist() == [Status.DONE, Status.FAILED, Status.DONE]
+
+
+def test_an_unknown_task_is_refused_with_the_closest_name() -> None:
+    with pytest.raises(ExperienceError, match="got 'irs': did you mean 'iris'"):
+        small().task("irs")
+
+
+def test_columns_cannot_be_written() -> None:
+    experience = small()
+    for column in (experience.values, experience.status, experience.losses):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 0
+
+
+def test_building_leaves_the_given_arrays_writable() -> None:
+    given = np.array([0.5, 0.25])
+    experience = small()
+    Experience.build(
+        experience.space, [Metric("m")], ["a"], [0, 0], experience.configs, [0, 1], given
+    )
+    given[0] = 1.0
+
+
+def test_only_and_without_are_complements() -> None:
+    experience = one_metric({"a": [1, 2], "b": [3], "c": [4, 5, 6]})
+    kept, dropped = experience.only(["c", "a"]), experience.without(["b"])
+    assert kept.tasks == dropped.tasks == ("a", "c")
+    assert rows_of(kept) == rows_of(dropped)
+    assert kept.configs is experience.configs
+    assert [row[0] for row in rows_of(kept)] == ["a", "a", "c", "c", "c"]
+    np.testing.assert_array_equal(kept.task("c").losses[:, 0], [4, 5, 6])
+
+
+def test_a_selection_keeps_only_the_notes_of_its_tasks() -> None:
+    wine = small().only(["wine"])
+    assert wine.meta_features == {}
+    assert wine.splits == {"paper": {"train": (), "validation": (), "test": ("wine",)}}
+    assert wine.starts == small().starts
+    assert small().only(["iris"]).starts == {}
+
+
+@pytest.mark.parametrize("select", [lambda e: e.only([]), lambda e: e.without(e.tasks)])
+def test_an_empty_selection_is_refused(select) -> None:
+    with pytest.raises(ExperienceError, match="empty"):
+        select(small())
+
+
+def test_selected_metrics_leave_out_rows_that_measured_none_of_them() -> None:
+    chosen = small().with_metrics(["accuracy"])
+    assert [metric.name for metric in chosen.metrics] == ["accuracy"]
+    # The row of wine with an error but no accuracy goes; the failed row of iris stays.
+    np.testing.assert_array_equal(chosen.values[:, 0], [0.7, NAN, 0.9, 0.6])
+    assert chosen.task("wine").config_index.tolist() == [2]
+
+
+def test_metrics_can_change_their_order() -> None:
+    turned = small().with_metrics(["accuracy", "error"])
+    np.testing.assert_array_equal(turned.values, small().values[:, ::-1])
+
+
+def test_an_unknown_metric_is_refused() -> None:
+    with pytest.raises(ExperienceError, match="got 'eror': did you mean 'error'"):
+        small().with_metrics(["eror"])
+
+
+def test_notes_are_replaced_and_checked() -> None:
+    changed = small().with_meta_features({"wine": {"rows": 3}}).with_splits({})
+    assert changed.meta_features == {"wine": {"rows": 3.0}}
+    assert changed.splits == {}
+    assert changed.starts == small().starts
+    with pytest.raises(ExperienceError, match="meta-features must speak of recorded tasks"):
+        small().with_meta_features({"whine": {}})
+    with pytest.raises(ExperienceError, match="finite"):
+        small().with_meta_features({"wine": {"rows": np.inf}})
+    with pytest.raises(ExperienceError, match="'trian'"):
+        small().with_splits({"s": {"trian": ["wine"]}})
+    with pytest.raises(ExperienceError, match="'wine' twice"):
+        small().with_splits({"s": {"train": ["wine"], "test": ["wine"]}})
+
+
+def test_the_repr_names_the_sizes() -> None:
+    assert repr(one_metric({"a": [1.0]}, Metric("auc", Direction.MAX))) == (
+        "Experience(1 tasks, 1 configurations, 1 evaluations of auc:max)"
+    )

@@ -1,0 +1,83 @@
+"""Which tasks teach and which are held out."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretune.errors import ExperienceError
+from foretune.experience import Experience, Split, k_fold, leave_one_out, named_split
+
+from .examples import one_metric, small
+
+
+def tasks(n: int) -> Experience:
+    return one_metric({f"t{i}": [float(i)] for i in range(n)})
+
+
+def test_leave_one_out() -> None:
+    assert list(leave_one_out(tasks(3))) == [
+        Split("t0", ("t1", "t2"), (), ("t0",)),
+        Split("t1", ("t0", "t2"), (), ("t1",)),
+        Split("t2", ("t0", "t1"), (), ("t2",)),
+    ]
+
+
+def test_a_family_does_not_teach_its_own_member() -> None:
+    splits = list(leave_one_out(tasks(4), {"t0": "glass", "t2": "glass"}))
+    assert splits[0].train == ("t1", "t3")
+    assert splits[1].train == ("t0", "t2", "t3")
+
+
+def test_a_lone_task_is_not_of_the_family_that_bears_its_name() -> None:
+    splits = list(leave_one_out(tasks(3), {"t0": "t1"}))
+    assert splits[0].train == ("t1", "t2")
+
+
+@given(st.integers(2, 12), st.data())
+def test_folds_are_a_partition_that_keeps_families_together(n: int, data: st.DataObject) -> None:
+    experience = tasks(n)
+    family = {
+        name: data.draw(st.sampled_from("abcdefgh"))
+        for name in experience.tasks
+        if data.draw(st.booleans())
+    }
+    units = {family.get(name, f"alone {name}") for name in experience.tasks}
+    if len(units) < 2:
+        return
+    k = data.draw(st.integers(2, len(units)))
+    splits = list(k_fold(experience, k, seed=data.draw(st.integers(0, 9)), groups=family))
+    assert len(splits) == k
+    tested = [name for split in splits for name in split.test]
+    assert sorted(tested) == sorted(experience.tasks)
+    for split in splits:
+        assert split.test
+        assert set(split.train) == set(experience.tasks) - set(split.test)
+        taught = {family[name] for name in split.train if name in family}
+        held = {family[name] for name in split.test if name in family}
+        assert not taught & held
+
+
+def test_folds_are_of_equal_size_and_follow_the_seed() -> None:
+    sizes = [len(split.test) for split in k_fold(tasks(10), 3, seed=0)]
+    assert sorted(sizes) == [3, 3, 4]
+    assert list(k_fold(tasks(10), 3, seed=1)) == list(k_fold(tasks(10), 3, seed=1))
+    assert list(k_fold(tasks(10), 3, seed=1)) != list(k_fold(tasks(10), 3, seed=2))
+
+
+@pytest.mark.parametrize("k", [0, 1, 4])
+def test_an_impossible_number_of_folds_is_refused(k: int) -> None:
+    with pytest.raises(ExperienceError, match=f"between 2 and .* 3, but got {k}"):
+        list(k_fold(tasks(3), k, seed=0))
+
+
+def test_named_splits() -> None:
+    assert named_split(small(), "paper") == Split("paper", ("iris",), (), ("wine",))
+    with pytest.raises(ExperienceError, match="got 'papr': did you mean 'paper'"):
+        named_split(small(), "papr")
+    with pytest.raises(ExperienceError, match="no named splits"):
+        named_split(tasks(2), "paper")
+
+
+def test_families_of_unknown_tasks_are_refused() -> None:
+    with pytest.raises(ExperienceError, match="got 'wien'"):
+        list(leave_one_out(small(), {"wien": "drinks"}))

@@ -1,0 +1,209 @@
+"""One file: what is saved comes back, and nothing else is believed."""
+
+import base64
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretune.errors import ExperienceError
+from foretune.experience import Experience, store
+
+from .examples import NAN, experiences, notes_of, one_metric, rows_of, small
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("experience")
+
+
+@pytest.fixture(scope="module")
+def saved(folder: Path) -> bytes:
+    path = folder / "small.parquet"
+    small().save(path)
+    return path.read_bytes()
+
+
+def test_everything_comes_back(folder: Path) -> None:
+    @settings(max_examples=40)
+    @given(experiences())
+    def round_trip(experience: Experience) -> None:
+        path = folder / "any.parquet"
+        experience.save(path)
+        back = Experience.open(path)
+        assert rows_of(back) == rows_of(experience)
+        assert notes_of(back) == notes_of(experience)
+        assert back.space == experience.space
+        assert back.tasks == experience.tasks
+        assert back.configs == experience.configs
+        np.testing.assert_array_equal(back.values, experience.values)
+        assert back.values.dtype == np.float64
+
+    round_trip()
+
+
+def test_several_row_groups(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "ROWS_A_GROUP", 3)
+    experience = one_metric({f"t{i}": [float(i), NAN, 2.0] for i in range(10)})
+    experience.save(folder / "groups.parquet")
+    assert pq.ParquetFile(folder / "groups.parquet").num_row_groups == 7
+    back = Experience.open(folder / "groups.parquet")
+    assert rows_of(back) == rows_of(experience)
+
+
+def test_other_tools_can_read_the_evaluations(saved: bytes) -> None:
+    table = pq.read_table(pa.BufferReader(saved))
+    assert table.column("task").to_pylist() == ["iris"] * 3 + ["wine"] * 2
+    assert table.column("metric:error").to_pylist()[-2:] == [0.5, 0.4]
+    assert table.schema.field("config").type == pa.int32()
+    assert table.schema.field("status").type == pa.int8()
+    assert table.schema.field("seconds").type == pa.float32()
+
+
+def test_saving_replaces_a_file_in_one_step(folder: Path) -> None:
+    path = folder / "twice.parquet"
+    small().save(path)
+    one_metric({"a": [1.0]}).save(path)
+    assert Experience.open(path).tasks == ("a",)
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kept.parquet"
+    small().save(path)
+    before = path.read_bytes()
+
+    def full_disk(*_: Any) -> list[pa.Array]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "_arrays", full_disk)
+    with pytest.raises(ExperienceError, match="No space left on device"):
+        one_metric({"a": [1.0]}).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExperienceError, match="folder"):
+        small().save(tmp_path)
+    with pytest.raises(ExperienceError, match="can be written"):
+        small().save(tmp_path / "missing" / "e.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
+    failed = one_metric({"a": [1.0], "b": [np.inf]}).only(["b"])
+    with pytest.raises(ExperienceError, match="'error' has none"):
+        failed.save(tmp_path / "failed.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_files_folders_and_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExperienceError, match="there is no"):
+        Experience.open(tmp_path / "none.parquet")
+    with pytest.raises(ExperienceError, match="is a folder"):
+        Experience.open(tmp_path)
+    (tmp_path / "text.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ExperienceError, match="cannot be decoded"):
+        Experience.open(tmp_path / "text.csv")
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    with pytest.raises(ExperienceError, match="cannot be decoded"):
+        Experience.open(tmp_path / "empty.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
+    with pytest.raises(ExperienceError, match="foretune import table"):
+        Experience.open(tmp_path / "other.parquet")
+
+
+def forged(
+    saved: bytes,
+    path: Path,
+    *,
+    header: dict[str, Any] | None = None,
+    columns: dict[str, list[Any]] | None = None,
+    seal: bool = True,
+) -> Path:
+    """A copy of a file with parts of its header or whole columns changed."""
+    table = pq.read_table(pa.BufferReader(saved))
+    metadata = dict(pq.ParquetFile(pa.BufferReader(saved)).metadata.metadata)
+    told = json.loads(metadata[b"foretune"])
+    raw = pa.decompress(
+        base64.b64decode(metadata[b"foretune.configs"]),
+        decompressed_size=8 * told["configs"][0] * told["configs"][1],
+        codec="zstd",
+        asbytes=True,
+    )
+    text = json.dumps(told | (header or {})).encode()
+    metadata[b"foretune"] = text
+    if seal:
+        metadata[b"foretune.sha256"] = hashlib.sha256(text + b"\0" + raw).hexdigest().encode()
+    for name, content in (columns or {}).items():
+        position = table.schema.get_field_index(name)
+        field = table.schema.field(name)
+        table = table.set_column(position, field, pa.array(content, field.type))
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(metadata)
+    return path
+
+
+def test_a_forgery_that_changes_nothing_is_read(saved: bytes, tmp_path: Path) -> None:
+    assert rows_of(Experience.open(forged(saved, tmp_path / "same"))) == rows_of(small())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"header": {"version": 2}}, "has version 2: update foretune"),
+        ({"header": {"format": "cookbook"}}, "'cookbook'"),
+        ({"header": {"tasks": ["a", "b"]}, "seal": False}, "checksum"),
+        ({"header": {"tasks": ["iris"]}}, "wine"),
+        ({"header": {"tasks": ["iris", "iris", "wine"]}}, "comes twice"),
+        ({"header": {"configs": [10**9, 10**9]}}, "too large"),
+        ({"header": {"configs": [-1, 2]}}, "too large"),
+        ({"header": {"metrics": [{"name": "z", "direction": "min"}]}}, "metric:z"),
+        ({"header": {"metrics": [{"name": "error", "direction": "up"}]}}, "up"),
+        ({"header": {"space": {"hyperparameters": []}}}, "hyperparameter"),
+        ({"header": {"splits": {"s": {"train": ["nobody"]}}}}, "nobody"),
+        ({"header": {"starts": {"iris": {"s": [99]}}}}, "between 0 and 2"),
+        ({"columns": {"config": [0, 1, 2, 3, 0]}}, "between 0 and 2, but got 3"),
+        ({"columns": {"config": [0, 1, 2, -1, 0]}}, "got -1"),
+        ({"columns": {"status": [0, 0, 0, 0, 9]}}, "status"),
+        ({"columns": {"metric:error": [NAN] * 5}}, "'error' has none"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be_is_refused(
+    saved: bytes, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    path = forged(saved, tmp_path / "forged.parquet", **changes)
+    with pytest.raises(ExperienceError, match=message):
+        Experience.open(path)
+
+
+def test_only_one_error_for_every_truncation(saved: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "cut.parquet"
+    for length in range(0, len(saved), 97):
+        path.write_bytes(saved[:length])
+        with pytest.raises(ExperienceError):
+            Experience.open(path)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_only_one_error_for_flipped_bytes(saved: bytes, folder: Path, data: st.DataObject) -> None:
+    damaged = bytearray(saved)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(saved) - 1))] ^= data.draw(st.integers(1, 255))
+    path = folder / "flipped.parquet"
+    path.write_bytes(bytes(damaged))
+    # A byte that carries no meaning may be damaged without harm; nothing else may be raised.
+    with contextlib.suppress(ExperienceError):
+        assert len(Experience.open(path)) == len(small())
