@@ -32,7 +32,7 @@ def read_configs(parameters: Sequence[Parameter], configs: Sequence[Mapping[str,
     unknown = set().union(*rows) - {p.name for p in parameters}
     if unknown:
         _refuse_unknown(unknown, rows, parameters)
-    values = np.full((len(rows), len(parameters)), np.nan)
+    values = np.full((len(rows), len(parameters)), np.nan, order="F")
     for column, parameter in enumerate(parameters):
         name = parameter.name
         values[:, column] = read_column(parameter, [row.get(name, ABSENT) for row in rows])
@@ -49,7 +49,7 @@ def read_columns(
     unknown = set(columns) - {p.name for p in parameters}
     if unknown:
         _refuse_unknown(unknown, [], parameters)
-    values = np.full((n, len(parameters)), np.nan)
+    values = np.full((n, len(parameters)), np.nan, order="F")
     for column, parameter in enumerate(parameters):
         cells = columns.get(parameter.name)
         if cells is None:
@@ -163,7 +163,7 @@ def check_activity(
     `fill`: give missing active hyperparameters their defaults; `drop`: forget values given to
     inactive ones. Otherwise both are refused, but None for an inactive name is no value.
     """
-    checked = values.copy()
+    checked = values.copy(order="K")
     for column, (parameter, condition) in enumerate(zip(parameters, rules.conditions, strict=True)):
         cells = checked[:, column]
         present = ~np.isnan(cells)

@@ -30,9 +30,10 @@ class Space:
     """
 
     def __init__(self, json_text: str) -> None:
-        self._json = json_text
         self.config_space: ConfigurationSpace = serial.read_space(json_text)
         """A copy of its own: do not change it."""
+        # Written anew, so that what a file leaves to defaults does not make two spaces differ.
+        self._json = serial.write_space(self.config_space)
         self.parameters: tuple[Parameter, ...] = _parameters(self.config_space)
         """In the order of the columns of `Encoded.values`, parents before children."""
         self.width: int = self.parameters[-1].columns.stop
