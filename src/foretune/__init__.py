@@ -1,1 +1,64 @@
-"""Foretune: hyperparameter tuning that starts from what past runs taught."""
+"""Foretune: hyperparameter tuning that starts from what past runs taught.
+
+Example:
+    >>> import foretune as ft
+    >>> space = ft.Space.of({"lr": (1e-4, 1e-1, "log"), "depth": (2, 12)})
+    >>> gp = ft.method("gp")
+    >>> optimizer = ft.Optimizer(ft.Target(space), gp, gp.learn(None, seed=0), seed=0)
+    >>> for _ in range(20):
+    ...     suggestion = optimizer.ask()[0]
+    ...     optimizer.tell([ft.Told((train(**suggestion.config),), id=suggestion.id)])
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from foretune.contracts import Target
+    from foretune.errors import ForetuneError
+    from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+    from foretune.search import METHODS, Method, Optimizer, Suggestion, Told, method
+    from foretune.space import Encoded, Space
+
+_HOMES = {
+    "Target": "foretune.contracts",
+    "ForetuneError": "foretune.errors",
+    "Direction": "foretune.experience",
+    "Evaluation": "foretune.experience",
+    "Experience": "foretune.experience",
+    "Metric": "foretune.experience",
+    "Status": "foretune.experience",
+    "METHODS": "foretune.search",
+    "Method": "foretune.search",
+    "Optimizer": "foretune.search",
+    "Suggestion": "foretune.search",
+    "Told": "foretune.search",
+    "method": "foretune.search",
+    "Encoded": "foretune.space",
+    "Space": "foretune.space",
+}
+
+__all__ = [
+    "METHODS",
+    "Direction",
+    "Encoded",
+    "Evaluation",
+    "Experience",
+    "ForetuneError",
+    "Method",
+    "Metric",
+    "Optimizer",
+    "Space",
+    "Status",
+    "Suggestion",
+    "Target",
+    "Told",
+    "method",
+]
+
+
+def __getattr__(name: str) -> object:
+    # Imported when first used, so that `foretune --help` does not wait for pandas.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'foretune' has no attribute '{name}'")

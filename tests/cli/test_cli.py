@@ -1,0 +1,149 @@
+"""The command line as a user meets it: what it prints, its exit codes, what it leaves on disk."""
+
+import os
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from foretune.cli import main
+from foretune.cli.experience import KINDS
+from foretune.experience.importers import IMPORTERS
+from foretune.space import Space
+
+ROWS = [
+    {"dataset": task, "rate": rate, "depth": depth, "error": abs(rate - best) + depth / 100}
+    for task, best in (("a", 0.1), ("b", 0.2), ("c", 0.15))
+    for rate in (0.01, 0.05, 0.1, 0.2, 0.3)
+    for depth in (1, 5, 9)
+]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "runs.csv"
+    pd.DataFrame(ROWS).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def foretune(monkeypatch, capsys):
+    """Run a command; give its exit code, standard output and standard error."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["foretune", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as done:
+            code = int(done.code or 0)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def experience(foretune, table: Path) -> Path:
+    out = table.with_name("runs.parquet")
+    import_words = ("import", "table", table, "--task", "dataset", "--value", "error:min")
+    code, _, error = foretune(*import_words, "-o", out)
+    assert (code, error) == (0, "")
+    return out
+
+
+def test_help_has_examples(foretune) -> None:
+    for words in (["--help"], ["import", "--help"], ["bench", "--help"], ["bench", "run", "-h"]):
+        code, shown, _ = foretune(*words)
+        assert code == 0
+        assert "Example" in shown
+
+
+def test_import_offers_every_importer() -> None:
+    assert tuple(IMPORTERS) == KINDS
+
+
+def test_methods_lists_the_registry(foretune) -> None:
+    code, shown, _ = foretune("methods")
+    assert code == 0
+    assert {"random", "sobol", "gp", "rf"} <= {line.split()[0] for line in shown.splitlines()}
+
+
+def test_a_table_is_imported_with_an_inferred_space(foretune, experience: Path) -> None:
+    space = Space.from_json(experience.with_suffix(".space.json").read_text())
+    assert {p.name for p in space.parameters} == {"rate", "depth"}
+    code, shown, _ = foretune("show", experience)
+    assert code == 0
+    assert re.search(r"Tasks +3\nConfigurations +15\nEvaluations +45", shown)
+    assert "error" in shown
+
+
+def test_a_benchmark_runs_resumes_and_reports(foretune, experience: Path) -> None:
+    out = experience.with_name("results.parquet")
+    words = ("bench", "run", "--experience", experience, "--trials", 6, "--seeds", 2, "--out", out)
+    assert foretune(*words, "--methods", "random")[0] == 0
+    before = out.stat().st_mtime_ns
+    assert foretune(*words, "--methods", "random,gp")[0] == 0
+    assert out.stat().st_mtime_ns > before
+    code, shown, error = foretune("bench", "report", out, "--trials", "3,6")
+    assert (code, error) == (0, "")
+    assert "gp" in shown
+    assert list(out.with_suffix(".report").glob("*.png"))
+
+
+BAD = [
+    ("import table missing.csv --task t --value e:min -o o.parquet", "missing.csv"),
+    ("import table runs.csv --task t --value e -o o.parquet", "COLUMN:min"),
+    ("import table runs.csv --task nope --value error:min -o o.parquet", "nope"),
+    ("import table runs.csv --value error:min -o o.parquet", "task"),
+    ("import nonsense runs.csv -o o.parquet", "nonsense"),
+    ("show missing.parquet", "missing.parquet"),
+    ("show runs.csv", "runs.csv"),
+    ("bench report missing.parquet", "missing.parquet"),
+    ("bench report runs.csv --trials x", "whole numbers"),
+    ("bench fetch nonsense -o o.parquet", "nonsense"),
+    ("bench run --experience runs.csv --methods gp --out o.parquet", "runs.csv"),
+    ("nonsense", "nonsense"),
+]
+
+
+@pytest.mark.parametrize(("line", "named"), BAD)
+def test_a_mistake_is_one_sentence_and_changes_nothing(
+    foretune, table: Path, monkeypatch, line: str, named: str
+) -> None:
+    monkeypatch.chdir(table.parent)
+    code, shown, error = foretune(*line.split())
+    assert code == 2
+    assert shown == ""
+    assert named in error
+    assert "Traceback" not in error
+    assert os.listdir(table.parent) == ["runs.csv"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (["--methods", "gqp"], "gqp"),
+        (["--methods", "gp", "--tasks", "zzz"], "zzz"),
+        (["--methods", "gp", "--split", "nope"], "nope"),
+        (["--methods", "gp", "--objectives", "speed"], "speed"),
+        (["--methods", ","], "at least one name"),
+    ],
+)
+def test_bad_settings_of_a_benchmark_are_refused(
+    foretune, experience: Path, change: list[str], named: str
+) -> None:
+    before = sorted(os.listdir(experience.parent))
+    out = experience.with_name("results.parquet")
+    code, _, error = foretune("bench", "run", "--experience", experience, "--out", out, *change)
+    assert code == 2
+    assert named in error
+    assert sorted(os.listdir(experience.parent)) == before
+
+
+def test_a_corrupt_file_is_refused(foretune, experience: Path) -> None:
+    experience.write_bytes(experience.read_bytes()[:-100])
+    code, _, error = foretune("show", experience)
+    assert code == 2
+    assert error.count("\n") == 1

@@ -1,0 +1,39 @@
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import foretune
+
+
+def test_every_public_name_exists() -> None:
+    for name in foretune.__all__:
+        assert getattr(foretune, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = foretune.nonsense
+
+
+def test_the_command_line_starts_without_heavy_libraries() -> None:
+    heavy = ["numpy", "pandas", "pyarrow", "scipy", "sklearn", "jax", "matplotlib", "optuna"]
+    code = (
+        "import sys; from foretune.cli import foretune; "
+        f"print([m for m in {heavy!r} if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_no_network_library_is_needed_for_methods_without_networks() -> None:
+    code = "import sys, foretune; foretune.Optimizer; print('jax' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "False"
+
+
+def test_the_version_is_the_installed_one() -> None:
+    code = "from foretune.cli import main; import sys; sys.argv = ['foretune', '--version']; main()"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert version("foretune") in shown.stdout
