@@ -1,0 +1,110 @@
+"""Playing many runs, in this process or in several."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from foretune.bench.parts import Parts
+from foretune.bench.results import Settings
+from foretune.bench.run import Group, play
+from foretune.errors import ForetuneError, MethodError
+from foretune.experience import Experience
+from foretune.progress import Progress
+
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Several numeric threads in each of several processes only wait for each other."""
+
+
+def play_all(
+    experience: Experience,
+    groups: Sequence[Group],
+    settings: Settings,
+    parts: Parts,
+    jobs: int,
+    progress: Progress,
+) -> None:
+    """Play all runs, here or in `jobs` processes, and keep each when it ends."""
+    progress.start("replaying", sum(len(group.runs) for group in groups))
+    try:
+        if jobs == 1:
+            for group in groups:
+                for run in play(experience, group, settings):
+                    parts.add(run)
+                    progress.step(note=f"{group.method} on {run['task'].iloc[0]}")
+        elif groups:
+            experience.save(parts.experience)
+            _play_in_processes(groups, settings, parts, jobs, progress)
+    finally:
+        progress.stop()
+
+
+def _play_in_processes(
+    groups: Sequence[Group], settings: Settings, parts: Parts, jobs: int, progress: Progress
+) -> None:
+    """Spawned workers write the runs; their number in the folder is the progress."""
+    others = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    with _environment(ONE_THREAD):
+        executor = ProcessPoolExecutor(
+            min(jobs, len(groups)), mp_context=context, initializer=_ignore_interrupts
+        )
+        try:
+            waiting = {executor.submit(_play_group, group, settings, parts) for group in groups}
+            _follow(waiting, parts, progress)
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            # Runs are written in one step, so a worker may be ended at any moment.
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            raise
+        executor.shutdown()
+
+
+def _follow(waiting: set[Future[None]], parts: Parts, progress: Progress) -> None:
+    seen = parts.count()
+    while waiting:
+        done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()
+        now = parts.count()
+        progress.step(now - seen)
+        seen = now
+
+
+def _play_group(group: Group, settings: Settings, parts: Parts) -> None:
+    """What a worker does; errors cross the border between processes as one type."""
+    try:
+        for run in play(_opened(parts.experience), group, settings):
+            parts.add(run)
+    except ForetuneError as error:
+        raise MethodError(f"replaying '{group.method}' failed: {error}") from None
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path) -> Experience:
+    return Experience.open(path)
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the parent, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Environment variables that processes started meanwhile inherit."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

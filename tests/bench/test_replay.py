@@ -1,0 +1,327 @@
+import json
+
+import numpy as np
+import pytest
+
+from foretune.bench.parts import Parts
+from foretune.bench.replay import fingerprint, replay
+from foretune.bench.results import COLUMNS, read
+from foretune.errors import ExperienceError, MethodError, UsageError
+from foretune.experience import Direction, Experience, Metric
+from foretune.search import METHODS, Design, Method
+from tests.bench.tables import SPACE, Spy, SpyOfMany, table
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "results.parquet"
+
+
+def register(monkeypatch, spy, name="spy", **traits):
+    entry = Method(
+        name, "a spy", lambda: spy, design=Design("random", None), needs_experience=True, **traits
+    )
+    monkeypatch.setitem(METHODS, name, entry)
+    return spy
+
+
+class Interrupting:
+    """A progress that presses Ctrl-C after some steps."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def start(self, what, total):
+        self.what, self.total = what, total
+
+    def step(self, n=1, note=""):
+        self.note = note
+        self.left -= n
+        if self.left <= 0:
+            raise KeyboardInterrupt
+
+    def stop(self):
+        pass
+
+
+class Counting(Interrupting):
+    def __init__(self):
+        super().__init__(np.inf)
+        self.done = 0
+
+    def step(self, n=1, note=""):
+        super().step(n, note)
+        self.done += n
+
+
+# What the learner sees
+
+
+def test_the_targets_own_records_never_reach_the_learner(monkeypatch, out):
+    spy = register(monkeypatch, Spy())
+    experience = table(tasks=3)
+    replay(experience, ["spy"], trials=2, seeds=1, out=out)
+    assert [given.tasks for given, _ in spy.given] == [
+        ("task1", "task2"),
+        ("task0", "task2"),
+        ("task0", "task1"),
+    ]
+    for held_out, (given, _) in zip(experience.tasks, spy.given, strict=True):
+        own = experience.task(held_out).values[:, 0]
+        assert not np.isin(own, given.values).any()
+        assert len(given) == 2 * 12
+
+
+def test_the_target_tells_no_losses_before_they_are_asked_for(monkeypatch, out):
+    spy = register(monkeypatch, Spy())
+    replay(table(), ["spy"], trials=2, seeds=1, out=out)
+    for target in spy.targets:
+        assert target.objectives == ("error",)
+        assert len(target.pool) == 12
+        assert not target.meta_features
+
+
+def test_a_named_split_teaches_its_training_and_validation_tasks_once_a_seed(monkeypatch, out):
+    spy = register(monkeypatch, Spy())
+    results = replay(table(tasks=5), ["spy"], trials=2, seeds=2, split="paper", out=out)
+    assert [(given.tasks, seed) for given, seed in spy.given] == [
+        (("task0", "task1"), 0),
+        (("task0", "task1"), 1),
+    ]
+    assert set(results.rows["task"]) == {"task2", "task3", "task4"}
+
+
+def test_the_learner_sees_only_the_chosen_objectives(monkeypatch, out):
+    spy = register(monkeypatch, Spy())
+    replay(table(), ["spy"], trials=1, seeds=1, objectives=["seconds"], tasks=["task0"], out=out)
+    assert [metric.name for metric in spy.given[0][0].metrics] == ["seconds"]
+
+
+def test_seeds_are_learnt_together_where_a_learner_can(monkeypatch, out):
+    spy = register(monkeypatch, SpyOfMany())
+    replay(table(), ["spy"], trials=1, seeds=[4, 2, 7], tasks=["task0"], out=out)
+    assert spy.batches == [(2, 4, 7)]
+
+
+# What is written
+
+
+def test_rows_follow_the_recorded_losses(out):
+    experience = table()
+    results = replay(experience, ["random"], trials=5, seeds=2, suite="toy", out=out)
+    assert list(results.rows.columns) == COLUMNS
+    assert len(results.rows) == 3 * 2 * 5
+    run = results.rows.query("task == 'task1' and seed == 1").sort_values("trial")
+    assert run["trial"].tolist() == [1, 2, 3, 4, 5]
+    assert run["value"].isin(experience.task("task1").losses[:, 0]).all()
+    assert run["value"].is_unique
+    assert run["best"].tolist() == np.minimum.accumulate(run["value"]).tolist()
+    assert (results.rows["suggest_seconds"] > 0).all()
+    assert read(out).rows.equals(results.rows.sort_values(
+        ["task", "method", "seed", "trial"], ignore_index=True
+    ))  # fmt: skip
+
+
+def test_a_maximised_metric_is_written_as_a_loss(out):
+    experience = table(direction=Direction.MAX)
+    results = replay(experience, ["random"], trials=12, seeds=1, out=out)
+    assert results.settings.directions == ("max",)
+    best = results.rows.query("task == 'task0'")["best"].min()
+    assert best == -experience.task("task0").values[:, 0].max()
+
+
+def test_a_replay_ends_with_the_pool(out):
+    results = replay(table(configs=4), ["random"], trials=9, seeds=1, out=out)
+    assert results.rows.groupby("task")["trial"].max().tolist() == [4, 4, 4]
+    for task, pool in results.pools.items():
+        assert results.rows[results.rows["task"] == task]["best"].min() == pool.low
+        assert len(pool.random) == 9
+
+
+def test_several_objectives_have_a_column_each(out):
+    experience = table()
+    results = replay(
+        experience, ["random"], trials=3, seeds=1, objectives=["seconds", "error"], out=out
+    )
+    rows = results.rows.query("task == 'task2'")
+    recorded = experience.task("task2").losses[:, [1, 0]]
+    pairs = rows[["value_seconds", "value_error"]].to_numpy()
+    assert all((recorded == pair).all(axis=1).any() for pair in pairs)
+    assert rows["value"].tolist() == rows["value_seconds"].tolist()
+    assert results.pools["task2"].reference.tolist() == recorded.max(axis=0).tolist()
+
+
+def test_failed_configurations_are_tried_and_count_as_nothing(out):
+    values = np.array([[0.4, np.nan, 0.2, 0.3]])
+    experience = Experience.from_matrix(
+        SPACE,
+        SPACE.sample(4, seed=1),
+        ["one"],
+        [Metric("error")],
+        {"error": values},
+        failed=np.isnan(values),
+    )
+    results = replay(experience, ["random"], trials=4, seeds=3, out=out)
+    assert results.rows.groupby("seed")["value"].apply(lambda v: v.isna().sum()).tolist() == [1] * 3
+    assert results.pools["one"].size == 4
+    assert results.rows.groupby("seed")["best"].last().tolist() == [0.2] * 3
+
+
+def test_random_search_agrees_with_its_closed_form(out):
+    results = replay(table(tasks=1, configs=10), ["random"], trials=10, seeds=300, out=out)
+    best = results.rows.pivot_table(index="seed", columns="trial", values="best").to_numpy()
+    error = best.std(axis=0) / np.sqrt(len(best))
+    distance = np.abs(best.mean(axis=0) - results.pools["task0"].random)
+    assert (distance <= 4 * error + 1e-12).all()
+    assert error[0] > 0
+
+
+def test_equal_seeds_give_equal_runs(out, tmp_path):
+    first = replay(table(), ["random", "gp"], trials=7, seeds=2, out=out)
+    second = replay(table(), ["random", "gp"], trials=7, seeds=2, out=tmp_path / "again.parquet")
+    assert first.rows["value"].tolist() == second.rows["value"].tolist()
+
+
+# Interrupted, resumed, extended, refused
+
+
+def test_an_interrupted_replay_goes_on_where_it_stopped(out):
+    with pytest.raises(KeyboardInterrupt):
+        replay(table(), ["random"], trials=4, seeds=3, out=out, progress=Interrupting(after=4))
+    assert not out.exists()
+    assert Parts.beside(out).count() == 4
+    progress = Counting()
+    results = replay(table(), ["random"], trials=4, seeds=3, out=out, progress=progress)
+    assert (progress.total, progress.done) == (5, 5)
+    assert len(results.runs) == 9
+    assert not Parts.beside(out).folder.exists()
+
+
+def test_a_resumed_replay_equals_an_uninterrupted_one(out, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        replay(table(), ["gp"], trials=7, seeds=2, out=out, progress=Interrupting(after=2))
+    replay(table(), ["gp"], trials=7, seeds=2, out=out)
+    replay(table(), ["gp"], trials=7, seeds=2, out=tmp_path / "whole.parquet")
+    whole = read(tmp_path / "whole.parquet").rows
+    assert read(out).rows["value"].tolist() == whole["value"].tolist()
+
+
+def test_finished_results_can_be_extended(out):
+    replay(table(), ["random"], trials=3, seeds=1, out=out)
+    before = read(out).rows
+    progress = Counting()
+    results = replay(table(), ["random", "sobol"], trials=3, seeds=2, out=out, progress=progress)
+    assert progress.done == 12 - 3
+    assert len(results.runs) == 12
+    kept = read(out).rows.query("method == 'random' and seed == 0").reset_index(drop=True)
+    assert kept.equals(before)
+
+
+def test_nothing_is_done_twice(out):
+    replay(table(), ["random"], trials=3, seeds=1, out=out)
+    written = out.stat().st_mtime_ns
+    replay(table(), ["random"], trials=3, seeds=1, out=out)
+    assert out.stat().st_mtime_ns == written
+
+
+def test_parts_of_other_settings_are_refused(out):
+    with pytest.raises(KeyboardInterrupt):
+        replay(table(), ["random"], trials=4, seeds=3, out=out, progress=Interrupting(after=1))
+    with pytest.raises(UsageError, match=r"trials 5 instead of 4 in '.*results\.parquet\.parts'"):
+        replay(table(), ["random"], trials=5, seeds=3, out=out)
+    with pytest.raises(UsageError, match="equal settings only, but got experience"):
+        replay(table(configs=13), ["random"], trials=4, seeds=3, out=out)
+    assert Parts.beside(out).count() == 1
+
+
+def test_results_of_other_settings_are_refused_and_kept(out):
+    replay(table(), ["random"], trials=3, seeds=1, out=out)
+    before = out.read_bytes()
+    with pytest.raises(UsageError, match="trials 4 instead of 3"):
+        replay(table(), ["random"], trials=4, seeds=1, out=out)
+    assert out.read_bytes() == before
+    assert list(out.parent.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"methods": ["nonsense"]}, MethodError, "nonsense"),
+        ({"methods": []}, UsageError, "methods >= 1, but got 0"),
+        ({"trials": 0}, UsageError, "trials >= 1, but got 0"),
+        ({"seeds": 0}, UsageError, "seeds >= 1, but got 0"),
+        ({"jobs": 0}, UsageError, "jobs >= 1, but got 0"),
+        ({"tasks": ["moon"]}, UsageError, "'moon' is not"),
+        ({"split": "paper", "tasks": ["task0"]}, UsageError, "'paper', but 'task0' is not"),
+        ({"split": "unheard"}, ExperienceError, "unheard"),
+        ({"suite": "a/b"}, UsageError, "a/b"),
+        ({"objectives": ["beauty"]}, ExperienceError, "beauty"),
+    ],
+)
+def test_bad_requests_change_nothing_on_disk(out, change, error, message):
+    request = {"methods": ["random"], "trials": 2, "seeds": 1, **change}
+    with pytest.raises(error, match=message):
+        replay(table(), out=out, **request)
+    assert list(out.parent.iterdir()) == []
+
+
+def test_a_method_that_learns_needs_another_task(monkeypatch, out):
+    register(monkeypatch, Spy())
+    with pytest.raises(MethodError, match="'spy' learns from other tasks"):
+        replay(table(tasks=1), ["spy"], trials=2, seeds=1, out=out)
+    assert list(out.parent.iterdir()) == []
+
+
+def test_a_method_of_one_objective_is_refused_for_two(monkeypatch, out):
+    register(monkeypatch, Spy(), several_objectives=False)
+    with pytest.raises(MethodError, match="one objective, but got error, seconds"):
+        replay(table(), ["spy"], trials=2, seeds=1, objectives=["error", "seconds"], out=out)
+
+
+def test_tasks_without_a_success_are_left_out_unless_named(out):
+    matrix = np.array([[0.1, 0.2], [np.nan, np.nan]])
+    experience = Experience.from_matrix(
+        SPACE,
+        SPACE.sample(2, seed=1),
+        ["alive", "dead"],
+        [Metric("error")],
+        {"error": matrix},
+        failed=np.isnan(matrix),
+    )
+    with pytest.raises(ExperienceError, match="'dead' has none"):
+        replay(experience, ["random"], trials=1, seeds=1, tasks=["dead"], out=out)
+    results = replay(experience, ["random"], trials=1, seeds=1, out=out)
+    assert set(results.rows["task"]) == {"alive"}
+
+
+# Several processes
+
+
+def test_processes_give_what_one_process_gives(out, tmp_path):
+    progress = Counting()
+    many = replay(table(), ["random"], trials=4, seeds=2, jobs=2, out=out, progress=progress)
+    one = replay(table(), ["random"], trials=4, seeds=2, out=tmp_path / "one.parquet")
+    assert progress.done == progress.total == 6
+    ordered = [
+        results.rows.sort_values(["task", "seed", "trial"])["value"].tolist()
+        for results in (many, one)
+    ]
+    assert ordered[0] == ordered[1]
+    assert list(tmp_path.glob("*.parts")) == []
+
+
+def test_interrupted_processes_stop_and_keep_their_parts(out):
+    with pytest.raises(KeyboardInterrupt):
+        replay(
+            table(), ["random"], trials=4, seeds=2, jobs=2, out=out, progress=Interrupting(after=1)
+        )
+    parts = Parts.beside(out)
+    assert 1 <= parts.count() <= 6
+    assert json.loads((parts.folder / "settings.json").read_text())["trials"] == 4
+    assert not out.exists()
+
+
+def test_the_fingerprint_follows_the_content():
+    assert fingerprint(table()) == fingerprint(table())
+    assert fingerprint(table()) != fingerprint(table(configs=11))
+    assert fingerprint(table()) != fingerprint(table(direction=Direction.MAX))
