@@ -157,6 +157,14 @@ def test_an_algorithm_holds_all_that_is_active_when_it_is_chosen(space: Space, s
         assert set(np.flatnonzero(batch.active[row]).tolist()) <= allowed
 
 
+def _refusal_of(union: Space, batch: Encoded) -> list[str]:
+    try:
+        union.adopt(batch)
+    except SpaceError as error:
+        return [str(error)]
+    return []
+
+
 @thorough
 @given(conditional_spaces(), conditional_spaces(), seeds)
 def test_a_union_holds_both(first: Space, second: Space, seed: int) -> None:
@@ -166,11 +174,9 @@ def test_a_union_holds_both(first: Space, second: Space, seed: int) -> None:
         return  # of different kinds, which the unit tests look at
     for space in (first, second):
         batch = space.sample(5, seed=seed)
-        try:
-            adopted = union.adopt(batch)
-        except SpaceError as error:
-            assert "is forbidden" in str(error)  # by a default that the batch does not know
-            continue
+        if any("is forbidden" in message for message in _refusal_of(union, batch)):
+            continue  # a clause that hits a default, of which the batch does not know
+        adopted = union.adopt(batch)
         for config, larger in zip(batch.dicts(), adopted.dicts(), strict=True):
             assert config.items() <= larger.items()
 

@@ -49,13 +49,22 @@ CLAUSES_WITH_A_VALUE = (
 
 
 @dataclass(frozen=True, slots=True)
+class Forbidden:
+    """One compiled forbidden clause."""
+
+    text: str
+    columns: tuple[int, ...]
+    """The hyperparameters that it speaks about."""
+    holds: Predicate
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """When each hyperparameter is active, and what may not be combined."""
 
     conditions: tuple[Predicate | None, ...]
     """One for each hyperparameter, parents before children; None where always active."""
-    forbidden_clauses: tuple[tuple[str, Predicate], ...]
-    """The clause in words, and where it holds."""
+    forbidden_clauses: tuple[Forbidden, ...]
 
     def settle(self, values: Floats) -> Floats:
         """A copy of full `values` (n, H) in which everything inactive is NaN."""
@@ -68,8 +77,8 @@ class Rules:
     def forbidden(self, values: Floats) -> Bools:
         """(n,), True where a settled row matches a forbidden clause."""
         hit = np.zeros(len(values), dtype=bool)
-        for _, clause in self.forbidden_clauses:
-            hit |= clause(values)
+        for clause in self.forbidden_clauses:
+            hit |= clause.holds(values)
         return hit
 
 
@@ -80,7 +89,11 @@ def compile_rules(config_space: ConfigurationSpace, parameters: Sequence[Paramet
     return Rules(
         conditions=tuple(by_child.get(p.name) for p in parameters),
         forbidden_clauses=tuple(
-            (str(clause).removeprefix("Forbidden: "), compiler.clause(clause))
+            Forbidden(
+                text=str(clause).replace("Forbidden: ", ""),
+                columns=compiler.columns(clause),
+                holds=compiler.clause(clause),
+            )
             for clause in config_space.forbidden_clauses
         ),
     )
@@ -111,6 +124,14 @@ class _Compiler:
             return self._relate(clause.left.name, clause.right.name, type(clause))
         assert isinstance(clause, CLAUSES_WITH_A_VALUE)
         return self._compare(clause.hyperparameter.name, clause.value, type(clause))
+
+    def columns(self, clause: clauses.ForbiddenLike) -> tuple[int, ...]:
+        if isinstance(clause, clauses.ForbiddenConjunction):
+            inner = (column for part in clause.dlcs for column in self.columns(part))
+            return tuple(dict.fromkeys(inner))
+        if isinstance(clause, clauses.ForbiddenRelation):
+            return self.lookup[clause.left.name][0], self.lookup[clause.right.name][0]
+        return (self.lookup[clause.hyperparameter.name][0],)
 
     def _compare(self, name: str, value: Any, rule: type) -> Predicate:
         (column, parameter), compare = self.lookup[name], COMPARISONS[rule]

@@ -78,8 +78,9 @@ class Encoded:
         return _frozen(np.where(self.active, codes, INACTIVE_CODE))
 
     def take(self, index: ArrayLike) -> "Encoded":
-        """The rows at `index`: integers, a slice's range, or a mask."""
-        return Encoded(self.space, self.values[np.asarray(index)].reshape(-1, self.values.shape[1]))
+        """The rows at `index`: integers (or one), or a mask."""
+        rows = np.atleast_1d(index)
+        return Encoded(self.space, self.values[rows if len(rows) else []])
 
     @staticmethod
     def concat(parts: Sequence["Encoded"]) -> "Encoded":

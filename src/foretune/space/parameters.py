@@ -23,6 +23,9 @@ from foretune.errors import SpaceError
 LARGEST_EXACT_INT = 2**53
 """Beyond this a float64 no longer holds every integer, and the round trip would not be exact."""
 
+MOST_SHOWN = 20
+"""Messages and tables list no more choices than this."""
+
 
 class Kind(StrEnum):
     """What a hyperparameter's values are."""
@@ -75,7 +78,9 @@ class Parameter:
             return f"[{self.low:g}, {self.high:g}]{' log' if self.log else ''}"
         if self.kind is Kind.INT:
             return f"{{{int(self.low)}..{int(self.high)}}}{' log' if self.log else ''}"
-        return "{" + ", ".join(repr(choice) for choice in self.choices) + "}"
+        shown = [repr(choice) for choice in self.choices[:MOST_SHOWN]]
+        more = len(self.choices) - len(shown)
+        return "{" + ", ".join(shown + [f"... {more} more"] * (more > 0)) + "}"
 
     def to_unit(self, values: Floats) -> Floats:
         """Values (or indices) on [0, 1], logs honoured; NaN stays NaN."""

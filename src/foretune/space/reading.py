@@ -183,18 +183,18 @@ def check_activity(
 
 def check_forbidden(parameters: Sequence[Parameter], rules: Rules, values: Floats) -> None:
     """Refuse settled rows that match a forbidden clause."""
-    for text, clause in rules.forbidden_clauses:
-        hit = clause(values)
+    for clause in rules.forbidden_clauses:
+        hit = clause.holds(values)
         if hit.any():
             row = int(np.argmax(hit))
             named = ", ".join(
-                f"{p.name}={value_text(p, values[row, i].item())}"
-                for i, p in enumerate(parameters)
-                if p.name in text and not np.isnan(values[row, i])
+                f"{parameters[i].name}={value_text(parameters[i], values[row, i].item())}"
+                for i in clause.columns
+                if not np.isnan(values[row, i])
             )
             raise SpaceError(
-                f"the combination {text} is forbidden, but got {named}{_where(row, len(values))}: "
-                "change one of them"
+                f"the combination {clause.text} is forbidden, but got {named}"
+                f"{_where(row, len(values))}: change one of them"
             )
 
 
