@@ -89,10 +89,7 @@ def columns_of_matrices(
     for name, extra in (("seconds", seconds), ("failed", failed)):
         if extra is not None:
             _check_shape(name, extra, shape)
-    recorded = np.zeros(shape, dtype=np.bool_) if failed is None else failed.astype(np.bool_)
-    for layer in layers:
-        for task in range(shape[0]):
-            recorded[task] |= ~np.isnan(layer[task])
+    recorded = _recorded(layers, shape, failed)
     counts = np.count_nonzero(recorded, axis=1)
     n = int(counts.sum())
     task_index = np.repeat(np.arange(shape[0], dtype=np.int32), counts)
@@ -259,6 +256,17 @@ def _check_length(name: str, array: NDArray[Any], n: int) -> None:
             f"{name} must have one entry an evaluation, {n} in all, "
             f"but got the shape {array.shape}: pass one a row"
         )
+
+
+def _recorded(
+    layers: Sequence[NDArray[np.floating[Any]]], shape: tuple[int, int], failed: Bools | None
+) -> Bools:
+    """(tasks, configurations), True where any metric has a value or the evaluation failed."""
+    recorded = np.zeros(shape, dtype=np.bool_) if failed is None else failed.astype(np.bool_)
+    for layer in layers:
+        for task in range(shape[0]):
+            recorded[task] |= ~np.isnan(layer[task])
+    return recorded
 
 
 def _matrix(
