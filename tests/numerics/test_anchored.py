@@ -5,7 +5,7 @@ from foretune.numerics import anchored
 from foretune.numerics.anchored import AnchoredFit, informative_subset, last_anchor
 from foretune.numerics.gp import fit_hyper
 from foretune.numerics.hyper import GPHyper
-from foretune.numerics.transforms import Standardise
+from foretune.numerics.transforms import Standardise, copula_scores
 
 
 def observations(n: int, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,6 +55,28 @@ def test_an_online_step_costs_one_fit(monkeypatch):
     assert len(sizes) == 40
     AnchoredFit().hyper(x, y)
     assert sizes[40:] == [4, 8, 16, 32, 40]
+
+
+def test_scores_that_change_with_every_loss_still_cost_one_fit_a_step(monkeypatch):
+    x, y = observations(20)
+    sizes = []
+
+    def counted(x, y, **options):
+        sizes.append(len(x))
+        return fit_hyper(x, y, **options)
+
+    monkeypatch.setattr(anchored, "fit_hyper", counted)
+    fits = AnchoredFit(output=copula_scores)
+    for n in range(1, 21):
+        np.testing.assert_array_equal(fits.gp(x[:n], y[:n]).y, copula_scores(y[:n]))
+    assert sizes == list(range(1, 21))
+
+
+def test_an_output_may_read_further_columns():
+    x, y = observations(9)
+    columns = np.column_stack([y, np.arange(9.0)])
+    gp = AnchoredFit(output=lambda told: told[:, 0] - told[:, 1]).gp(x, columns)
+    np.testing.assert_array_equal(gp.y, y - np.arange(9.0))
 
 
 def test_the_cache_is_bounded():

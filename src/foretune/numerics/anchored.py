@@ -9,6 +9,8 @@ a cost that the last of them dominates.
 """
 
 import hashlib
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,32 +28,55 @@ LARGEST_GP = 2000
 CACHED = 64
 
 
-class AnchoredFit:
-    """Fits Gaussian processes to growing observations: pure in value, cached for speed."""
+Output: TypeAlias = Callable[[Floats], Floats]
+"""Told losses (n,), or (n, c) with whatever else they need -> what the process models (n,)."""
 
-    def __init__(self, *, kernel: Kernel = MATERN52, units: Standardise | None = None) -> None:
+
+def as_told(y: Floats) -> Floats:
+    """The output that changes nothing: losses (n,) go to the process as they are."""
+    return y
+
+
+class AnchoredFit:
+    """Fits Gaussian processes to growing observations: pure in value, cached for speed.
+
+    Rank-based scores of the first losses change with every later one. Therefore the raw losses
+    are passed, and `output` is applied to each prefix on its own: the anchors then stay the same.
+    """
+
+    def __init__(
+        self,
+        *,
+        output: Output = as_told,
+        kernel: Kernel = MATERN52,
+        units: Standardise | None = None,
+    ) -> None:
+        self.output = output
         self.kernel = kernel
         self.units = units
         self._known: dict[bytes, GPHyper] = {}
 
     def gp(self, x: Floats, y: Floats) -> GP:
-        """The process fitted to losses y (n,) at x (n, d), in the order in which they came."""
-        keep = informative_subset(x, y, LARGEST_GP)
-        hyper = self.hyper(x, y)
-        return GP.condition(x[keep], y[keep], hyper, kernel=self.kernel, units=self.units)
+        """The process fitted to y (n,) or (n, c) at x (n, d), in the order in which they came."""
+        hyper, z = self.hyper(x, y), self.output(y)
+        keep = informative_subset(x, z, LARGEST_GP)
+        return GP.condition(x[keep], z[keep], hyper, kernel=self.kernel, units=self.units)
 
     def hyper(self, x: Floats, y: Floats) -> GPHyper:
         """The fitted hyperparameters alone."""
         key = _digest(x, y)
         if key not in self._known:
-            keep = informative_subset(x, y, LARGEST_FIT)
-            fitted = fit_hyper(
-                x[keep], y[keep], starts=self._starts(x, y), kernel=self.kernel, units=self.units
-            )
+            fitted = self._fitted(x, y)
             if len(self._known) >= CACHED:
                 del self._known[next(iter(self._known))]
             self._known[key] = fitted
         return self._known[key]
+
+    def _fitted(self, x: Floats, y: Floats) -> GPHyper:
+        z = self.output(y)
+        keep = informative_subset(x, z, LARGEST_FIT)
+        starts = self._starts(x, y)
+        return fit_hyper(x[keep], z[keep], starts=starts, kernel=self.kernel, units=self.units)
 
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
         n, default = len(x), GPHyper.default(x.shape[1])
