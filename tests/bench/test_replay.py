@@ -168,7 +168,7 @@ def test_failed_configurations_are_tried_and_count_as_nothing(out):
 
 
 def test_random_search_agrees_with_its_closed_form(out):
-    results = replay(table(tasks=1, configs=10), ["random"], trials=10, seeds=300, out=out)
+    results = replay(table(tasks=1, configs=10), ["random"], trials=10, seeds=150, out=out)
     best = results.rows.pivot_table(index="seed", columns="trial", values="best").to_numpy()
     error = best.std(axis=0) / np.sqrt(len(best))
     distance = np.abs(best.mean(axis=0) - results.pools["task0"].random)

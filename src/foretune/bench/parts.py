@@ -11,8 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from foretune.bench.results import Settings, finished_runs
+from foretune.bench.results import Settings
+from foretune.bench.run import Run
 from foretune.errors import UsageError
 from foretune.experience.atomic import replace_file
 
@@ -56,14 +59,11 @@ class Parts:
         text = json.dumps(asdict(settings), indent=1)
         replace_file(self.folder / _SETTINGS, lambda path: _write_text(path, text))
 
-    def add(self, run: pd.DataFrame) -> None:
-        """Keep the rows of one finished run."""
-        task, method, seed = next(iter(finished_runs(run)))
-        key = hashlib.sha256(f"{task}\n{method}\n{seed}".encode()).hexdigest()[:24]
-        replace_file(
-            self.folder / f"run-{key}.parquet",
-            lambda path: run.to_parquet(path, engine="pyarrow", index=False),
-        )
+    def add(self, run: Run, settings: Settings) -> None:
+        """Keep one finished run."""
+        key = hashlib.sha256(f"{run.task}\n{run.method}\n{run.seed}".encode()).hexdigest()[:24]
+        rows = run.rows(settings)
+        replace_file(self.folder / f"run-{key}.parquet", lambda path: pq.write_table(rows, path))
 
     def count(self) -> int:
         """How many runs are finished."""
@@ -74,7 +74,8 @@ class Parts:
         files = sorted(self.folder.glob(_RUNS))
         if not files:
             return None
-        return pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+        frame: pd.DataFrame = pa.concat_tables([pq.read_table(f) for f in files]).to_pandas()
+        return frame
 
     def remove(self) -> None:
         """Delete the folder, once its runs stand in the output."""

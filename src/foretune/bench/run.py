@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from foretune.arrays import Floats
 from foretune.bench.metrics import best_so_far
@@ -40,13 +40,46 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """What one method with one seed did on one task."""
+
+    task: str
+    method: str
+    seed: int
+    losses: Floats
+    """(trials, objectives), minimised; NaN where a trial failed."""
+    suggest_seconds: Floats
+    """(trials,)"""
+    learn_seconds: float
+
+    def rows(self, settings: Settings) -> pa.Table:
+        """One row a trial, with the columns of a results file."""
+        n = len(self.losses)
+        first = self.losses[:, 0]
+        columns = {
+            "suite": [settings.suite] * n,
+            "task": [self.task] * n,
+            "method": [self.method] * n,
+            "seed": np.full(n, self.seed, dtype=np.int64),
+            "trial": np.arange(1, n + 1),
+            "value": first,
+            "best": best_so_far(first),
+            "suggest_seconds": self.suggest_seconds,
+            "learn_seconds": np.full(n, self.learn_seconds),
+        }
+        if len(settings.objectives) > 1:
+            columns.update(zip(value_columns(settings.objectives), self.losses.T, strict=True))
+        return pa.table(columns)
+
+
+@dataclass(frozen=True, slots=True)
 class _Learnt:
     prior: Prior
     seconds: float
 
 
-def play(experience: Experience, group: Group, settings: Settings) -> Iterator[pd.DataFrame]:
-    """The rows of each run of the group, one run after the other."""
+def play(experience: Experience, group: Group, settings: Settings) -> Iterator[Run]:
+    """The runs of the group, one after the other."""
     chosen = method(group.method)
     seeds = sorted({seed for _, seed in group.runs})
     past = None if group.train is None else experience.only(group.train)
@@ -60,14 +93,9 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[p
             meta_features=experience.meta_features.get(task, {}),
         )
         for seed in (seed for other, seed in group.runs if other == task):
-            losses, seconds = _trials(chosen, learnt[seed].prior, target, pool, seed, settings)
-            rows = _rows(losses, seconds, settings)
-            yield rows.assign(
-                task=task,
-                method=group.method,
-                seed=np.int32(seed),
-                learn_seconds=np.float32(learnt[seed].seconds),
-            )
+            prior, learn_seconds = learnt[seed].prior, learnt[seed].seconds
+            losses, seconds = _trials(chosen, prior, target, pool, seed, settings.trials)
+            yield Run(task, group.method, seed, losses, seconds, learn_seconds)
 
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
@@ -87,10 +115,10 @@ def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> lis
 
 
 def _trials(
-    chosen: Method, prior: Prior, target: Target, pool: TaskPool, seed: int, settings: Settings
+    chosen: Method, prior: Prior, target: Target, pool: TaskPool, seed: int, trials: int
 ) -> tuple[Floats, Floats]:
     """The losses (trials, objectives) and the seconds of each suggestion (trials,)."""
-    trials = min(settings.trials, len(pool.configs))
+    trials = min(trials, len(pool.configs))
     losses, seconds = np.empty((trials, pool.losses.shape[1])), np.empty(trials)
     start = perf_counter()
     optimizer = Optimizer(target, chosen, prior, seed=seed)
@@ -108,19 +136,3 @@ def _member(pool_index: int | None) -> int:
     if pool_index is None:
         raise RuntimeError("an optimiser with a pool suggested a configuration without its row")
     return pool_index
-
-
-def _rows(losses: Floats, seconds: Floats, settings: Settings) -> pd.DataFrame:
-    """One row a trial; the columns that all rows of a run share are added by the caller."""
-    rows = pd.DataFrame(
-        {
-            "suite": settings.suite,
-            "trial": np.arange(1, len(losses) + 1, dtype=np.int32),
-            "value": losses[:, 0],
-            "best": best_so_far(losses[:, 0]),
-            "suggest_seconds": seconds.astype(np.float32),
-        }
-    )
-    if len(settings.objectives) > 1:
-        rows[value_columns(settings.objectives)] = losses
-    return rows

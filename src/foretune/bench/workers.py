@@ -34,8 +34,8 @@ def play_all(
         if jobs == 1:
             for group in groups:
                 for run in play(experience, group, settings):
-                    parts.add(run)
-                    progress.step(note=f"{group.method} on {run['task'].iloc[0]}")
+                    parts.add(run, settings)
+                    progress.step(note=f"{run.method} on {run.task}")
         elif groups:
             experience.save(parts.experience)
             _play_in_processes(groups, settings, parts, jobs, progress)
@@ -80,7 +80,7 @@ def _play_group(group: Group, settings: Settings, parts: Parts) -> None:
     """What a worker does; errors cross the border between processes as one type."""
     try:
         for run in play(_opened(parts.experience), group, settings):
-            parts.add(run)
+            parts.add(run, settings)
     except ForetuneError as error:
         raise MethodError(f"replaying '{group.method}' failed: {error}") from None
 
