@@ -114,3 +114,30 @@ class Learner(Protocol):
 
     def load(self, path: Path) -> Prior:
         """Read a prior that this learner's priors have saved."""
+
+
+@runtime_checkable
+class Region(Protocol):
+    """A part of the space."""
+
+    def contains(self, x: Encoded) -> Bools:
+        """(len(x),), which configurations lie in it."""
+
+    def sample(self, n: int, *, seed: int) -> Encoded:
+        """`n` configurations of it, uniformly."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A prior that restricts the search to a part of the space."""
+
+    def region(self, target: Target) -> Region:
+        """The part in which good configurations lie, by all that was learnt."""
+
+
+@runtime_checkable
+class Opening(Protocol):
+    """A prior that names the first configurations to try."""
+
+    def opening(self, target: Target) -> Encoded:
+        """Configurations to try first, in order; any number of them."""

@@ -1,11 +1,13 @@
 """Where suggestions may come from: a recorded pool, or the space itself."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from foretune.arrays import Ints
+from foretune.arrays import Bools, Ints
+from foretune.contracts import Region
 from foretune.errors import ExhaustedError
 from foretune.search.local_search import Score, climb
 from foretune.search.seeds import derived_seed
@@ -13,6 +15,7 @@ from foretune.space import Encoded, Space
 
 SAMPLES_PER_ASK = 2_000
 CLIMBERS = 10
+LEAST_SAMPLES = 64
 ATTEMPTS = 20
 
 
@@ -39,14 +42,15 @@ class Pool:
     """A recorded list of configurations, all of which are scored at every ask."""
 
     configs: Encoded
+    region: Region | None = None
+    """Where to look as long as there is something left in it."""
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
         """One untried member, uniformly, or the nearest one to a Sobol point."""
         free = self._untried(tried)
         if how == "sobol":
             point = self.configs.space.sample(index + 1, seed=seed, how="sobol").take([index])
-            distance = np.square(self.configs.x[free] - point.x).sum(axis=1)
-            return self._choice(int(free[np.argmin(distance)]))
+            return self._choice(int(free[nearest(point, self.configs.take(free))[0]]))
         return self._choice(int(np.random.default_rng(seed).choice(free)))
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
@@ -64,7 +68,14 @@ class Pool:
                 f"a suggestion must be untried, but all {len(self.configs)} configurations of the "
                 "pool have been tried or are being tried: ask for fewer trials"
             )
-        return free
+        if self._inside is None:
+            return free
+        inside = free[self._inside[free]]
+        return inside if len(inside) else free
+
+    @cached_property
+    def _inside(self) -> Bools | None:
+        return None if self.region is None else self.region.contains(self.configs)
 
     def _choice(self, index: int) -> Choice:
         return Choice(self.configs.take([index]), index)
@@ -75,6 +86,8 @@ class WholeSpace:
     """All configurations of a space: random ones, then local search from the best of them."""
 
     space: Space
+    region: Region | None = None
+    """Where to look."""
     samples: int = SAMPLES_PER_ASK
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
@@ -91,18 +104,30 @@ class WholeSpace:
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
         reached = climb(starts, score, seed=derived_seed(seed, 2))
-        found = Encoded.concat([samples.take(order[:1]), reached])
+        found = Encoded.concat([samples.take(order[:1]), self._inside(reached)])
         fresh = found.take(np.flatnonzero(~found.isin(tried)))
         return Choice(fresh.take([int(np.argmax(score(fresh)))]))
 
+    def _inside(self, configs: Encoded) -> Encoded:
+        if self.region is None:
+            return configs
+        return configs.take(np.flatnonzero(self.region.contains(configs)))
+
     def _fresh(self, n: int, tried: Encoded, seed: int) -> Encoded:
+        sample = self.space.sample if self.region is None else self.region.sample
         for attempt in range(ATTEMPTS):
-            samples = self.space.sample(n if n > 1 else 64, seed=derived_seed(seed, attempt))
+            samples = sample(max(n, LEAST_SAMPLES), seed=derived_seed(seed, attempt))
             fresh = np.flatnonzero(~samples.isin(tried))
             if len(fresh):
                 return samples.take(fresh)
         raise ExhaustedError(
-            f"a suggestion must be untried, but {ATTEMPTS * max(n, 64)} random configurations of "
-            f"the space were all among the {len(tried)} that were tried or are being tried: "
-            "ask for fewer trials, or widen the space"
+            f"a suggestion must be untried, but {ATTEMPTS * max(n, LEAST_SAMPLES)} random "
+            f"configurations of the space were all among the {len(tried)} that were tried or are "
+            "being tried: ask for fewer trials, or widen the space"
         )
+
+
+def nearest(configs: Encoded, members: Encoded) -> Ints:
+    """For each of `configs` the row of `members` that lies nearest in the unit cube."""
+    rows = [np.square(members.x - x).sum(axis=1).argmin() for x in configs.x]
+    return np.array(rows, dtype=np.int64)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.contracts import Observations, Posterior, Prior, Target
+from foretune.contracts import Bounded, Observations, Opening, Posterior, Prior, Target
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
+from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace, nearest
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.registry import Method
 from foretune.search.scoring import ACQUISITIONS
@@ -34,7 +34,8 @@ class Optimizer:
         method: an entry of the registry.
         prior: what the method has learnt; `method.learn` or `method.load` gives it.
         seed: all randomness follows from it.
-        start: configurations to try before anything else, in order.
+        start: configurations to try before anything else, in order; where none are given, those
+            that the prior opens with, if it does.
 
     Example:
         >>> optimizer = Optimizer(Target(space), method("gp"), method("gp").learn(None, seed=0))
@@ -54,10 +55,11 @@ class Optimizer:
         self.target = target
         self.method = method
         self.seed = seed
-        self._start = start if start is not None else _none_of(target)
+        self._start = _opening(prior, target) if start is None else start
         self._surrogate = prior.surrogate(target)
+        region = prior.region(target) if isinstance(prior, Bounded) else None
         self._candidates: Candidates = (
-            Pool(target.pool) if target.pool is not None else WholeSpace(target.space)
+            WholeSpace(target.space, region) if target.pool is None else Pool(target.pool, region)
         )
         self._told = self._nothing()
         self._pending: dict[int, Encoded] = {}
@@ -221,6 +223,18 @@ class Optimizer:
 
 def _none_of(target: Target) -> Encoded:
     return target.space.from_values(np.empty((0, len(target.space.parameters))))
+
+
+def _opening(prior: Prior, target: Target) -> Encoded:
+    """What the prior opens with, as the nearest members where the target has a pool."""
+    if not isinstance(prior, Opening):
+        return _none_of(target)
+    wanted = prior.opening(target)
+    if target.pool is None or len(wanted) == 0:
+        return wanted
+    members = nearest(wanted, target.pool)
+    in_order = members[np.sort(np.unique(members, return_index=True)[1])]
+    return target.pool.take(in_order)
 
 
 def _trend(predictions: Floats, losses: Floats) -> Floats:

@@ -1,0 +1,115 @@
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from foretune.contracts import Observations, Posterior, Surrogate, Target
+from foretune.search import Design, Method, Optimizer, method
+from foretune.search.candidates import Pool, WholeSpace, nearest
+from foretune.space import Encoded, Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+NOTHING = SPACE.from_values(np.empty((0, 2)))
+
+
+@dataclass(frozen=True)
+class LowerLeft:
+    """The quarter in which both are below one half."""
+
+    def contains(self, x: Encoded) -> np.ndarray:
+        return (x.x < 0.5).all(axis=1)
+
+    def sample(self, n: int, *, seed: int) -> Encoded:
+        return SPACE.from_unit(np.random.default_rng(seed).uniform(0, 0.5, (n, 2)))
+
+
+def far_right(x: Encoded) -> np.ndarray:
+    return x.x[:, 0]
+
+
+def test_the_best_of_a_pool_is_its_highest_score_that_is_untried() -> None:
+    pool = SPACE.sample(20, seed=0)
+    order = np.argsort(-pool.x[:, 0])
+    choice = Pool(pool).best(far_right, pool.take(order[:2]), NOTHING, seed=0)
+    assert choice.pool_index == order[2]
+
+
+def test_ties_are_broken_by_the_seed() -> None:
+    pool = SPACE.sample(20, seed=0)
+    rows = {
+        Pool(pool).best(lambda x: np.zeros(len(x)), NOTHING, NOTHING, seed=s).pool_index
+        for s in range(9)
+    }
+    assert len(rows) > 3
+
+
+def test_a_region_is_kept_to_while_it_lasts() -> None:
+    pool = SPACE.encode([{"a": 0.2, "b": 0.2}, {"a": 0.9, "b": 0.9}])
+    candidates = Pool(pool, LowerLeft())
+    first = candidates.best(far_right, NOTHING, NOTHING, seed=0)
+    assert first.pool_index == 0
+    assert candidates.best(far_right, first.config, NOTHING, seed=0).pool_index == 1
+
+
+@pytest.mark.parametrize("how", ["draw", "best"])
+def test_a_region_of_the_whole_space_is_never_left(how: str) -> None:
+    candidates = WholeSpace(SPACE, LowerLeft(), samples=100)
+    for seed in range(10):
+        if how == "draw":
+            choice = candidates.draw(NOTHING, seed=seed, how="random", index=0)
+        else:
+            choice = candidates.best(far_right, NOTHING, SPACE.sample(3, seed=seed), seed=seed)
+        assert LowerLeft().contains(choice.config).all()
+
+
+def test_the_best_of_a_space_is_found_by_climbing() -> None:
+    def peak(x: Encoded) -> np.ndarray:
+        return -np.square(x.x - [0.123, 0.777]).sum(axis=1)
+
+    choice = WholeSpace(SPACE, samples=50).best(peak, NOTHING, NOTHING, seed=1)
+    np.testing.assert_allclose(choice.config.x[0], [0.123, 0.777], atol=0.01)
+
+
+def test_nearest_members() -> None:
+    members = SPACE.encode([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 0.0}])
+    wanted = SPACE.encode([{"a": 0.9, "b": 0.2}, {"a": 0.1, "b": 0.1}])
+    assert nearest(wanted, members).tolist() == [2, 0]
+
+
+@dataclass(frozen=True)
+class OpeningPrior:
+    """Opens with three configurations; nothing else."""
+
+    wanted: list[dict[str, float]] = field(
+        default_factory=lambda: [{"a": 0.1, "b": 0.1}, {"a": 0.12, "b": 0.1}, {"a": 0.9, "b": 0.9}]
+    )
+
+    def opening(self, target: Target) -> Encoded:
+        return target.space.encode(self.wanted)
+
+    def surrogate(self, target: Target) -> Surrogate:
+        return self
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        raise AssertionError("not asked in this test")
+
+    def save(self, path: object) -> None:
+        raise AssertionError("not asked in this test")
+
+
+def opener() -> Method:
+    return Method("opener", "", method("random").learner, design=Design("random", None))
+
+
+def test_a_prior_opens_the_search() -> None:
+    optimizer = Optimizer(Target(SPACE), opener(), OpeningPrior())
+    assert [s.config for s in optimizer.ask(3)] == OpeningPrior().wanted
+    assert optimizer.ask()[0].reason == "random"
+
+
+def test_in_a_pool_the_nearest_members_open_once_each() -> None:
+    pool = SPACE.encode([{"a": 0.8, "b": 0.8}, {"a": 0.5, "b": 0.5}, {"a": 0.1, "b": 0.0}])
+    optimizer = Optimizer(Target(SPACE, pool=pool), opener(), OpeningPrior())
+    suggestions = optimizer.ask(3)
+    assert [s.pool_index for s in suggestions] == [2, 0, 1]
+    assert [s.reason for s in suggestions] == ["start", "start", "random"]
