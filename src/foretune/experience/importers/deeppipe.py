@@ -120,7 +120,7 @@ class _Draft:
         """A hyperparameter of an algorithm, with its values where it is active."""
         full = ":".join(part for part in (stage, algorithm, name) if part)
         distinct = np.unique(values)
-        if len(distinct) == 1:
+        if len(distinct) <= 1:
             return
         made: Any
         if values.dtype.kind != "f":

@@ -60,7 +60,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     blackbox = _only_blackbox(frame, source)
     configs = _hyperparameters(frame, source)
     if blackbox == "NAS":
-        configs = configs.map(lambda code: NAS_OPERATIONS[code])
+        configs = _operations(configs)
     metrics = [name for name in MINIMISED if f"metric_{name}" in frame.columns]
     table = configs.assign(
         **{name: frame[f"metric_{name}"] for name in metrics}, task=frame["task"].astype(str)
@@ -96,6 +96,19 @@ def _hyperparameters(frame: pd.DataFrame, source: Path | str) -> pd.DataFrame:
             "has none"
         )
     return frame[columns].rename(columns=lambda name: name.removeprefix("hp_"))
+
+
+def _operations(codes: pd.DataFrame) -> pd.DataFrame:
+    """The names of the operations for their numbers."""
+    names = dict(enumerate(NAS_OPERATIONS))
+    for edge in codes:
+        unknown = codes[edge][~codes[edge].isin(names)]
+        if len(unknown):
+            raise ExperienceError(
+                f"an operation must have a number from 0 to {len(names) - 1}, but '{edge}' has "
+                f"{unknown.iloc[0]!r}"
+            )
+    return pd.DataFrame({edge: codes[edge].map(names) for edge in codes})
 
 
 def _space(blackbox: str, configs: pd.DataFrame) -> Space:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from foretune.arrays import Bools, Floats
 from foretune.errors import ExperienceError
 
-Scalar: TypeAlias = bool | int | float | str
+Scalar: TypeAlias = bool | int | float | str | None
 Column: TypeAlias = Sequence[Any]
 """One value a configuration; None or NaN where the hyperparameter is missing."""
 
@@ -144,13 +144,18 @@ def _unevenness(ascending: Floats) -> float:
     return float(np.abs(scaled - np.linspace(0, 1, len(scaled))).mean())
 
 
-def explain_missing(columns: Mapping[str, Column]) -> dict[str, Activity]:
+def explain_missing(
+    columns: Mapping[str, Column], present: Mapping[str, Bools] | None = None
+) -> dict[str, Activity]:
     """For hyperparameters with missing values, the one that says where they are active.
 
     Those that nothing explains are left out. Among several explanations the one that is itself
     missing least often wins, which leads to the root of nested choices.
+
+    present: (n,) each, where a column has a value, if None can be a value; else None is a gap.
     """
-    present = {name: present_mask(column) for name, column in columns.items()}
+    if present is None:
+        present = {name: present_mask(column) for name, column in columns.items()}
     parents = [name for name in columns if _may_be_parent(columns[name], present[name])]
     parents.sort(key=lambda name: -int(present[name].sum()))
     codes = {name: _coded(columns[name], present[name]) for name in parents}
@@ -170,7 +175,7 @@ def explain_missing(columns: Mapping[str, Column]) -> dict[str, Activity]:
 
 def _may_be_parent(column: Column, present: Bools) -> bool:
     values = {plain(value) for value, here in zip(column, present, strict=True) if here}
-    discrete = all(isinstance(value, (bool, int, str)) for value in values)
+    discrete = all(value is None or isinstance(value, (bool, int, str)) for value in values)
     return discrete and 2 <= len(values) <= MOST_PARENT_VALUES
 
 
@@ -183,8 +188,8 @@ def _coded(column: Column, present: Bools) -> tuple[list[Scalar], NDArray[np.int
 
 
 def _distinct(values: Sequence[Scalar]) -> list[Scalar]:
-    """Each value once, numbers in their order and strings in theirs."""
-    return sorted({plain(value) for value in values}, key=lambda v: (isinstance(v, str), v))
+    """Each value once, those of one type in their order."""
+    return sorted({plain(value) for value in values}, key=lambda v: (type(v).__name__, v))
 
 
 def _activating(

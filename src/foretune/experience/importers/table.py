@@ -1,7 +1,6 @@
 """Any table of evaluations: CSV or Parquet, one evaluation a row."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,58 +10,49 @@ from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.inference import infer_space
+from foretune.experience.importers.registry import TableColumns
 from foretune.experience.importers.tables import need_columns, read_table
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
 
 
-def read(
-    source: Path | str,
-    *,
-    task: str,
-    values: Mapping[str, Direction | str],
-    space: Path | str | None = None,
-    config_column: str | None = None,
-    status: str | None = None,
-    seconds: str | None = None,
-    progress: Progress = SILENT,
-) -> Experience:
+def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILENT) -> Experience:
     """The evaluations in the rows of the CSV (also packed) or Parquet file `source`.
 
-    task: the column that names the task.
-    values: the metrics' columns, each with "min" or "max".
-    space: a JSON file of the search space; without it the space is inferred from the values.
-    config_column: the column that holds whole configurations as JSON objects. Without it each
-        hyperparameter has a column of its name; without `space` too, every column that has no
-        other meaning is taken for a hyperparameter.
-    status, seconds: columns with the outcome (DONE, FAILED, TIMEOUT) and the run time.
+    Where `columns` names neither a space nor a column of configurations, every column that has no
+    other meaning is taken for a hyperparameter.
     """
-    if not values:
-        raise ExperienceError("a table needs at least one metric, but no value column was named")
-    metrics = {column: _direction(column, given) for column, given in values.items()}
+    if columns.task is None or not columns.values:
+        raise ExperienceError(
+            "a table needs a column that names the task and at least one metric, but "
+            f"{'no task' if columns.task is None else 'no value'} column was named"
+        )
+    metrics = {column: _direction(column, given) for column, given in columns.values.items()}
     progress.start("reading the table", None)
     frame = read_table(source)
-    named = [task, *metrics, *(c for c in (config_column, status, seconds) if c is not None)]
+    optional = (columns.config_column, columns.status, columns.seconds)
+    named = [columns.task, *metrics, *(name for name in optional if name is not None)]
     need_columns(frame, named, source)
-    if space is not None:
-        known = _space_of(space)
+    config_column = columns.config_column
+    if columns.space is not None:
+        space = Space.from_json(existing(columns.space).read_text(encoding="utf-8"))
     else:
-        frame, known = _with_inferred_space(frame, named, config_column, source)
+        frame, space = _with_inferred_space(frame, named, config_column, source)
         config_column = None
     experience = Experience.from_frame(
-        known,
+        space,
         frame,
-        task=task,
+        task=columns.task,
         metrics=metrics,
         config_column=config_column,
-        status=status,
-        seconds=seconds,
+        status=columns.status,
+        seconds=columns.seconds,
     )
     progress.stop()
     return experience
 
 
-def _direction(column: str, given: Direction | str) -> Direction:
+def _direction(column: str, given: str) -> Direction:
     try:
         return Direction(given)
     except ValueError:
@@ -70,10 +60,6 @@ def _direction(column: str, given: Direction | str) -> Direction:
             f"a metric must be minimised or maximised, but '{column}' got '{given}': "
             "write min or max"
         ) from None
-
-
-def _space_of(path: Path | str) -> Space:
-    return Space.from_json(existing(path).read_text(encoding="utf-8"))
 
 
 def _with_inferred_space(

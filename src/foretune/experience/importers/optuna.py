@@ -1,0 +1,187 @@
+"""Studies that Optuna has stored: one task a study.
+
+The space is the union of the trials' distributions. A hyperparameter that some trials lack, as
+define-by-run programs do it, is active where another one takes certain values; where no such rule
+explains it, the gaps are filled with its default, and a warning says so.
+"""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from foretune.errors import ExperienceError, MissingExtraError
+from foretune.experience import Direction, Experience, Metric, Status
+from foretune.experience.importers.distributions import Seen, united
+from foretune.experience.importers.inference import add_conditions, explain_missing
+from foretune.experience.importers.optuna_storage import open_storage
+from foretune.progress import SILENT, Progress, tracked
+from foretune.space import Encoded, Kind, Parameter, Space
+from foretune.space.optuna import from_distributions
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
+    from optuna.trial import FrozenTrial
+
+
+@dataclass(frozen=True)
+class _Study:
+    """A study and those of its trials that have ended."""
+
+    name: str
+    metrics: tuple[Metric, ...]
+    trials: "tuple[FrozenTrial, ...]"
+
+
+def read(
+    source: Path | str, *, studies: Sequence[str] = (), progress: Progress = SILENT
+) -> Experience:
+    """The ended trials of the studies in `source`, a storage URL or a journal or SQLite file.
+
+    studies: which ones; all of them if none is named.
+    Pruned trials count as failed; trials that still run or wait are left out.
+    """
+    _need_optuna()
+    storage = open_storage(str(source))
+    names = _names(storage, studies, str(source))
+    found = [_study(storage, name) for name in tracked(names, progress, "reading", len(names))]
+    ended = [study for study in found if study.trials]
+    if not ended:
+        raise ExperienceError(
+            f"an experience needs at least one ended trial, but '{source}' has none in "
+            f"{len(found)} studies"
+        )
+    metrics = _common_metrics(ended)
+    trials = [trial for study in ended for trial in study.trials]
+    space, configs = _configurations(ended, trials)
+    return Experience.build(
+        space,
+        metrics,
+        [study.name for study in ended],
+        np.repeat(np.arange(len(ended)), [len(study.trials) for study in ended]),
+        configs,
+        np.arange(len(trials)),
+        [_values(trial, len(metrics)) for trial in trials],
+        status=[Status.DONE if _is_complete(trial) else Status.FAILED for trial in trials],
+        seconds=[_seconds(trial) for trial in trials],
+    )
+
+
+def _need_optuna() -> None:
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("optuna", "optuna", "reading Optuna studies") from None
+
+
+def _names(storage: "BaseStorage", wanted: Sequence[str], source: str) -> list[str]:
+    known = [study.study_name for study in storage.get_all_studies()]
+    for name in wanted:
+        if name not in known:
+            raise ExperienceError(
+                f"a study must be one of those in '{source}', but got '{name}': choose among "
+                f"{', '.join(known) or 'none'}"
+            )
+    return list(wanted) or known
+
+
+def _study(storage: "BaseStorage", name: str) -> _Study:
+    import optuna
+
+    study = optuna.load_study(study_name=name, storage=storage)
+    names = study.metric_names or _metric_names(len(study.directions))
+    directions = [
+        Direction.MAX if direction.name == "MAXIMIZE" else Direction.MIN
+        for direction in study.directions
+    ]
+    metrics = tuple(map(Metric, names, directions))
+    trials = tuple(t for t in study.get_trials(deepcopy=False) if t.state.is_finished())
+    return _Study(name, metrics, trials)
+
+
+def _metric_names(objectives: int) -> list[str]:
+    return ["value"] if objectives == 1 else [f"value_{i}" for i in range(objectives)]
+
+
+def _common_metrics(studies: Sequence[_Study]) -> tuple[Metric, ...]:
+    first = studies[0]
+    for study in studies[1:]:
+        if study.metrics != first.metrics:
+            raise ExperienceError(
+                "all studies must measure the same in the same direction, but "
+                f"'{first.name}' has {_described(first.metrics)} and '{study.name}' has "
+                f"{_described(study.metrics)}: read them apart"
+            )
+    return first.metrics
+
+
+def _described(metrics: Iterable[Metric]) -> str:
+    return ", ".join(f"{metric.name}:{metric.direction}" for metric in metrics)
+
+
+# Configurations
+
+
+def _configurations(
+    studies: Sequence[_Study], trials: "Sequence[FrozenTrial]"
+) -> tuple[Space, Encoded]:
+    """The space of all trials, and the trials' configurations in it."""
+    # A trial that failed may have ended before it had drawn all its hyperparameters.
+    telling = [trial for trial in trials if _is_complete(trial)] or list(trials)
+    names = dict.fromkeys(name for trial in telling for name in trial.params)
+    distributions = united(
+        Seen(study.name, name, distribution)
+        for study in studies
+        for trial in study.trials
+        for name, distribution in trial.distributions.items()
+        if name in names
+    )
+    config_space = from_distributions({name: distributions[name] for name in names})
+    cells = {name: [trial.params.get(name) for trial in telling] for name in names}
+    present = {name: np.array([name in trial.params for trial in telling]) for name in names}
+    activities = explain_missing(cells, present)
+    add_conditions(config_space, activities)
+    space = Space.of(config_space)
+    for name in names:
+        if not present[name].all() and name not in activities:
+            warnings.warn(
+                f"'{name}' is missing from {int((~present[name]).sum())} trials for no reason "
+                "that their other hyperparameters tell; they get its default",
+                stacklevel=3,
+            )
+    columns = {
+        parameter.name: [_fitting(parameter, trial.params.get(parameter.name)) for trial in trials]
+        for parameter in space.parameters
+    }
+    encoded = space.from_columns(columns, len(trials), fill_defaults=True, drop_inactive=True)
+    return space, encoded
+
+
+def _fitting(parameter: Parameter, cell: Any) -> Any:
+    """A trial's value as the space writes it: on the grid, and within bounds that were rounded."""
+    if cell is None:
+        return None
+    if parameter.kind is Kind.ORDINAL:
+        return min(parameter.choices, key=lambda choice: abs(choice - cell))
+    if parameter.kind is Kind.FLOAT:
+        return min(max(float(cell), parameter.low), parameter.high)
+    return cell
+
+
+# Results
+
+
+def _is_complete(trial: "FrozenTrial") -> bool:
+    return trial.state.name == "COMPLETE"
+
+
+def _values(trial: "FrozenTrial", objectives: int) -> list[float]:
+    """A pruned trial may bear its last intermediate value, which is no result."""
+    return list(trial.values) if _is_complete(trial) else [float("nan")] * objectives
+
+
+def _seconds(trial: "FrozenTrial") -> float:
+    return float("nan") if trial.duration is None else trial.duration.total_seconds()

