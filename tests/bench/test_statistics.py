@@ -1,9 +1,11 @@
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from foretune.bench.statistics import compare
-from foretune.errors import UsageError
+from foretune.errors import MissingExtraError, UsageError
 
 
 def separated(tasks=12):
@@ -82,3 +84,9 @@ def test_a_run_without_success_is_worst():
 def test_too_little_to_compare_is_refused():
     with pytest.raises(UsageError, match="at least 2 methods and 2 tasks, but got 3 and 1"):
         compare(("a", "b", "c"), np.zeros((3, 1)))
+
+
+def test_without_scikit_posthocs_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
+    with pytest.raises(MissingExtraError, match=r"foretune\[bench\]"):
+        compare(("a", "b", "c", "d"), separated())
