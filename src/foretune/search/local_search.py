@@ -22,7 +22,7 @@ NEIGHBOURS_PER_PARAMETER = 10
 def climb(starts: Encoded, score: Score, *, seed: int) -> Encoded:
     """The end points of one local search from each row of `starts`, in the same order."""
     position = [starts.take([row]) for row in range(len(starts))]
-    height = score(starts)
+    height = score(starts).copy()
     moving = list(range(len(starts)))
     for step in range(MOST_STEPS):
         if not moving:
