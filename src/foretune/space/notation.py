@@ -35,7 +35,7 @@ from ConfigSpace.hyperparameters import (
 )
 
 from foretune.errors import SpaceError
-from foretune.space.serial import first_line
+from foretune.space.serial import gist
 
 SEPARATOR = ":"
 ORDINAL = "ordinal"
@@ -49,8 +49,7 @@ def from_notation(notation: Mapping[str, Any]) -> ConfigurationSpace:
             config_space.add(item)
         except ValueError as error:
             raise SpaceError(
-                f"the notation must name each hyperparameter once, but {first_line(error)}: "
-                "rename one"
+                f"the notation must name each hyperparameter once, but {gist(error)}: rename one"
             ) from error
     return config_space
 
@@ -98,7 +97,7 @@ def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
         if isinstance(value, Mapping):
             return _from_mapping(name, value)
     except (ValueError, TypeError) as error:
-        _refuse(name, value, first_line(error))
+        _refuse(name, value, gist(error))
     if value is not None and not isinstance(value, str | bool | int | float):
         _refuse(
             name,

@@ -10,6 +10,8 @@ from ConfigSpace import ConfigurationSpace
 
 from foretune.errors import SpaceError
 
+LONGEST_GIST = 200
+
 
 def write_space(config_space: ConfigurationSpace, stages: Sequence[str] = ()) -> str:
     """The JSON of a ConfigurationSpace, with the hyperparameters named in `stages` marked."""
@@ -22,7 +24,7 @@ def write_space(config_space: ConfigurationSpace, stages: Sequence[str] = ()) ->
     except (TypeError, ValueError) as error:
         raise SpaceError(
             "a space must consist of what JSON can hold (choices that are text, numbers, booleans, "
-            f"None or tuples of these), but {first_line(error)}: replace the offending part"
+            f"None or tuples of these), but {gist(error)}: replace the offending part"
         ) from error
 
 
@@ -32,7 +34,7 @@ def read_space(text: str) -> ConfigurationSpace:
         document = json.loads(text)
     except (ValueError, TypeError) as error:
         raise SpaceError(
-            f"a space must be ConfigSpace's JSON, but the text is no JSON ({first_line(error)}): "
+            f"a space must be ConfigSpace's JSON, but the text is no JSON ({gist(error)}): "
             "write it with Space.to_json or ConfigurationSpace.to_json"
         ) from error
     if not isinstance(document, dict) or not isinstance(document.get("hyperparameters"), list):
@@ -46,7 +48,7 @@ def read_space(text: str) -> ConfigurationSpace:
         return ConfigurationSpace.from_serialized_dict(_with_tuples(document))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise SpaceError(
-            f"a space must be one that ConfigSpace accepts, but it says: {first_line(error)}"
+            f"a space must be one that ConfigSpace accepts, but it says: {gist(error)}"
         ) from error
 
 
@@ -64,10 +66,10 @@ def fingerprint_of(text: str) -> str:
     return hashlib.sha256(_canonical([hyperparameters, *rules]).encode()).hexdigest()
 
 
-def first_line(error: BaseException) -> str:
-    """The gist of another library's message, without a full stop."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].strip().rstrip(".")
+def gist(error: BaseException) -> str:
+    """Another library's message, so short that it fits into a sentence."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return (words if len(words) <= LONGEST_GIST else words[:LONGEST_GIST] + "...").rstrip(".")
 
 
 def _canonical(part: Any) -> str:

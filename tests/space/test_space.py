@@ -1,0 +1,154 @@
+import json
+import pickle
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace, EqualsCondition, ForbiddenEqualsClause
+
+from foretune.errors import SpaceError
+from foretune.space import Space
+from tests.space.spaces import CASH, EVERY_KIND
+
+
+def test_of_accepts_a_space_as_it_is() -> None:
+    space = Space.of(CASH)
+    assert Space.of(space) is space
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "text", [("a", 1)]])
+def test_of_refuses_other_things(wrong: object) -> None:
+    with pytest.raises(SpaceError, match=f"but got {type(wrong).__name__}: convert it first"):
+        Space.of(wrong)
+
+
+def test_a_space_does_not_follow_changes_of_the_original() -> None:
+    config_space = ConfigurationSpace({"a": (0, 1)})
+    space = Space.of(config_space)
+    config_space.add(ConfigurationSpace({"b": (0, 1)})["b"])
+    assert space.names == ("a",)
+
+
+def test_json_is_that_of_config_space() -> None:
+    space = Space.of(CASH)
+    document = json.loads(space.to_json())
+    assert ConfigurationSpace.from_serialized_dict(document) == space.config_space
+    assert Space.from_json(json.dumps(space.config_space.to_serialized_dict())) == space
+
+
+def test_tuples_survive_json() -> None:
+    config_space = ConfigurationSpace({"layers": [(8,), (8, 16)], "n": (0, 1)})
+    config_space.add(EqualsCondition(config_space["n"], config_space["layers"], (8, 16)))
+    config_space.add(ForbiddenEqualsClause(config_space["n"], 1))
+    space = Space.from_json(Space.of(config_space).to_json())
+    configs = [{"layers": (8,)}, {"layers": (8, 16), "n": 0}]
+    assert space.encode(configs).dicts() == configs
+
+
+def test_numpy_choices_become_plain() -> None:
+    space = Space.of(ConfigurationSpace({"a": list(np.array([1, 2]))}))
+    assert type(space.sample(1, seed=0).dicts()[0]["a"]) is int
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"but the text is no JSON"),
+        ("[1, 2]", r"but this JSON has another shape"),
+        ('{"a": [0, 1]}', r"but this JSON has another shape"),
+        ('{"hyperparameters": 3}', r"but this JSON has another shape"),
+        ('{"hyperparameters": []}', r"must have at least one hyperparameter"),
+        ('{"hyperparameters": [3]}', r"ConfigSpace accepts, but it says"),
+        ('{"hyperparameters": [{"name": "a"}]}', r"it says: .*type"),
+        ('{"hyperparameters": [{"type": "odd", "name": "a"}]}', r"it says: .*odd"),
+        ('{"hyperparameters": [{"type": "uniform_int", "name": "a"}]}', r"it says: .*lower"),
+    ],
+)
+def test_bad_json_gets_one_clear_sentence(text: str, message: str) -> None:
+    with pytest.raises(SpaceError, match=message) as caught:
+        Space.from_json(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cycle_of_conditions_is_refused() -> None:
+    document = json.loads(Space.of({"a": ["x", "y"], "b": ["x", "y"]}).to_json())
+    document["conditions"] = [
+        {"type": "EQ", "child": "a", "parent": "b", "value": "x"},
+        {"type": "EQ", "child": "b", "parent": "a", "value": "x"},
+    ]
+    with pytest.raises(SpaceError, match=r"(?i)cycl") as caught:
+        Space.from_json(json.dumps(document))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_space_is_refused() -> None:
+    with pytest.raises(SpaceError, match=r"at least one hyperparameter"):
+        Space.of(ConfigurationSpace())
+
+
+def test_choices_that_json_cannot_hold_are_refused() -> None:
+    with pytest.raises(SpaceError, match=r"what JSON can hold .* is of the type type"):
+        Space.of(ConfigurationSpace({"a": [int, str]}))
+
+
+def test_fingerprints_tell_what_may_be_tried() -> None:
+    space = Space.of({"a": (0, 4), "b": ["x", "y"]})
+    same = Space.of(ConfigurationSpace("other name", space={"b": ["x", "y"], "a": (0, 4)}))
+    assert same == space
+    assert same.fingerprint == space.fingerprint
+    assert len(space.fingerprint) == 64
+    assert hash(same) == hash(space)
+    for other in ({"a": (0, 5), "b": ["x", "y"]}, {"a": (0, 4)}, {"a": (0, 4), "b": ["y", "x"]}):
+        assert Space.of(other) != space
+    assert space != "a space"
+
+
+def test_the_order_of_conditions_does_not_matter() -> None:
+    document = json.loads(Space.of(CASH).to_json())
+    document["conditions"].reverse()
+    assert Space.from_json(json.dumps(document)) == Space.of(CASH)
+
+
+def test_pickling() -> None:
+    space = Space.of(CASH, stages=["model"])
+    copy = pickle.loads(pickle.dumps(space))
+    assert copy == space
+    assert copy.structure == space.structure
+    batch = space.sample(4, seed=0)
+    assert len(batch.x) == 4
+    assert pickle.loads(pickle.dumps(batch)) == batch
+
+
+def test_from_unit_rounds_clips_and_drops() -> None:
+    space = Space.of({"m": {"a": {"f": (1.0, 3.0)}, "b": {}}, "n": (0, 4)})
+    assert space.names == ("m", "n", "m:a:f")
+    batch = space.from_unit(np.array([[0.2, 0.4, 0.6, 0.3], [0.9, 0.1, 1.5, -0.2]]))
+    assert batch.dicts() == [{"m": "b", "n": 2}, {"m": "a", "n": 4, "m:a:f": 1.0}]
+
+
+def test_from_unit_refuses_other_shapes_and_nan() -> None:
+    space = Space.of({"a": (0, 4), "b": ["x", "y"]})
+    with pytest.raises(SpaceError, match=r"x must be a matrix with 3 columns, but got .*\(1, 2\)"):
+        space.from_unit(np.zeros((1, 2)))
+    with pytest.raises(SpaceError, match=r"must be numbers, but got NaN"):
+        space.from_unit(np.full((1, 3), np.nan))
+
+
+def test_a_batch_is_decoded_by_its_own_space() -> None:
+    batch = Space.of(CASH).sample(1, seed=0)
+    assert Space.of(CASH).decode(batch) == batch.dicts()
+    with pytest.raises(SpaceError, match=r"decoded by its own space"):
+        Space.of(EVERY_KIND).decode(batch)
+
+
+def test_the_table_for_people() -> None:
+    config_space = ConfigurationSpace({"act": ["relu", "tanh"], "n": (1, 9)})
+    config_space.add(EqualsCondition(config_space["n"], config_space["act"], "tanh"))
+    config_space.add(ForbiddenEqualsClause(config_space["n"], 1))
+    assert Space.of(config_space).describe().splitlines() == [
+        "name  kind         allowed           default  active if",
+        "-----------------------------------------------------------",
+        "act   categorical  {'relu', 'tanh'}  'relu'",
+        "n     int          {1..9}            5        act == 'tanh'",
+        "Forbidden: n == 1",
+    ]
+    assert repr(Space.of(config_space)) == "Space(2 hyperparameters, cash)"
