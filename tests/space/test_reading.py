@@ -21,6 +21,7 @@ GOOD = {"rate": 1e-2, "depth": 3, "act": "relu"}
         ({"rate": True}, r"'rate' must be .*, but got True"),
         ({"rate": float("inf")}, r"'rate' must be .*, but got inf"),
         ({"depth": 0}, r"'depth' must be an integer in \{1..10\}, but got 0"),
+        ({"depth": 10**400}, r"'depth' must be an integer in \{1..10\}, but got 1000"),
         ({"depth": 2.5}, r"'depth' must be an integer in \{1..10\}, but got 2.5"),
         ({"depth": [3]}, r"'depth' must be an integer in \{1..10\}, but got \[3\]"),
         ({"act": "gelu"}, r"'act' must be one of \{'relu', 'tanh'\}, but got 'gelu'"),

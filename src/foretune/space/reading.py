@@ -22,6 +22,8 @@ It is this one object, told by identity from any NaN that a user gives; being a 
 slow NumPy down.
 """
 
+LARGEST_FLOAT = int(np.finfo(np.float64).max)
+
 PLAIN_NUMBERS = frozenset({float, int, type(None), np.float64, np.int64})
 """Types that NumPy converts just as we would; anything else is looked at one by one."""
 
@@ -80,7 +82,11 @@ def _has_none(parameter: Parameter) -> bool:
 def _read_numbers(parameter: Parameter, cells: list[Any]) -> Floats:
     if not set(map(type, cells)) <= PLAIN_NUMBERS:
         cells = [_number(parameter, cell, row, len(cells)) for row, cell in enumerate(cells)]
-    column = np.array(cells, dtype=np.float64)
+    try:
+        column = np.array(cells, dtype=np.float64)
+    except OverflowError:
+        row = next(i for i, c in enumerate(cells) if isinstance(c, int) and abs(c) > LARGEST_FLOAT)
+        _refuse_value(parameter, cells[row], row, len(cells))
     gaps = np.flatnonzero(np.isnan(column))
     if len(gaps) != cells.count(ABSENT) + cells.count(None):
         row = next(int(g) for g in gaps if cells[g] is not ABSENT and cells[g] is not None)
@@ -95,7 +101,7 @@ def _number(parameter: Parameter, cell: Any, row: int, n: int) -> float:
         cell = cell.item()
     if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
         _refuse_value(parameter, cell, row, n)
-    return float(cell)
+    return cell if isinstance(cell, int) else float(cell)
 
 
 def _read_choices(parameter: Parameter, cells: list[Any]) -> Floats:
