@@ -52,6 +52,15 @@ def test_sobol_fills_evenly() -> None:
     assert batch.values[:, 2].sum() == 32
 
 
+def test_a_sobol_sequence_continues_where_a_shorter_one_ends() -> None:
+    config_space = ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+    config_space.add(ForbiddenGreaterThanClause(config_space["a"], 0.6))
+    space = Space.of(config_space)
+    long = space.sample(200, seed=7, how="sobol")
+    for n in (1, 5, 33, 130):
+        assert space.sample(n, seed=7, how="sobol") == long.take(range(n))
+
+
 def test_forbidden_combinations_are_never_drawn() -> None:
     config_space = ConfigurationSpace({"a": (0.0, 1.0), "m": ["x", "y"]})
     config_space.add(
