@@ -26,12 +26,6 @@ def reference(hyper: GPHyper) -> GaussianProcessRegressor:
     return GaussianProcessRegressor(kernel, alpha=np.exp(hyper.log_noise), optimizer=None)
 
 
-def test_hyperparameters_survive_the_vector_form():
-    vector = HYPER.to_vector()
-    assert vector.shape == (6,)
-    np.testing.assert_array_equal(GPHyper.from_vector(vector).to_vector(), vector)
-
-
 @pytest.mark.parametrize("kernel", [MATERN52, RBF()])
 def test_gradient_agrees_with_finite_differences(kernel: Kernel):
     x, y = observations(15)

@@ -1,9 +1,10 @@
 """Hyperparameters of a Gaussian process, and what is believed of them before any observation.
 
 The priors are normal over the vector of hyperparameters, that is log-normal over lengthscales and
-variances. Typical lengthscales grow with sqrt(d), so that a function of many inputs is not
-presumed to be more complicated than one of few (Hvarfner et al., 2024: a log-normal of location
-sqrt(2) + log(d)/2 and scale sqrt(3), whose density is highest at exp(location - scale²)).
+variances. Lengthscales are centred at 0.2 sqrt(d), where Hvarfner et al. (2024) have the mode of
+theirs: growing with the diagonal of the cube, so that a function of many inputs is not presumed
+to be more complicated than one of few. The spread is narrower than theirs, by measurement
+(docs/decisions/003).
 """
 
 from dataclasses import dataclass
@@ -43,12 +44,12 @@ class GPHyper:
 
 def prior_mode(d: int) -> Floats:
     """Where the prior over `GPHyper.to_vector()` is highest: (d + 3,)."""
-    return np.append(np.full(d, np.sqrt(2.0) - 3.0 + 0.5 * np.log(d)), [0.0, -8.0, 0.0])
+    return np.append(np.full(d, np.log(0.2 * np.sqrt(d))), [0.0, -6.0, 0.0])
 
 
 def prior_spread(d: int) -> Floats:
     """Standard deviations of the prior over `GPHyper.to_vector()`: (d + 3,)."""
-    return np.append(np.full(d, np.sqrt(3.0)), [1.0, 2.0, 1.0])
+    return np.append(np.ones(d), [1.0, 1.5, 1.0])
 
 
 def hyper_bounds(d: int) -> list[tuple[float, float]]:

@@ -1,0 +1,24 @@
+import numpy as np
+import pytest
+
+from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
+
+
+def test_hyperparameters_survive_the_vector_form():
+    hyper = GPHyper(np.array([-1.0, 0.5]), 0.3, -7.0, 0.4)
+    vector = hyper.to_vector()
+    np.testing.assert_array_equal(vector, [-1.0, 0.5, 0.3, -7.0, 0.4])
+    np.testing.assert_array_equal(GPHyper.from_vector(vector).to_vector(), vector)
+
+
+def test_typical_lengthscales_grow_with_the_diagonal_of_the_cube():
+    assert np.exp(GPHyper.default(1).log_lengthscales[0]) == pytest.approx(0.2)
+    assert np.exp(GPHyper.default(25).log_lengthscales) == pytest.approx(np.ones(25))
+
+
+@pytest.mark.parametrize("d", [1, 9, 300])
+def test_the_prior_lies_well_within_the_bounds(d):
+    low, high = np.array(hyper_bounds(d)).T
+    assert (prior_mode(d) - 2.0 * prior_spread(d) > low).all()
+    assert (prior_mode(d) + 2.0 * prior_spread(d) < high).all()
+    np.testing.assert_array_equal(GPHyper.default(d).to_vector(), prior_mode(d))
