@@ -5,15 +5,16 @@ without a prior (copula paper, section 4.2).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction
 from foretune.methods.baselines.stateless import StatelessLearner
-from foretune.numerics.anchored import AnchoredFit
+from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import copula_scores, standardise
@@ -40,25 +41,28 @@ class GaussianProcessPosterior:
 class GaussianProcessSurrogate:
     """Fits hyperparameters to what was observed, then conditions on the believed rows too."""
 
-    output: Callable[[Floats], Floats]
-    fit: AnchoredFit = field(default_factory=AnchoredFit)
+    fit: AnchoredFit
+
+    @classmethod
+    def on(cls, transform: Callable[[Floats], Floats]) -> Self:
+        """A surrogate of losses that `transform` has brought to one unit."""
+        return cls(AnchoredFit(output=partial(scalarise, transform=transform)))
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The GP's belief after all successful trials."""
         del seed
         good = seen.successes()
-        y = scalarise(good.losses, self.output)
-        real = ~good.believed
-        hyper = self.fit.hyper(good.configs.x[real], y[real])
-        model = GP.condition(good.configs.x, y, hyper)
-        return GaussianProcessPosterior(model, float(y[real].min()))
+        x, y, real = good.configs.x, self.fit.output(good.losses), ~good.believed
+        hyper = self.fit.hyper(x[real], good.losses[real])
+        keep = informative_subset(x, y, LARGEST_GP)
+        return GaussianProcessPosterior(GP.condition(x[keep], y[keep], hyper), float(y[real].min()))
 
 
 def gaussian_process() -> StatelessLearner:
     """The usual GP, on standardised losses."""
-    return StatelessLearner("gp", partial(GaussianProcessSurrogate, standardise))
+    return StatelessLearner("gp", partial(GaussianProcessSurrogate.on, standardise))
 
 
 def gaussian_copula_process() -> StatelessLearner:
     """The same GP on Gaussian scores: robust to outliers and to any monotone scale."""
-    return StatelessLearner("gcp", partial(GaussianProcessSurrogate, copula_scores))
+    return StatelessLearner("gcp", partial(GaussianProcessSurrogate.on, copula_scores))
