@@ -145,6 +145,13 @@ def test_pmf_has_the_split_and_the_starts_of_the_paper(pmf, tmp_path):
     assert {task: dict(of) for task, of in experience.starts.items()} == {"970": {"paper": (3, 0)}}
 
 
+def test_tasks_without_a_record_are_left_out(pmf, tmp_path):
+    pmf["error"][0] = [float("nan")] * 6
+    experience = read(pmf, tmp_path)
+    assert experience.tasks == ("970", "450")
+    assert not experience.splits["paper"]["validation"]
+
+
 def test_starts_that_were_not_run_are_left_out(pmf, tmp_path):
     pmf["init_ids"] = [{"0": [1, 2]}, {"1": [3]}, []]
     assert read(pmf, tmp_path).starts["1562"]["paper"] == (2,)

@@ -153,6 +153,13 @@ def test_imputed_errors_are_missing_and_failures_are_failures(tensors):
     assert records.losses[2, 0] == 3 / 32
 
 
+def test_a_dataset_on_which_nothing_was_run_is_left_out(tensors):
+    seconds = np.full((2, 12), np.nan)
+    seconds[1, :2] = -1, 2
+    np.savez(tensors / "TensorOboe" / tensor_oboe.SECONDS, a=seconds)
+    assert tensor_oboe.read(tensors).tasks == ("1",)
+
+
 def test_every_step_is_a_stage(tensors):
     names = {stage.name for stage in tensor_oboe.read(tensors).space.structure.stages}
     assert names == set(tensor_oboe.STEPS)

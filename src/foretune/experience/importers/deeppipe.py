@@ -3,7 +3,8 @@
 A file holds a table of pipelines, one-hot encoded and scaled to [0, 1] by its authors, and the
 classification error of each pipeline on each task (NaN where it was not run). Here one-hot groups
 become choices and the flags of algorithms become stages; scaled numbers stay as they are.
-Columns that never vary while their algorithm is chosen are left out.
+Columns that never vary while their algorithm is chosen are left out, and so are tasks of which
+no error is known.
 """
 
 import json
@@ -27,6 +28,7 @@ from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience, Metric
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.deeppipe_layouts import FLAG, LAYOUTS, NONE, Encoder, Layout
+from foretune.experience.importers.matrices import with_records
 from foretune.progress import SILENT, Progress
 from foretune.space import Encoded, Space
 
@@ -57,6 +59,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     errors[errors < 0] = np.nan
     space, configs = _configurations(layout, table, np.asarray(data["list_for_selector"]))
     tasks = _task_names(data, len(errors))
+    run = ~np.isnan(errors)
     experience = Experience.from_matrix(
         space,
         configs,
@@ -64,10 +67,10 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
         [ERROR],
         {ERROR.name: errors},
         splits=_splits(data, tasks),
-        starts=_starts(data, tasks, ~np.isnan(errors)),
+        starts=_starts(data, tasks, run),
     )
     progress.stop()
-    return experience
+    return with_records(experience, run)
 
 
 def _load(path: Path) -> dict[str, Any]:

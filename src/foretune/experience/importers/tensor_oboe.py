@@ -1,7 +1,8 @@
 """Tensor-OBOE (Yang et al., 2020) with run times: 23,424 pipelines on 551 datasets.
 
 Two tensors of a dataset by the steps of a pipeline. Where a run time is NaN the pipeline was not
-run and the error is only imputed: it is left out. A run time of -1 marks a run that failed.
+run and the error is only imputed: it is left out. A run time of -1 marks a run that failed. A
+dataset on which nothing was run is left out too.
 """
 
 import itertools
@@ -17,6 +18,7 @@ from foretune.arrays import Floats
 from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience, Metric
 from foretune.experience.importers.archive import Archive
+from foretune.experience.importers.matrices import with_records
 from foretune.experience.importers.oboe import Part, inferred
 from foretune.progress import SILENT, Progress, tracked
 
@@ -48,7 +50,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     errors[np.isnan(seconds) | failed] = np.nan
     seconds[failed] = np.nan
     space, configs = inferred(pipelines, "Tensor-OBOE")
-    return Experience.from_matrix(
+    experience = Experience.from_matrix(
         space,
         configs,
         [str(task) for task in range(len(errors))],
@@ -57,6 +59,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
         seconds=seconds,
         failed=failed,
     )
+    return with_records(experience, failed | ~np.isnan(errors))
 
 
 def _tensor(archive: Archive, member: str) -> Floats:
