@@ -229,7 +229,7 @@ def test_parts_of_other_settings_are_refused(out):
         replay(table(), ["random"], trials=4, seeds=3, out=out, progress=Interrupting(after=1))
     with pytest.raises(UsageError, match=r"trials 5 instead of 4 in '.*results\.parquet\.parts'"):
         replay(table(), ["random"], trials=5, seeds=3, out=out)
-    with pytest.raises(UsageError, match="equal settings only, but got experience"):
+    with pytest.raises(UsageError, match="equal settings only, but got another experience in"):
         replay(table(configs=13), ["random"], trials=4, seeds=3, out=out)
     assert Parts.beside(out).count() == 1
 

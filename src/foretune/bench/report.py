@@ -195,11 +195,11 @@ def _page(tables: Sequence[Table], figures: Sequence[Path]) -> str:
 
 
 def _within(trials: Sequence[int], curves: Curves) -> list[int]:
-    """The checkpoints that the runs reach; the last trial where they reach none."""
+    """The checkpoints that the runs reach, and their last trial in place of those beyond it."""
     for n in trials:
         if n < 1:
             raise UsageError(f"a report looks after 1 or more trials, but got {n}: leave it out")
-    return sorted({n for n in trials if n <= curves.trials}) or [curves.trials]
+    return sorted({min(n, curves.trials) for n in trials})
 
 
 def _baseline(curves: Curves, wanted: str | None) -> str:

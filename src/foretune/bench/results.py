@@ -46,6 +46,8 @@ class Settings:
         """In words, the first thing in which `other` differs; empty where nothing does."""
         for name, mine in asdict(self).items():
             theirs = getattr(other, name)
+            if mine != theirs and name == "experience":
+                return "another experience"
             if mine != theirs:
                 return f"{name} {_shown(mine)} instead of {_shown(theirs)}"
         return ""
