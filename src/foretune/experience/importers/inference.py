@@ -7,9 +7,11 @@ takes certain values.
 
 import math
 import numbers
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import compress
+from types import NoneType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -90,20 +92,23 @@ def infer_parameter(
     CategoricalHyperparameter | Constant | UniformIntegerHyperparameter | UniformFloatHyperparameter
 ):
     """The hyperparameter that takes `values`, none of which is missing."""
-    for value in values:
-        if not isinstance(value, (numbers.Real, str, np.bool_)):
-            raise ExperienceError(
-                "a hyperparameter must be a number, a string or a boolean, but "
-                f"'{name}' has {value!r}"
-            )
-    if stage or any(isinstance(value, (bool, str, np.bool_)) for value in values):
+    types = set(map(type, values))
+    odd = [kind for kind in types if not issubclass(kind, (numbers.Real, str, np.bool_))]
+    if odd:
+        value = next(value for value in values if type(value) is odd[0])
+        raise ExperienceError(
+            f"a hyperparameter must be a number, a string or a boolean, but '{name}' has {value!r}"
+        )
+    if stage or any(issubclass(kind, (bool, str, np.bool_)) for kind in types):
         choices = _distinct(values)
         if len(choices) == 1 and not stage:
             return Constant(name, choices[0])
         return CategoricalHyperparameter(name, choices, meta={"stage": True} if stage else None)
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
-    whole = all(isinstance(value, numbers.Integral) for value in values)
+    if not math.isfinite(high - low):
+        raise ExperienceError(f"a hyperparameter must be finite, but '{name}' is not in every row")
+    whole = all(issubclass(kind, numbers.Integral) for kind in types)
     if low == high:
         return Constant(name, int(low) if whole else low)
     log = looks_logarithmic(array)
@@ -131,7 +136,7 @@ def looks_logarithmic(values: Floats) -> bool:
     hardly differ there.
     """
     ascending = np.unique(values)
-    if ascending[0] <= 0 or ascending[-1] / ascending[0] < LEAST_RATIO_FOR_LOG:
+    if ascending[0] <= 0 or ascending[-1] < LEAST_RATIO_FOR_LOG * ascending[0]:
         return False
     if len(ascending) > MOST_GRID_VALUES:
         ascending = np.sort(values)
@@ -174,22 +179,22 @@ def explain_missing(
 
 
 def _may_be_parent(column: Column, present: Bools) -> bool:
-    values = {plain(value) for value, here in zip(column, present, strict=True) if here}
-    discrete = all(value is None or isinstance(value, (bool, int, str)) for value in values)
+    values = set(compress(column, present))
+    discrete = all(isinstance(plain(value), (bool, int, str, NoneType)) for value in values)
     return discrete and 2 <= len(values) <= MOST_PARENT_VALUES
 
 
 def _coded(column: Column, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
     """The distinct values, and each row's position among them (-1 where missing)."""
-    values = _distinct([v for v, here in zip(column, present, strict=True) if here])
+    values = _distinct(compress(column, present))
     position = {value: index for index, value in enumerate(values)}
     codes = [position[plain(v)] if here else -1 for v, here in zip(column, present, strict=True)]
     return values, np.array(codes)
 
 
-def _distinct(values: Sequence[Scalar]) -> list[Scalar]:
+def _distinct(values: Iterable[Scalar]) -> list[Scalar]:
     """Each value once, those of one type in their order."""
-    return sorted({plain(value) for value in values}, key=lambda v: (type(v).__name__, v))
+    return sorted(map(plain, set(values)), key=lambda value: (type(value).__name__, value))
 
 
 def _activating(
@@ -226,7 +231,8 @@ def present_mask(column: Column) -> Bools:
 
 def is_missing(value: object) -> bool:
     """Whether a cell is empty: None or NaN."""
-    return value is None or (isinstance(value, numbers.Real) and math.isnan(value))
+    # NaN is the one number that differs from itself; asking for its type would cost far more.
+    return value is None or (value != value) is True  # noqa: PLR0124
 
 
 def plain(value: Any) -> Scalar:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from foretune.errors import ExperienceError
@@ -28,8 +29,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             f"{'no task' if columns.task is None else 'no value'} column was named"
         )
     metrics = {column: _direction(column, given) for column, given in columns.values.items()}
-    progress.start("reading the table", None)
-    frame = read_table(source)
+    frame = read_table(source, progress)
     optional = (columns.config_column, columns.status, columns.seconds)
     named = [columns.task, *metrics, *(name for name in optional if name is not None)]
     need_columns(frame, named, source)
@@ -39,7 +39,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     else:
         frame, space = _with_inferred_space(frame, named, config_column, source)
         config_column = None
-    experience = Experience.from_frame(
+    return Experience.from_frame(
         space,
         frame,
         task=columns.task,
@@ -48,8 +48,6 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         status=columns.status,
         seconds=columns.seconds,
     )
-    progress.stop()
-    return experience
 
 
 def _direction(column: str, given: str) -> Direction:
@@ -108,9 +106,11 @@ def _cells(column: "pd.Series[Any]") -> list[Any]:
 
     A column of integers with gaps comes out of CSV as floats; it is turned back.
     """
-    present = column.dropna()
-    gaps = len(present) < len(column)
-    if gaps and pd.api.types.is_float_dtype(column.dtype) and (present % 1 == 0).all():
+    filled = column.notna().to_numpy()
+    present = column[filled]
+    if not filled.all() and pd.api.types.is_float_dtype(column.dtype) and (present % 1 == 0).all():
         present = present.astype("int64")
-    filled = dict(zip(present.index, present.tolist(), strict=True))
-    return [filled.get(row) for row in column.index]
+    cells = np.full(len(column), None, dtype=object)
+    cells[filled] = present.to_numpy(dtype=object)
+    listed: list[Any] = cells.tolist()
+    return listed

@@ -7,14 +7,19 @@ import pyarrow as pa
 
 from foretune.errors import ExperienceError
 from foretune.experience.importers.archive import existing
+from foretune.progress import Progress, tracked
 
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
 
 
-def read_table(source: Path | str) -> pd.DataFrame:
+def read_table(source: Path | str, progress: Progress) -> pd.DataFrame:
     """The rows of the CSV (also packed) or Parquet file at `source`, at least one."""
-    path = existing(source)
+    [frame] = tracked(map(_read, [existing(source)]), progress, "reading the table", 1)
+    return frame
+
+
+def _read(path: Path) -> pd.DataFrame:
     name = path.name.lower()
     if not name.endswith((*CSV, *PARQUET)):
         raise ExperienceError(
