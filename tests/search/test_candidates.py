@@ -62,6 +62,22 @@ def test_a_region_of_the_whole_space_is_never_left(how: str) -> None:
         assert LowerLeft().contains(choice.config).all()
 
 
+@dataclass(frozen=True)
+class OnePoint(LowerLeft):
+    """A region that one trial exhausts."""
+
+    def sample(self, n: int, *, seed: int) -> Encoded:
+        return SPACE.from_unit(np.full((n, 2), 0.25))
+
+
+def test_an_exhausted_region_gives_way_to_the_whole_space() -> None:
+    candidates = WholeSpace(SPACE, OnePoint(), samples=100)
+    first = candidates.draw(NOTHING, seed=0, how="random", index=0)
+    assert first.config.x.tolist() == [[0.25, 0.25]]
+    second = candidates.draw(first.config, seed=0, how="random", index=0)
+    assert not second.config.isin(first.config).any()
+
+
 def test_the_best_of_a_space_is_found_by_climbing() -> None:
     def peak(x: Encoded) -> np.ndarray:
         return -np.square(x.x - [0.123, 0.777]).sum(axis=1)

@@ -87,7 +87,7 @@ class WholeSpace:
 
     space: Space
     region: Region | None = None
-    """Where to look."""
+    """Where to look as long as there is something left in it."""
     samples: int = SAMPLES_PER_ASK
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
@@ -114,8 +114,10 @@ class WholeSpace:
         return configs.take(np.flatnonzero(self.region.contains(configs)))
 
     def _fresh(self, n: int, tried: Encoded, seed: int) -> Encoded:
-        sample = self.space.sample if self.region is None else self.region.sample
         for attempt in range(ATTEMPTS):
+            # A region may be as small as one configuration: the second half looks everywhere.
+            region = self.region if attempt < ATTEMPTS // 2 else None
+            sample = self.space.sample if region is None else region.sample
             samples = sample(max(n, LEAST_SAMPLES), seed=derived_seed(seed, attempt))
             fresh = np.flatnonzero(~samples.isin(tried))
             if len(fresh):
