@@ -95,7 +95,8 @@ def _at_highest_fidelity(
     """Which records have the highest fidelity that succeeded for their configuration."""
     if records.fidelity is None:
         return np.ones(len(records), dtype=bool)
-    fidelity = np.where(records.succeeded, records.fidelity, -np.inf)
+    known = records.succeeded & ~np.isnan(records.fidelity)
+    fidelity = np.where(known, records.fidelity, -np.inf)
     highest = np.full(n, -np.inf)
     np.maximum.at(highest, place, fidelity)
     at_highest: np.ndarray[Any, np.dtype[np.bool_]] = fidelity == highest[place]
