@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from foretune.contracts import Observations, Prediction, Target
+from foretune.errors import ArtifactError, MethodError
+from foretune.methods.baselines import sgpt as module
+from foretune.methods.baselines.sgpt import (
+    TransferPosterior,
+    epanechnikov,
+    mean_of,
+    rank_distances,
+    sgpt,
+    sgpt_copula,
+)
+from foretune.search import Method, method
+from foretune.search.scoring import OwnUtility
+from foretune.space import Space
+from foretune.testing import MethodConformance, problem
+from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
+
+SGPT = Method("sgpt", "past processes vote", sgpt, acquisition="own", needs_experience=True)
+SGPT_COPULA = Method("sgpt-copula", "scores", sgpt_copula, acquisition="own", needs_experience=True)
+
+
+class TestConformance(MethodConformance):
+    method = SGPT
+
+
+class TestCopulaConformance(MethodConformance):
+    method = SGPT_COPULA
+
+
+def test_rank_distances_by_hand():
+    z = np.array([1.0, 2.0, 3.0])
+    predicted = np.array(
+        [
+            [10.0, 20.0, 30.0],  # the same order
+            [20.0, 10.0, 30.0],  # one of three pairs swapped
+            [30.0, 20.0, 10.0],  # all swapped
+            [5.0, 5.0, 9.0],  # a tie disagrees in one of the two directions of one pair
+        ]
+    )
+    np.testing.assert_allclose(rank_distances(z, predicted), [0.0, 1 / 3, 1.0, 1 / 6])
+
+
+def test_without_a_pair_every_past_task_agrees():
+    assert list(rank_distances(np.array([1.0]), np.array([[3.0], [4.0]]))) == [0.0, 0.0]
+
+
+def test_weights_fall_to_nothing_at_the_bandwidth():
+    weights = epanechnikov(np.array([0.0, 0.005, 0.01, 0.5]))
+    np.testing.assert_allclose(weights, [0.75, 0.75 * 0.75, 0.0, 0.0])
+
+
+class Fixed:
+    """A posterior whose belief is the same everywhere."""
+
+    best = 0.5
+
+    def predict(self, x):
+        return Prediction(np.zeros(len(x)), np.full(len(x), 2.0))
+
+    def sample(self, x, n, *, seed):
+        return np.zeros((n, len(x)))
+
+
+def test_the_utility_is_the_weighted_mean_of_improvements():
+    improvement = quad(lambda f: (0.5 - f) * norm(0.0, 2.0).pdf(f), -30.0, 0.5)[0]
+    posterior = TransferPosterior(
+        own=Fixed(),
+        past_means=lambda x: np.array([[0.0, 3.0], [1.0, -1.0]]),
+        weights=np.array([0.75, 0.25]),
+        past_best=np.array([1.0, 1.0]),
+    )
+    assert isinstance(posterior, OwnUtility)
+    x = SPACE.sample(2, seed=0)
+    first = (0.75 * improvement + 0.75 * 1.0) / 1.75
+    second = (0.75 * improvement + 0.25 * 2.0) / 1.75
+    np.testing.assert_allclose(posterior.utility(x), [first, second], rtol=1e-7)
+
+
+def test_a_certain_belief_has_a_finite_utility():
+    found = module._expected_improvement(Prediction(np.array([0.0, 9.0]), np.zeros(2)), 1.0)
+    np.testing.assert_allclose(found, [1.0, 0.0])
+
+
+def test_a_mean_alone_is_that_of_the_process():
+    process = SGPT.learn(problem("flat").experience, seed=0).past[0]
+    x = problem("flat").space.sample(50, seed=3).x
+    np.testing.assert_allclose(mean_of(process, x), process.predict(x)[0], atol=1e-9)
+
+
+def test_a_long_past_task_is_subsampled(monkeypatch):
+    monkeypatch.setattr(module, "EVALUATIONS", 20)
+    monkeypatch.setattr(module, "FITTED", 10)
+    prior = SGPT.learn(problem("flat").experience, seed=0)
+    assert [len(process.x) for process in prior.past] == [20] * 5
+
+
+def test_past_tasks_that_rank_the_trials_otherwise_are_ignored():
+    flat = problem("flat")
+    configs = flat.space.sample(12, seed=8)
+    prior = SGPT.learn(flat.experience, seed=0)
+    surrogate = prior.surrogate(flat.target())
+
+    def weights(losses):
+        seen = Observations(configs, losses[:, None], np.zeros(12, dtype=bool))
+        return surrogate.condition(seen, seed=0).weights
+
+    as_the_third = mean_of(prior.past[2], configs.x)
+    assert weights(as_the_third)[2] == pytest.approx(0.75)
+    assert not weights(-as_the_third).any()
+
+
+def test_believed_trials_move_the_incumbents_of_the_past_but_no_weight():
+    flat = problem("flat")
+    prior = SGPT.learn(flat.experience, seed=0)
+    surrogate = prior.surrogate(flat.target())
+    configs = flat.space.sample(6, seed=8)
+    losses = mean_of(prior.past[2], configs.x)
+    order = np.argsort(-losses)  # the best comes last and is only believed
+    configs, losses = configs.take(order), losses[order]
+    losses[-1] = 99.0
+    believed = np.arange(6) == 5
+    with_belief = surrogate.condition(Observations(configs, losses[:, None], believed), seed=0)
+    five = Observations(configs.take(np.arange(5)), losses[:5, None], believed[:5])
+    without = surrogate.condition(five, seed=0)
+    np.testing.assert_array_equal(with_belief.weights, without.weights)
+    assert with_belief.past_best[2] < without.past_best[2]
+
+
+def test_the_pool_gets_the_same_utility_as_any_other_configurations():
+    flat = problem("flat")
+    prior = SGPT.learn(flat.experience, seed=0)
+    seen = Observations(flat.pool.take([0]), np.array([[1.0]]), np.zeros(1, dtype=bool))
+    posterior = prior.surrogate(flat.target(pool=True)).condition(seen, seed=0)
+    for _ in range(2):
+        copied = posterior.utility(flat.pool.take(np.arange(len(flat.pool))))
+        np.testing.assert_array_equal(posterior.utility(flat.pool), copied)
+
+
+def test_another_space_and_the_other_output_are_refused(tmp_path):
+    prior = SGPT.learn(small_experience(), seed=0)
+    with pytest.raises(MethodError, match="learnt on"):
+        prior.surrogate(Target(Space.of({"width": (0.0, 10.0)})))
+    prior.save(tmp_path / "prior")
+    with pytest.raises(ArtifactError, match="sgpt-copula"):
+        SGPT_COPULA.load(tmp_path / "prior")
+
+
+@pytest.mark.parametrize("entry", [SGPT, SGPT_COPULA], ids=lambda entry: entry.name)
+def test_it_beats_random_search_on_related_tasks(entry):
+    prior = entry.learn(problem("flat").experience, seed=0)
+    random = method("random")
+    ours = mean_regret(entry, prior, trials=10, seeds=5)
+    assert ours < 0.7 * mean_regret(random, random.learn(None, seed=0), trials=10, seeds=5)
