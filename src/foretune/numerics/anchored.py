@@ -42,6 +42,7 @@ class AnchoredFit:
 
     Rank-based scores of the first losses change with every later one. Therefore the raw losses
     are passed, and `output` is applied to each prefix on its own: the anchors then stay the same.
+    The last `linear` columns of the inputs enter linearly (see `gp`).
     """
 
     def __init__(
@@ -50,10 +51,12 @@ class AnchoredFit:
         output: Output = as_told,
         kernel: Kernel = MATERN52,
         units: Standardise | None = None,
+        linear: int = 0,
     ) -> None:
         self.output = output
         self.kernel = kernel
         self.units = units
+        self.linear = linear
         self._known: dict[bytes, GPHyper] = {}
 
     def gp(self, x: Floats, y: Floats) -> GP:
@@ -76,10 +79,18 @@ class AnchoredFit:
         z = self.output(y)
         keep = informative_subset(x, z, LARGEST_FIT)
         starts = self._starts(x, y)
-        return fit_hyper(x[keep], z[keep], starts=starts, kernel=self.kernel, units=self.units)
+        return fit_hyper(
+            x[keep],
+            z[keep],
+            starts=starts,
+            kernel=self.kernel,
+            units=self.units,
+            linear=self.linear,
+        )
 
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
-        n, default = len(x), GPHyper.default(x.shape[1])
+        n = len(x)
+        default = GPHyper.default(x.shape[1] - self.linear, linear=self.linear > 0)
         anchor = last_anchor(n)
         if n <= FIRST_ANCHOR:
             return (default,)

@@ -26,34 +26,42 @@ class GPHyper:
     log_noise: float
     """Log variance of the noise."""
     mean: float = 0.0
+    log_slopes: float | None = None
+    """Log variance of the slopes along further columns, where the function is linear in some."""
 
     @classmethod
-    def default(cls, d: int) -> Self:
+    def default(cls, d: int, *, linear: bool = False) -> Self:
         """The most probable values before any observation, in d dimensions."""
-        return cls.from_vector(prior_mode(d))
+        return cls.from_vector(prior_mode(d, linear=linear), linear=linear)
 
     @classmethod
-    def from_vector(cls, vector: Floats) -> Self:
-        """The inverse of `to_vector`."""
-        return cls(vector[:-3].copy(), float(vector[-3]), float(vector[-2]), float(vector[-1]))
+    def from_vector(cls, vector: Floats, *, linear: bool = False) -> Self:
+        """The inverse of `to_vector`; `linear` says whether it holds the slopes' variance."""
+        d = len(vector) - 3 - linear
+        scalars = [float(value) for value in vector[d:]]
+        return cls(vector[:d].copy(), *scalars)
 
     def to_vector(self) -> Floats:
-        """(d + 3,): log lengthscales, log signal, log noise, mean."""
-        return np.append(self.log_lengthscales, [self.log_signal, self.log_noise, self.mean])
+        """(d + 3,) or (d + 4,): log lengthscales, log signal, log noise, mean, log slopes."""
+        slopes = [] if self.log_slopes is None else [self.log_slopes]
+        return np.append(
+            self.log_lengthscales, [self.log_signal, self.log_noise, self.mean, *slopes]
+        )
 
 
-def prior_mode(d: int) -> Floats:
-    """Where the prior over `GPHyper.to_vector()` is highest: (d + 3,)."""
-    return np.append(np.full(d, np.log(0.2 * np.sqrt(d))), [0.0, -6.0, 0.0])
+def prior_mode(d: int, *, linear: bool = False) -> Floats:
+    """Where the prior over `GPHyper.to_vector()` is highest."""
+    slopes = [-1.0] * linear
+    return np.append(np.full(d, np.log(0.2 * np.sqrt(d))), [0.0, -6.0, 0.0, *slopes])
 
 
-def prior_spread(d: int) -> Floats:
-    """Standard deviations of the prior over `GPHyper.to_vector()`: (d + 3,)."""
-    return np.append(np.ones(d), [1.0, 1.5, 1.0])
+def prior_spread(d: int, *, linear: bool = False) -> Floats:
+    """Standard deviations of the prior over `GPHyper.to_vector()`."""
+    return np.append(np.ones(d), [1.0, 1.5, 1.0, *[1.5] * linear])
 
 
-def hyper_bounds(d: int) -> list[tuple[float, float]]:
-    """Bounds of `GPHyper.to_vector()` that keep any covariance well conditioned: d + 3 pairs."""
-    lengthscale, signal, noise = (0.01, 1e3), (1e-3, 1e2), (1e-6, 2.0)
-    logs = [(float(np.log(low)), float(np.log(high))) for low, high in (lengthscale, signal, noise)]
-    return [logs[0]] * d + [logs[1], logs[2], (-10.0, 10.0)]
+def hyper_bounds(d: int, *, linear: bool = False) -> list[tuple[float, float]]:
+    """Bounds of `GPHyper.to_vector()` that keep any covariance well conditioned."""
+    ranges = ((0.01, 1e3), (1e-3, 1e2), (1e-6, 2.0), (1e-4, 1e2))
+    lengthscale, signal, noise, slopes = [(float(np.log(a)), float(np.log(b))) for a, b in ranges]
+    return [lengthscale] * d + [signal, noise, (-10.0, 10.0)] + [slopes] * linear
