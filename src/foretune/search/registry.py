@@ -62,6 +62,7 @@ def _made_by(module: str, maker: str) -> Callable[[], Learner]:
 
 
 _BASELINES = "foretune.methods.baselines"
+_COPULA = "foretune.methods.copula.variants"
 
 METHODS: dict[str, Method] = {
     entry.name: entry
@@ -92,6 +93,43 @@ METHODS: dict[str, Method] = {
             "rf",
             "random forest with expected improvement, as in SMAC",
             _made_by(f"{_BASELINES}.forest", "forest"),
+        ),
+        Method(
+            "cts",
+            "Copula Thompson Sampling: draws from what past tasks taught",
+            _made_by(_COPULA, "cts"),
+            design=Design("prior", None),
+            acquisition="thompson",
+            needs_experience=True,
+        ),
+        Method(
+            "gcp-prior",
+            "Gaussian Copula Process on what the past tasks' prior leaves unexplained",
+            _made_by(_COPULA, "gcp_prior"),
+            design=Design("prior", 5),
+            needs_experience=True,
+        ),
+        Method(
+            "gcp-prior-paper",
+            "the same with the settings of its paper",
+            _made_by(_COPULA, "gcp_prior_paper"),
+            design=Design("prior", 5),
+            needs_experience=True,
+        ),
+        Method(
+            "ts",
+            "cts on standardised losses, an ablation",
+            _made_by(_COPULA, "ts"),
+            design=Design("prior", None),
+            acquisition="thompson",
+            needs_experience=True,
+        ),
+        Method(
+            "gp-prior",
+            "gcp-prior-paper on standardised losses, an ablation",
+            _made_by(_COPULA, "gp_prior"),
+            design=Design("prior", 5),
+            needs_experience=True,
         ),
     )
 }

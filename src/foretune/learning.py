@@ -1,0 +1,75 @@
+"""Past tasks as the methods read them, and the space that a prior holds for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.contracts import Target
+from foretune.errors import MethodError
+from foretune.experience import Experience
+from foretune.numerics.objectives import scalarise
+from foretune.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class PastTask:
+    """The n successful evaluations of one past task, at least one of them."""
+
+    rows: Ints
+    """(n,), the evaluated rows of the experience's configurations."""
+    z: Floats
+    """(n,), all objectives in one, in the unit of the method's output transform."""
+
+    @property
+    def best(self) -> int:
+        """The configuration of the lowest loss, as a row of the experience's; the first of ties."""
+        return int(self.rows[np.argmin(self.z)])
+
+    def subsample(self, size: int, rng: np.random.Generator) -> "PastTask":
+        """At most `size` of the evaluations, drawn at random."""
+        if len(self.rows) <= size:
+            return self
+        drawn = np.sort(rng.choice(len(self.rows), size, replace=False))
+        return PastTask(self.rows[drawn], self.z[drawn])
+
+
+def past_tasks(experience: Experience, output: Callable[[Floats], Floats]) -> list[PastTask]:
+    """Every task that has a success; `output` transforms the losses of each task on their own."""
+    tasks = []
+    for name in experience.tasks:
+        records = experience.task(name)
+        done = np.flatnonzero(records.succeeded)
+        if len(done):
+            rows = records.config_index[done].astype(np.int64)
+            tasks.append(PastTask(rows, scalarise(records.losses[done], output)))
+    if not tasks:
+        raise MethodError(
+            "a method that transfers needs a past task with a successful evaluation, but none of "
+            f"the {len(experience.tasks)} tasks has one: give other experience"
+        )
+    return tasks
+
+
+def given(experience: Experience | None) -> Experience:
+    """The experience, which a method that transfers cannot do without."""
+    if experience is None:
+        raise MethodError(
+            "a method that transfers learns from past tasks, but got no experience: give one"
+        )
+    return experience
+
+
+def check_space(learnt_on: Space, target: Target) -> None:
+    """Refuse a target whose space is not the one that a prior was learnt on."""
+    if target.space != learnt_on:
+        raise MethodError(
+            "a prior holds for the space it was learnt on, but it was learnt on "
+            f"{_described(learnt_on)} and the target has {_described(target.space)}: learn from "
+            "experience in the target's space"
+        )
+
+
+def _described(space: Space) -> str:
+    return f"{space!r} with fingerprint {space.fingerprint[:8]}"

@@ -1,0 +1,1 @@
+"""Copula transfer: one parametric prior over all past tasks' Gaussian scores (Salinas et al.)."""

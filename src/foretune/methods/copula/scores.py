@@ -1,0 +1,37 @@
+"""From losses to Gaussian scores, on past tasks and on the target.
+
+The paper's scores (Winsorised) are in `numerics.transforms`; here are the variants that this room
+adds.
+"""
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
+
+from foretune.arrays import Floats
+
+GRID = 400
+"""Points at which the predictive distribution is tabulated."""
+
+
+def midrank_scores(y: Floats) -> Floats:
+    """Phi^-1((rank - 1/2) / n), ties at their mean rank.
+
+    Of n = 5,000 losses the Winsorised distribution function makes the best 29 equal; past tasks
+    are large and know which of them is best, so their scores need no cut.
+    """
+    return ndtri((rankdata(y) - 0.5) / len(y))
+
+
+def informed_scores(y: Floats, mu: Floats, sigma: Floats) -> Floats:
+    """The scores that past tasks expect at the ranks which the target's losses y (n,) have.
+
+    Few trials, all chosen to be good, are no sample of all configurations: their own distribution
+    function spreads them over the whole of N(0, 1). The expected distribution of their scores is
+    the mixture of N(mu_i, sigma_i²) at the configurations tried, so the loss of rank r gets the
+    mixture's quantile at (r - 1/2) / n.
+    """
+    low, high = float((mu - 6.0 * sigma).min()), float((mu + 6.0 * sigma).max())
+    grid = np.linspace(low, high, GRID)
+    mixture = ndtr((grid[:, None] - mu) / sigma).mean(axis=1)
+    return np.interp((rankdata(y) - 0.5) / len(y), mixture, grid)

@@ -1,0 +1,23 @@
+"""Small networks as plain layers, read in NumPy: prediction never waits for a compiler."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune.arrays import Floats
+
+Layers: TypeAlias = tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
+"""Weights (inputs, outputs) and biases (outputs,) of each layer."""
+
+
+def rectified(layers: Layers, x: Floats) -> Floats:
+    """The activations (n, width) of the last of `layers`, each followed by max(., 0)."""
+    for weights, biases in layers:
+        x = np.maximum(x @ weights + biases, 0.0)
+    return x
+
+
+def softplus(x: Floats) -> Floats:
+    """log(1 + exp x), without overflow."""
+    return np.logaddexp(0.0, x)

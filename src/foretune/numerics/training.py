@@ -1,0 +1,77 @@
+"""Training small networks in JAX: plain lists of layers, float32, explicit random keys."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from foretune.errors import MissingExtraError
+from foretune.numerics.networks import Layers
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import optax
+except ImportError as missing:
+    raise MissingExtraError("jax", "neural", "learning a network from past tasks") from missing
+
+Layer: TypeAlias = tuple[jax.Array, jax.Array]
+"""Weights (inputs, outputs) and biases (outputs,)."""
+Loss: TypeAlias = Callable[[list[Layer], jax.Array], jax.Array]
+"""(layers, random key of this step) -> scalar."""
+
+
+def keep_compiled() -> None:
+    """Keep what XLA compiles in the user's cache folder: the next process starts in no time."""
+    from platformdirs import user_cache_path
+
+    folder = str(user_cache_path("foretune") / "xla")
+    jax.config.update("jax_compilation_cache_dir", folder)  # type: ignore[no-untyped-call]
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)  # type: ignore[no-untyped-call]
+
+
+def initial_layers(key: jax.Array, sizes: Sequence[int]) -> list[Layer]:
+    """Layers of the given widths: He-normal weights for rectified units, no bias."""
+    keys = jax.random.split(key, len(sizes) - 1)
+    return [
+        (jax.random.normal(k, (fan_in, out)) * jnp.sqrt(2.0 / fan_in), jnp.zeros(out))
+        for k, (fan_in, out) in zip(keys, pairwise(sizes), strict=True)
+    ]
+
+
+def hidden(layers: Sequence[Layer], x: jax.Array, key: jax.Array, dropout: float) -> jax.Array:
+    """The last layer's rectified activations (n, width), in training: units drop out."""
+    for number, (weights, biases) in enumerate(layers):
+        x = jax.nn.relu(x @ weights + biases)
+        kept = jax.random.bernoulli(jax.random.fold_in(key, number), 1.0 - dropout, x.shape)
+        x = jnp.where(kept, x / (1.0 - dropout), 0.0)
+    return x
+
+
+def descend(loss: Loss, layers: list[Layer], key: jax.Array, rates: jax.Array) -> list[Layer]:
+    """Adam for one step a rate: the one training loop. To be called under `jit`."""
+    optimiser = optax.scale_by_adam()
+
+    def step(
+        state: tuple[list[Layer], optax.OptState], now: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[list[Layer], optax.OptState], None]:
+        layers, moments = state
+        rate, key = now
+        gradient = jax.grad(loss)(layers, key)
+        updates, moments = optimiser.update(gradient, moments)
+        return (jax.tree.map(lambda p, u: p - rate * u, layers, updates), moments), None
+
+    keys = jax.random.split(key, len(rates))
+    (layers, _), _ = jax.lax.scan(step, (layers, optimiser.init(layers)), (rates, keys))
+    return layers
+
+
+def bucket(n: int) -> int:
+    """The next power of two: sizes are padded to it so that XLA compiles few shapes."""
+    return 1 << max(n - 1, 1).bit_length()
+
+
+def as_arrays(layers: Sequence[Layer]) -> Layers:
+    """The layers as NumPy arrays, for saving and for prediction."""
+    return tuple((np.asarray(weights), np.asarray(biases)) for weights, biases in layers)
