@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON lines, one a variant")
     given = parser.parse_args()
     experience = Experience.open(given.experience)
+    experience = experience.with_metrics([experience.metrics[0].name])
     tasks = given.tasks.split(",") if given.tasks else list(experience.tasks)
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     for name in given.variants.split(","):

@@ -23,9 +23,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from threadpoolctl import threadpool_limits
 
+from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.anchored import AnchoredFit, last_anchor
 from foretune.numerics.gp import GP, fit_hyper
-from foretune.search.acquisition import log_expected_improvement
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -1,7 +1,8 @@
-"""Past tasks as the methods read them, and the space that a prior holds for."""
+"""What every learner needs: past tasks as it reads them, the space that its prior holds for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Experience
 from foretune.numerics.objectives import scalarise
-from foretune.space import Space
+from foretune.space import Encoded, Space
+
+Values = TypeVar("Values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +76,23 @@ def check_space(learnt_on: Space, target: Target) -> None:
 
 def _described(space: Space) -> str:
     return f"{space!r} with fingerprint {space.fingerprint[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedOnPool(Generic[Values]):
+    """A function of configurations that remembers its values on the target's pool.
+
+    A recorded pool is asked for at every trial; what past tasks say about it never changes.
+    """
+
+    function: Callable[[Encoded], Values]
+    pool: Encoded | None
+    _known: list[Values] = field(default_factory=list)
+
+    def __call__(self, x: Encoded) -> Values:
+        """The function's values at x; remembered where x is the pool itself, not a copy of it."""
+        if x is not self.pool:
+            return self.function(x)
+        if not self._known:
+            self._known.append(self.function(x))
+        return self._known[0]

@@ -220,6 +220,14 @@ class GP:
         std = np.sqrt(np.maximum(variance, 0.0))
         return self.units.inverse(mean + self.hyper.mean), std * self.units.scale
 
+    def mean(self, x_new: Floats) -> Floats:
+        """The mean (m,) alone, for a fraction of what its standard deviation would cost."""
+        mean = np.empty(len(x_new))
+        for first in range(0, len(x_new), CHUNK):
+            rows = slice(first, first + CHUNK)
+            mean[rows] = self._cross(x_new[rows]) @ self.alpha
+        return self.units.inverse(mean + self.hyper.mean)
+
     def sample(self, x_new: Floats, n: int, rng: np.random.Generator) -> Floats:
         """n joint draws of the function's values at x_new (m, d): (n, m). Costs O(m³)."""
         cross = self._cross(x_new)

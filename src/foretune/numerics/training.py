@@ -67,9 +67,9 @@ def descend(loss: Loss, layers: list[Layer], key: jax.Array, rates: jax.Array) -
     return layers
 
 
-def bucket(n: int) -> int:
-    """The next power of two: sizes are padded to it so that XLA compiles few shapes."""
-    return 1 << max(n - 1, 1).bit_length()
+def bucket(n: int, *, least: int) -> int:
+    """The next power of two, at least `least`: sizes are padded so that few shapes are compiled."""
+    return max(least, 1 << max(n - 1, 0).bit_length())
 
 
 def as_arrays(layers: Sequence[Layer]) -> Layers:

@@ -131,6 +131,45 @@ METHODS: dict[str, Method] = {
             design=Design("prior", 5),
             needs_experience=True,
         ),
+        Method(
+            "ws-gp",
+            "GP that opens with the best configuration of each past task",
+            _made_by(f"{_BASELINES}.warm_start", "warm_started_gp"),
+            design=Design("random", 0),
+            needs_experience=True,
+        ),
+        Method(
+            "autogp",
+            "GP in the box around the past tasks' best configurations",
+            _made_by(f"{_BASELINES}.box", "gp_in_a_box"),
+            needs_experience=True,
+        ),
+        Method(
+            "ablr",
+            "Bayesian linear regression on features that past tasks share",
+            _made_by(f"{_BASELINES}.ablr", "ablr"),
+            needs_experience=True,
+        ),
+        Method(
+            "ablr-copula",
+            "the same on Gaussian scores of the losses",
+            _made_by(f"{_BASELINES}.ablr", "ablr_copula"),
+            needs_experience=True,
+        ),
+        Method(
+            "sgpt",
+            "past tasks' GPs vote where they rank trials as the target does",
+            _made_by(f"{_BASELINES}.sgpt", "sgpt"),
+            acquisition="own",
+            needs_experience=True,
+        ),
+        Method(
+            "sgpt-copula",
+            "the same on Gaussian scores of the losses",
+            _made_by(f"{_BASELINES}.sgpt", "sgpt_copula"),
+            acquisition="own",
+            needs_experience=True,
+        ),
     )
 }
 

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from foretune.arrays import Floats
 from foretune.contracts import Posterior
-from foretune.search import acquisition
+from foretune.numerics import acquisition
 from foretune.space import Encoded
 
 

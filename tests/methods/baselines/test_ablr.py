@@ -10,19 +10,11 @@ from foretune.methods.baselines.regression import Regression
 from foretune.numerics.transforms import standardise
 from foretune.search import Method, method
 from foretune.space import Space
-from foretune.testing import MethodConformance, problem
+from foretune.testing import problem
 from tests.methods.baselines.examples import mean_regret, small_experience
 
 ABLR = Method("ablr", "shared features", ablr, needs_experience=True)
 ABLR_COPULA = Method("ablr-copula", "on scores", ablr_copula, needs_experience=True)
-
-
-class TestConformance(MethodConformance):
-    method = ABLR
-
-
-class TestCopulaConformance(MethodConformance):
-    method = ABLR_COPULA
 
 
 def small_training():

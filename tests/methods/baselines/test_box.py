@@ -6,14 +6,10 @@ from foretune.errors import MethodError
 from foretune.methods.baselines.box import Box, gp_in_a_box
 from foretune.search import Method, Optimizer, method
 from foretune.space import Space
-from foretune.testing import MethodConformance, problem
+from foretune.testing import problem
 from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
 
 AUTOGP = Method("autogp", "a box", gp_in_a_box, needs_experience=True)
-
-
-class TestConformance(MethodConformance):
-    method = AUTOGP
 
 
 def test_the_box_spans_the_best_of_each_past_task():

@@ -4,15 +4,8 @@ import pytest
 from foretune.contracts import Target
 from foretune.errors import ArtifactError, MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.baselines.past import (
-    PastTask,
-    best_of_each,
-    check_space,
-    given,
-    load_configs,
-    past_tasks,
-    save_configs,
-)
+from foretune.learning import PastTask, check_space, given, past_tasks
+from foretune.methods.baselines.past import best_of_each, load_configs, save_configs
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Space
 from foretune.testing import problem

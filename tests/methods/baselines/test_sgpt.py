@@ -9,7 +9,6 @@ from foretune.methods.baselines import sgpt as module
 from foretune.methods.baselines.sgpt import (
     TransferPosterior,
     epanechnikov,
-    mean_of,
     rank_distances,
     sgpt,
     sgpt_copula,
@@ -17,19 +16,11 @@ from foretune.methods.baselines.sgpt import (
 from foretune.search import Method, method
 from foretune.search.scoring import OwnUtility
 from foretune.space import Space
-from foretune.testing import MethodConformance, problem
+from foretune.testing import problem
 from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
 
 SGPT = Method("sgpt", "past processes vote", sgpt, acquisition="own", needs_experience=True)
 SGPT_COPULA = Method("sgpt-copula", "scores", sgpt_copula, acquisition="own", needs_experience=True)
-
-
-class TestConformance(MethodConformance):
-    method = SGPT
-
-
-class TestCopulaConformance(MethodConformance):
-    method = SGPT_COPULA
 
 
 def test_rank_distances_by_hand():
@@ -89,7 +80,7 @@ def test_a_certain_belief_has_a_finite_utility():
 def test_a_mean_alone_is_that_of_the_process():
     process = SGPT.learn(problem("flat").experience, seed=0).past[0]
     x = problem("flat").space.sample(50, seed=3).x
-    np.testing.assert_allclose(mean_of(process, x), process.predict(x)[0], atol=1e-9)
+    np.testing.assert_allclose(process.mean(x), process.predict(x)[0], atol=1e-9)
 
 
 def test_a_long_past_task_is_subsampled(monkeypatch):

@@ -5,16 +5,12 @@ from foretune.errors import MethodError
 from foretune.methods.baselines.warm_start import warm_started_gp
 from foretune.search import Design, Method, Optimizer, method
 from foretune.space import Space
-from foretune.testing import MethodConformance, problem
+from foretune.testing import problem
 from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
 
 WS_GP = Method(
     "ws-gp", "warm start", warm_started_gp, design=Design("random", 0), needs_experience=True
 )
-
-
-class TestConformance(MethodConformance):
-    method = WS_GP
 
 
 def test_the_search_opens_with_the_best_of_each_past_task():

@@ -22,8 +22,7 @@ from scipy.optimize import minimize
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.experience import Experience
-from foretune.methods.baselines.past import check_space, given, past_tasks
-from foretune.methods.baselines.pool_cache import CachedOnPool
+from foretune.learning import CachedOnPool, check_space, given, past_tasks
 from foretune.methods.baselines.regression import (
     LOG_PRECISIONS,
     Regression,

@@ -14,15 +14,9 @@ import numpy as np
 from foretune.arrays import Bools, Floats, Ints
 from foretune.contracts import Region, Surrogate, Target
 from foretune.experience import Experience
+from foretune.learning import check_space, given, past_tasks
 from foretune.methods.baselines.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.baselines.past import (
-    best_of_each,
-    check_space,
-    given,
-    load_configs,
-    past_tasks,
-    save_configs,
-)
+from foretune.methods.baselines.past import best_of_each, load_configs, save_configs
 from foretune.numerics.transforms import standardise
 from foretune.progress import Progress
 from foretune.space import Encoded, Kind, Space

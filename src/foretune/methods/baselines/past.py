@@ -1,68 +1,16 @@
-"""Past tasks as the transfer baselines read them, and the spaces that their priors hold for."""
+"""The past tasks' best configurations, which some baselines open with or stay near."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from foretune.arrays import Floats, Ints
-from foretune.contracts import Target
-from foretune.errors import MethodError
-from foretune.experience import Experience
+from foretune.learning import PastTask
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.objectives import scalarise
 from foretune.space import Encoded, Space
 
 VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class PastTask:
-    """The n successful evaluations of one past task, at least one of them."""
-
-    rows: Ints
-    """(n,), the evaluated rows of the experience's configurations."""
-    z: Floats
-    """(n,), all objectives in one, in the unit of the method's output transform."""
-
-    @property
-    def best(self) -> int:
-        """The configuration of the lowest loss, as a row of the experience's; the first of ties."""
-        return int(self.rows[np.argmin(self.z)])
-
-    def subsample(self, size: int, rng: np.random.Generator) -> "PastTask":
-        """At most `size` of the evaluations, drawn at random."""
-        if len(self.rows) <= size:
-            return self
-        drawn = np.sort(rng.choice(len(self.rows), size, replace=False))
-        return PastTask(self.rows[drawn], self.z[drawn])
-
-
-def past_tasks(experience: Experience, output: Callable[[Floats], Floats]) -> list[PastTask]:
-    """Every task that has a success; `output` transforms the losses of each task on their own."""
-    tasks = []
-    for name in experience.tasks:
-        records = experience.task(name)
-        done = np.flatnonzero(records.succeeded)
-        if len(done):
-            rows = records.config_index[done].astype(np.int64)
-            tasks.append(PastTask(rows, scalarise(records.losses[done], output)))
-    if not tasks:
-        raise MethodError(
-            "a method that transfers needs a past task with a successful evaluation, but none of "
-            f"the {len(experience.tasks)} tasks has one: give other experience"
-        )
-    return tasks
-
-
-def given(experience: Experience | None) -> Experience:
-    """The experience, which a method that transfers cannot do without."""
-    if experience is None:
-        raise MethodError(
-            "a method that transfers learns from past tasks, but got no experience: give one"
-        )
-    return experience
 
 
 def best_of_each(tasks: Sequence[PastTask]) -> Ints:
@@ -83,20 +31,6 @@ def _share_of_better(task: PastTask, rows: Ints) -> Floats:
     better = np.searchsorted(np.sort(task.z), task.z[own]) / len(task.z)
     shares[np.searchsorted(rows, task.rows[own])] = better
     return shares
-
-
-def check_space(learnt_on: Space, target: Target) -> None:
-    """Refuse a target whose space is not the one that a prior was learnt on."""
-    if target.space != learnt_on:
-        raise MethodError(
-            "a prior holds for the space it was learnt on, but it was learnt on "
-            f"{_described(learnt_on)} and the target has {_described(target.space)}: learn from "
-            "experience in the target's space"
-        )
-
-
-def _described(space: Space) -> str:
-    return f"{space!r} with fingerprint {space.fingerprint[:8]}"
 
 
 def save_configs(path: Path, kind: str, configs: Encoded) -> None:

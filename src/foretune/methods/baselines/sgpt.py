@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtr
 
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.experience import Experience
+from foretune.learning import CachedOnPool, PastTask, check_space, given, past_tasks
 from foretune.methods.baselines.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.baselines.past import PastTask, check_space, given, past_tasks
-from foretune.methods.baselines.pool_cache import CachedOnPool
+from foretune.numerics.acquisition import expected_improvement
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
-from foretune.numerics.kernels import squared_distances
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.progress import Progress, tracked
@@ -33,8 +31,6 @@ EVALUATIONS = 1000
 """A past task's process is conditioned on at most so many evaluations."""
 FITTED = 300
 """Its hyperparameters are fitted to at most so many of these: an iteration costs their cube."""
-CHUNK = 1024
-"""Rows predicted at once, so that the cross-covariance stays small."""
 BANDWIDTH = 0.01
 """rho: a past task counts only while it misranks less than this share of the pairs of trials."""
 
@@ -56,18 +52,6 @@ def rank_distances(z: Floats, predicted: Floats) -> Floats:
 def epanechnikov(distances: Floats) -> Floats:
     """Weights that fall from 3/4 at distance 0 to nothing at `BANDWIDTH` and beyond."""
     return 0.75 * np.maximum(1.0 - np.square(distances / BANDWIDTH), 0.0)
-
-
-def mean_of(process: GP, x: Floats) -> Floats:
-    """The process's mean (m,) at x (m, d), for a fraction of what its variance would cost."""
-    inverse = np.exp(-process.hyper.log_lengthscales)
-    observed = (process.x - 0.5) * inverse
-    mean = np.empty(len(x))
-    for first in range(0, len(x), CHUNK):
-        rows = slice(first, first + CHUNK)
-        squared = squared_distances((x[rows] - 0.5) * inverse, observed)
-        mean[rows] = process.kernel.correlation(squared) @ process.alpha
-    return process.units.inverse(np.exp(process.hyper.log_signal) * mean + process.hyper.mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +82,12 @@ class TransferPosterior:
     def utility(self, x: Encoded) -> Floats:
         """The transfer acquisition function: a weighted mean of improvements (len(x),)."""
         weight = float(epanechnikov(np.zeros(1))[0])
-        total = weight * _expected_improvement(self.own.predict(x), self.own.best)
+        own = self.own.predict(x)
+        total = weight * expected_improvement(own.mean, own.std, self.own.best)
         if self.weights.any():
             predicted = np.maximum(self.past_best[:, None] - self.past_means(x), 0.0)
             total = total + self.weights @ predicted
         return total / (weight + float(self.weights.sum()))
-
-
-def _expected_improvement(belief: Prediction, best: float) -> Floats:
-    """E[max(best - f, 0)] for f normal, whose standard deviation may be zero."""
-    gain = best - belief.mean
-    v = gain / np.maximum(belief.std, 1e-150)
-    density = np.exp(-0.5 * np.square(np.clip(v, -40.0, 40.0))) / np.sqrt(2.0 * np.pi)
-    improvement: Floats = belief.std * density + gain * ndtr(v)
-    return np.maximum(improvement, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +127,7 @@ class SgptPrior:
 
     def means(self, x: Encoded) -> Floats:
         """(M, len(x)), what each past process expects."""
-        return np.stack([mean_of(process, x.x) for process in self.past])
+        return np.stack([process.mean(x.x) for process in self.past])
 
     def save(self, path: Path) -> None:
         """Write what each process learnt from, and its hyperparameters."""

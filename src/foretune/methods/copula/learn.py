@@ -69,7 +69,7 @@ class CopulaLearner:
         ]
         by_task: list[Layers] = [()] * len(seeds)
         if self.settings.directions:
-            by_task = [directions(layers) for layers in trained[1]]
+            by_task = [directions(layers, len(scores.counts)) for layers in trained[1]]
         return [
             CopulaPrior(self.kind, experience.space, Networks(*both), self.settings)
             for both in zip(trained[0], by_task, strict=True)
@@ -93,14 +93,13 @@ def gather(experience: Experience, scores: Callable[[Floats], Floats]) -> Scores
     return Scores(x.astype(np.float32), z.astype(np.float32), counts)
 
 
-def directions(by_task: Layers) -> Layers:
-    """Replace T heads by at most W + 1 that span the same differences between tasks.
+def directions(by_task: Layers, tasks: int) -> Layers:
+    """Replace the heads of T tasks by a few that span the same differences between tasks.
 
     With the heads' weights about their mean, B = (w_j - mean) / sqrt(T), the covariance of a
     linear function with independent slopes along the differences is h B B' h'. Any factor of B B'
     gives the same covariance, and one of the width of h is enough for any number of tasks.
     """
-    tasks = by_task[-1][1].size // 2  # the other half of the outputs are standard deviations
     weights, biases = (part[..., :tasks] for part in by_task[-1])
     stacked = np.concatenate([weights, biases[None, :]]).astype(np.float64)
     about_mean = (stacked - stacked.mean(axis=1, keepdims=True)) / np.sqrt(stacked.shape[1])
@@ -119,11 +118,13 @@ def _train(scores: Scores, seeds: Sequence[int], *, by_task: bool) -> list[Layer
     from foretune.numerics.training import as_arrays, bucket, keep_compiled
 
     keep_compiled()
-    padding = bucket(len(scores.z)) - len(scores.z)
-    x = np.pad(scores.x, ((0, padding), (0, 0)))
-    z = np.pad(scores.z, (0, padding))
-    firsts = np.cumsum(scores.counts, dtype=np.int32) - scores.counts
+    tasks = len(scores.counts)
+    places, rows = bucket(tasks, least=8), bucket(len(scores.z), least=1024)
+    x = np.pad(scores.x, ((0, rows - len(scores.x)), (0, 0)))
+    z = np.pad(scores.z, (0, rows - len(scores.z)))
+    counts = np.pad(scores.counts, (0, places - tasks))
+    firsts = np.cumsum(counts, dtype=np.int32) - counts
     keys = jax.vmap(jax.random.key)(jnp.asarray(seeds, dtype=jnp.uint32))
-    heads = len(scores.counts) if by_task else 1
-    stacked = fit_networks(keys, x, z, firsts, scores.counts, heads=heads)
+    heads = places if by_task else 1
+    stacked = fit_networks(keys, x, z, firsts, counts, tasks, heads=heads)
     return [as_arrays([(w[place], b[place]) for w, b in stacked]) for place in range(len(seeds))]

@@ -4,16 +4,17 @@
 Gaussian process to the residuals that the trials leave (Algorithm 2).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.learning import check_space
-from foretune.methods.copula.prior import Networks, PoolBelief
+from foretune.learning import CachedOnPool, check_space
+from foretune.methods.copula.prior import Belief, Networks
 from foretune.methods.copula.scores import informed_scores
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
@@ -21,6 +22,7 @@ from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.space import Encoded, Space
 
+Beliefs: TypeAlias = CachedOnPool[Belief]
 RESIDUALS = Standardise(0.0, 1.0)
 """Residuals have a unit already: what the prior does not explain, in its standard deviations."""
 
@@ -51,10 +53,17 @@ class CopulaPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate for one task in the space that the prior was learnt on."""
         check_space(self.space, target)
-        believe = PoolBelief(self.networks, target.pool)
+        believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
         if not self.settings.adapts:
             return PriorSurrogate(believe)
-        return ResidualSurrogate.of(believe, self.settings, objectives=len(target.objectives))
+        return ResidualSurrogate(believe, self.settings, self._fit(len(target.objectives)))
+
+    def _fit(self, objectives: int) -> AnchoredFit:
+        """Fits of the residual process, which know how to turn losses into residuals."""
+        residuals = partial(_residuals, how=self.settings.target, objectives=objectives)
+        by_task = self.networks.by_task
+        columns = 1 + by_task[-1][1].size if by_task else 0
+        return AnchoredFit(output=residuals, units=RESIDUALS, linear=columns)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
@@ -65,7 +74,7 @@ class CopulaPrior:
 class PriorPosterior:
     """The prior alone: every configuration's score is drawn on its own."""
 
-    believe: PoolBelief
+    believe: Beliefs
     best: float = -np.inf
 
     def predict(self, x: Encoded) -> Prediction:
@@ -84,7 +93,7 @@ class PriorPosterior:
 class PriorSurrogate:
     """Copula Thompson sampling: what the target tells changes nothing."""
 
-    believe: PoolBelief
+    believe: Beliefs
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The prior."""
@@ -96,7 +105,7 @@ class PriorSurrogate:
 class ResidualPosterior:
     """g = mu + sigma r, with a Gaussian process r (section 4.2)."""
 
-    believe: PoolBelief
+    believe: Beliefs
     model: GP
     best: float
     noise: float
@@ -105,7 +114,7 @@ class ResidualPosterior:
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the score."""
         belief = self.believe(x)
-        mean, std = self.model.predict(_inputs(x, belief.mu, belief.sigma, belief.directions))
+        mean, std = self.model.predict(_inputs(x, belief))
         return Prediction(
             belief.mu + belief.sigma * mean, belief.sigma * np.sqrt(std**2 + self.noise)
         )
@@ -113,7 +122,7 @@ class ResidualPosterior:
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the score."""
         belief = self.believe(x)
-        inputs = _inputs(x, belief.mu, belief.sigma, belief.directions)
+        inputs = _inputs(x, belief)
         drawn = self.model.sample(inputs, n, np.random.default_rng(seed))
         return belief.mu + belief.sigma * drawn
 
@@ -122,20 +131,9 @@ class ResidualPosterior:
 class ResidualSurrogate:
     """Gaussian (Copula) Process on what the prior leaves unexplained."""
 
-    believe: PoolBelief
+    believe: Beliefs
     settings: Settings
-    fit: AnchoredFit = field(repr=False)
-
-    @classmethod
-    def of(cls, believe: PoolBelief, settings: Settings, *, objectives: int) -> "ResidualSurrogate":
-        """A surrogate whose fits know how to turn losses into residuals."""
-        residuals = partial(_residuals, how=settings.target, objectives=objectives)
-        columns = 0
-        if settings.directions:
-            columns = 1 + believe.networks.by_task[-1][1].size
-        return cls(
-            believe, settings, AnchoredFit(output=residuals, units=RESIDUALS, linear=columns)
-        )
+    fit: AnchoredFit
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The process after all successful trials; the prior where there are none."""
@@ -144,7 +142,7 @@ class ResidualSurrogate:
         if len(good) == 0:
             return PriorPosterior(self.believe)
         belief, real = self.believe(good.configs), ~good.believed
-        inputs = _inputs(good.configs, belief.mu, belief.sigma, belief.directions)
+        inputs = _inputs(good.configs, belief)
         told = np.column_stack([good.losses, belief.mu, belief.sigma])
         hyper = self.fit.hyper(inputs[real], told[real])
         residuals = self.fit.output(told)
@@ -155,15 +153,16 @@ class ResidualSurrogate:
         return ResidualPosterior(self.believe, model, float(scores[real].min()), noise)
 
 
-def _inputs(x: Encoded, mu: Floats, sigma: Floats, directions: Floats) -> Floats:
+def _inputs(x: Encoded, belief: Belief) -> Floats:
     """(n, W + k + 1): the cube, and what the residual may depend on linearly.
 
     A score that moves by w along a direction moves the residual by w / sigma; the same holds for
     a change of the prior mean's slope.
     """
-    if directions.shape[1] == 0:
+    if belief.directions.shape[1] == 0:
         return x.x
-    return np.column_stack([x.x, directions / sigma[:, None], mu / sigma])
+    linear = np.column_stack([belief.directions, belief.mu]) / belief.sigma[:, None]
+    return np.concatenate([x.x, linear], axis=1)
 
 
 def _residuals(told: Floats, how: str, objectives: int) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers, rectified, softplus
-from foretune.space import Encoded, Space
+from foretune.space import Space
 
 VERSION = 1
 LEAST_SIGMA = 1e-3
@@ -29,10 +29,6 @@ class Belief:
     """(n,), its standard deviation over tasks and noise."""
     directions: Floats
     """(n, k), how the scores move along the directions in which past tasks differ."""
-
-    def take(self, rows: slice) -> "Belief":
-        """The belief at some of the configurations."""
-        return Belief(self.mu[rows], self.sigma[rows], self.directions[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +70,6 @@ def load_networks(path: Path, *, kind: str) -> tuple[Networks, Space]:
         )
 
     return Networks(layers("pooled"), layers("by_task")), Space.from_json(meta["space"])
-
-
-class PoolBelief:
-    """A belief that is computed once for the target's pool and afresh for anything else."""
-
-    def __init__(self, networks: Networks, pool: Encoded | None) -> None:
-        self.networks = networks
-        self.pool = pool
-        self._of_pool: Belief | None = None
-
-    def __call__(self, x: Encoded) -> Belief:
-        """The belief at the configurations x."""
-        if x is not self.pool:
-            return self.networks.believe(x.x)
-        if self._of_pool is None:
-            self._of_pool = self.networks.believe(x.x)
-        return self._of_pool
 
 
 def _heads(layers: Layers, x: Floats) -> Floats:

@@ -27,15 +27,17 @@ def fit_networks(
     z: jax.Array,
     firsts: jax.Array,
     counts: jax.Array,
+    tasks: int,
     *,
     heads: int,
 ) -> list[Layer]:
     """One network for each of `keys`, stacked: with one head for all tasks, or one a task.
 
-    Task t has the `counts[t]` rows of x (N, W) and z (N,) from `firsts[t]` on. The last layer has
-    the means of all heads first and then their standard deviations before the activation.
+    Task t < `tasks` has the `counts[t]` rows of x (N, W) and z (N,) from `firsts[t]` on; what
+    comes after that in any array is padding. The last layer has the means of all heads first and
+    then their standard deviations before the activation.
     """
-    fit = partial(_fit, x=x, z=z, firsts=firsts, counts=counts, heads=heads)
+    fit = partial(_fit, x=x, z=z, firsts=firsts, counts=counts, tasks=tasks, heads=heads)
     return jax.vmap(fit)(keys)
 
 
@@ -45,13 +47,14 @@ def _fit(
     z: jax.Array,
     firsts: jax.Array,
     counts: jax.Array,
+    tasks: int,
     heads: int,
 ) -> list[Layer]:
     start, training = jax.random.split(key)
 
     def loss(layers: list[Layer], key: jax.Array) -> jax.Array:
         for_task, for_row, for_dropout = jax.random.split(key, 3)
-        task = jax.random.randint(for_task, (BATCH,), 0, len(counts))
+        task = jax.random.randint(for_task, (BATCH,), 0, tasks)
         share = jax.random.uniform(for_row, (BATCH,))
         row = firsts[task] + jnp.floor(share * counts[task]).astype(int)
         weights, biases = layers[-1]

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from foretune.numerics.anchored import AnchoredFit
-from foretune.search.acquisition import (
+from foretune.numerics.acquisition import (
     expected_improvement,
     log_expected_improvement,
     log_h,
@@ -17,6 +16,7 @@ from foretune.search.acquisition import (
     probability_of_improvement,
     thompson,
 )
+from foretune.numerics.anchored import AnchoredFit
 
 finite = st.floats(-1e100, 1e100)
 stds = st.one_of(st.just(0.0), st.floats(0.0, 1e100))

@@ -1,0 +1,150 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import norm
+
+from foretune.errors import MethodError
+from foretune.experience import Direction, Experience, Metric
+from foretune.methods.copula.learn import directions, gather
+from foretune.methods.copula.prior import LEAST_SIGMA, Networks, load_networks
+from foretune.methods.copula.training import fit_networks, negative_log_likelihood
+from foretune.methods.copula.variants import cts, gcp_prior
+from foretune.numerics.training import as_arrays, hidden
+from foretune.numerics.transforms import copula_scores
+from foretune.progress import SILENT
+from foretune.space import Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+
+
+def experience(sizes: tuple[int, ...], loss) -> Experience:
+    """Task t has `sizes[t]` random configurations with the losses loss(x, t)."""
+    configs = SPACE.sample(sum(sizes), seed=0)
+    task = np.repeat(np.arange(len(sizes)), sizes)
+    values = loss(configs.x, task)
+    names = [f"task {number}" for number in range(len(sizes))]
+    index = np.arange(len(task))
+    return Experience.build(
+        SPACE, [Metric("loss", Direction.MIN)], names, task, configs, index, values
+    )
+
+
+def test_the_loss_is_equation_1() -> None:
+    z, mu, sigma = np.array([0.3, -1.0]), np.array([0.0, 0.5]), np.array([0.7, 2.0])
+    by_scipy = -norm(mu, sigma).logpdf(z).mean() - 0.5 * np.log(2 * np.pi)
+    assert float(negative_log_likelihood(*map(jnp.asarray, (mu, sigma, z)))) == pytest.approx(
+        by_scipy
+    )
+
+
+def test_its_gradient_agrees_with_finite_differences() -> None:
+    z = jnp.asarray([0.3, -1.0, 2.0])
+
+    def loss(v: np.ndarray) -> float:
+        return float(norm(v[:3], v[3:]).logpdf(np.asarray(z)).mean())
+
+    at = np.array([0.0, 0.5, 1.0, 0.7, 2.0, 1.1])
+    gradient = jax.grad(lambda v: negative_log_likelihood(v[:3], v[3:], z))(jnp.asarray(at))
+    np.testing.assert_allclose(gradient, -approx_fprime(at, loss, 1e-6), rtol=1e-3, atol=1e-5)
+
+
+def test_the_prior_learns_what_tasks_have_in_common() -> None:
+    past = experience((400,) * 4, lambda x, t: (1.0 + t) * (x[:, 0] - 0.3) ** 2 + 10.0 * t)
+    prior = cts().learn(past, seed=0, progress=SILENT)
+    grid = SPACE.encode([{"a": a, "b": 0.5} for a in (0.3, 0.6, 0.9)])
+    belief = prior.networks.believe(grid.x)
+    assert belief.mu[0] < -0.9
+    assert belief.mu[0] < belief.mu[1] < belief.mu[2]
+    assert belief.mu[2] > 0.7
+
+
+def test_sigma_is_where_tasks_disagree() -> None:
+    def loss(x: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """The same where a < 1/2; beyond it tasks differ in sign."""
+        return np.where(x[:, 0] < 0.5, x[:, 0] - 0.5, (x[:, 0] - 0.4) * np.where(t % 2, 1.0, -1.0))
+
+    prior = cts().learn(experience((400,) * 4, loss), seed=0, progress=SILENT)
+    sigma = prior.networks.believe(np.array([[0.2, 0.5], [0.95, 0.5]])).sigma
+    assert sigma[1] > 2.0 * sigma[0]
+
+
+def test_tasks_count_alike_however_many_rows_they_have() -> None:
+    """A task with ten times the rows, of the opposite order, does not outvote the other."""
+    past = experience((1000, 100), lambda x, t: np.where(t == 0, x[:, 0], -x[:, 0]))
+    prior = cts().learn(past, seed=0, progress=SILENT)
+    mu = prior.networks.believe(np.array([[0.05, 0.5], [0.95, 0.5]])).mu
+    assert np.abs(mu).max() < 0.6
+
+
+def test_seeds_learnt_together_equal_seeds_learnt_alone() -> None:
+    past = experience((60, 60), lambda x, t: x[:, 0])
+    together = cts().learn_many(past, [3, 4], progress=SILENT)
+    alone = cts().learn(past, seed=4, progress=SILENT)
+    x = SPACE.sample(5, seed=1).x
+    # Equal up to the order of single-precision sums, which 3,000 updates carry on.
+    np.testing.assert_allclose(
+        together[1].networks.believe(x).mu, alone.networks.believe(x).mu, atol=0.1
+    )
+    assert not np.allclose(
+        together[1].networks.believe(x).mu, together[0].networks.believe(x).mu, atol=1e-3
+    )
+
+
+def test_numpy_and_jax_read_the_network_alike() -> None:
+    past = experience((50, 50), lambda x, t: x[:, 0])
+    scores = gather(past, copula_scores)
+    firsts = np.array([0, 50], dtype=np.int32)
+    keys = jax.random.split(jax.random.key(0), 1)
+    stacked = fit_networks(keys, scores.x, scores.z, firsts, scores.counts, 2, heads=1)
+    layers = [(w[0], b[0]) for w, b in stacked]
+    x = SPACE.sample(7, seed=2).x
+    belief = Networks(as_arrays(layers), ()).believe(x)
+    activations = hidden(layers[:-1], jnp.asarray(x, jnp.float32), jax.random.key(1), 0.0)
+    mu, raw = (activations @ layers[-1][0] + layers[-1][1]).T
+    np.testing.assert_allclose(belief.mu, mu, atol=1e-4)
+    np.testing.assert_allclose(belief.sigma, jax.nn.softplus(raw) + LEAST_SIGMA, atol=1e-4)
+
+
+def test_directions_keep_the_covariance_of_the_heads_differences() -> None:
+    rng = np.random.default_rng(0)
+    trunk = ((rng.normal(size=(2, 6)).astype(np.float32), np.zeros(6, np.float32)),)
+    tasks, stds = rng.normal(size=(7, 30)), rng.normal(size=(7, 30))
+    heads = np.concatenate([tasks, stds], axis=1).astype(np.float32)
+    reduced = directions((*trunk, (heads[:-1], heads[-1])), tasks=30)
+    assert reduced[-1][1].size <= 7
+    h = np.append(np.abs(rng.normal(size=(4, 6))), np.ones((4, 1)), axis=1)
+    by_task = h @ tasks
+    differences = (by_task - by_task.mean(axis=1, keepdims=True)) / np.sqrt(30)
+    factor = np.concatenate([reduced[-1][0], reduced[-1][1][None]])
+    np.testing.assert_allclose(
+        (h @ factor) @ (h @ factor).T, differences @ differences.T, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_large_experience_is_thinned_out_evenly(monkeypatch) -> None:
+    monkeypatch.setattr("foretune.methods.copula.learn.MOST_ROWS", 200)
+    scores = gather(experience((300, 80, 300), lambda x, t: x[:, 0]), copula_scores)
+    assert scores.counts.tolist() == [66, 66, 66]
+
+
+def test_networks_are_saved_and_loaded(tmp_path) -> None:
+    prior = gcp_prior().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=SILENT)
+    prior.save(tmp_path / "prior")
+    networks, space = load_networks(tmp_path / "prior", kind=prior.kind)
+    assert space == SPACE
+    x = SPACE.sample(4, seed=3).x
+    for before, after in zip(prior.networks.pooled, networks.pooled, strict=True):
+        np.testing.assert_array_equal(before[0], after[0])
+    np.testing.assert_array_equal(
+        prior.networks.believe(x).directions, networks.believe(x).directions
+    )
+
+
+def test_another_space_is_refused() -> None:
+    from foretune.contracts import Target
+
+    prior = cts().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=SILENT)
+    with pytest.raises(MethodError, match="the space it was learnt on"):
+        prior.surrogate(Target(Space.of({"other": (0.0, 1.0)})))

@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from foretune.contracts import Observations, Target
+from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
+from foretune.methods.copula.prior import Networks
+from foretune.numerics.gp import GP
+from foretune.numerics.transforms import Standardise, copula_scores, standardise
+from foretune.search import Design, Method, Optimizer, Told
+from foretune.space import Encoded, Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+
+# A network without hidden layers: mu = 4 a - 2, and sigma = softplus(0.5) + 0.001 everywhere.
+PLAIN = Networks((
+    (np.array([[4.0, 0.0], [0.0, 0.0]], np.float32), np.array([-2.0, 0.5], np.float32)),
+), ())  # fmt: skip
+SIGMA = np.log1p(np.exp(0.5)) + 0.001
+
+
+def prior(**settings: object) -> CopulaPrior:
+    return CopulaPrior("test", SPACE, PLAIN, Settings(**settings))
+
+
+def seen(configs: Encoded, losses: list[float]) -> Observations:
+    n = len(losses)
+    return Observations(configs, np.array(losses)[:, None], np.zeros(n, dtype=bool))
+
+
+def test_residuals_by_hand() -> None:
+    """Three losses with Winsorised scores, minus mu, over sigma."""
+    losses, mu, sigma = (
+        np.array([3.0, 1.0, 2.0]),
+        np.array([0.5, -1.0, 0.0]),
+        np.array([1.0, 2.0, 0.5]),
+    )
+    cut = 1 / (4 * 3**0.25 * np.sqrt(np.pi * np.log(3)))
+    z = norm.ppf(np.clip([3 / 3, 1 / 3, 2 / 3], cut, 1 - cut))
+    told = np.column_stack([losses, mu, sigma])
+    np.testing.assert_allclose(_residuals(told, "copula", 1), (z - mu) / sigma)
+
+
+def test_several_objectives_are_averaged_scores() -> None:
+    losses = np.array([[1.0, 9.0], [2.0, 5.0], [3.0, 7.0]])
+    told = np.column_stack([losses, np.zeros(3), np.ones(3)])
+    mean = (copula_scores(losses[:, 0]) + copula_scores(losses[:, 1])) / 2
+    np.testing.assert_allclose(_residuals(told, "copula", 2), mean)
+    mean = (standardise(losses[:, 0]) + standardise(losses[:, 1])) / 2
+    np.testing.assert_allclose(_residuals(told, "standardise", 2), mean)
+
+
+def test_without_observations_the_belief_is_the_prior() -> None:
+    surrogate = prior().surrogate(Target(SPACE))
+    configs = SPACE.encode([{"a": 0.0, "b": 0.3}, {"a": 1.0, "b": 0.3}])
+    belief = surrogate.condition(seen(configs.take([]), []), seed=0).predict(configs)
+    np.testing.assert_allclose(belief.mean, [-2.0, 2.0], atol=1e-6)
+    np.testing.assert_allclose(belief.std, SIGMA, atol=1e-6)
+
+
+def test_thompson_draws_have_the_priors_moments() -> None:
+    surrogate = prior(adapts=False).surrogate(Target(SPACE))
+    configs = SPACE.encode([{"a": 0.0, "b": 0.3}, {"a": 1.0, "b": 0.3}])
+    posterior = surrogate.condition(seen(configs, [1.0, 2.0]), seed=0)
+    draws = posterior.sample(configs, 20_000, seed=1)
+    np.testing.assert_allclose(draws.mean(axis=0), [-2.0, 2.0], atol=0.03)
+    np.testing.assert_allclose(draws.std(axis=0), SIGMA, atol=0.03)
+    assert abs(np.corrcoef(draws.T)[0, 1]) < 0.03
+
+
+def test_the_posterior_maps_the_residual_process_back() -> None:
+    """mu_g = mu_r sigma + mu and sigma_g = sigma_r sigma (section 4.2)."""
+    surrogate = prior().surrogate(Target(SPACE))
+    configs, new = SPACE.sample(8, seed=0), SPACE.sample(5, seed=1)
+    losses = np.arange(8.0)
+    posterior = surrogate.condition(seen(configs, list(losses)), seed=0)
+    told = np.column_stack([losses, 4 * configs.x[:, 0] - 2, np.full(8, SIGMA)])
+    hyper = surrogate.fit.hyper(configs.x, np.column_stack([losses, *PLAIN_BELIEF(configs)]))
+    residual = GP.condition(
+        configs.x, _residuals(told, "copula", 1), hyper, units=Standardise(0.0, 1.0)
+    )
+    mean, std = residual.predict(new.x)
+    belief = posterior.predict(new)
+    np.testing.assert_allclose(belief.mean, mean * SIGMA + 4 * new.x[:, 0] - 2, atol=1e-5)
+    np.testing.assert_allclose(belief.std, std * SIGMA, atol=1e-5)
+    assert posterior.best == pytest.approx(copula_scores(losses).min(), abs=1e-6)
+
+
+def PLAIN_BELIEF(configs: Encoded) -> tuple[np.ndarray, np.ndarray]:  # noqa: N802 - beside PLAIN
+    belief = PLAIN.believe(configs.x)
+    return belief.mu, belief.sigma
+
+
+def test_an_outcome_has_the_noise_that_a_mean_has_not() -> None:
+    configs = SPACE.sample(10, seed=0)
+    losses = list(np.random.default_rng(0).normal(size=10))
+    stds = [
+        prior(outcome=outcome)
+        .surrogate(Target(SPACE))
+        .condition(seen(configs, losses), seed=0)
+        .predict(configs)
+        .std
+        for outcome in (False, True)
+    ]
+    assert (stds[1] > stds[0]).all()
+
+
+def test_a_wrong_prior_is_overcome_by_the_targets_own_trials() -> None:
+    """The prior calls a = 0 best; the target's best is a = 0.8."""
+    chosen = Method("test", "", lambda: None, design=Design("prior", 5))
+    optimizer = Optimizer(Target(SPACE), chosen, prior(target="informed"), seed=0)
+    for _ in range(25):
+        s = optimizer.ask()[0]
+        loss = (s.config["a"] - 0.8) ** 2 + 0.1 * (s.config["b"] - 0.5) ** 2
+        optimizer.tell([Told((loss,), id=s.id)])
+    assert optimizer.told.losses.min() < 0.005
+
+
+def test_the_pools_belief_is_computed_once(monkeypatch) -> None:
+    pool = SPACE.sample(50, seed=0)
+    calls = []
+    believe = Networks.believe
+
+    def counting(self: Networks, x: np.ndarray):
+        calls.append(len(x))
+        return believe(self, x)
+
+    monkeypatch.setattr(Networks, "believe", counting)
+    surrogate = prior().surrogate(Target(SPACE, pool=pool))
+    for n in (2, 3, 4):
+        surrogate.condition(
+            seen(pool.take(np.arange(n)), list(np.arange(n) * 1.0)), seed=0
+        ).predict(pool)
+    assert calls.count(50) == 1
