@@ -72,11 +72,6 @@ def test_the_utility_is_the_weighted_mean_of_improvements():
     np.testing.assert_allclose(posterior.utility(x), [first, second], rtol=1e-7)
 
 
-def test_a_certain_belief_has_a_finite_utility():
-    found = module._expected_improvement(Prediction(np.array([0.0, 9.0]), np.zeros(2)), 1.0)
-    np.testing.assert_allclose(found, [1.0, 0.0])
-
-
 def test_a_mean_alone_is_that_of_the_process():
     process = SGPT.learn(problem("flat").experience, seed=0).past[0]
     x = problem("flat").space.sample(50, seed=3).x
@@ -100,7 +95,7 @@ def test_past_tasks_that_rank_the_trials_otherwise_are_ignored():
         seen = Observations(configs, losses[:, None], np.zeros(12, dtype=bool))
         return surrogate.condition(seen, seed=0).weights
 
-    as_the_third = mean_of(prior.past[2], configs.x)
+    as_the_third = prior.past[2].mean(configs.x)
     assert weights(as_the_third)[2] == pytest.approx(0.75)
     assert not weights(-as_the_third).any()
 
@@ -110,7 +105,7 @@ def test_believed_trials_move_the_incumbents_of_the_past_but_no_weight():
     prior = SGPT.learn(flat.experience, seed=0)
     surrogate = prior.surrogate(flat.target())
     configs = flat.space.sample(6, seed=8)
-    losses = mean_of(prior.past[2], configs.x)
+    losses = prior.past[2].mean(configs.x)
     order = np.argsort(-losses)  # the best comes last and is only believed
     configs, losses = configs.take(order), losses[order]
     losses[-1] = 99.0
