@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretune.bench import metrics
-from foretune.errors import UsageError
 
 NAN = np.nan
 
@@ -88,23 +87,6 @@ def test_improvement_over_random_by_hand():
 def test_improvement_once_random_search_is_done():
     assert metrics.improvement_over_random(np.array([0.5, 0.0]), np.array([1.0, 0.0])) == 0.25
     assert metrics.improvement_over_random(np.array([0.5, 0.1]), np.array([1.0, 0.0])) == -np.inf
-
-
-def test_red_by_hand():
-    red = metrics.red(np.array([0.3, 0.03, 0.4, 0.0, 0.2]), np.array([0.4, 0.04, 0.3, 0.0, 0.0]))
-    np.testing.assert_allclose(red, [-0.25, -0.25, 0.25, 0.0, 1.0])
-
-
-@given(st.floats(0, 10), st.floats(0, 10))
-def test_red_is_antisymmetric_and_bounded(a, b):
-    forth, back = metrics.red(np.array(a), np.array(b)), metrics.red(np.array(b), np.array(a))
-    assert forth == -back
-    assert -1.0 <= forth <= 1.0
-
-
-def test_red_refuses_negative_values():
-    with pytest.raises(UsageError, match=r"-0\.9.*1 - accuracy"):
-        metrics.red(np.array([-0.9]), np.array([0.1]))
 
 
 def test_average_ranks_by_hand():

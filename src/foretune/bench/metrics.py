@@ -11,7 +11,6 @@ import numpy as np
 from scipy import stats
 
 from foretune.arrays import Bools, Floats
-from foretune.errors import UsageError
 
 
 def best_so_far(values: Floats) -> Floats:
@@ -72,18 +71,6 @@ def improvement_over_random(distance: Floats, distance_random: Floats) -> Floats
         share = np.where(gain == 0.0, 0.0, gain / distance_random)
     mean: Floats = share.mean(axis=-1)
     return mean
-
-
-def red(error: Floats, reference: Floats) -> Floats:
-    """The relative error difference (a - b) / max(a, b) of non-negative errors, with 0/0 = 0."""
-    error, reference = np.broadcast_arrays(error, reference)
-    if np.nanmin([error, reference]) < 0.0:
-        raise UsageError(
-            "RED compares errors, which must not be negative, but got "
-            f"{np.nanmin([error, reference]):g}: turn scores into errors first, as in 1 - accuracy"
-        )
-    larger = np.maximum(error, reference)
-    return np.divide(error - reference, larger, out=np.zeros(larger.shape), where=larger != 0.0)
 
 
 @dataclass(frozen=True, slots=True)

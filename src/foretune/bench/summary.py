@@ -7,9 +7,10 @@ from scipy import stats
 
 from foretune.arrays import Floats
 from foretune.bench import measures
-from foretune.bench.metrics import average_distance_to_minimum, average_ranks, red
+from foretune.bench.metrics import average_distance_to_minimum, average_ranks
 from foretune.bench.results import Curves
 from foretune.bench.statistics import compare
+from foretune.numerics.normalise import red
 from foretune.report.tables import Cell, Table, shown
 
 EXACT_RANDOM = "random (exact)"

@@ -1,0 +1,121 @@
+"""Few configurations that complement each other, chosen greedily from a table of losses.
+
+L(S), the aggregate over tasks of the best loss among S, is monotone and, where the aggregate is the
+mean, supermodular: each greedy pick is a step towards (1 - 1/e) of the best improvement that any
+set of that size can bring.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune.arrays import Bools, Floats, Ints
+from foretune.errors import UsageError
+
+Losses: TypeAlias = NDArray[np.floating[Any]]
+"""(tasks, configurations), minimised and comparable between tasks; NaN where missing."""
+Aggregate: TypeAlias = Callable[[Losses], Floats]
+"""(tasks, n) -> (n,)"""
+
+CHUNK = 1024
+"""Configurations looked at together, so that no temporary array is as large as the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """Columns of a table in the order they were picked, and L after each of them."""
+
+    chosen: Ints
+    """(k,)"""
+    losses: Floats
+    """(k,), not increasing."""
+
+
+def mean(losses: Losses) -> Floats:
+    """The mean over tasks."""
+    averaged: Floats = losses.mean(axis=0, dtype=np.float64)
+    return averaged
+
+
+def percentile(losses: Losses, rank: float) -> Floats:
+    """The value that `rank` percent of the tasks stay below."""
+    ranked: Floats = np.percentile(losses, rank, axis=0)
+    return ranked
+
+
+def aggregate_named(name: str) -> Aggregate:
+    """`mean`, `median`, or a percentile such as `p90`."""
+    if name == "mean":
+        return mean
+    if name == "median":
+        return partial(percentile, rank=50.0)
+    rank = name.removeprefix("p")
+    if name.startswith("p") and rank.isdecimal() and 0 <= int(rank) <= 100:
+        return partial(percentile, rank=float(rank))
+    raise UsageError(
+        "losses of tasks are aggregated by 'mean', 'median' or a percentile such as 'p90', but "
+        f"got '{name}': use one of these"
+    )
+
+
+def missing_as_worst(losses: Losses) -> Losses:
+    """The table without NaN: each is the worst loss of its task, and 0 where a task has none."""
+    missing = np.isnan(losses)
+    if not missing.any():
+        return losses
+    return np.where(missing, worst_of_each(losses)[:, None], losses)
+
+
+def worst_of_each(losses: Losses) -> Losses:
+    """(tasks,), the worst loss of each task, and 0 where a task has none."""
+    worst: Losses = np.fmax.reduce(losses, axis=1)
+    filled: Losses = np.where(np.isnan(worst), worst.dtype.type(0.0), worst)
+    return filled
+
+
+def meta_loss(losses: Losses, chosen: Sequence[int], aggregate: Aggregate = mean) -> float:
+    """L(S) of the columns `chosen`; of none of them, the aggregate of the worst losses."""
+    best = worst_of_each(losses)
+    for column in chosen:
+        best = np.fmin(best, losses[:, column])
+    return float(aggregate(best[:, None])[0])
+
+
+def greedy(losses: Losses, k: int, aggregate: Aggregate = mean) -> Picks:
+    """Pick k columns, each the one that lowers L most beside those already picked.
+
+    A missing loss counts as the worst of its task. Of columns that lower L alike, the one with the
+    lowest mean loss of its own comes first. Fewer than k come back where there are fewer columns.
+    """
+    columns = losses.shape[1]
+    best = worst_of_each(losses)
+    free = np.ones(columns, dtype=bool)
+    alone = _by_chunk(losses, best, mean)
+    chosen, reached = [], []
+    for _ in range(min(k, columns)):
+        together = _by_chunk(losses, best, aggregate)
+        pick = _first_of_lowest(together, alone, free)
+        best = np.fmin(best, losses[:, pick])
+        free[pick] = False
+        chosen.append(pick)
+        reached.append(together[pick])
+    return Picks(np.array(chosen, dtype=np.int64), np.array(reached))
+
+
+def _by_chunk(losses: Losses, best: Losses, aggregate: Aggregate) -> Floats:
+    """L of each column together with what has reached `best` (tasks,)."""
+    parts = [
+        aggregate(np.fmin(losses[:, start : start + CHUNK], best[:, None]))
+        for start in range(0, losses.shape[1], CHUNK)
+    ]
+    return np.concatenate(parts)
+
+
+def _first_of_lowest(together: Floats, alone: Floats, free: Bools) -> int:
+    lowest = together[free].min()
+    tied = np.flatnonzero(free & (together == lowest))
+    return int(tied[np.argmin(alone[tied])])

@@ -1,0 +1,71 @@
+"""Normalisations that make the losses of different tasks comparable (zero-shot paper, Appendix A).
+
+Each maps the losses (n,) of one task; NaN stay NaN.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.stats import rankdata
+
+from foretune.arrays import Floats
+from foretune.errors import UsageError
+from foretune.numerics.transforms import standardise
+
+REFERENCE_SIZE = 10
+"""The reference loss of a task is the mean of so many of its best."""
+
+
+def red(error: Floats, reference: Floats) -> Floats:
+    """The relative error difference (a - b) / max(a, b) of non-negative errors, with 0/0 = 0."""
+    error, reference = np.broadcast_arrays(error, reference)
+    if np.nanmin([error, reference]) < 0.0:
+        raise UsageError(
+            "RED compares errors, which must not be negative, but got "
+            f"{np.nanmin([error, reference]):g}: turn scores into errors first, as in 1 - accuracy"
+        )
+    larger = np.maximum(error, reference)
+    return np.divide(error - reference, larger, out=np.zeros(larger.shape), where=larger != 0.0)
+
+
+def reference_loss(validation: Floats, test: Floats | None = None) -> float:
+    """The mean test loss of the configurations with the lowest validation losses, both (n,).
+
+    Where only one loss was measured, it is both.
+    """
+    known = np.flatnonzero(~np.isnan(validation))
+    best = known[np.argsort(validation[known], kind="stable")[:REFERENCE_SIZE]]
+    return float((validation if test is None else test)[best].mean())
+
+
+def red_to_best(losses: Floats) -> Floats:
+    """RED to the task's own reference loss."""
+    if np.isnan(losses).all():
+        return losses
+    return red(losses, np.asarray(reference_loss(losses)))
+
+
+def unchanged(losses: Floats) -> Floats:
+    """No normalisation."""
+    return losses
+
+
+def share_of_better(losses: Floats) -> Floats:
+    """The rank between 0 and 1: how large a share of the task's losses is lower."""
+    known = max(int(np.count_nonzero(~np.isnan(losses))), 1)
+    return (rankdata(losses, method="min", nan_policy="omit") - 1.0) / known
+
+
+def min_max(losses: Floats) -> Floats:
+    """The losses between 0 and 1; all 0 where they are equal."""
+    low, high = float(np.fmin.reduce(losses)), float(np.fmax.reduce(losses))
+    return (losses - low) / (high - low) if high > low else losses - low
+
+
+NORMALISATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "none": unchanged,
+    "rank": share_of_better,
+    "stddev": standardise,
+    "min-max": min_max,
+    "red": red_to_best,
+}

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretune.errors import UsageError
+from foretune.numerics.normalise import NORMALISATIONS, red, red_to_best, reference_loss
+
+NAN = np.nan
+
+
+def test_red_by_hand():
+    found = red(np.array([0.3, 0.03, 0.4, 0.0, 0.2]), np.array([0.4, 0.04, 0.3, 0.0, 0.0]))
+    np.testing.assert_allclose(found, [-0.25, -0.25, 0.25, 0.0, 1.0])
+
+
+@given(st.floats(0, 10), st.floats(0, 10))
+def test_red_is_antisymmetric_and_bounded(a, b):
+    forth, back = red(np.array(a), np.array(b)), red(np.array(b), np.array(a))
+    assert forth == -back
+    assert -1.0 <= forth <= 1.0
+
+
+def test_red_refuses_negative_values():
+    with pytest.raises(UsageError, match=r"-0\.9.*1 - accuracy"):
+        red(np.array([-0.9]), np.array([0.1]))
+
+
+def test_the_reference_is_the_mean_test_loss_of_the_ten_best_by_validation():
+    validation = np.append(np.arange(12.0)[::-1], NAN)
+    test = np.append(np.arange(12.0)[::-1] ** 2, 0.0)
+    assert reference_loss(validation, test) == np.mean(np.arange(10.0) ** 2)
+    assert reference_loss(validation) == 4.5
+    assert reference_loss(np.array([3.0, NAN, 1.0])) == 2.0
+
+
+def test_each_normalisation_by_hand():
+    losses = np.array([0.2, NAN, 0.4, 0.6, 0.4])
+    expected = {
+        "none": losses,
+        "rank": [0.0, NAN, 0.25, 0.75, 0.25],
+        "stddev": (losses - 0.4) / np.sqrt(0.02),
+        "min-max": [0.0, NAN, 0.5, 1.0, 0.5],
+        "red": [-0.5, NAN, 0.0, 1 / 3, 0.0],
+    }
+    assert set(expected) == set(NORMALISATIONS)
+    for name, normalised in expected.items():
+        np.testing.assert_allclose(NORMALISATIONS[name](losses), normalised, err_msg=name)
+
+
+@given(st.lists(st.floats(1e-3, 1.0), min_size=2, max_size=8), st.sampled_from([0.125, 0.5, 8.0]))
+def test_all_but_none_survive_rescaling(losses, factor):
+    plain = np.array(losses)
+    for name in set(NORMALISATIONS) - {"none"}:
+        normalise = NORMALISATIONS[name]
+        np.testing.assert_allclose(normalise(plain * factor), normalise(plain), atol=1e-6)
+
+
+def test_only_none_and_red_leave_simple_datasets_alone():
+    simple = 0.3 + np.linspace(0.0, 1e-4, 20)
+    spread = {name: np.ptp(normalise(simple)) for name, normalise in NORMALISATIONS.items()}
+    assert {name for name, width in spread.items() if width < 1e-3} == {"none", "red"}
+
+
+def test_a_task_without_records_stays_missing():
+    assert np.isnan(red_to_best(np.full(3, NAN))).all()
