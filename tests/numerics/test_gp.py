@@ -215,3 +215,24 @@ def test_own_units_are_kept_when_the_process_grows():
     x, y = observations(10)
     units = Standardise(0.0, 2.0)
     assert GP.condition(x[:8], y[:8], HYPER, units=units).extended(x[8:], y[8:]).units == units
+
+
+def test_columns_of_a_group_share_their_lengthscale():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(size=(30, 1)), np.eye(3)[rng.integers(3, size=30)]], axis=1)
+    y = np.sin(4 * x[:, 0]) + x[:, 1:] @ [0.0, 1.0, 3.0]
+    hyper = fit_hyper(x, y, groups=np.array([0, 1, 1, 1]))
+    assert len(np.unique(hyper.log_lengthscales[1:])) == 1
+    assert hyper.log_lengthscales[0] != hyper.log_lengthscales[1]
+
+
+def test_the_gradient_of_shared_lengthscales_agrees_with_finite_differences():
+    rng = np.random.default_rng(0)
+    x, y, groups = rng.uniform(size=(12, 4)), rng.normal(size=12), np.array([0, 1, 1, 0])
+    vector = prior_mode(2) + 0.1
+    _, gradient = negative_log_posterior(vector, x, y, MATERN52, groups=groups)
+
+    def value(v):
+        return negative_log_posterior(v, x, y, MATERN52, groups=groups)[0]
+
+    np.testing.assert_allclose(gradient, approx_fprime(vector, value, 1e-6), rtol=1e-3, atol=1e-3)

@@ -152,3 +152,9 @@ def test_the_table_for_people() -> None:
         "Forbidden: n == 1",
     ]
     assert repr(Space.of(config_space)) == "Space(2 hyperparameters, cash)"
+
+
+def test_columns_of_one_categorical_form_a_group():
+    space = Space.of({"a": (0.0, 1.0), "c": ["x", "y", "z"], "fixed": 3, "o": {"ordinal": [1, 2]}})
+    assert space.names == ("a", "c", "fixed", "o")
+    assert space.column_groups.tolist() == [0, 1, 1, 1, 2]

@@ -42,7 +42,8 @@ class AnchoredFit:
 
     Rank-based scores of the first losses change with every later one. Therefore the raw losses
     are passed, and `output` is applied to each prefix on its own: the anchors then stay the same.
-    The last `linear` columns of the inputs enter linearly (see `gp`).
+    The last `linear` columns of the inputs enter linearly, and columns of one of the `groups`
+    share a lengthscale (see `gp`).
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class AnchoredFit:
         kernel: Kernel = MATERN52,
         units: Standardise | None = None,
         linear: int = 0,
+        groups: Ints | None = None,
     ) -> None:
         self.output = output
         self.kernel = kernel
         self.units = units
         self.linear = linear
+        self.groups = groups
         self._known: dict[bytes, GPHyper] = {}
 
     def gp(self, x: Floats, y: Floats) -> GP:
@@ -86,11 +89,14 @@ class AnchoredFit:
             kernel=self.kernel,
             units=self.units,
             linear=self.linear,
+            groups=self.groups,
         )
 
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
         n = len(x)
-        default = GPHyper.default(x.shape[1] - self.linear, linear=self.linear > 0)
+        columns = x.shape[1] - self.linear
+        d = columns if self.groups is None else int(self.groups.max()) + 1
+        default = GPHyper.default(d, linear=self.linear > 0, groups=self.groups)
         anchor = last_anchor(n)
         if n <= FIRST_ANCHOR:
             return (default,)

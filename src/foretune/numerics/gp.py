@@ -17,7 +17,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from foretune.arrays import Floats
+from foretune.arrays import Floats, Ints
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
 from foretune.numerics.kernels import (
     MATERN52,
@@ -53,40 +53,52 @@ def fit_hyper(
     kernel: Kernel = MATERN52,
     units: Standardise | None = None,
     linear: int = 0,
+    groups: Ints | None = None,
     max_iterations: int = 100,
 ) -> GPHyper:
     """The most probable hyperparameters for losses y (n,) at x (n, d + linear).
 
     Maximises likelihood times prior by L-BFGS-B from each of `starts` (from the prior's mode when
-    there are none) and keeps the best.
+    there are none) and keeps the best. Columns of one of the `groups` (d,) share a lengthscale,
+    as the columns of one categorical hyperparameter should; all have their own where None.
     """
-    d, is_linear = x.shape[1] - linear, linear > 0
+    groups = np.arange(x.shape[1] - linear) if groups is None else groups
+    d, is_linear = int(groups.max()) + 1, linear > 0
     units = Standardise.fit(y) if units is None else units
     results = [
         minimize(
             negative_log_posterior,
-            start.to_vector(),
-            args=(_centred(x, d), units(y), kernel, linear),
+            _grouped(start.to_vector(), groups),
+            args=(_centred(x, len(groups)), units(y), kernel, linear, groups),
             jac=True,
             method="L-BFGS-B",
             bounds=hyper_bounds(d, linear=is_linear),
             options={"maxiter": max_iterations, "ftol": 1e-7, "gtol": 1e-4},
         )
-        for start in starts or (GPHyper.default(d, linear=is_linear),)
+        for start in starts or (GPHyper.default(d, linear=is_linear, groups=groups),)
     ]
     best = min(results, key=lambda result: float(result.fun))
-    return GPHyper.from_vector(best.x, linear=is_linear)
+    return GPHyper.from_vector(_ungrouped(best.x, groups), linear=is_linear)
 
 
 def negative_log_posterior(
-    vector: Floats, x: Floats, z: Floats, kernel: Kernel, linear: int = 0
+    vector: Floats,
+    x: Floats,
+    z: Floats,
+    kernel: Kernel,
+    linear: int = 0,
+    groups: Ints | None = None,
 ) -> tuple[float, Floats]:
     """-log(likelihood x prior) up to the prior's constant, and its gradient.
 
-    `vector` is `GPHyper.to_vector()`, `z` (n,) the standardised losses at x (n, d + linear).
+    `vector` is `GPHyper.to_vector()` with one lengthscale a group, `z` (n,) are the standardised
+    losses at x (n, d + linear).
     """
-    d, n = x.shape[1] - linear, len(x)
-    value, gradient = _negative_log_likelihood(vector, x, z, kernel, linear)
+    groups = np.arange(x.shape[1] - linear) if groups is None else groups
+    d, n = int(groups.max()) + 1, len(x)
+    value, by_column = _negative_log_likelihood(_ungrouped(vector, groups), x, z, kernel, linear)
+    by_group = np.bincount(groups, weights=by_column[: len(groups)], minlength=d)
+    gradient: Floats = np.append(by_group, by_column[len(groups) :])
     spread = prior_spread(d, linear=linear > 0)
     deviation = (vector - prior_mode(d, linear=linear > 0)) / spread
     value += 0.5 * float(deviation @ deviation) + 0.5 * n * np.log(2.0 * np.pi)
@@ -286,6 +298,17 @@ def _own_variance(x: Floats, hyper: GPHyper) -> Floats:
         basis = x[:, len(hyper.log_lengthscales) :]
         variance += np.exp(hyper.log_slopes) * np.einsum("ij,ij->i", basis, basis)
     return variance
+
+
+def _grouped(vector: Floats, groups: Ints) -> Floats:
+    """Hyperparameters with one lengthscale a group, from those with one a column."""
+    _, first = np.unique(groups, return_index=True)
+    return np.append(vector[first], vector[len(groups) :])
+
+
+def _ungrouped(vector: Floats, groups: Ints) -> Floats:
+    """Hyperparameters with one lengthscale a column, from those with one a group."""
+    return np.append(vector[groups], vector[int(groups.max()) + 1 :])
 
 
 def _centred(x: Floats, d: int) -> Floats:

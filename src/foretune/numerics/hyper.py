@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,11 @@ class GPHyper:
     """Log variance of the slopes along further columns, where the function is linear in some."""
 
     @classmethod
-    def default(cls, d: int, *, linear: bool = False) -> Self:
-        """The most probable values before any observation, in d dimensions."""
-        return cls.from_vector(prior_mode(d, linear=linear), linear=linear)
+    def default(cls, d: int, *, linear: bool = False, groups: Ints | None = None) -> Self:
+        """The most probable values before any observation, for d (groups of) columns."""
+        mode = prior_mode(d, linear=linear)
+        lengthscales = mode[:d] if groups is None else mode[groups]
+        return cls.from_vector(np.append(lengthscales, mode[d:]), linear=linear)
 
     @classmethod
     def from_vector(cls, vector: Floats, *, linear: bool = False) -> Self:

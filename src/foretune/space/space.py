@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from foretune.arrays import Floats
+from foretune.arrays import Floats, Ints
 from foretune.errors import SpaceError
 from foretune.space import merging, neighbours, optuna, reading, sampling, serial
 from foretune.space.activity import compile_rules
@@ -103,6 +103,16 @@ class Space:
     def structure(self) -> Structure:
         """Stages, algorithms and their hyperparameters."""
         return read_structure(self.config_space, self.parameters)
+
+    @cached_property
+    def column_groups(self) -> Ints:
+        """(width,): which columns of `Encoded.x` belong together, as numbers from 0 on.
+
+        The columns of one categorical hyperparameter are one group, all others stand alone.
+        """
+        owners = [p.name for p in self.parameters for _ in range(p.width)]
+        groups = {name: number for number, name in enumerate(dict.fromkeys(owners))}
+        return np.array([groups[owner] for owner in owners], dtype=np.int64)
 
     def describe(self) -> str:
         """A table of the hyperparameters, for people."""

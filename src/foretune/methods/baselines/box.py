@@ -94,7 +94,7 @@ class BoxPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The GP of the target's own trials."""
         check_space(self.best.space, target)
-        return GaussianProcessSurrogate.on(standardise)
+        return GaussianProcessSurrogate.on(standardise, target)
 
     def save(self, path: Path) -> None:
         """Write the best configurations, which define the box."""

@@ -65,4 +65,4 @@ class ForestSurrogate:
 
 def forest() -> StatelessLearner:
     """The learner of random-forest search."""
-    return StatelessLearner("rf", ForestSurrogate)
+    return StatelessLearner("rf", lambda _: ForestSurrogate())

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.contracts import Observations, Posterior, Prediction
+from foretune.contracts import Observations, Posterior, Prediction, Target
 from foretune.methods.baselines.stateless import StatelessLearner
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
@@ -44,9 +44,10 @@ class GaussianProcessSurrogate:
     fit: AnchoredFit
 
     @classmethod
-    def on(cls, transform: Callable[[Floats], Floats]) -> Self:
+    def on(cls, transform: Callable[[Floats], Floats], target: Target) -> Self:
         """A surrogate of losses that `transform` has brought to one unit."""
-        return cls(AnchoredFit(output=partial(scalarise, transform=transform)))
+        output = partial(scalarise, transform=transform)
+        return cls(AnchoredFit(output=output, groups=target.space.column_groups))
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The GP's belief after all successful trials."""

@@ -122,7 +122,7 @@ class SgptPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The target's own process beside those of the past."""
         check_space(self.space, target)
-        own = GaussianProcessSurrogate.on(self.output)
+        own = GaussianProcessSurrogate.on(self.output, target)
         return TransferSurrogate(own, self.output, CachedOnPool(self.means, target.pool))
 
     def means(self, x: Encoded) -> Floats:
@@ -172,7 +172,7 @@ class SgptLearner:
 def _process(task: PastTask, configs: Encoded, rng: np.random.Generator) -> GP:
     known = task.subsample(EVALUATIONS, rng)
     fitted = known.subsample(FITTED, rng)
-    hyper = fit_hyper(configs.take(fitted.rows).x, fitted.z)
+    hyper = fit_hyper(configs.take(fitted.rows).x, fitted.z, groups=configs.space.column_groups)
     return GP.condition(configs.take(known.rows).x, known.z, hyper)
 
 

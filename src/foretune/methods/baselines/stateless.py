@@ -19,12 +19,11 @@ class StatelessPrior:
     """Nothing was learnt: only which surrogate to make, by name."""
 
     name: str
-    make: Callable[[], Surrogate]
+    make: Callable[[Target], Surrogate]
 
     def surrogate(self, target: Target) -> Surrogate:
         """A surrogate for the target's own trials."""
-        del target
-        return self.make()
+        return self.make(target)
 
     def save(self, path: Path) -> None:
         """Write the name."""
@@ -36,7 +35,7 @@ class StatelessLearner:
     """Gives the same prior whatever the experience."""
 
     name: str
-    make: Callable[[], Surrogate]
+    make: Callable[[Target], Surrogate]
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress

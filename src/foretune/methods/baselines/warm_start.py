@@ -34,7 +34,7 @@ class WarmStartPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The GP of the target's own trials."""
         check_space(self.best.space, target)
-        return GaussianProcessSurrogate.on(standardise)
+        return GaussianProcessSurrogate.on(standardise, target)
 
     def save(self, path: Path) -> None:
         """Write the configurations."""

@@ -63,7 +63,8 @@ class CopulaPrior:
         residuals = partial(_residuals, how=self.settings.target, objectives=objectives)
         by_task = self.networks.by_task
         columns = 1 + by_task[-1][1].size if by_task else 0
-        return AnchoredFit(output=residuals, units=RESIDUALS, linear=columns)
+        groups = self.space.column_groups
+        return AnchoredFit(output=residuals, units=RESIDUALS, linear=columns, groups=groups)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
