@@ -22,3 +22,10 @@ def test_the_prior_lies_well_within_the_bounds(d):
     assert (prior_mode(d) - 2.0 * prior_spread(d) > low).all()
     assert (prior_mode(d) + 2.0 * prior_spread(d) < high).all()
     np.testing.assert_array_equal(GPHyper.default(d).to_vector(), prior_mode(d))
+
+
+def test_choices_get_lengthscales_in_proportion_to_their_distances():
+    """Two random values of 5 choices lie sqrt(1.6) apart, two random numbers sqrt(1/6)."""
+    mode = prior_mode(2, groups=np.array([0, 1, 1, 1, 1, 1]))
+    assert np.exp(mode[1] - mode[0]) == pytest.approx(np.sqrt(1.6 * 6))
+    assert np.exp(mode[0]) == pytest.approx(0.2 * np.sqrt(2))

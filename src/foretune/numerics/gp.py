@@ -100,7 +100,7 @@ def negative_log_posterior(
     by_group = np.bincount(groups, weights=by_column[: len(groups)], minlength=d)
     gradient: Floats = np.append(by_group, by_column[len(groups) :])
     spread = prior_spread(d, linear=linear > 0)
-    deviation = (vector - prior_mode(d, linear=linear > 0)) / spread
+    deviation = (vector - prior_mode(d, linear=linear > 0, groups=groups)) / spread
     value += 0.5 * float(deviation @ deviation) + 0.5 * n * np.log(2.0 * np.pi)
     return value, gradient + deviation / spread
 

@@ -32,7 +32,7 @@ class GPHyper:
     @classmethod
     def default(cls, d: int, *, linear: bool = False, groups: Ints | None = None) -> Self:
         """The most probable values before any observation, for d (groups of) columns."""
-        mode = prior_mode(d, linear=linear)
+        mode = prior_mode(d, linear=linear, groups=groups)
         lengthscales = mode[:d] if groups is None else mode[groups]
         return cls.from_vector(np.append(lengthscales, mode[d:]), linear=linear)
 
@@ -51,10 +51,24 @@ class GPHyper:
         )
 
 
-def prior_mode(d: int, *, linear: bool = False) -> Floats:
-    """Where the prior over `GPHyper.to_vector()` is highest."""
+def prior_mode(d: int, *, linear: bool = False, groups: Ints | None = None) -> Floats:
+    """Where the prior over `GPHyper.to_vector()` is highest, with one lengthscale a group."""
     slopes = [-1.0] * linear
-    return np.append(np.full(d, np.log(0.2 * np.sqrt(d))), [0.0, -6.0, 0.0, *slopes])
+    lengthscales = np.log(0.2 * np.sqrt(d) * _typical_distances(d, groups))
+    return np.append(lengthscales, [0.0, -6.0, 0.0, *slopes])
+
+
+def _typical_distances(d: int, groups: Ints | None) -> Floats:
+    """(d,): how far two random values are apart in each group, in units of a single column's.
+
+    Uniform numbers have a mean square of 1/6 between them, one of k choices as k columns has
+    2 (1 - 1/k). Lengthscales follow, or choices would seem to have nothing to do with each other.
+    """
+    if groups is None:
+        return np.ones(d)
+    columns = np.bincount(groups)
+    squared = np.where(columns == 1, 1.0 / 6.0, 2.0 * (1.0 - 1.0 / columns))
+    return np.sqrt(6.0 * squared)
 
 
 def prior_spread(d: int, *, linear: bool = False) -> Floats:
