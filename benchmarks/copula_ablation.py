@@ -47,8 +47,9 @@ def improvement(
     task: str,
     seeds: Sequence[int],
     trials: int,
+    opening: int,
 ) -> float:
-    chosen = Method("variant", "", make, design=Design("prior", 5))
+    chosen = Method("variant", "", make, design=Design("prior", opening))
     pool = pool_of(experience, task)
     priors = make().learn_many(experience.without([task]), seeds, progress=SILENT)
     runs = [
@@ -68,6 +69,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--opening", type=int, default=5, help="Thompson draws before the GP")
     parser.add_argument("--variants", default=",".join(VARIANTS))
     parser.add_argument("--out", type=Path, help="JSON lines, one a variant")
     given = parser.parse_args()
@@ -77,11 +79,12 @@ def main() -> None:
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     for name in given.variants.split(","):
         started = time.perf_counter()
-        by_task = {
-            task: round(improvement(VARIANTS[name], experience, task, seeds, given.trials), 3)
-            for task in tasks
-        }
+        by_task = {}
+        for task in tasks:
+            gain = improvement(VARIANTS[name], experience, task, seeds, given.trials, given.opening)
+            by_task[task] = round(gain, 3)
         row = {"suite": given.experience.stem, "variant": name, "seeds": given.seeds}
+        row |= {"opening": given.opening}
         row |= {"mean": round(float(np.mean(list(by_task.values()))), 3), "tasks": by_task}
         row |= {"seconds": round(time.perf_counter() - started)}
         print(json.dumps(row), flush=True)

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from foretune.bench import measures, summary
-from foretune.bench.metrics import average_ranks
+from foretune.bench.metrics import average_ranks, pareto_front
 from foretune.bench.results import Curves, Results, curves_of, merge, read
 from foretune.bench.statistics import compare
 from foretune.errors import UsageError
 from foretune.report.figures import Curve, draw_critical_difference, draw_curves, save_figure
+from foretune.report.fronts import Fronts, draw_fronts
 from foretune.report.tables import Table
 from foretune.report.terminal import terminal_plot
 from foretune.search import METHODS
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHECKPOINTS = (5, 10, 25, 50, 100)
+PANELS = 3
+"""So many tasks have a panel of their own in the figure of fronts."""
 TASKS_IN_TERMINAL = 20
 """Tables with one row a task are shown up to this many tasks, and always written to files."""
 
@@ -96,6 +101,8 @@ def _tables(curves: Curves, checkpoints: Sequence[int], baseline: str) -> list[T
 def _figures(curves: Curves, checkpoints: Sequence[int], out: Path) -> list[Path]:
     if len(curves.objectives) > 1:
         drawn = {"hypervolume": _hypervolume_figure(curves)}
+        if len(curves.objectives) == 2:
+            drawn["fronts"] = _front_figure(curves)
     else:
         drawn = {"adtm": _distance_figure(curves), "regret": _regret_figure(curves)}
     drawn["rank"] = _rank_figure(curves)
@@ -163,6 +170,26 @@ def _hypervolume_figure(curves: Curves) -> "Figure":
         f"{len(curves.seeds)} seeds)",
         ylabel="hypervolume error, as a share",
         log=True,
+    )
+
+
+def _front_figure(curves: Curves) -> "Figure":
+    """The fronts of each method's median run on the first tasks."""
+    missing = measures.missing_hypervolume(curves)[..., -1]
+    panels = []
+    for task, (name, pool) in enumerate(zip(curves.tasks, curves.pools, strict=True)):
+        found = {}
+        for place, method_name in enumerate(curves.methods):
+            median = int(np.argsort(missing[place, task])[len(curves.seeds) // 2])
+            points = curves.values[place, task, median]
+            points = points[np.isfinite(points).all(axis=1)]
+            found[method_name] = points[pareto_front(points)]
+        panels.append(Fronts(name, pool.front, found))
+    return draw_fronts(
+        panels[:PANELS],
+        curves.objectives,
+        title=f"{curves.suite}: Pareto fronts after {curves.trials} trials (the median run of "
+        "each method)",
     )
 
 

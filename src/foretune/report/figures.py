@@ -54,8 +54,8 @@ class Curve:
 
 def draw_curves(curves: Sequence[Curve], *, title: str, ylabel: str, log: bool = False) -> "Figure":
     """Lines over trials, each labelled at its end."""
-    with _style():
-        figure, axes = _empty_figure(7.2, 4.2)
+    with styled():
+        figure, (axes,) = empty_panels(1, width=7.2, height=4.2)
         places = iter(range(len(curves)))
         for curve in curves:
             _draw_curve(axes, curve, None if curve.reference else next(places))
@@ -78,8 +78,8 @@ def draw_critical_difference(
     names = sorted(ranks, key=ranks.__getitem__)
     half = (len(names) + 1) // 2
     top = 0.5 * len(groups) + 0.6
-    with _style():
-        figure, axes = _empty_figure(7.2, 1.3 + 0.25 * (top + half))
+    with styled():
+        figure, (axes,) = empty_panels(1, width=7.2, height=1.3 + 0.25 * (top + half))
         axes.set_axis_off()
         axes.set_title(title, pad=22)
         _rank_axis(axes, len(names))
@@ -101,13 +101,14 @@ def draw_critical_difference(
 def save_figure(figure: "Figure", folder: Path, name: str) -> tuple[Path, Path]:
     """Write NAME.png and NAME.svg, the same bytes for the same figure."""
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
-    with _style():
+    with styled():
         figure.savefig(png, dpi=160, metadata={"Software": None})
         figure.savefig(svg, metadata={"Date": None, "Creator": None})
     return png, svg
 
 
-def _style() -> AbstractContextManager[None]:
+def styled() -> AbstractContextManager[None]:
+    """The look of all figures, while they are drawn and saved."""
     try:
         import matplotlib
     except ImportError as error:
@@ -115,13 +116,14 @@ def _style() -> AbstractContextManager[None]:
     return matplotlib.rc_context(STYLE)
 
 
-def _empty_figure(width: float, height: float) -> "tuple[Figure, Axes]":
+def empty_panels(n: int, *, width: float, height: float) -> "tuple[Figure, list[Axes]]":
+    """A figure of n panels side by side, each of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(n * width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
+    return figure, [figure.add_subplot(1, n, place + 1) for place in range(n)]
 
 
 def _logarithmic(axes: "Axes") -> None:

@@ -1,0 +1,58 @@
+"""Figures of Pareto fronts: what a method found beside what there was to find."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.report.figures import PALETTE, REFERENCE_COLOUR, empty_panels, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MARKERS = "os^Dv<>P"
+
+
+@dataclass(frozen=True, slots=True)
+class Fronts:
+    """The Pareto fronts of one task, points (n, 2) each."""
+
+    task: str
+    possible: Floats
+    """The front of all that could be chosen."""
+    found: Mapping[str, Floats]
+    """By method."""
+
+
+def draw_fronts(panels: Sequence[Fronts], objectives: Sequence[str], *, title: str) -> "Figure":
+    """One panel a task: the possible front as a staircase, what was found as points."""
+    with styled():
+        figure, axes = empty_panels(len(panels), width=4.0, height=3.8)
+        for place, (panel, axis) in enumerate(zip(panels, axes, strict=True)):
+            _draw(panel, axis)
+            axis.set_title(panel.task)
+            axis.set_xlabel(objectives[0])
+            if place == 0:
+                axis.set_ylabel(objectives[1])
+        axes[-1].legend(frameon=False, loc="upper right")
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def _draw(panel: Fronts, axes: "Axes") -> None:
+    stairs = panel.possible[np.argsort(panel.possible[:, 0])]
+    axes.step(*stairs.T, where="post", color=REFERENCE_COLOUR, linestyle="--", label="possible")
+    for place, (name, points) in enumerate(panel.found.items()):
+        axes.plot(
+            *points[np.argsort(points[:, 0])].T,
+            MARKERS[place % len(MARKERS)],
+            color=PALETTE[place % len(PALETTE)],
+            markersize=5,
+            alpha=0.8,
+            label=name,
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
