@@ -24,11 +24,15 @@ from foretune.bench.pools import TaskPool, pool_of
 from foretune.contracts import Prior, Target
 from foretune.experience import Experience
 from foretune.methods.copula.learn import CopulaLearner
-from foretune.methods.copula.variants import ABLATIONS, gcp_prior_paper
+from foretune.methods.copula.variants import gcp_prior, gcp_prior_midrank, gcp_prior_paper
 from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
 
-VARIANTS = {"paper": gcp_prior_paper} | ABLATIONS
+VARIANTS = {
+    "paper": gcp_prior_paper,
+    "midrank": gcp_prior_midrank,
+    "midrank+informed": gcp_prior,
+}
 
 
 def losses_of(prior: Prior, pool: TaskPool, chosen: Method, seed: int, trials: int) -> np.ndarray:

@@ -40,13 +40,17 @@ class PastTask:
 
 def past_tasks(experience: Experience, output: Callable[[Floats], Floats]) -> list[PastTask]:
     """Every task that has a success; `output` transforms the losses of each task on their own."""
+    return [PastTask(rows, scalarise(losses, output)) for rows, losses in successes(experience)]
+
+
+def successes(experience: Experience) -> list[tuple[Ints, Floats]]:
+    """Of every task that has one: the evaluated rows of the configurations, the losses (n, L)."""
     tasks = []
     for name in experience.tasks:
         records = experience.task(name)
         done = np.flatnonzero(records.succeeded)
         if len(done):
-            rows = records.config_index[done].astype(np.int64)
-            tasks.append(PastTask(rows, scalarise(records.losses[done], output)))
+            tasks.append((records.config_index[done].astype(np.int64), records.losses[done]))
     if not tasks:
         raise MethodError(
             "a method that transfers needs a past task with a successful evaluation, but none of "

@@ -40,7 +40,7 @@ def test_objective_is_likelihood_times_prior():
     x, y = observations(12)
     gp = GP.condition(x, y, HYPER, units=RAW)
     value, _ = negative_log_posterior(HYPER.to_vector(), x, y, MATERN52)
-    deviation = (HYPER.to_vector() - prior_mode(3)) / prior_spread(3)
+    deviation = (HYPER.to_vector() - prior_mode(np.arange(3))) / prior_spread(3)
     assert value == pytest.approx(-gp.log_marginal_likelihood + 0.5 * deviation @ deviation)
 
 
@@ -193,7 +193,7 @@ def test_the_better_of_several_starts_is_kept():
     x, y = observations(30)
     z = (y - y.mean()) / y.std()
     stuck = GPHyper(np.full(3, np.log(0.01)), 0.0, np.log(2.0))
-    starts = (stuck, GPHyper.default(3))
+    starts = (stuck, GPHyper.default(np.arange(3)))
 
     def objective(hyper: GPHyper) -> float:
         return negative_log_posterior(hyper.to_vector(), x - x.mean(axis=0), z, MATERN52)[0]
@@ -229,7 +229,7 @@ def test_columns_of_a_group_share_their_lengthscale():
 def test_the_gradient_of_shared_lengthscales_agrees_with_finite_differences():
     rng = np.random.default_rng(0)
     x, y, groups = rng.uniform(size=(12, 4)), rng.normal(size=12), np.array([0, 1, 1, 0])
-    vector = prior_mode(2) + 0.1
+    vector = prior_mode(groups) + 0.1
     _, gradient = negative_log_posterior(vector, x, y, MATERN52, groups=groups)
 
     def value(v):

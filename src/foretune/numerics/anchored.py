@@ -42,8 +42,7 @@ class AnchoredFit:
 
     Rank-based scores of the first losses change with every later one. Therefore the raw losses
     are passed, and `output` is applied to each prefix on its own: the anchors then stay the same.
-    The last `linear` columns of the inputs enter linearly, and columns of one of the `groups`
-    share a lengthscale (see `gp`).
+    Columns of one of the `groups` share a lengthscale (see `gp.fit_hyper`).
     """
 
     def __init__(
@@ -52,13 +51,11 @@ class AnchoredFit:
         output: Output = as_told,
         kernel: Kernel = MATERN52,
         units: Standardise | None = None,
-        linear: int = 0,
         groups: Ints | None = None,
     ) -> None:
         self.output = output
         self.kernel = kernel
         self.units = units
-        self.linear = linear
         self.groups = groups
         self._known: dict[bytes, GPHyper] = {}
 
@@ -88,15 +85,12 @@ class AnchoredFit:
             starts=starts,
             kernel=self.kernel,
             units=self.units,
-            linear=self.linear,
             groups=self.groups,
         )
 
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
         n = len(x)
-        columns = x.shape[1] - self.linear
-        d = columns if self.groups is None else int(self.groups.max()) + 1
-        default = GPHyper.default(d, linear=self.linear > 0, groups=self.groups)
+        default = GPHyper.default(np.arange(x.shape[1]) if self.groups is None else self.groups)
         anchor = last_anchor(n)
         if n <= FIRST_ANCHOR:
             return (default,)

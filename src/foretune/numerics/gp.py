@@ -3,9 +3,6 @@
 Inputs lie in the unit cube. Losses come in any unit: the process standardises them inside and
 predicts in the caller's unit. A caller whose losses already have a meaningful unit (residuals
 about a learnt mean, say) passes `units` to keep it. Hyperparameters are in standardised units.
-
-The function may also be linear in further columns of the input, with slopes of an unknown size:
-inputs (n, d + p) with hyperparameters of d lengthscales have p such columns.
 """
 
 from collections.abc import Sequence
@@ -52,33 +49,32 @@ def fit_hyper(
     starts: Sequence[GPHyper] = (),
     kernel: Kernel = MATERN52,
     units: Standardise | None = None,
-    linear: int = 0,
     groups: Ints | None = None,
     max_iterations: int = 100,
 ) -> GPHyper:
-    """The most probable hyperparameters for losses y (n,) at x (n, d + linear).
+    """The most probable hyperparameters for losses y (n,) at x (n, d).
 
     Maximises likelihood times prior by L-BFGS-B from each of `starts` (from the prior's mode when
     there are none) and keeps the best. Columns of one of the `groups` (d,) share a lengthscale,
     as the columns of one categorical hyperparameter should; all have their own where None.
     """
-    groups = np.arange(x.shape[1] - linear) if groups is None else groups
-    d, is_linear = int(groups.max()) + 1, linear > 0
+    groups = np.arange(x.shape[1]) if groups is None else groups
+    n_groups = int(groups.max()) + 1
     units = Standardise.fit(y) if units is None else units
     results = [
         minimize(
             negative_log_posterior,
             _grouped(start.to_vector(), groups),
-            args=(_centred(x, len(groups)), units(y), kernel, linear, groups),
+            args=(x - x.mean(axis=0), units(y), kernel, groups),
             jac=True,
             method="L-BFGS-B",
-            bounds=hyper_bounds(d, linear=is_linear),
+            bounds=hyper_bounds(n_groups),
             options={"maxiter": max_iterations, "ftol": 1e-7, "gtol": 1e-4},
         )
-        for start in starts or (GPHyper.default(d, linear=is_linear, groups=groups),)
+        for start in starts or (GPHyper.default(groups),)
     ]
     best = min(results, key=lambda result: float(result.fun))
-    return GPHyper.from_vector(_ungrouped(best.x, groups), linear=is_linear)
+    return GPHyper.from_vector(_ungrouped(best.x, groups))
 
 
 def negative_log_posterior(
@@ -86,40 +82,34 @@ def negative_log_posterior(
     x: Floats,
     z: Floats,
     kernel: Kernel,
-    linear: int = 0,
     groups: Ints | None = None,
 ) -> tuple[float, Floats]:
     """-log(likelihood x prior) up to the prior's constant, and its gradient.
 
     `vector` is `GPHyper.to_vector()` with one lengthscale a group, `z` (n,) are the standardised
-    losses at x (n, d + linear).
+    losses at x (n, d).
     """
-    groups = np.arange(x.shape[1] - linear) if groups is None else groups
-    d, n = int(groups.max()) + 1, len(x)
-    value, by_column = _negative_log_likelihood(_ungrouped(vector, groups), x, z, kernel, linear)
-    by_group = np.bincount(groups, weights=by_column[: len(groups)], minlength=d)
+    groups = np.arange(x.shape[1]) if groups is None else groups
+    n_groups, n = int(groups.max()) + 1, len(x)
+    value, by_column = _negative_log_likelihood(_ungrouped(vector, groups), x, z, kernel)
+    by_group = np.bincount(groups, weights=by_column[: len(groups)], minlength=n_groups)
     gradient: Floats = np.append(by_group, by_column[len(groups) :])
-    spread = prior_spread(d, linear=linear > 0)
-    deviation = (vector - prior_mode(d, linear=linear > 0, groups=groups)) / spread
+    spread = prior_spread(n_groups)
+    deviation = (vector - prior_mode(groups)) / spread
     value += 0.5 * float(deviation @ deviation) + 0.5 * n * np.log(2.0 * np.pi)
     return value, gradient + deviation / spread
 
 
 def _negative_log_likelihood(
-    vector: Floats, x: Floats, z: Floats, kernel: Kernel, linear: int
+    vector: Floats, x: Floats, z: Floats, kernel: Kernel
 ) -> tuple[float, Floats]:
-    hyper = GPHyper.from_vector(vector, linear=linear > 0)
-    d = len(hyper.log_lengthscales)
+    hyper = GPHyper.from_vector(vector)
     signal, noise = np.exp(hyper.log_signal), np.exp(hyper.log_noise)
-    slopes = 0.0 if hyper.log_slopes is None else np.exp(hyper.log_slopes)
-    basis = x[:, d:]
-    scaled = x[:, :d] * np.exp(-hyper.log_lengthscales)
+    scaled = x * np.exp(-hyper.log_lengthscales)
     squared = squared_distances(scaled, scaled)
     np.fill_diagonal(squared, 0.0)
     correlation, slope = kernel.correlation_and_slope(squared)
     correlation *= signal
-    if linear:
-        correlation += slopes * (basis @ basis.T)
     _add_to_diagonal(correlation, noise)
     cholesky, _ = robust_cholesky(correlation)
     residual = z - hyper.mean
@@ -131,26 +121,16 @@ def _negative_log_likelihood(
     # weigh). The transposed view has the memory order of the other arrays, which is faster.
     inverse = dpotri(cholesky, lower=1, overwrite_c=1)[0].T
     trace = float(np.trace(inverse) - alpha @ alpha)
-    along = 0.0 if not linear else slopes * _trace_along(inverse, alpha, basis)
     weights = 2.0 * inverse
     weights -= np.outer(alpha, alpha)
     weights *= slope
     gradient = np.empty_like(vector)
-    gradient[:d] = 0.5 * signal * log_lengthscale_gradient(scaled, weights)
-    # The signal's own part of K is K minus the others, and the trace of G K is n - residual'alpha.
-    gradient[d] = 0.5 * (len(x) - float(residual @ alpha) - noise * trace - along)
-    gradient[d + 1] = 0.5 * noise * trace
-    gradient[d + 2] = -alpha.sum()
-    gradient[d + 3 :] = 0.5 * along
+    gradient[:-3] = 0.5 * signal * log_lengthscale_gradient(scaled, weights)
+    # The signal's own part of K is K minus the noise, and the trace of G K is n - residual'alpha.
+    gradient[-3] = 0.5 * (len(x) - float(residual @ alpha) - noise * trace)
+    gradient[-2] = 0.5 * noise * trace
+    gradient[-1] = -alpha.sum()
     return value, gradient
-
-
-def _trace_along(inverse: Floats, alpha: Floats, basis: Floats) -> float:
-    """The trace of (K^-1 - alpha alpha') times basis basis', from one triangle of K^-1."""
-    both = 2.0 * np.einsum("ik,ik->", basis, inverse @ basis)
-    diagonal = np.diagonal(inverse) @ np.einsum("ik,ik->i", basis, basis)
-    along = alpha @ basis
-    return float(both - diagonal - along @ along)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +208,7 @@ class GP:
             mean[rows] = cross @ self.alpha
             whitened = self._whitened(cross)
             variance[rows] = np.einsum("ij,ij->i", whitened, whitened)
-        np.subtract(_own_variance(x_new, self.hyper), variance, out=variance)
+        np.subtract(np.exp(self.hyper.log_signal), variance, out=variance)
         std = np.sqrt(np.maximum(variance, 0.0))
         return self.units.inverse(mean + self.hyper.mean), std * self.units.scale
 
@@ -261,15 +241,11 @@ class GP:
 
     def _cross(self, x_new: Floats) -> Floats:
         """Covariance (m, n) between the function at x_new (m, d) and at the observations."""
-        d = len(self.hyper.log_lengthscales)
         inverse = np.exp(-self.hyper.log_lengthscales)
-        near, far = self.x[:, :d], x_new[:, :d]
-        centre = near.mean(axis=0)
-        squared = squared_distances((far - centre) * inverse, (near - centre) * inverse)
+        centre = self.x.mean(axis=0)
+        squared = squared_distances((x_new - centre) * inverse, (self.x - centre) * inverse)
         cross = self.kernel.correlation(squared)
         cross *= np.exp(self.hyper.log_signal)
-        if self.hyper.log_slopes is not None:
-            cross += np.exp(self.hyper.log_slopes) * (x_new[:, d:] @ self.x[:, d:].T)
         return cross
 
     def _whitened(self, cross: Floats) -> Floats:
@@ -279,25 +255,13 @@ class GP:
 
 
 def _covariance(x: Floats, hyper: GPHyper, kernel: Kernel) -> Floats:
-    """Covariance (n, n) of the function at x (n, d + p), in standardised units."""
-    d = len(hyper.log_lengthscales)
-    scaled = _centred(x, d)[:, :d] * np.exp(-hyper.log_lengthscales)
+    """Covariance (n, n) of the function at x (n, d), in standardised units."""
+    scaled = (x - x.mean(axis=0)) * np.exp(-hyper.log_lengthscales)
     squared = squared_distances(scaled, scaled)
     np.fill_diagonal(squared, 0.0)
     covariance = kernel.correlation(squared)
     covariance *= np.exp(hyper.log_signal)
-    if hyper.log_slopes is not None:
-        covariance += np.exp(hyper.log_slopes) * (x[:, d:] @ x[:, d:].T)
     return covariance
-
-
-def _own_variance(x: Floats, hyper: GPHyper) -> Floats:
-    """Variance (n,) of the function at x (n, d + p) before any observation."""
-    variance = np.full(len(x), np.exp(hyper.log_signal))
-    if hyper.log_slopes is not None:
-        basis = x[:, len(hyper.log_lengthscales) :]
-        variance += np.exp(hyper.log_slopes) * np.einsum("ij,ij->i", basis, basis)
-    return variance
 
 
 def _grouped(vector: Floats, groups: Ints) -> Floats:
@@ -309,13 +273,6 @@ def _grouped(vector: Floats, groups: Ints) -> Floats:
 def _ungrouped(vector: Floats, groups: Ints) -> Floats:
     """Hyperparameters with one lengthscale a column, from those with one a group."""
     return np.append(vector[groups], vector[int(groups.max()) + 1 :])
-
-
-def _centred(x: Floats, d: int) -> Floats:
-    """The first d columns about their means, so that distances lose no digits; others as given."""
-    centre = np.zeros(x.shape[1])
-    centre[:d] = x[:, :d].mean(axis=0)
-    return x - centre
 
 
 def _add_to_diagonal(matrix: Floats, amount: float) -> None:

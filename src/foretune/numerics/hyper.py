@@ -26,58 +26,43 @@ class GPHyper:
     log_noise: float
     """Log variance of the noise."""
     mean: float = 0.0
-    log_slopes: float | None = None
-    """Log variance of the slopes along further columns, where the function is linear in some."""
 
     @classmethod
-    def default(cls, d: int, *, linear: bool = False, groups: Ints | None = None) -> Self:
-        """The most probable values before any observation, for d (groups of) columns."""
-        mode = prior_mode(d, linear=linear, groups=groups)
-        lengthscales = mode[:d] if groups is None else mode[groups]
-        return cls.from_vector(np.append(lengthscales, mode[d:]), linear=linear)
+    def default(cls, groups: Ints) -> Self:
+        """The most probable values before any observation, for columns in these groups (d,)."""
+        mode = prior_mode(groups)
+        return cls.from_vector(np.append(mode[groups], mode[-3:]))
 
     @classmethod
-    def from_vector(cls, vector: Floats, *, linear: bool = False) -> Self:
-        """The inverse of `to_vector`; `linear` says whether it holds the slopes' variance."""
-        d = len(vector) - 3 - linear
-        scalars = [float(value) for value in vector[d:]]
-        return cls(vector[:d].copy(), *scalars)
+    def from_vector(cls, vector: Floats) -> Self:
+        """The inverse of `to_vector`."""
+        return cls(vector[:-3].copy(), float(vector[-3]), float(vector[-2]), float(vector[-1]))
 
     def to_vector(self) -> Floats:
-        """(d + 3,) or (d + 4,): log lengthscales, log signal, log noise, mean, log slopes."""
-        slopes = [] if self.log_slopes is None else [self.log_slopes]
-        return np.append(
-            self.log_lengthscales, [self.log_signal, self.log_noise, self.mean, *slopes]
-        )
+        """(d + 3,): log lengthscales, log signal, log noise, mean."""
+        return np.append(self.log_lengthscales, [self.log_signal, self.log_noise, self.mean])
 
 
-def prior_mode(d: int, *, linear: bool = False, groups: Ints | None = None) -> Floats:
-    """Where the prior over `GPHyper.to_vector()` is highest, with one lengthscale a group."""
-    slopes = [-1.0] * linear
-    lengthscales = np.log(0.2 * np.sqrt(d) * _typical_distances(d, groups))
-    return np.append(lengthscales, [0.0, -6.0, 0.0, *slopes])
+def prior_mode(groups: Ints) -> Floats:
+    """Where the prior over `GPHyper.to_vector()` is highest, with one lengthscale a group.
 
-
-def _typical_distances(d: int, groups: Ints | None) -> Floats:
-    """(d,): how far two random values are apart in each group, in units of a single column's.
-
-    Uniform numbers have a mean square of 1/6 between them, one of k choices as k columns has
-    2 (1 - 1/k). Lengthscales follow, or choices would seem to have nothing to do with each other.
+    `groups` (d,) numbers the columns that share a lengthscale from 0 on. Two random numbers have a
+    mean square of 1/6 between them, one of k choices as k columns has 2 (1 - 1/k): lengthscales
+    follow, or choices would seem to have nothing to do with each other.
     """
-    if groups is None:
-        return np.ones(d)
     columns = np.bincount(groups)
     squared = np.where(columns == 1, 1.0 / 6.0, 2.0 * (1.0 - 1.0 / columns))
-    return np.sqrt(6.0 * squared)
+    lengthscales = 0.2 * np.sqrt(len(columns)) * np.sqrt(6.0 * squared)
+    return np.append(np.log(lengthscales), [0.0, -6.0, 0.0])
 
 
-def prior_spread(d: int, *, linear: bool = False) -> Floats:
-    """Standard deviations of the prior over `GPHyper.to_vector()`."""
-    return np.append(np.ones(d), [1.0, 1.5, 1.0, *[1.5] * linear])
+def prior_spread(n_groups: int) -> Floats:
+    """Standard deviations of the prior over `GPHyper.to_vector()`: (n_groups + 3,)."""
+    return np.append(np.ones(n_groups), [1.0, 1.5, 1.0])
 
 
-def hyper_bounds(d: int, *, linear: bool = False) -> list[tuple[float, float]]:
+def hyper_bounds(n_groups: int) -> list[tuple[float, float]]:
     """Bounds of `GPHyper.to_vector()` that keep any covariance well conditioned."""
-    ranges = ((0.01, 1e3), (1e-3, 1e2), (1e-6, 2.0), (1e-4, 1e2))
-    lengthscale, signal, noise, slopes = [(float(np.log(a)), float(np.log(b))) for a, b in ranges]
-    return [lengthscale] * d + [signal, noise, (-10.0, 10.0)] + [slopes] * linear
+    lengthscale, signal, noise = (0.01, 1e3), (1e-3, 1e2), (1e-6, 2.0)
+    logs = [(float(np.log(low)), float(np.log(high))) for low, high in (lengthscale, signal, noise)]
+    return [logs[0]] * n_groups + [logs[1], logs[2], (-10.0, 10.0)]

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.copula.learn import directions, gather
+from foretune.methods.copula.learn import gather
 from foretune.methods.copula.prior import LEAST_SIGMA, Networks, load_networks
 from foretune.methods.copula.training import fit_networks, negative_log_likelihood
 from foretune.methods.copula.variants import cts, gcp_prior
@@ -67,7 +67,7 @@ def test_sigma_is_where_tasks_disagree() -> None:
 
     prior = cts().learn(experience((400,) * 4, loss), seed=0, progress=SILENT)
     sigma = prior.networks.believe(np.array([[0.2, 0.5], [0.95, 0.5]])).sigma
-    assert sigma[1] > 2.0 * sigma[0]
+    assert sigma[1, 0] > 2.0 * sigma[0, 0]
 
 
 def test_tasks_count_alike_however_many_rows_they_have() -> None:
@@ -97,30 +97,26 @@ def test_numpy_and_jax_read_the_network_alike() -> None:
     scores = gather(past, copula_scores)
     firsts = np.array([0, 50], dtype=np.int32)
     keys = jax.random.split(jax.random.key(0), 1)
-    stacked = fit_networks(keys, scores.x, scores.z, firsts, scores.counts, 2, heads=1)
+    stacked = fit_networks(keys, scores.x, scores.z, firsts, scores.counts, 2)
     layers = [(w[0], b[0]) for w, b in stacked]
     x = SPACE.sample(7, seed=2).x
-    belief = Networks(as_arrays(layers), ()).believe(x)
+    belief = Networks((as_arrays(layers),)).believe(x)
     activations = hidden(layers[:-1], jnp.asarray(x, jnp.float32), jax.random.key(1), 0.0)
     mu, raw = (activations @ layers[-1][0] + layers[-1][1]).T
-    np.testing.assert_allclose(belief.mu, mu, atol=1e-4)
-    np.testing.assert_allclose(belief.sigma, jax.nn.softplus(raw) + LEAST_SIGMA, atol=1e-4)
+    np.testing.assert_allclose(belief.mu[:, 0], mu, atol=1e-4)
+    np.testing.assert_allclose(belief.sigma[:, 0], jax.nn.softplus(raw) + LEAST_SIGMA, atol=1e-4)
 
 
-def test_directions_keep_the_covariance_of_the_heads_differences() -> None:
-    rng = np.random.default_rng(0)
-    trunk = ((rng.normal(size=(2, 6)).astype(np.float32), np.zeros(6, np.float32)),)
-    tasks, stds = rng.normal(size=(7, 30)), rng.normal(size=(7, 30))
-    heads = np.concatenate([tasks, stds], axis=1).astype(np.float32)
-    reduced = directions((*trunk, (heads[:-1], heads[-1])), tasks=30)
-    assert reduced[-1][1].size <= 7
-    h = np.append(np.abs(rng.normal(size=(4, 6))), np.ones((4, 1)), axis=1)
-    by_task = h @ tasks
-    differences = (by_task - by_task.mean(axis=1, keepdims=True)) / np.sqrt(30)
-    factor = np.concatenate([reduced[-1][0], reduced[-1][1][None]])
-    np.testing.assert_allclose(
-        (h @ factor) @ (h @ factor).T, differences @ differences.T, rtol=1e-4, atol=1e-5
-    )
+def test_each_objective_has_its_own_network() -> None:
+    configs = SPACE.sample(300, seed=0)
+    metrics = [Metric("error", Direction.MIN), Metric("gain", Direction.MAX)]
+    values = np.tile(configs.x[:, :1], (2, 2))
+    task, index = np.repeat([0, 1], 300), np.tile(np.arange(300), 2)
+    past = Experience.build(SPACE, metrics, ["a", "b"], task, configs, index, values)
+    prior = cts().learn(past, seed=0, progress=SILENT)
+    mu = prior.networks.believe(np.array([[0.05, 0.5], [0.95, 0.5]])).mu
+    assert mu[0, 0] < -0.8 < 0.8 < mu[1, 0]
+    assert mu[1, 1] < -0.8 < 0.8 < mu[0, 1]
 
 
 def test_large_experience_is_thinned_out_evenly(monkeypatch) -> None:
@@ -135,11 +131,8 @@ def test_networks_are_saved_and_loaded(tmp_path) -> None:
     networks, space = load_networks(tmp_path / "prior", kind=prior.kind)
     assert space == SPACE
     x = SPACE.sample(4, seed=3).x
-    for before, after in zip(prior.networks.pooled, networks.pooled, strict=True):
-        np.testing.assert_array_equal(before[0], after[0])
-    np.testing.assert_array_equal(
-        prior.networks.believe(x).directions, networks.believe(x).directions
-    )
+    np.testing.assert_array_equal(prior.networks.believe(x).mu, networks.believe(x).mu)
+    np.testing.assert_array_equal(prior.networks.believe(x).sigma, networks.believe(x).sigma)
 
 
 def test_another_space_is_refused() -> None:

@@ -4,7 +4,7 @@ from scipy.stats import norm
 
 from foretune.contracts import Observations, Target
 from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
-from foretune.methods.copula.prior import Networks
+from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.gp import GP
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.search import Design, Method, Optimizer, Told
@@ -13,9 +13,8 @@ from foretune.space import Encoded, Space
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 
 # A network without hidden layers: mu = 4 a - 2, and sigma = softplus(0.5) + 0.001 everywhere.
-PLAIN = Networks((
-    (np.array([[4.0, 0.0], [0.0, 0.0]], np.float32), np.array([-2.0, 0.5], np.float32)),
-), ())  # fmt: skip
+WEIGHTS = np.array([[4.0, 0.0], [0.0, 0.0]], np.float32)
+PLAIN = Networks((((WEIGHTS, np.array([-2.0, 0.5], np.float32)),),))
 SIGMA = np.log1p(np.exp(0.5)) + 0.001
 
 
@@ -28,26 +27,44 @@ def seen(configs: Encoded, losses: list[float]) -> Observations:
     return Observations(configs, np.array(losses)[:, None], np.zeros(n, dtype=bool))
 
 
+def told(losses: np.ndarray, weights: list[float], mu, sigma) -> np.ndarray:
+    return np.column_stack([losses, np.tile(weights, (len(losses), 1)), mu, sigma])
+
+
 def test_residuals_by_hand() -> None:
     """Three losses with Winsorised scores, minus mu, over sigma."""
-    losses, mu, sigma = (
-        np.array([3.0, 1.0, 2.0]),
-        np.array([0.5, -1.0, 0.0]),
-        np.array([1.0, 2.0, 0.5]),
-    )
+    losses = np.array([3.0, 1.0, 2.0])
+    mu, sigma = np.array([0.5, -1.0, 0.0]), np.array([1.0, 2.0, 0.5])
     cut = 1 / (4 * 3**0.25 * np.sqrt(np.pi * np.log(3)))
     z = norm.ppf(np.clip([3 / 3, 1 / 3, 2 / 3], cut, 1 - cut))
-    told = np.column_stack([losses, mu, sigma])
-    np.testing.assert_allclose(_residuals(told, "copula", 1), (z - mu) / sigma)
+    residuals = _residuals(told(losses, [1.0], mu, sigma), "copula", 1)
+    np.testing.assert_allclose(residuals, (z - mu) / sigma)
 
 
-def test_several_objectives_are_averaged_scores() -> None:
+@pytest.mark.parametrize(
+    ("how", "transform"), [("copula", copula_scores), ("standardise", standardise)]
+)
+def test_several_objectives_are_a_weighted_sum_of_scores(how, transform) -> None:
     losses = np.array([[1.0, 9.0], [2.0, 5.0], [3.0, 7.0]])
-    told = np.column_stack([losses, np.zeros(3), np.ones(3)])
-    mean = (copula_scores(losses[:, 0]) + copula_scores(losses[:, 1])) / 2
-    np.testing.assert_allclose(_residuals(told, "copula", 2), mean)
-    mean = (standardise(losses[:, 0]) + standardise(losses[:, 1])) / 2
-    np.testing.assert_allclose(_residuals(told, "standardise", 2), mean)
+    mean = 0.3 * transform(losses[:, 0]) + 0.7 * transform(losses[:, 1])
+    residuals = _residuals(told(losses, [0.3, 0.7], np.zeros(3), np.ones(3)), how, 2)
+    np.testing.assert_allclose(residuals, mean)
+
+
+def test_the_belief_of_a_weighted_sum_by_hand() -> None:
+    belief = Belief(np.array([[1.0, -2.0]]), np.array([[0.3, 0.4]]))
+    mu, sigma = belief.weighted(np.array([0.5, 0.5]))
+    assert mu[0] == -0.5
+    assert sigma[0] == pytest.approx(0.25)
+
+
+def test_weights_are_alike_or_drawn_by_the_seed() -> None:
+    np.testing.assert_array_equal(Settings().weights(2, seed=1), [0.5, 0.5])
+    drawn = Settings(random_weights=True)
+    assert drawn.weights(3, seed=1).sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(drawn.weights(3, seed=1), drawn.weights(3, seed=1))
+    assert (drawn.weights(3, seed=1) != drawn.weights(3, seed=2)).any()
+    np.testing.assert_array_equal(drawn.weights(1, seed=1), [1.0])
 
 
 def test_without_observations_the_belief_is_the_prior() -> None:
@@ -74,35 +91,17 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
     configs, new = SPACE.sample(8, seed=0), SPACE.sample(5, seed=1)
     losses = np.arange(8.0)
     posterior = surrogate.condition(seen(configs, list(losses)), seed=0)
-    told = np.column_stack([losses, 4 * configs.x[:, 0] - 2, np.full(8, SIGMA)])
-    hyper = surrogate.fit.hyper(configs.x, np.column_stack([losses, *PLAIN_BELIEF(configs)]))
+    belief = PLAIN.believe(configs.x)
+    rows = told(losses, [1.0], belief.mu, belief.sigma)
+    hyper = surrogate.fit.hyper(configs.x, rows)
     residual = GP.condition(
-        configs.x, _residuals(told, "copula", 1), hyper, units=Standardise(0.0, 1.0)
+        configs.x, _residuals(rows, "copula", 1), hyper, units=Standardise(0.0, 1.0)
     )
     mean, std = residual.predict(new.x)
     belief = posterior.predict(new)
     np.testing.assert_allclose(belief.mean, mean * SIGMA + 4 * new.x[:, 0] - 2, atol=1e-5)
     np.testing.assert_allclose(belief.std, std * SIGMA, atol=1e-5)
     assert posterior.best == pytest.approx(copula_scores(losses).min(), abs=1e-6)
-
-
-def PLAIN_BELIEF(configs: Encoded) -> tuple[np.ndarray, np.ndarray]:  # noqa: N802 - beside PLAIN
-    belief = PLAIN.believe(configs.x)
-    return belief.mu, belief.sigma
-
-
-def test_an_outcome_has_the_noise_that_a_mean_has_not() -> None:
-    configs = SPACE.sample(10, seed=0)
-    losses = list(np.random.default_rng(0).normal(size=10))
-    stds = [
-        prior(outcome=outcome)
-        .surrogate(Target(SPACE))
-        .condition(seen(configs, losses), seed=0)
-        .predict(configs)
-        .std
-        for outcome in (False, True)
-    ]
-    assert (stds[1] > stds[0]).all()
 
 
 def test_a_wrong_prior_is_overcome_by_the_targets_own_trials() -> None:

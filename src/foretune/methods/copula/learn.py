@@ -1,10 +1,4 @@
-"""Learning the prior (copula paper, sections 3 and 5).
-
-Three hidden layers of 50 rectified units with dropout 0.1; Gaussian negative log-likelihood; Adam
-for 3 x 1000 updates of batches of 64, the rate 0.01 divided by 5 after each thousand. Tasks are
-drawn with equal probability and then rows within a task, which weights every term inversely to
-its task's number of observations.
-"""
+"""Learning the prior from past tasks (copula paper, section 3)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +11,7 @@ from numpy.typing import NDArray
 from foretune.arrays import Floats
 from foretune.contracts import Prior
 from foretune.experience import Experience
-from foretune.learning import given, past_tasks
+from foretune.learning import given, successes
 from foretune.methods.copula.model import CopulaPrior, Settings
 from foretune.methods.copula.prior import Networks, load_networks
 from foretune.numerics.networks import Layers
@@ -38,7 +32,7 @@ class Scores:
     x: Singles
     """(N, W), encoded configurations."""
     z: Singles
-    """(N,)"""
+    """(L, N), a row an objective."""
     counts: NDArray[np.int32]
     """(T,), how many rows each task has."""
 
@@ -61,18 +55,11 @@ class CopulaLearner:
         self, experience: Experience, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
         """One prior a seed, trained together."""
-        scores = gather(experience, self.scores)
-        parts = ["scores over all tasks"] + ["scores by task"] * self.settings.directions
-        trained = [
-            _train(scores, seeds, by_task=number == 1)
-            for number, _ in enumerate(tracked(parts, progress, "learning", len(parts)))
-        ]
-        by_task: list[Layers] = [()] * len(seeds)
-        if self.settings.directions:
-            by_task = [directions(layers, len(scores.counts)) for layers in trained[1]]
+        for _ in tracked([None], progress, "learning from past tasks", 1):
+            trained = _train(gather(experience, self.scores), seeds)
         return [
-            CopulaPrior(self.kind, experience.space, Networks(*both), self.settings)
-            for both in zip(trained[0], by_task, strict=True)
+            CopulaPrior(self.kind, experience.space, networks, self.settings)
+            for networks in trained
         ]
 
     def load(self, path: Path) -> Prior:
@@ -83,34 +70,24 @@ class CopulaLearner:
 
 def gather(experience: Experience, scores: Callable[[Floats], Floats]) -> Scores:
     """The scores of all tasks, of each at most its share of `MOST_ROWS`."""
-    tasks = past_tasks(experience, scores)
+    tasks = successes(experience)
     share = max(MOST_ROWS // len(tasks), LEAST_ROWS)
     rng = np.random.default_rng(0)
-    tasks = [task.subsample(share, rng) for task in tasks]
-    x = np.concatenate([experience.configs.take(task.rows).x for task in tasks])
-    z = np.concatenate([task.z for task in tasks])
-    counts = np.array([len(task.rows) for task in tasks], dtype=np.int32)
-    return Scores(x.astype(np.float32), z.astype(np.float32), counts)
+    x, z, counts = [], [], []
+    for rows, losses in tasks:
+        kept = np.sort(rng.permutation(len(rows))[:share])
+        x.append(experience.configs.take(rows[kept]).x.astype(np.float32))
+        z.append([scores(column)[kept] for column in losses.T])
+        counts.append(len(kept))
+    return Scores(
+        np.concatenate(x),
+        np.concatenate(z, axis=1).astype(np.float32),
+        np.array(counts, dtype=np.int32),
+    )
 
 
-def directions(by_task: Layers, tasks: int) -> Layers:
-    """Replace the heads of T tasks by a few that span the same differences between tasks.
-
-    With the heads' weights about their mean, B = (w_j - mean) / sqrt(T), the covariance of a
-    linear function with independent slopes along the differences is h B B' h'. Any factor of B B'
-    gives the same covariance, and one of the width of h is enough for any number of tasks.
-    """
-    weights, biases = (part[..., :tasks] for part in by_task[-1])
-    stacked = np.concatenate([weights, biases[None, :]]).astype(np.float64)
-    about_mean = (stacked - stacked.mean(axis=1, keepdims=True)) / np.sqrt(stacked.shape[1])
-    left, sizes, _ = np.linalg.svd(about_mean, full_matrices=False)
-    kept = sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-12)
-    factor = (left[:, kept] * sizes[kept]).astype(np.float32)
-    return (*by_task[:-1], (factor[:-1], factor[-1]))
-
-
-def _train(scores: Scores, seeds: Sequence[int], *, by_task: bool) -> list[Layers]:
-    """One trained network a seed, all trained at once."""
+def _train(scores: Scores, seeds: Sequence[int]) -> list[Networks]:
+    """The networks of each seed, those of all seeds and objectives trained at once."""
     import jax
     import jax.numpy as jnp
 
@@ -118,13 +95,20 @@ def _train(scores: Scores, seeds: Sequence[int], *, by_task: bool) -> list[Layer
     from foretune.numerics.training import as_arrays, bucket, keep_compiled
 
     keep_compiled()
-    tasks = len(scores.counts)
-    places, rows = bucket(tasks, least=8), bucket(len(scores.z), least=1024)
+    objectives, tasks = len(scores.z), len(scores.counts)
+    rows, places = bucket(len(scores.x), least=1024), bucket(tasks, least=8)
     x = np.pad(scores.x, ((0, rows - len(scores.x)), (0, 0)))
-    z = np.pad(scores.z, (0, rows - len(scores.z)))
+    z = np.pad(scores.z, ((0, 0), (0, rows - len(scores.x))))
     counts = np.pad(scores.counts, (0, places - tasks))
     firsts = np.cumsum(counts, dtype=np.int32) - counts
     keys = jax.vmap(jax.random.key)(jnp.asarray(seeds, dtype=jnp.uint32))
-    heads = places if by_task else 1
-    stacked = fit_networks(keys, x, z, firsts, counts, tasks, heads=heads)
-    return [as_arrays([(w[place], b[place]) for w, b in stacked]) for place in range(len(seeds))]
+    every = np.tile(z, (len(seeds), 1))
+    stacked = fit_networks(jnp.repeat(keys, objectives), x, every, firsts, counts, tasks)
+    trained: list[Layers] = [
+        as_arrays([(weights[place], biases[place]) for weights, biases in stacked])
+        for place in range(len(every))
+    ]
+    return [
+        Networks(tuple(trained[first : first + objectives]))
+        for first in range(0, len(trained), objectives)
+    ]

@@ -1,7 +1,8 @@
 """The surrogates of copula transfer.
 
 `cts` draws from the prior and never looks at the target's trials (Algorithm 1). `gcp-prior` fits a
-Gaussian process to the residuals that the trials leave (Algorithm 2).
+Gaussian process to the residuals that the trials leave (Algorithm 2). Several objectives become
+one by a weighted sum of their scores (section 5.2).
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from foretune.methods.copula.prior import Belief, Networks
 from foretune.methods.copula.scores import informed_scores
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
-from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.space import Encoded, Space
 
@@ -35,10 +35,14 @@ class Settings:
     """Whether the target's own trials are looked at: not by Thompson sampling."""
     target: str = "copula"
     """The target's scores: `copula`, `standardise`, or `informed` by the prior."""
-    directions: bool = False
-    """Whether the target may move along the directions in which past tasks differ."""
-    outcome: bool = False
-    """Whether an improvement is that of a trial's outcome, noise included, or of its mean."""
+    random_weights: bool = False
+    """Whether several objectives are weighted anew at every trial, or always alike."""
+
+    def weights(self, objectives: int, seed: int) -> Floats:
+        """(objectives,), adding up to 1."""
+        if objectives == 1 or not self.random_weights:
+            return np.full(objectives, 1.0 / objectives)
+        return np.random.default_rng(seed).dirichlet(np.ones(objectives))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +58,11 @@ class CopulaPrior:
         """The surrogate for one task in the space that the prior was learnt on."""
         check_space(self.space, target)
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
-        if not self.settings.adapts:
-            return PriorSurrogate(believe)
-        return ResidualSurrogate(believe, self.settings, self._fit(len(target.objectives)))
-
-    def _fit(self, objectives: int) -> AnchoredFit:
-        """Fits of the residual process, which know how to turn losses into residuals."""
+        objectives = len(self.networks.layers)
         residuals = partial(_residuals, how=self.settings.target, objectives=objectives)
-        by_task = self.networks.by_task
-        columns = 1 + by_task[-1][1].size if by_task else 0
         groups = self.space.column_groups
-        return AnchoredFit(output=residuals, units=RESIDUALS, linear=columns, groups=groups)
+        fit = AnchoredFit(output=residuals, units=RESIDUALS, groups=groups)
+        return CopulaSurrogate(believe, self.settings, fit)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
@@ -76,30 +74,17 @@ class PriorPosterior:
     """The prior alone: every configuration's score is drawn on its own."""
 
     believe: Beliefs
+    weights: Floats
     best: float = -np.inf
 
     def predict(self, x: Encoded) -> Prediction:
         """mu and sigma."""
-        belief = self.believe(x)
-        return Prediction(belief.mu, belief.sigma)
+        return Prediction(*self.believe(x).weighted(self.weights))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Independent draws from N(mu, sigma²), as in Algorithm 1."""
-        belief = self.believe(x)
-        noise = np.random.default_rng(seed).standard_normal((n, len(x)))
-        return belief.mu + belief.sigma * noise
-
-
-@dataclass(frozen=True, slots=True)
-class PriorSurrogate:
-    """Copula Thompson sampling: what the target tells changes nothing."""
-
-    believe: Beliefs
-
-    def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The prior."""
-        del seen, seed
-        return PriorPosterior(self.believe)
+        mu, sigma = self.believe(x).weighted(self.weights)
+        return mu + sigma * np.random.default_rng(seed).standard_normal((n, len(x)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,30 +92,25 @@ class ResidualPosterior:
     """g = mu + sigma r, with a Gaussian process r (section 4.2)."""
 
     believe: Beliefs
+    weights: Floats
     model: GP
     best: float
-    noise: float
-    """The residuals' noise variance, where it counts as part of an outcome; else 0."""
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the score."""
-        belief = self.believe(x)
-        mean, std = self.model.predict(_inputs(x, belief))
-        return Prediction(
-            belief.mu + belief.sigma * mean, belief.sigma * np.sqrt(std**2 + self.noise)
-        )
+        mu, sigma = self.believe(x).weighted(self.weights)
+        mean, std = self.model.predict(x.x)
+        return Prediction(mu + sigma * mean, sigma * std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the score."""
-        belief = self.believe(x)
-        inputs = _inputs(x, belief)
-        drawn = self.model.sample(inputs, n, np.random.default_rng(seed))
-        return belief.mu + belief.sigma * drawn
+        mu, sigma = self.believe(x).weighted(self.weights)
+        return mu + sigma * self.model.sample(x.x, n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualSurrogate:
-    """Gaussian (Copula) Process on what the prior leaves unexplained."""
+class CopulaSurrogate:
+    """Gaussian (Copula) Process on what the prior leaves unexplained, or the prior alone."""
 
     believe: Beliefs
     settings: Settings
@@ -138,41 +118,34 @@ class ResidualSurrogate:
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The process after all successful trials; the prior where there are none."""
-        del seed
         good = seen.successes()
-        if len(good) == 0:
-            return PriorPosterior(self.believe)
-        belief, real = self.believe(good.configs), ~good.believed
-        inputs = _inputs(good.configs, belief)
-        told = np.column_stack([good.losses, belief.mu, belief.sigma])
-        hyper = self.fit.hyper(inputs[real], told[real])
+        weights = self.settings.weights(seen.losses.shape[1], seed)
+        if len(good) == 0 or not self.settings.adapts:
+            return PriorPosterior(self.believe, weights)
+        x, real = good.configs.x, ~good.believed
+        mu, sigma = self.believe(good.configs).weighted(weights)
+        told = np.column_stack([good.losses, np.tile(weights, (len(good), 1)), mu, sigma])
+        hyper = self.fit.hyper(x[real], told[real])
         residuals = self.fit.output(told)
-        keep = informative_subset(inputs, residuals, LARGEST_GP)
-        model = GP.condition(inputs[keep], residuals[keep], hyper, units=RESIDUALS)
-        scores = belief.mu + belief.sigma * residuals
-        noise = float(np.exp(hyper.log_noise)) if self.settings.outcome else 0.0
-        return ResidualPosterior(self.believe, model, float(scores[real].min()), noise)
-
-
-def _inputs(x: Encoded, belief: Belief) -> Floats:
-    """(n, W + k + 1): the cube, and what the residual may depend on linearly.
-
-    A score that moves by w along a direction moves the residual by w / sigma; the same holds for
-    a change of the prior mean's slope.
-    """
-    if belief.directions.shape[1] == 0:
-        return x.x
-    linear = np.column_stack([belief.directions, belief.mu]) / belief.sigma[:, None]
-    return np.concatenate([x.x, linear], axis=1)
+        keep = informative_subset(x, residuals, LARGEST_GP)
+        model = GP.condition(x[keep], residuals[keep], hyper, units=RESIDUALS)
+        best = float((mu + sigma * residuals)[real].min())
+        return ResidualPosterior(self.believe, weights, model, best)
 
 
 def _residuals(told: Floats, how: str, objectives: int) -> Floats:
-    """(n,) from the columns losses, mu, sigma: the scores' distance to the prior mean in sigmas."""
-    losses, mu, sigma = told[:, :objectives], told[:, objectives], told[:, objectives + 1]
+    """(n,): the scores' distance to the prior mean, in the prior's standard deviations.
+
+    `told` (n, 2 L + 2) holds L losses, their L weights (alike in all rows), mu and sigma.
+    """
+    losses, weights = told[:, :objectives], told[0, objectives:-2]
+    mu, sigma = told[:, -2], told[:, -1]
     transform = standardise if how == "standardise" else copula_scores
-    if how == "informed":
-        one = losses[:, 0] if objectives == 1 else scalarise(losses, transform)
-        scores = informed_scores(one, mu, sigma)
+    if how == "informed" and objectives == 1:
+        scores = informed_scores(losses[:, 0], mu, sigma)
     else:
-        scores = scalarise(losses, transform)
+        columns = [transform(losses[:, column]) for column in range(objectives)]
+        scores = np.stack(columns, axis=1) @ weights
+        if how == "informed":
+            scores = informed_scores(scores, mu, sigma)
     return (scores - mu) / sigma

@@ -1,8 +1,7 @@
-"""What copula transfer learns: the distribution of the scores z given a configuration.
+"""What copula transfer learns: the distribution of a task's scores z given a configuration.
 
 P(z | x) = N(mu(x), sigma(x)²), where mu and sigma are two heads of one network (paper, section 3).
-A second network has one head a past task; how those differ from each other says along which
-directions tasks vary, which the target uses as columns that its scores may depend on linearly.
+Each objective has a network of its own.
 """
 
 from dataclasses import dataclass
@@ -24,55 +23,52 @@ class Belief:
     """What past tasks say about n configurations."""
 
     mu: Floats
-    """(n,), the expected score."""
+    """(n, L), the expected score of each objective."""
     sigma: Floats
-    """(n,), its standard deviation over tasks and noise."""
-    directions: Floats
-    """(n, k), how the scores move along the directions in which past tasks differ."""
+    """(n, L), its standard deviation over tasks and noise."""
+
+    def weighted(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (n,) of the weighted sum of independent scores."""
+        return self.mu @ weights, np.sqrt(np.square(self.sigma) @ np.square(weights))
 
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """The weights: a trunk with heads for mu and sigma, and a trunk for the directions."""
+    """One network an objective: hidden layers, then mu, and sigma before its activation."""
 
-    pooled: Layers
-    """Hidden layers, then one layer with two outputs: mu, and sigma before its activation."""
-    by_task: Layers
-    """Hidden layers, then one layer with the k directions; empty where they are not used."""
+    layers: tuple[Layers, ...]
 
     def believe(self, x: Floats) -> Belief:
-        """mu, sigma and directions at encoded configurations x (n, W)."""
-        mu, raw = _heads(self.pooled, x).T
-        directions = _heads(self.by_task, x) if self.by_task else np.empty((len(x), 0))
-        return Belief(mu, softplus(raw) + LEAST_SIGMA, directions)
+        """mu and sigma at encoded configurations x (n, W)."""
+        outputs = np.stack([_outputs(layers, x) for layers in self.layers], axis=1)
+        return Belief(outputs[:, :, 0], softplus(outputs[:, :, 1]) + LEAST_SIGMA)
 
     def save(self, path: Path, *, kind: str, space: Space) -> None:
         """Write one safetensors file."""
         arrays = {
-            f"{part}.{number}.{name}": array
-            for part, layers in (("pooled", self.pooled), ("by_task", self.by_task))
+            f"{objective}.{number}.{name}": array
+            for objective, layers in enumerate(self.layers)
             for number, layer in enumerate(layers)
             for name, array in zip(("weights", "biases"), layer, strict=True)
         }
-        meta = {"space": space.to_json()}
+        meta = {"space": space.to_json(), "shape": [len(layers) for layers in self.layers]}
         save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
 
 
 def load_networks(path: Path, *, kind: str) -> tuple[Networks, Space]:
     """What `Networks.save` wrote, and the space it holds for."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
-
-    def layers(part: str) -> Layers:
-        count = sum(name.startswith(f"{part}.") for name in arrays) // 2
-        return tuple(
-            (arrays[f"{part}.{number}.weights"], arrays[f"{part}.{number}.biases"])
-            for number in range(count)
+    layers = tuple(
+        tuple(
+            (arrays[f"{objective}.{number}.weights"], arrays[f"{objective}.{number}.biases"])
+            for number in range(depth)
         )
+        for objective, depth in enumerate(meta["shape"])
+    )
+    return Networks(layers), Space.from_json(meta["space"])
 
-    return Networks(layers("pooled"), layers("by_task")), Space.from_json(meta["space"])
 
-
-def _heads(layers: Layers, x: Floats) -> Floats:
+def _outputs(layers: Layers, x: Floats) -> Floats:
     weights, biases = layers[-1]
-    heads: Floats = rectified(layers[:-1], x) @ weights + biases
-    return heads
+    outputs: Floats = rectified(layers[:-1], x) @ weights + biases
+    return outputs

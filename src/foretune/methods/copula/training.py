@@ -1,4 +1,9 @@
-"""The networks' training in JAX: Equation 1 of the copula paper, minimised by Adam."""
+"""The networks' training in JAX: Equation 1 of the copula paper, minimised by Adam.
+
+Three hidden layers of 50 rectified units with dropout 0.1; 3 x 1000 updates of batches of 64, the
+rate 0.01 divided by 5 after each thousand. Tasks are drawn with equal probability and then rows
+within a task, which weights every term inversely to its task's number of observations.
+"""
 
 from functools import partial
 
@@ -20,7 +25,7 @@ def negative_log_likelihood(mu: jax.Array, sigma: jax.Array, z: jax.Array) -> ja
     return jnp.mean(jnp.log(sigma) + 0.5 * jnp.square((z - mu) / sigma))
 
 
-@partial(jax.jit, static_argnames="heads")
+@jax.jit
 def fit_networks(
     keys: jax.Array,
     x: jax.Array,
@@ -28,27 +33,22 @@ def fit_networks(
     firsts: jax.Array,
     counts: jax.Array,
     tasks: int,
-    *,
-    heads: int,
 ) -> list[Layer]:
-    """One network for each of `keys`, stacked: with one head for all tasks, or one a task.
+    """One network for each of `keys` and its row of z (keys, N), stacked.
 
-    Task t < `tasks` has the `counts[t]` rows of x (N, W) and z (N,) from `firsts[t]` on; what
-    comes after that in any array is padding. The last layer has the means of all heads first and
-    then their standard deviations before the activation.
+    Task t < `tasks` has the `counts[t]` rows of x (N, W) and of z from `firsts[t]` on; what comes
+    after that in any array is padding.
     """
-    fit = partial(_fit, x=x, z=z, firsts=firsts, counts=counts, tasks=tasks, heads=heads)
-    return jax.vmap(fit)(keys)
+    return jax.vmap(partial(_fit, x=x, firsts=firsts, counts=counts, tasks=tasks))(keys, z)
 
 
 def _fit(
     key: jax.Array,
-    x: jax.Array,
     z: jax.Array,
+    x: jax.Array,
     firsts: jax.Array,
     counts: jax.Array,
     tasks: int,
-    heads: int,
 ) -> list[Layer]:
     start, training = jax.random.split(key)
 
@@ -59,11 +59,9 @@ def _fit(
         row = firsts[task] + jnp.floor(share * counts[task]).astype(int)
         weights, biases = layers[-1]
         outputs = hidden(layers[:-1], x[row], for_dropout, DROPOUT) @ weights + biases
-        head = task if heads > 1 else jnp.zeros_like(task)
-        mu = jnp.take_along_axis(outputs, head[:, None], axis=1)[:, 0]
-        raw = jnp.take_along_axis(outputs, heads + head[:, None], axis=1)[:, 0]
-        return negative_log_likelihood(mu, jax.nn.softplus(raw) + LEAST_SIGMA, z[row])
+        sigma = jax.nn.softplus(outputs[:, 1]) + LEAST_SIGMA
+        return negative_log_likelihood(outputs[:, 0], sigma, z[row])
 
-    layers = initial_layers(start, (x.shape[1], *UNITS, 2 * heads))
+    layers = initial_layers(start, (x.shape[1], *UNITS, 2))
     rates = jnp.repeat(jnp.asarray(RATES), UPDATES_PER_RATE)
     return descend(loss, layers, training, rates)
