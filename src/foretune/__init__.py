@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from foretune.contracts import Target
     from foretune.errors import ForetuneError
     from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+    from foretune.methods.zero_shot.shipped import portfolio
     from foretune.search import METHODS, Method, Optimizer, Suggestion, Told, method
     from foretune.space import Encoded, Space
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Experience": "foretune.experience",
     "Metric": "foretune.experience",
     "Status": "foretune.experience",
+    "portfolio": "foretune.methods.zero_shot.shipped",
     "METHODS": "foretune.search",
     "Method": "foretune.search",
     "Optimizer": "foretune.search",
@@ -54,6 +56,7 @@ __all__ = [
     "Target",
     "Told",
     "method",
+    "portfolio",
 ]
 
 

@@ -61,6 +61,17 @@ def _made_by(module: str, maker: str) -> Callable[[], Learner]:
     return make
 
 
+def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
+    """The learner of a method that opens with a portfolio and goes on as another one does."""
+
+    def make() -> Learner:
+        from foretune.methods.zero_shot.learn import portfolio_then
+
+        return portfolio_then(name, METHODS[continuation].learn(None, seed=0).surrogate)
+
+    return make
+
+
 _BASELINES = "foretune.methods.baselines"
 _COPULA = "foretune.methods.copula.variants"
 
@@ -129,6 +140,20 @@ METHODS: dict[str, Method] = {
             "gcp-prior-paper on standardised losses, an ablation",
             _made_by(_COPULA, "gp_prior"),
             design=Design("prior", 5),
+            needs_experience=True,
+        ),
+        Method(
+            "zero-shot",
+            "a portfolio that suits all past tasks, then random search",
+            _portfolio_then("zero-shot", "random"),
+            design=Design("random", None),
+            needs_experience=True,
+        ),
+        Method(
+            "zero-shot-gp",
+            "the same portfolio, then a GP",
+            _portfolio_then("zero-shot-gp", "gp"),
+            design=Design("random", 0),
             needs_experience=True,
         ),
         Method(

@@ -1,0 +1,119 @@
+"""`foretune portfolio`: short lists of configurations of which one works on any dataset."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from foretune.methods.zero_shot.portfolio import Portfolio
+
+SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
+"""Shipped portfolios, written out so that `--help` need not import them; a test compares."""
+BUILDERS = ("naive", "surrogate", "obo", "mf")
+"""Likewise the builders."""
+LENGTH = 8
+
+
+@click.command("portfolio")
+@click.argument("source")
+@click.option(
+    "-k", "length", type=click.IntRange(1), help=f"Configurations; {LENGTH} if not given."
+)
+@click.option("--builder", type=click.Choice(BUILDERS), help="What chooses them; see above.")
+@click.option("--budget", type=click.IntRange(1), help="Evaluations to use; all if not given.")
+@click.option("--aggregate", metavar="mean|median|p90", help="Over tasks; mean if not given.")
+@click.option("--metric", metavar="NAME", help="The first one if not given.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="JSON file of the portfolio.")
+def portfolio_command(
+    source: str,
+    length: int | None,
+    builder: str | None,
+    budget: int | None,
+    aggregate: str | None,
+    metric: str | None,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Build a portfolio from an experience file, or print a known one.
+
+    SOURCE is an experience (.parquet), a portfolio made before (.json), or the name of a shipped
+    one: catboost, lightgbm, mlp, xgboost, zaml.
+
+    \b
+    Builders, to which each evaluation of the file is a training job:
+      naive      greedy on configurations that were tried on every task
+      surrogate  greedy on the predictions of one random forest a task
+      obo        chooses the jobs by Bayesian optimisation
+      mf         chooses the jobs by HyperBand over tasks, without a model
+    Without --builder it is naive, or surrogate where tasks share no configurations.
+
+    \b
+    Examples:
+      foretune portfolio lightgbm
+      foretune portfolio runs.parquet -k 8 -o portfolio.json
+      foretune portfolio runs.parquet -k 8 --builder obo --budget 3000 -o portfolio.json
+    """
+    from foretune.methods.zero_shot.portfolio import as_python
+
+    found = _known(source)
+    if found is None:
+        found = _built(source, length or LENGTH, builder, budget, aggregate or "mean", metric, seed)
+    elif any(given is not None for given in (builder, budget, aggregate, metric)):
+        raise UsageError(
+            f"a portfolio is built from an experience, but '{source}' is a portfolio already: "
+            "leave the options of builders out, or name an experience file"
+        )
+    if out is not None:
+        found.save(out)
+    click.echo(_about(found))
+    click.echo(as_python(found.configs[:length]))
+    if out is not None:
+        click.echo(f"# Saved {out}")
+
+
+def _known(source: str) -> "Portfolio | None":
+    """A portfolio that exists already, by its name or in its file."""
+    from foretune.methods.zero_shot.portfolio import Portfolio
+    from foretune.methods.zero_shot.shipped import portfolio
+
+    path = Path(source)
+    if path.suffix == ".json":
+        return Portfolio.open(path)
+    return portfolio(source) if not path.suffix and not path.exists() else None
+
+
+def _built(
+    source: str,
+    length: int,
+    builder: str | None,
+    budget: int | None,
+    aggregate: str,
+    metric: str | None,
+    seed: int,
+) -> "Portfolio":
+    from foretune.experience import Experience
+    from foretune.methods.zero_shot.build import Recipe, build
+    from foretune.terminal import TerminalProgress
+
+    experience = Experience.open(source)
+    experience = experience.with_metrics([metric or experience.metrics[0].name])
+    recipe = Recipe(length, builder, budget, aggregate, seed=seed)
+    made = build(experience, recipe, progress=TerminalProgress())
+    return made.portfolio(recipe, Path(source).name)
+
+
+def _about(found: "Portfolio") -> str:
+    """What is known of a portfolio, as comments of Python."""
+    lines = [f"{len(found)} configurations from {found.source}, chosen by '{found.builder}'"]
+    if found.jobs is not None:
+        lines[0] += f" from {found.jobs:,} evaluations"
+    if found.losses:
+        after = ", ".join(f"{loss:.4g}" for loss in found.losses)
+        lines.append(f"Expected {found.aggregate} loss ({found.normalisation}) after each: {after}")
+    if found.note:
+        lines.append(found.note)
+    return "\n".join(f"# {line}" for line in lines)

@@ -1,0 +1,1 @@
+"""Zero-shot portfolios: short lists of configurations of which one works on any dataset."""

@@ -1,0 +1,107 @@
+"""The four builders behind one interface, and portfolios of experience made by them."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from foretune.errors import UsageError
+from foretune.experience import Experience
+from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
+from foretune.methods.zero_shot.mf import multi_fidelity
+from foretune.methods.zero_shot.naive import naive
+from foretune.methods.zero_shot.obo import obo
+from foretune.methods.zero_shot.portfolio import Portfolio
+from foretune.methods.zero_shot.surrogate import surrogate
+from foretune.methods.zero_shot.table import loss_table
+from foretune.numerics.greedy import Aggregate, Picks, aggregate_named
+from foretune.progress import SILENT, Progress
+from foretune.space import Encoded
+
+
+class Builder(Protocol):
+    """Runs jobs within their budget and picks candidates."""
+
+    def __call__(self, jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
+        """At most k candidates in order, and the loss expected after each."""
+
+
+BUILDERS: dict[str, Builder] = {
+    "naive": naive,
+    "surrogate": surrogate,
+    "obo": obo,
+    "mf": multi_fidelity,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a portfolio is built."""
+
+    k: int = 8
+    builder: str | None = None
+    """One of `BUILDERS`; if not given, `naive` where tasks share configurations, or `surrogate`."""
+    budget: int | None = None
+    """How many evaluations may be looked at; all of them if not given."""
+    aggregate: str = "mean"
+    normalisation: str | None = None
+    """If not given, RED where the metric is an error, or ranks."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise UsageError(
+                f"a portfolio needs at least one configuration, but got k={self.k}: ask for more"
+            )
+        if self.builder is not None and self.builder not in BUILDERS:
+            raise UsageError(
+                f"a builder must be one of {', '.join(BUILDERS)}, but got '{self.builder}': "
+                "choose one of them"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Configurations in their space, in order, and how they came about."""
+
+    configs: Encoded
+    builder: str
+    losses: tuple[float, ...]
+    jobs: int
+    normalisation: str
+
+    def portfolio(self, recipe: Recipe, source: str) -> Portfolio:
+        """As a portfolio to keep, naming where the evaluations come from."""
+        return Portfolio(
+            configs=tuple(self.configs.dicts()),
+            builder=self.builder,
+            source=source,
+            losses=tuple(round(loss, 6) for loss in self.losses),
+            aggregate=recipe.aggregate,
+            normalisation=self.normalisation,
+            jobs=self.jobs,
+            fingerprint=self.configs.space.fingerprint,
+        )
+
+
+def build(experience: Experience | None, recipe: Recipe, *, progress: Progress = SILENT) -> Built:
+    """Build a portfolio from past evaluations."""
+    aggregate = aggregate_named(recipe.aggregate)
+    table = loss_table(experience, recipe.normalisation)
+    builder = recipe.builder or ("naive" if len(table.shared().configs) else "surrogate")
+    jobs = recorded_jobs(table, recipe.budget, progress=progress)
+    progress.start(f"building a portfolio ({builder})", jobs.budget)
+    try:
+        picks = BUILDERS[builder](jobs, recipe.k, aggregate, seed=recipe.seed)
+    finally:
+        progress.stop()
+    return Built(
+        configs=jobs.candidates.take(picks.chosen),
+        builder=builder,
+        losses=tuple(float(loss) for loss in picks.losses),
+        jobs=jobs.used,
+        normalisation=table.normalisation,
+    )
+
+
+def portfolio_start(experience: Experience, recipe: Recipe | None = None) -> Encoded:
+    """A portfolio as the first trials of any optimiser: `Optimizer(..., start=...)`."""
+    return build(experience, recipe or Recipe()).configs

@@ -1,0 +1,150 @@
+"""Training jobs within a budget: the loss of one configuration on one task, recorded or live."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from foretune.arrays import Bools, Floats, Ints
+from foretune.errors import UsageError
+from foretune.methods.zero_shot.table import LossTable
+from foretune.numerics.normalise import red
+from foretune.progress import SILENT, Progress
+from foretune.space import Encoded
+
+Evaluate: TypeAlias = Callable[[Ints, Ints], Floats]
+"""Tasks and candidates, both (n,) by position -> n losses in one unit; NaN where a job failed."""
+
+
+class Jobs:
+    """What a builder may ask for, and what it has learnt so far.
+
+    Arguments:
+        tasks: how many there are, D.
+        candidates: the N configurations that a portfolio may hold.
+        evaluate: runs jobs.
+        budget: how many jobs may be run; all of them if not given.
+        possible: (D, N), which jobs can be run at all; each of them if not given.
+        progress: told of each job.
+    """
+
+    def __init__(
+        self,
+        tasks: int,
+        candidates: Encoded,
+        evaluate: Evaluate,
+        *,
+        budget: int | None = None,
+        possible: Bools | None = None,
+        progress: Progress = SILENT,
+    ) -> None:
+        if budget is not None and budget < 1:
+            raise UsageError(f"a budget must be at least one job, but got {budget}: give more")
+        shape = (tasks, len(candidates))
+        self.candidates = candidates
+        self.possible: Bools = np.ones(shape, dtype=bool) if possible is None else possible
+        every = int(np.count_nonzero(self.possible))
+        self.budget = every if budget is None else min(budget, every)
+        self.ran: Bools = np.zeros(shape, dtype=bool)
+        self.losses = np.full(shape, np.nan, dtype=np.float32)
+        """(D, N), NaN where a job has failed or has not been run."""
+        self.used = 0
+        self._worst: Floats = np.full(tasks, np.nan)
+        self._evaluate = evaluate
+        self._progress = progress
+
+    @property
+    def left(self) -> int:
+        """How many jobs may still be run."""
+        return self.budget - self.used
+
+    def run(self, tasks: Ints, candidates: Ints) -> None:
+        """Run jobs, pair by pair; those that were run before cost nothing."""
+        new = ~self.ran[tasks, candidates]
+        tasks, candidates = tasks[new], candidates[new]
+        if len(tasks) > self.left or not self.possible[tasks, candidates].all():
+            raise UsageError(
+                f"jobs must be possible and within the budget, of which {self.left} are left, but "
+                f"{len(tasks)} more were asked for: ask for fewer or for other jobs"
+            )
+        losses = self._evaluate(tasks, candidates)
+        self.losses[tasks, candidates] = losses
+        self.ran[tasks, candidates] = True
+        np.fmax.at(self._worst, tasks, losses)
+        self.used += len(tasks)
+        self._progress.step(len(tasks))
+
+    def known(self, tasks: Ints, candidates: Ints) -> Floats:
+        """The losses (tasks, candidates) so far, NaN where a job has not been run.
+
+        A job that failed counts as the worst loss that its task has shown, or that any has.
+        """
+        at = np.ix_(tasks, candidates)
+        losses = self.losses[at].astype(np.float64)
+        failed = self.ran[at] & np.isnan(losses)
+        if failed.any():
+            anywhere = np.nan_to_num(np.fmax.reduce(self._worst))
+            worst = np.where(np.isnan(self._worst), anywhere, self._worst)
+            losses = np.where(failed, worst[tasks, None], losses)
+        return losses
+
+
+def recorded_jobs(
+    table: LossTable, budget: int | None = None, *, progress: Progress = SILENT
+) -> Jobs:
+    """Jobs that are looked up in a table.
+
+    In a table of shared configurations a missing entry is a job that failed. Where no
+    configuration is shared, it is a job that cannot be run.
+    """
+    shared = table.shared()
+    possible = None
+    if len(shared.configs):
+        table = shared
+    else:
+        possible = ~np.isnan(table.losses)
+    losses = table.losses
+
+    def look_up(tasks: Ints, candidates: Ints) -> Floats:
+        return losses[tasks, candidates].astype(np.float64)
+
+    return Jobs(
+        len(table.tasks),
+        table.configs,
+        look_up,
+        budget=budget,
+        possible=possible,
+        progress=progress,
+    )
+
+
+def live_jobs(
+    tasks: Sequence[str],
+    candidates: Encoded,
+    error: Callable[[str, Mapping[str, Any]], float],
+    budget: int,
+    *,
+    references: Mapping[str, float] | None = None,
+    workers: int = 1,
+    progress: Progress = SILENT,
+) -> Jobs:
+    """Jobs that are run: `error` trains a configuration on a task and gives its error, or NaN.
+
+    references: the error of each task that RED compares with (a good known model's, say); without
+    them the errors are taken to be comparable as they are. workers: threads that run jobs which
+    are asked for together.
+    """
+    configs = candidates.dicts()
+
+    def one(task: int, candidate: int) -> float:
+        found = error(tasks[task], configs[candidate])
+        if references is None:
+            return found
+        return float(red(np.asarray(found), np.asarray(references[tasks[task]])))
+
+    def evaluate(of_tasks: Ints, of_candidates: Ints) -> Floats:
+        with ThreadPoolExecutor(workers) as pool:
+            return np.array(list(pool.map(one, of_tasks.tolist(), of_candidates.tolist())))
+
+    return Jobs(len(tasks), candidates, evaluate, budget=budget, progress=progress)

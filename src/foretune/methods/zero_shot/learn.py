@@ -1,0 +1,73 @@
+"""Portfolios as a method: the list in order, then random search or whatever is chosen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from foretune.contracts import Surrogate, Target
+from foretune.experience import Experience
+from foretune.learning import check_space
+from foretune.methods.zero_shot.build import Recipe, build
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.progress import Progress
+from foretune.space import Encoded, Space
+
+VERSION = 1
+RECIPE = Recipe(k=10)
+"""How the list is built that a search opens with."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortfolioPrior:
+    """Where to begin, and what follows."""
+
+    kind: str
+    configs: Encoded
+    continuation: Callable[[Target], Surrogate]
+
+    def opening(self, target: Target) -> Encoded:
+        """The portfolio, in order."""
+        check_space(self.configs.space, target)
+        return self.configs
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The surrogate of the trials after the portfolio."""
+        check_space(self.configs.space, target)
+        return self.continuation(target)
+
+    def save(self, path: Path) -> None:
+        """Write the configurations."""
+        # Artifacts hold no NaN, so what is inactive is marked apart.
+        arrays = {"values": np.nan_to_num(self.configs.values), "active": self.configs.active}
+        meta = {"space": self.configs.space.to_json()}
+        save_artifact(path, kind=self.kind, version=VERSION, meta=meta, arrays=arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class PortfolioLearner:
+    """Builds a portfolio from all past evaluations."""
+
+    kind: str
+    continuation: Callable[[Target], Surrogate]
+    recipe: Recipe = RECIPE
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> PortfolioPrior:
+        """Greedy on what was recorded, or on what forests predict where nothing is shared."""
+        built = build(experience, replace(self.recipe, seed=seed), progress=progress)
+        return PortfolioPrior(self.kind, built.configs, self.continuation)
+
+    def load(self, path: Path) -> PortfolioPrior:
+        """Read saved configurations."""
+        meta, arrays = load_artifact(path, kind=self.kind, newest_version=VERSION)
+        values = np.where(arrays["active"], arrays["values"], np.nan)
+        configs = Space.from_json(meta["space"]).from_values(values)
+        return PortfolioPrior(self.kind, configs, self.continuation)
+
+
+def portfolio_then(name: str, continuation: Callable[[Target], Surrogate]) -> PortfolioLearner:
+    """The learner of the method `name`: the portfolio, then what the continuation chooses."""
+    return PortfolioLearner(f"foretune-{name}", continuation)

@@ -1,0 +1,37 @@
+"""Naive greedy (Algorithm 1): few random configurations on all tasks, then the greedy choice."""
+
+import numpy as np
+
+from foretune.errors import MethodError, UsageError
+from foretune.methods.zero_shot.jobs import Jobs
+from foretune.numerics.greedy import Aggregate, Picks, greedy
+
+
+def naive(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
+    """Evaluate floor(B / D) random candidates on all D tasks and pick k of them."""
+    check_shared(jobs, "naive")
+    tasks, candidates = jobs.possible.shape
+    affordable = jobs.left // tasks
+    if affordable < min(k, candidates):
+        raise UsageError(
+            f"the naive builder tries each configuration on all {tasks} tasks, so a portfolio of "
+            f"{k} needs a budget of at least {k * tasks} jobs, but got {jobs.left}: raise the "
+            "budget, or use the builder obo or mf"
+        )
+    drawn = np.random.default_rng(seed).permutation(candidates)[:affordable]
+    for candidate in drawn:
+        jobs.run(np.arange(tasks), np.full(tasks, candidate))
+    picks = greedy(jobs.losses[:, drawn], k, aggregate)
+    return Picks(drawn[picks.chosen], picks.losses)
+
+
+def check_shared(jobs: Jobs, builder: str) -> None:
+    """Refuse jobs that cannot compare configurations on the same tasks."""
+    if jobs.possible.all():
+        return
+    widest = int(jobs.possible.sum(axis=0).max())
+    raise MethodError(
+        f"the builder {builder} compares configurations that were tried on the same tasks, but "
+        f"none of the {len(jobs.candidates)} recorded ones was tried on more than {widest} of the "
+        f"{len(jobs.possible)} tasks: use the builder surrogate or obo, which predict the rest"
+    )

@@ -1,0 +1,21 @@
+"""How many tasks an adaptive builder works with.
+
+The paper's tables have 40 to 88 tasks for 3,000 jobs. Where there are more tasks, trying one
+configuration on all of them eats a budget that would teach more about further configurations; a
+random panel of tasks estimates the mean well enough.
+"""
+
+import numpy as np
+
+from foretune.arrays import Ints
+from foretune.methods.zero_shot.jobs import Jobs
+
+FULL_TRIALS = 30
+"""The budget affords at least so many configurations on the whole panel."""
+LEAST_TASKS = 20
+
+
+def panel_of(jobs: Jobs, rng: np.random.Generator) -> Ints:
+    """The tasks to work with, in random order."""
+    size = max(jobs.left // FULL_TRIALS, LEAST_TASKS)
+    return rng.permutation(len(jobs.possible))[:size]

@@ -1,0 +1,112 @@
+"""A portfolio: configurations to try in order, and the one file format for them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foretune.errors import ArtifactError
+from foretune.experience.atomic import replace_file
+
+FORMAT = "foretune-portfolio"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """Configurations that complement each other, the most useful one first."""
+
+    configs: tuple[Mapping[str, Any], ...]
+    builder: str
+    """What has chosen them."""
+    source: str
+    """Where the evaluations come from."""
+    losses: tuple[float, ...] = ()
+    """The expected aggregate loss after each configuration; empty where it is not known."""
+    aggregate: str = "mean"
+    normalisation: str = "red"
+    """The unit of the losses."""
+    jobs: int | None = None
+    """How many evaluations the builder has used, where that is known."""
+    fingerprint: str | None = None
+    """That of the space the configurations lie in, where one was given."""
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.configs)
+
+    def to_json(self) -> str:
+        """The text of a portfolio file."""
+        plain = {
+            "format": FORMAT,
+            "version": VERSION,
+            "builder": self.builder,
+            "source": self.source,
+            "aggregate": self.aggregate,
+            "normalisation": self.normalisation,
+            "jobs": self.jobs,
+            "space": self.fingerprint,
+            "note": self.note,
+            "losses": list(self.losses),
+            "configs": [dict(config) for config in self.configs],
+        }
+        return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def save(self, path: Path) -> None:
+        """Write a portfolio file, replacing one that is there in one step."""
+        text = self.to_json()
+        replace_file(Path(path), lambda temporary: _write(temporary, text))
+
+    @classmethod
+    def from_json(cls, text: str, name: str) -> "Portfolio":
+        """Read the text of a portfolio file; `name` is said where it is not one."""
+        try:
+            plain = json.loads(text)
+            fits = plain["format"] == FORMAT and plain["version"] == VERSION
+        except (ValueError, TypeError, LookupError, RecursionError):
+            fits = False
+        if not fits:
+            raise ArtifactError(
+                f"a portfolio file is JSON of the format '{FORMAT}' in version {VERSION}, but "
+                f"'{name}' is not: make it with 'foretune portfolio'"
+            )
+        try:
+            return cls(
+                configs=tuple(dict(config) for config in plain["configs"]),
+                builder=str(plain["builder"]),
+                source=str(plain["source"]),
+                losses=tuple(float(loss) for loss in plain["losses"]),
+                aggregate=str(plain["aggregate"]),
+                normalisation=str(plain["normalisation"]),
+                jobs=plain["jobs"],
+                fingerprint=plain["space"],
+                note=str(plain["note"]),
+            )
+        except (ValueError, TypeError, LookupError) as error:
+            raise ArtifactError(
+                f"a portfolio file must be whole, but '{name}' lacks or spoils {error}: make it "
+                "again with 'foretune portfolio'"
+            ) from error
+
+    @classmethod
+    def open(cls, path: Path) -> "Portfolio":
+        """Read a portfolio file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ArtifactError(
+                f"a portfolio is read from a file, but '{path}' cannot be read ({error}): check "
+                "the path"
+            ) from error
+        return cls.from_json(text, str(path))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def as_python(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Configurations as a Python list that can be pasted, one line each."""
+    lines = ", \n    ".join(repr(dict(config)) for config in configs).replace(", \n", ",\n")
+    return f"[\n    {lines},\n]"

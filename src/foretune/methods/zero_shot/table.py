@@ -1,0 +1,90 @@
+"""Past evaluations as a table of comparable losses: a row a task, a column a configuration."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.errors import MethodError
+from foretune.experience import Direction, Experience, TaskRecords
+from foretune.learning import given
+from foretune.numerics.greedy import Losses
+from foretune.numerics.normalise import NORMALISATIONS
+from foretune.numerics.objectives import scalarise
+from foretune.space import Encoded
+
+LEAST_SHARE = 0.5
+"""A configuration is shared when at least this share of the tasks has tried it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossTable:
+    """The losses of D tasks and N configurations, brought to one unit."""
+
+    tasks: tuple[str, ...]
+    configs: Encoded
+    losses: Losses
+    """(D, N), NaN where nothing is recorded."""
+    normalisation: str
+
+    @property
+    def shares(self) -> Floats:
+        """(N,), the share of the tasks that has tried each configuration."""
+        shares: Floats = (~np.isnan(self.losses)).mean(axis=0)
+        return shares
+
+    def shared(self) -> "LossTable":
+        """Only the configurations that most tasks have tried."""
+        return self.take(np.flatnonzero(self.shares >= LEAST_SHARE))
+
+    def take(self, columns: Ints) -> "LossTable":
+        """Only these configurations."""
+        losses = self.losses if len(columns) == len(self.configs) else self.losses[:, columns]
+        return LossTable(self.tasks, self.configs.take(columns), losses, self.normalisation)
+
+
+def loss_table(experience: Experience | None, normalisation: str | None = None) -> LossTable:
+    """The table of an experience, without the tasks that have no success.
+
+    normalisation: one of `NORMALISATIONS`; if not given, RED where every metric is an error, and
+    ranks where one is not.
+    """
+    experience = given(experience)
+    shift = _shift_to_errors(experience)
+    if normalisation is None:
+        lowest = np.nanmin(experience.losses + shift, initial=np.inf)
+        normalisation = "red" if lowest >= 0.0 else "rank"
+    tasks, rows = [], []
+    for name in experience.tasks:
+        records = experience.task(name)
+        if records.succeeded.any():
+            tasks.append(name)
+            rows.append(_row(records, shift, normalisation))
+    if not tasks:
+        raise MethodError(
+            "a portfolio needs a past task with a successful evaluation, but none of the "
+            f"{len(experience.tasks)} tasks has one: give other experience"
+        )
+    return LossTable(tuple(tasks), experience.configs, np.stack(rows), normalisation)
+
+
+def _shift_to_errors(experience: Experience) -> Floats:
+    """(number of metrics,): 1 turns a negated score between 0 and 1 into an error."""
+    shifts = np.zeros(len(experience.metrics))
+    for column, metric in enumerate(experience.metrics):
+        losses = experience.losses[:, column]
+        is_score = metric.direction is Direction.MAX
+        if is_score and np.nanmin(losses) >= -1.0 and np.nanmax(losses) <= 0.0:
+            shifts[column] = 1.0
+    return shifts
+
+
+def _row(records: TaskRecords, shift: Floats, normalisation: str) -> Losses:
+    """(N,), single precision; of repeated measurements the last of the highest fidelity counts."""
+    done = np.flatnonzero(records.succeeded)
+    if records.fidelity is not None:
+        fidelity = np.nan_to_num(records.fidelity[done], nan=-np.inf)
+        done = done[np.argsort(fidelity, kind="stable")]
+    losses = np.full((len(records.table), len(shift)), np.nan)
+    losses[records.config_index[done]] = records.losses[done] + shift
+    return scalarise(losses, NORMALISATIONS[normalisation]).astype(np.float32)

@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+
+from foretune.errors import MethodError, UsageError
+from foretune.methods.zero_shot.build import BUILDERS
+from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
+from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
+from foretune.methods.zero_shot.naive import naive
+from foretune.methods.zero_shot.obo import Belief, Search, task_features
+from foretune.methods.zero_shot.table import loss_table
+from foretune.numerics.greedy import aggregate_named, greedy, mean, meta_loss
+from tests.methods.zero_shot.examples import bowls, candidates, jobs_of, unshared_experience
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_every_builder_finds_complementary_configurations(name):
+    configs = candidates()
+    losses = bowls(configs, tasks=20)
+    jobs = jobs_of(losses, configs, budget=300)
+    picks = BUILDERS[name](jobs, 3, mean, seed=0)
+    assert jobs.used <= 300
+    assert len(set(picks.chosen.tolist())) == 3
+    assert (np.diff(picks.losses) <= 0.0).all()
+    drawn = np.random.default_rng(0).permutation(len(configs))
+    random_losses = [meta_loss(losses, drawn[i : i + 3]) for i in range(0, len(configs) - 2, 3)]
+    assert meta_loss(losses, picks.chosen) < np.median(random_losses)
+
+
+@pytest.mark.parametrize("name", ["obo", "mf"])
+def test_adaptive_builders_beat_naive_at_equal_budget(name):
+    configs = candidates()
+    found = {}
+    for builder in ("naive", name):
+        runs = []
+        for seed in range(3):
+            losses = bowls(configs, seed=seed)
+            jobs = jobs_of(losses, configs, budget=300)
+            runs.append(meta_loss(losses, BUILDERS[builder](jobs, 3, mean, seed=seed).chosen))
+        found[builder] = np.mean(runs)
+    assert found[name] < found["naive"]
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_builders_survive_failed_jobs_and_other_aggregates(name):
+    configs = candidates(30)
+    losses = bowls(configs, tasks=10)
+    losses[::3, ::4] = NAN
+    losses[5] = NAN
+    picks = BUILDERS[name](jobs_of(losses, configs, budget=120), 2, aggregate_named("p90"), seed=1)
+    assert len(picks.chosen) == 2
+    assert np.isfinite(picks.losses).all()
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_the_seed_decides(name):
+    configs = candidates(40)
+    losses = bowls(configs, tasks=8)
+    first, second = (
+        BUILDERS[name](jobs_of(losses, configs, budget=60), 3, mean, seed=7) for _ in range(2)
+    )
+    assert first.chosen.tolist() == second.chosen.tolist()
+
+
+@pytest.mark.parametrize("name", ["naive", "mf"])
+def test_without_a_model_tasks_must_share_configurations(name):
+    jobs = recorded_jobs(loss_table(unshared_experience()))
+    with pytest.raises(MethodError, match=rf"{name} .* more than 1 of the 6 tasks"):
+        BUILDERS[name](jobs, 2, mean, seed=0)
+
+
+@pytest.mark.parametrize("name", ["surrogate", "obo"])
+def test_with_a_model_they_need_not(name):
+    jobs = recorded_jobs(loss_table(unshared_experience()))
+    picks = BUILDERS[name](jobs, 2, mean, seed=0)
+    chosen = jobs.candidates.take(picks.chosen)
+    assert sorted(config["kind"] for config in chosen.dicts()) == ["left", "right"]
+
+
+def test_naive_without_a_budget_is_greedy_on_the_whole_table():
+    configs = candidates()
+    losses = bowls(configs).astype(np.float32)
+    jobs = jobs_of(losses, configs)
+    picks = naive(jobs, 4, mean, seed=0)
+    assert picks.chosen.tolist() == greedy(losses, 4).chosen.tolist()
+    assert jobs.used == losses.size
+
+
+def test_naive_evaluates_as_many_as_the_budget_affords():
+    configs = candidates()
+    jobs = jobs_of(bowls(configs), configs, budget=125)
+    naive(jobs, 3, mean, seed=0)
+    assert jobs.ran.any(axis=0).sum() == 4
+    with pytest.raises(UsageError, match="at least 150 jobs, but got 125"):
+        naive(jobs_of(bowls(configs), configs, budget=125), 5, mean, seed=0)
+
+
+def test_rungs():
+    assert rung_sizes(1) == [1]
+    assert rung_sizes(2) == [1, 2]
+    assert rung_sizes(27) == [1, 3, 9, 27]
+    assert rung_sizes(100) == [1, 3, 9, 27, 100]
+    assert rung_sizes(200) == [1, 3, 9, 27, 81, 200]
+
+
+def test_bracket_ratio_by_hand():
+    assert bracket_ratio(0, 4) == 0.0
+    assert bracket_ratio(2, 4) == pytest.approx(2 / 4 + 2 / 3)
+    assert bracket_ratio(3, 4) == pytest.approx(1 / 4 + 1 / 3 + 1 / 2)
+
+
+def test_rungs_share_one_order_and_promote_a_third():
+    configs = candidates(300)
+    jobs = jobs_of(bowls(configs, tasks=27), configs, budget=400)
+    order = np.random.default_rng(0).permutation(27)
+    band = HyperBand(jobs, order, iter(range(len(configs))), 2, mean)
+    while jobs.left and band.step():
+        pass
+    ran = jobs.ran[order]
+    assert (np.diff(ran.astype(int), axis=0) <= 0).all()  # always the first tasks of the order
+    for rung, size in enumerate(band.sizes):
+        assert ran[:size, band.members[rung]].all()
+    for rung in range(len(band.sizes) - 1):
+        promoted = len(band.members[rung]) - len(band.waiting[rung])
+        assert promoted <= len(band.members[rung]) / 3
+    assert band.spent[0] >= band.spent[1] > 0
+
+
+def test_task_features_are_what_a_task_adds_to_its_candidates():
+    known = np.array([[0.2, 0.6, NAN], [0.4, 0.8, NAN], [NAN, NAN, NAN]])
+    # Means of candidates, with one loss of the overall mean 0.5 added: 1.1 / 3 and 1.9 / 3.
+    expected = [(0.8 - 3.0 / 3) / 3, (1.2 - 3.0 / 3) / 3, 0.0]
+    np.testing.assert_allclose(task_features(known)[:, 0], expected)
+
+
+def expected_improvements(search: Search) -> np.ndarray:
+    """The acquisition function of section 4, written out: (k, N)."""
+    belief, trees = search.belief, search.belief.samples.astype(float)
+    gains = np.zeros((search.k, trees.shape[2]))
+    for location in range(search.k):
+        for candidate in range(trees.shape[2]):
+            with_it = np.minimum(trees[:, :, candidate], search.ceilings[location])
+            total = (search.ceilings[location + 1] - with_it).sum(axis=1)
+            gains[location, candidate] = np.maximum(total, 0.0).mean()
+    return gains / np.isnan(belief.known).sum(axis=0)
+
+
+def test_improvements_are_kept_up_to_date():
+    configs = candidates(15)
+    losses = bowls(configs, tasks=8)
+    jobs: Jobs = jobs_of(losses, configs)
+    tasks, pool = np.arange(8), np.arange(len(configs))
+    jobs.run(tasks, tasks)
+    search = Search(jobs, Belief.of(jobs, tasks, pool, seed=0), 3)
+    for _ in range(25):
+        expected = expected_improvements(search)
+        best = np.unravel_index(np.argmax(expected), expected.shape)[1]
+        before = jobs.ran.copy()
+        assert search.step()
+        [[_, candidate]] = np.argwhere(jobs.ran & ~before)
+        assert expected[:, candidate].max() == pytest.approx(expected[:, best].max(), rel=1e-4)
+    known = ~np.isnan(search.belief.known)
+    np.testing.assert_allclose(
+        search.belief.samples[:, known],
+        np.broadcast_to(losses[known], (20, known.sum())),
+        rtol=1e-6,
+    )

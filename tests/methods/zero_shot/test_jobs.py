@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from foretune.errors import MethodError, UsageError
+from foretune.methods.zero_shot.jobs import live_jobs, recorded_jobs
+from foretune.methods.zero_shot.naive import naive
+from foretune.methods.zero_shot.table import loss_table
+from foretune.numerics.greedy import mean
+from tests.methods.zero_shot.examples import (
+    bowls,
+    candidates,
+    experience_of,
+    jobs_of,
+    unshared_experience,
+)
+
+NAN = np.nan
+
+
+def test_a_job_costs_once():
+    configs = candidates(5)
+    jobs = jobs_of(bowls(configs, tasks=3), configs, budget=3)
+    jobs.run(np.array([0, 1]), np.array([4, 4]))
+    jobs.run(np.array([0, 2]), np.array([4, 4]))
+    assert (jobs.used, jobs.left) == (3, 0)
+    with pytest.raises(UsageError, match="1 more were asked for"):
+        jobs.run(np.array([0]), np.array([0]))
+
+
+def test_a_failed_job_counts_as_the_worst_of_its_task():
+    losses = np.array([[0.2, NAN, 0.7], [NAN, NAN, NAN]])
+    jobs = jobs_of(losses, candidates(3))
+    jobs.run(np.array([0, 0, 0, 1]), np.array([0, 1, 2, 0]))
+    known = jobs.known(np.arange(2), np.arange(3))
+    np.testing.assert_allclose(known, [[0.2, 0.7, 0.7], [0.7, NAN, NAN]], rtol=1e-6)
+
+
+def test_the_losses_of_a_table_are_red_to_the_ten_best():
+    losses = np.array([[0.1, 0.2, 0.3], [0.01, 0.02, 0.03]])
+    table = loss_table(experience_of(losses, candidates(3)))
+    assert table.normalisation == "red"
+    np.testing.assert_allclose(table.losses, [[-0.5, 0.0, 1 / 3]] * 2, atol=1e-6)
+
+
+def test_scores_become_errors_and_other_metrics_ranks():
+    accuracy = np.array([[0.9, 0.8, 0.7]])
+    table = loss_table(experience_of(accuracy, candidates(3), name="accuracy"))
+    np.testing.assert_allclose(table.losses, [[-0.5, 0.0, 1 / 3]], atol=1e-6)
+    negative = loss_table(experience_of(np.array([[-3.0, 5.0, NAN]]), candidates(3)))
+    assert negative.normalisation == "rank"
+    np.testing.assert_allclose(negative.losses, [[0.0, 0.5, NAN]])
+
+
+def test_missing_entries_fail_where_configurations_are_shared():
+    losses = bowls(candidates(4), tasks=4)
+    losses[0, 0] = NAN
+    losses[1:, 3] = NAN  # tried on one task of four: no candidate
+    jobs = recorded_jobs(loss_table(experience_of(losses, candidates(4))))
+    assert len(jobs.candidates) == 3
+    assert jobs.possible.all()
+    jobs.run(np.array([0]), np.array([0]))
+    assert jobs.used == 1
+
+
+def test_missing_entries_are_no_jobs_where_nothing_is_shared():
+    jobs = recorded_jobs(loss_table(unshared_experience(tasks=3, each=5)))
+    assert jobs.possible.sum(axis=1).tolist() == [5, 5, 5]
+
+
+def test_an_experience_without_success_is_refused():
+    experience = experience_of(np.array([[0.5, 0.6], [NAN, NAN]]), candidates(2))
+    assert loss_table(experience).tasks == ("task 0",)
+    with pytest.raises(MethodError, match="no experience"):
+        loss_table(None)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_live_jobs_are_trained_within_the_budget(workers):
+    configs = candidates(20)
+    calls = []
+
+    def error(task: str, config: dict) -> float:
+        calls.append((task, config["where"]))
+        return 0.1 + abs(config["where"] - {"a": 0.3, "b": 0.6}[task])
+
+    references = {"a": 0.1, "b": 0.1}
+    jobs = live_jobs(["a", "b"], configs, error, 12, references=references, workers=workers)
+    picks = naive(jobs, 1, mean, seed=0)
+    assert len(calls) == len(set(calls)) == 12
+    tried = np.unique([where for _, where in calls])
+    # Between 0.3 and 0.6 every configuration has the same sum of errors, but not the same RED.
+    red = (1 - 0.1 / (0.1 + abs(tried - 0.3))) + (1 - 0.1 / (0.1 + abs(tried - 0.6)))
+    assert configs.dicts()[picks.chosen[0]]["where"] == tried[red.argmin()]
