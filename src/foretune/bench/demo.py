@@ -4,7 +4,7 @@ from importlib.resources import as_file, files
 
 from foretune.experience import Experience
 
-DEMO_METHODS = ("random", "gp", "rf")
+DEMO_METHODS = ("random", "gp", "gcp-prior")
 
 
 def demo_experience() -> Experience:

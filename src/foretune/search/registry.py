@@ -117,7 +117,7 @@ METHODS: dict[str, Method] = {
             "gcp-prior",
             "Gaussian Copula Process on what the past tasks' prior leaves unexplained",
             _made_by(_COPULA, "gcp_prior"),
-            design=Design("prior", 5),
+            design=Design("prior", 1),
             needs_experience=True,
         ),
         Method(

@@ -12,6 +12,8 @@ from foretune.arrays import Floats
 
 GRID = 400
 """Points at which the predictive distribution is tabulated."""
+DOUBT = 0.5
+"""Even odds that past tasks say nothing about the target."""
 
 
 def midrank_scores(y: Floats) -> Floats:
@@ -23,15 +25,17 @@ def midrank_scores(y: Floats) -> Floats:
     return ndtri((rankdata(y) - 0.5) / len(y))
 
 
-def informed_scores(y: Floats, mu: Floats, sigma: Floats) -> Floats:
+def informed_scores(y: Floats, mu: Floats, sigma: Floats, *, doubt: float = DOUBT) -> Floats:
     """The scores that past tasks expect at the ranks which the target's losses y (n,) have.
 
     Few trials, all chosen to be good, are no sample of all configurations: their own distribution
-    function spreads them over the whole of N(0, 1). The expected distribution of their scores is
-    the mixture of N(mu_i, sigma_i²) at the configurations tried, so the loss of rank r gets the
-    mixture's quantile at (r - 1/2) / n.
+    function spreads them over the whole of N(0, 1). If past tasks are right, the scores of the
+    configurations tried are distributed as the mixture of N(mu_i, sigma_i²); if they say nothing
+    about this task, as N(0, 1). With the chance `doubt` for the latter, the loss of rank r gets
+    the quantile of both together at (r - 1/2) / n.
     """
-    low, high = float((mu - 6.0 * sigma).min()), float((mu + 6.0 * sigma).max())
-    grid = np.linspace(low, high, GRID)
-    mixture = ndtr((grid[:, None] - mu) / sigma).mean(axis=1)
-    return np.interp((rankdata(y) - 0.5) / len(y), mixture, grid)
+    lowest, highest = float((mu - 6.0 * sigma).min()), float((mu + 6.0 * sigma).max())
+    grid = np.linspace(min(lowest, -6.0), max(highest, 6.0), GRID)
+    expected = ndtr((grid[:, None] - mu) / sigma).mean(axis=1)
+    together = (1.0 - doubt) * expected + doubt * ndtr(grid)
+    return np.interp((rankdata(y) - 0.5) / len(y), together, grid)
