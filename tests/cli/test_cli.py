@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from foretune.cli import main
 from foretune.cli.experience import KINDS
 from foretune.experience.importers import IMPORTERS
 from foretune.space import Space
@@ -25,23 +24,6 @@ def table(tmp_path: Path) -> Path:
     path = tmp_path / "runs.csv"
     pd.DataFrame(ROWS).to_csv(path, index=False)
     return path
-
-
-@pytest.fixture
-def foretune(monkeypatch, capsys):
-    """Run a command; give its exit code, standard output and standard error."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["foretune", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as done:
-            code = int(done.code or 0)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

@@ -5,29 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from foretune.cli import main
 from foretune.methods.zero_shot.portfolio import Portfolio
 from tests.methods.zero_shot.examples import bowls, candidates, experience_of, unshared_experience
 
 
 @pytest.fixture
-def portfolio(monkeypatch, capsys, tmp_path: Path):
+def portfolio(foretune, monkeypatch, tmp_path: Path):
     """Run the command in a folder with two experiences; give exit code, output and errors."""
     experience_of(bowls(candidates()), candidates()).save(tmp_path / "shared.parquet")
     unshared_experience().save(tmp_path / "unshared.parquet")
     monkeypatch.chdir(tmp_path)
-
-    def run(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["foretune", "portfolio", *line.split()])
-        try:
-            main()
-            code = 0
-        except SystemExit as done:
-            code = int(done.code or 0)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
+    return lambda line: foretune("portfolio", *line.split())
 
 
 def test_a_portfolio_is_built_saved_and_shown_again(portfolio) -> None:

@@ -46,6 +46,7 @@ def test_building_leaves_the_given_arrays_writable() -> None:
         experience.space, [Metric("m")], ["a"], [0, 0], experience.configs, [0, 1], given
     )
     given[0] = 1.0
+    assert given.flags.writeable
 
 
 def test_only_and_without_are_complements() -> None:

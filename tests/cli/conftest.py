@@ -1,0 +1,22 @@
+"""What all tests of the command line share."""
+
+import pytest
+
+from foretune.cli import main
+
+
+@pytest.fixture
+def foretune(monkeypatch, capsys):
+    """Run a command; give its exit code, standard output and standard error."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["foretune", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as done:
+            code = int(done.code or 0)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
