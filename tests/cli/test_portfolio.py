@@ -43,7 +43,7 @@ def test_without_a_builder_one_is_chosen(portfolio) -> None:
 
 
 BAD = [
-    ("unshared.parquet --builder naive -o p.json", "more than 1 of the 6 tasks"),
+    ("unshared.parquet --builder naive -o p.json", "fewer than half of the 6 tasks"),
     ("shared.parquet --builder naive --budget 30 -o p.json", "240 jobs"),
     ("shared.parquet --aggregate most -o p.json", "most"),
     ("shared.parquet --metric speed -o p.json", "speed"),

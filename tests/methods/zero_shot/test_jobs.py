@@ -62,6 +62,15 @@ def test_missing_entries_fail_where_configurations_are_shared():
     assert jobs.used == 1
 
 
+def test_one_configuration_that_all_have_tried_does_not_make_a_table_shared():
+    losses = bowls(candidates(13), tasks=6)
+    own = np.repeat(np.arange(6), 2) == np.arange(6)[:, None]
+    losses[:, 1:][~own] = NAN
+    jobs = recorded_jobs(loss_table(experience_of(losses, candidates(13))))
+    assert len(jobs.candidates) == 13
+    assert jobs.possible.sum() == 6 + 12
+
+
 def test_missing_entries_are_no_jobs_where_nothing_is_shared():
     jobs = recorded_jobs(loss_table(unshared_experience(tasks=3, each=5)))
     assert jobs.possible.sum(axis=1).tolist() == [5, 5, 5]

@@ -86,7 +86,7 @@ def build(experience: Experience | None, recipe: Recipe, *, progress: Progress =
     """Build a portfolio from past evaluations."""
     aggregate = aggregate_named(recipe.aggregate)
     table = loss_table(experience, recipe.normalisation)
-    builder = recipe.builder or ("naive" if len(table.shared().configs) else "surrogate")
+    builder = recipe.builder or ("naive" if table.is_shared else "surrogate")
     jobs = recorded_jobs(table, recipe.budget, progress=progress)
     progress.start(f"building a portfolio ({builder})", jobs.budget)
     try:

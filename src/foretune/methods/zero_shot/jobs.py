@@ -95,15 +95,12 @@ def recorded_jobs(
 ) -> Jobs:
     """Jobs that are looked up in a table.
 
-    In a table of shared configurations a missing entry is a job that failed. Where no
-    configuration is shared, it is a job that cannot be run.
+    In a table of shared configurations these are the candidates, and a missing entry is a job that
+    failed. Where tasks have tried configurations of their own, each is a candidate, and a missing
+    entry is a job that cannot be run.
     """
-    shared = table.shared()
-    possible = None
-    if len(shared.configs):
-        table = shared
-    else:
-        possible = ~np.isnan(table.losses)
+    possible = None if table.is_shared else ~np.isnan(table.losses)
+    table = table.shared() if table.is_shared else table
     losses = table.losses
 
     def look_up(tasks: Ints, candidates: Ints) -> Floats:

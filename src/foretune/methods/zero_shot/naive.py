@@ -4,6 +4,7 @@ import numpy as np
 
 from foretune.errors import MethodError, UsageError
 from foretune.methods.zero_shot.jobs import Jobs
+from foretune.methods.zero_shot.table import LEAST_SHARE
 from foretune.numerics.greedy import Aggregate, Picks, greedy
 
 
@@ -29,9 +30,9 @@ def check_shared(jobs: Jobs, builder: str) -> None:
     """Refuse jobs that cannot compare configurations on the same tasks."""
     if jobs.possible.all():
         return
-    widest = int(jobs.possible.sum(axis=0).max())
+    rare = int(np.count_nonzero(jobs.possible.mean(axis=0) < LEAST_SHARE))
     raise MethodError(
         f"the builder {builder} compares configurations that were tried on the same tasks, but "
-        f"none of the {len(jobs.candidates)} recorded ones was tried on more than {widest} of the "
+        f"{rare} of the {len(jobs.candidates)} recorded ones were tried on fewer than half of the "
         f"{len(jobs.possible)} tasks: use the builder surrogate or obo, which predict the rest"
     )

@@ -10,7 +10,7 @@ import numpy as np
 from foretune.arrays import Ints
 from foretune.methods.zero_shot.jobs import Jobs
 
-FULL_TRIALS = 30
+FULL_TRIALS = 40
 """The budget affords at least so many configurations on the whole panel."""
 LEAST_TASKS = 20
 

@@ -9,6 +9,9 @@ from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
 BEST_OF_EACH = 200
 """Where tasks share no configurations, so many of the best of each may enter a portfolio."""
 
+LARGEST_FIT = 2000
+"""A forest learns from at most so many evaluations of its task."""
+
 
 def surrogate(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
     """Evaluate random candidates, others on each task, and pick k by the predicted losses."""
@@ -17,8 +20,7 @@ def surrogate(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
         drawn = rng.choice(np.flatnonzero(jobs.possible[task]), count, replace=False)
         jobs.run(np.full(count, task), drawn)
     columns = _columns(jobs)
-    seeds = rng.integers(2**31, size=len(jobs.possible)).tolist()
-    picks = greedy(_completed(jobs, columns, seeds), k, aggregate)
+    picks = greedy(_completed(jobs, columns, rng), k, aggregate)
     return Picks(columns[picks.chosen], picks.losses)
 
 
@@ -42,17 +44,19 @@ def _columns(jobs: Jobs) -> Ints:
     return np.unique(best[~np.isnan(np.take_along_axis(jobs.losses, best, axis=1))])
 
 
-def _completed(jobs: Jobs, columns: Ints, seeds: list[int]) -> Losses:
+def _completed(jobs: Jobs, columns: Ints, rng: np.random.Generator) -> Losses:
     """The losses in these columns, predicted where not evaluated; NaN for tasks without any."""
     from sklearn.ensemble import RandomForestRegressor
 
     codes = jobs.candidates.codes.astype(np.float32)
-    every, table = np.arange(len(codes)), np.full((len(seeds), len(columns)), np.nan, np.float32)
-    for task, seed in enumerate(seeds):
+    every, tasks = np.arange(len(codes)), len(jobs.possible)
+    table = np.full((tasks, len(columns)), np.nan, dtype=np.float32)
+    for task in range(tasks):
         known = jobs.known(np.array([task]), every)[0]
-        rows = np.flatnonzero(~np.isnan(known))
+        rows = rng.permutation(np.flatnonzero(~np.isnan(known)))[:LARGEST_FIT]
         if len(rows):
-            forest = RandomForestRegressor(random_state=seed).fit(codes[rows], known[rows])
+            forest = RandomForestRegressor(random_state=int(rng.integers(2**31)))
+            forest.fit(codes[rows], known[rows])
             # Each tree's own prediction skips the checks that cost more than small trees do.
             trees = [tree.tree_.predict(codes[columns])[:, 0] for tree in forest]
             table[task] = np.where(np.isnan(known[columns]), np.mean(trees, axis=0), known[columns])

@@ -33,8 +33,14 @@ class LossTable:
         shares: Floats = (~np.isnan(self.losses)).mean(axis=0)
         return shares
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether most evaluations are of shared configurations."""
+        shares = self.shares
+        return bool(shares[shares >= LEAST_SHARE].sum() >= 0.5 * shares.sum())
+
     def shared(self) -> "LossTable":
-        """Only the configurations that most tasks have tried."""
+        """Only the shared configurations."""
         return self.take(np.flatnonzero(self.shares >= LEAST_SHARE))
 
     def take(self, columns: Ints) -> "LossTable":

@@ -1,0 +1,228 @@
+"""Portfolio builders against each other at an equal budget of evaluations.
+
+Datasets are split into folds; a builder sees all folds but one and its portfolio is judged on that
+one, by the error of the best of its first 1, 2 and 5 configurations. Results are JSON lines, one
+a fold and builder; the same command goes on where it was stopped.
+
+    python benchmarks/portfolios.py --experience oboe.parquet --out portfolios.jsonl
+    python benchmarks/portfolios.py --report portfolios.jsonl
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.bench.metrics import expected_random_minimum
+from foretune.experience import Experience, Split, k_fold
+from foretune.methods.zero_shot.build import BUILDERS
+from foretune.methods.zero_shot.jobs import recorded_jobs
+from foretune.methods.zero_shot.panel import panel_of
+from foretune.methods.zero_shot.table import LossTable, loss_table
+from foretune.numerics.greedy import Aggregate, Picks, greedy, mean, missing_as_worst
+from foretune.numerics.normalise import red, reference_loss
+
+COUNTS = (1, 2, 5)
+LENGTHS = (1, 2, 5, 10)
+RANDOM_TRIALS = 500
+PAIRS = {
+    ("obo", "surrogate"): (-3.71, -2.82, -1.89),
+    ("mf", "naive"): (-2.44, -2.96, -2.44),
+    ("obo", "mf"): (-2.70, -2.35, -2.57),
+    ("surrogate", "naive"): (-1.38, -2.11, -3.06),
+    ("mf", "surrogate"): (-0.09, 0.35, 1.42),
+    ("obo", "naive"): (-4.92, -4.75, -4.78),
+    ("panel", "naive"): (),
+    ("obo", "panel"): (),
+    ("mf", "panel"): (),
+    ("whole", "naive"): (),
+    ("obo", "whole"): (),
+}
+"""Which builder is compared with which, and the paper's combined values in percent."""
+
+
+def naive_on_a_panel(jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
+    """Naive greedy on the adaptive builders' own panel of tasks: what the panel alone brings."""
+    rng = np.random.default_rng(seed)
+    tasks = panel_of(jobs, rng)
+    drawn = rng.permutation(len(jobs.candidates))[: jobs.left // len(tasks)]
+    for candidate in drawn:
+        jobs.run(tasks, np.full(len(tasks), candidate))
+    picks = greedy(jobs.losses[np.ix_(tasks, drawn)], k, aggregate)
+    return Picks(drawn[picks.chosen], picks.losses)
+
+
+CONTENDERS = {**BUILDERS, "panel": naive_on_a_panel, "whole": BUILDERS["naive"]}
+"""The builders, naive on a panel, and naive on the whole table, which no budget limits."""
+
+
+def errors_of(experience: Experience, table: LossTable) -> Floats:
+    """(tasks, candidates), the errors as they were measured, the worst of the task if missing."""
+    errors = np.full((len(experience.tasks), len(experience.configs)), np.nan, dtype=np.float32)
+    errors[experience.task_index, experience.config_index] = experience.losses[:, 0]
+    kept = [experience.tasks.index(task) for task in table.tasks]
+    return missing_as_worst(errors[kept])
+
+
+def judged(
+    table: LossTable, errors: Floats, split: Split, builder: str, budget: int, seed: int
+) -> dict:
+    """Build on the training tasks; the errors of the first configurations on the others."""
+    position = {task: row for row, task in enumerate(table.tasks)}
+    train = [position[task] for task in split.train if task in position]
+    test = [position[task] for task in split.test if task in position]
+    tasks = tuple(table.tasks[row] for row in train)
+    seen = replace(table, tasks=tasks, losses=table.losses[train])
+    jobs = recorded_jobs(seen, None if builder == "whole" else budget)
+    longest = max(LENGTHS) if builder in ("whole", "obo", "mf") else max(COUNTS)
+    started = time.perf_counter()
+    picks = CONTENDERS[builder](jobs, longest, mean, seed=seed)
+    seconds = time.perf_counter() - started
+    best = np.minimum.accumulate(errors[np.ix_(test, picks.chosen)], axis=1)
+    return {
+        "jobs": jobs.used,
+        "seconds": round(seconds, 2),
+        "tasks": [table.tasks[row] for row in test],
+        "errors": {n: [float(f"{e:.6g}") for e in best[:, n - 1]] for n in range(1, longest + 1)},
+        "reference": [reference_loss(errors[row].astype(float)) for row in test],
+        "random": random_curve(errors[test]) if builder == "whole" else [],
+    }
+
+
+def random_curve(errors: Floats) -> list[float]:
+    """The expected RED after 1, 2, ... random trials, averaged over tasks; exact, as RED grows
+    with the error."""
+    rows = [row.astype(float) for row in errors]
+    losses = [red(row, np.asarray(reference_loss(row))) for row in rows]
+    return np.mean([expected_random_minimum(row, RANDOM_TRIALS) for row in losses], axis=0).tolist()
+
+
+def run(given: argparse.Namespace) -> None:
+    """Add what is missing to the file of results, fold by fold."""
+    done = {(r["suite"], r["fold"], r["builder"]) for r in _lines(given.out)}
+    experience = Experience.open(given.experience)
+    experience = experience.with_metrics([experience.metrics[0].name])
+    suite = given.experience.stem
+    whole = loss_table(experience)
+    table, errors = whole.shared(), errors_of(experience, whole)
+    errors = errors[:, np.flatnonzero(np.isin(whole.configs.keys(), table.configs.keys()))]
+    for fold, split in enumerate(k_fold(experience, given.folds, seed=0)):
+        for builder in given.builders.split(","):
+            if fold >= given.stop or (suite, fold, builder) in done:
+                continue
+            row = {"suite": suite, "fold": fold, "folds": given.folds, "builder": builder}
+            row |= {"budget": given.budget}
+            row |= judged(table, errors, split, builder, given.budget, seed=fold)
+            with given.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(suite, fold, builder, f"{row['seconds']} s", flush=True)
+
+
+def report(path: Path) -> str:
+    """Tables of all results, as Markdown."""
+    rows = list(_lines(path))
+    parts = []
+    for suite in dict.fromkeys(row["suite"] for row in rows):
+        of_suite = [row for row in rows if row["suite"] == suite]
+        parts += [_comparisons(suite, of_suite), _levels(of_suite), _against_random(of_suite)]
+    return "\n\n".join(parts)
+
+
+def _comparisons(suite: str, rows: list[dict]) -> str:
+    lines = [
+        f"### {suite}, budget {rows[0]['budget']:,}: average RED in percent ± standard error\n",
+        "| comparison | datasets | " + " | ".join(f"{n}" for n in COUNTS) + " | paper |",
+        "|---|" * (len(COUNTS) + 3),
+    ]
+    for (ours, other), paper in PAIRS.items():
+        folds = {r["fold"] for r in rows if r["builder"] == ours}
+        folds &= {r["fold"] for r in rows if r["builder"] == other}
+        if not folds:
+            continue
+        cells = []
+        for n in COUNTS:
+            difference = 100 * red(_errors(rows, ours, n, folds), _errors(rows, other, n, folds))
+            error = difference.std(ddof=1) / np.sqrt(len(difference))
+            cells.append(f"{difference.mean():+.2f} ± {error:.2f}")
+        combined = " / ".join(f"{value:+.2f}" for value in paper)
+        named = f"{ours} vs {other}"
+        lines.append(f"| {named} | {len(difference)} | {' | '.join(cells)} | {combined} |")
+    return "\n".join(lines).replace("|---||---|", "|---|---|").replace("||", "|")
+
+
+def _levels(rows: list[dict]) -> str:
+    lines = [
+        "| builder | folds | " + " | ".join(f"RED to reference, {n}" for n in COUNTS) + " | s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for builder in dict.fromkeys(row["builder"] for row in rows):
+        own = [row for row in rows if row["builder"] == builder]
+        folds = {row["fold"] for row in own}
+        reference = np.concatenate([row["reference"] for row in sorted(own, key=_fold)])
+        cells = [
+            f"{100 * red(_errors(rows, builder, n, folds), reference).mean():.2f}" for n in COUNTS
+        ]
+        seconds = np.mean([row["seconds"] for row in own])
+        lines.append(f"| {builder} | {len(own)} | {' | '.join(cells)} | {seconds:.1f} |")
+    return "\n".join(lines)
+
+
+def _against_random(rows: list[dict]) -> str:
+    """After how many random trials the average RED is as low as the list's."""
+    whole = [row for row in rows if row["builder"] == "whole"]
+    curve = np.average(
+        [row["random"] for row in whole], axis=0, weights=[len(row["tasks"]) for row in whole]
+    )
+    heads = " | ".join(f"first {n}" for n in LENGTHS)
+    lines = [f"| random trials that match the | {heads} |", "|---|---|---|---|---|"]
+    for builder in ("whole", "obo", "mf"):
+        own = sorted((row for row in rows if row["builder"] == builder), key=_fold)
+        reference = np.concatenate([row["reference"] for row in own])
+        folds = {row["fold"] for row in own}
+        cells = []
+        for n in LENGTHS:
+            reached = red(_errors(rows, builder, n, folds), reference).mean()
+            matching = np.flatnonzero(curve <= reached)
+            cells.append(str(matching[0] + 1) if len(matching) else f"over {RANDOM_TRIALS}")
+        lines.append(f"| {builder} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _errors(rows: list[dict], builder: str, n: int, folds: set[int]) -> Floats:
+    own = [row for row in rows if row["builder"] == builder and row["fold"] in folds]
+    return np.concatenate([row["errors"][str(n)] for row in sorted(own, key=_fold)])
+
+
+def _fold(row: dict) -> int:
+    return row["fold"]
+
+
+def _lines(path: Path) -> Iterator[dict]:
+    if path.exists():
+        for line in path.read_text().splitlines():
+            yield json.loads(line)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experience", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("portfolios.jsonl"))
+    parser.add_argument("--report", type=Path, help="print the tables of such a file, and end")
+    parser.add_argument("--budget", type=int, default=3000)
+    parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--stop", type=int, default=10, help="only so many of the folds")
+    parser.add_argument("--builders", default=",".join(CONTENDERS))
+    given = parser.parse_args()
+    if given.report:
+        print(report(given.report))
+    else:
+        run(given)
+
+
+if __name__ == "__main__":
+    main()
