@@ -32,6 +32,8 @@ def test_a_portfolio_is_built_saved_and_shown_again(portfolio) -> None:
 def test_a_shipped_portfolio_is_printed_ready_to_paste(portfolio) -> None:
     code, shown, _ = portfolio("xgboost -k 2")
     assert code == 0
+    assert shown.startswith("# 2 configurations from Winkelmolen")
+    assert max(map(len, shown.split("[")[0].splitlines())) <= 100
     assert "Table 6" in shown
     pasted = eval("".join(line for line in shown.splitlines() if not line.startswith("#")))
     assert [config["max_depth"] for config in pasted] == [7, 3]

@@ -1,5 +1,6 @@
 """`foretune portfolio`: short lists of configurations of which one works on any dataset."""
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,10 +68,11 @@ def portfolio_command(
             f"a portfolio is built from an experience, but '{source}' is a portfolio already: "
             "leave the options of builders out, or name an experience file"
         )
+    found = found.first(length or len(found))
     if out is not None:
         found.save(out)
     click.echo(_about(found))
-    click.echo(as_python(found.configs[:length]))
+    click.echo(as_python(found.configs))
     if out is not None:
         click.echo(f"# Saved {out}")
 
@@ -116,4 +118,6 @@ def _about(found: "Portfolio") -> str:
         lines.append(f"Expected {found.aggregate} loss ({found.normalisation}) after each: {after}")
     if found.note:
         lines.append(found.note)
-    return "\n".join(f"# {line}" for line in lines)
+    return "\n".join(
+        textwrap.fill(line, 100, initial_indent="# ", subsequent_indent="# ") for line in lines
+    )

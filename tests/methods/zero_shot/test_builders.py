@@ -7,6 +7,7 @@ from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
 from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
 from foretune.methods.zero_shot.naive import naive
 from foretune.methods.zero_shot.obo import Belief, Search, task_features
+from foretune.methods.zero_shot.panel import panel_of
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import aggregate_named, greedy, mean, meta_loss
 from tests.methods.zero_shot.examples import bowls, candidates, jobs_of, unshared_experience
@@ -96,6 +97,17 @@ def test_naive_evaluates_as_many_as_the_budget_affords():
     assert jobs.ran.any(axis=0).sum() == 4
     with pytest.raises(UsageError, match="at least 150 jobs, but got 125"):
         naive(jobs_of(bowls(configs), configs, budget=125), 5, mean, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "candidate_count", "budget", "size"),
+    [(500, 300, 3000, 75), (60, 300, 3000, 60), (500, 300, 100, 20), (500, 10, 3000, 300)],
+)
+def test_a_panel_affords_forty_full_trials(tasks, candidate_count, budget, size):
+    configs = candidates(candidate_count)
+    jobs = jobs_of(np.zeros((tasks, candidate_count)), configs, budget=budget)
+    panel = panel_of(jobs, np.random.default_rng(0))
+    assert len(panel) == len(set(panel.tolist())) == size
 
 
 def test_rungs():

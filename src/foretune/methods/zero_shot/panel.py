@@ -16,6 +16,6 @@ LEAST_TASKS = 20
 
 
 def panel_of(jobs: Jobs, rng: np.random.Generator) -> Ints:
-    """The tasks to work with, in random order."""
-    size = max(jobs.left // FULL_TRIALS, LEAST_TASKS)
+    """The tasks to work with, in random order; never so few that the budget could not be spent."""
+    size = max(jobs.left // min(FULL_TRIALS, len(jobs.candidates)), LEAST_TASKS)
     return rng.permutation(len(jobs.possible))[:size]

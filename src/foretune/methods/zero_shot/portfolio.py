@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,10 @@ class Portfolio:
 
     def __len__(self) -> int:
         return len(self.configs)
+
+    def first(self, k: int) -> "Portfolio":
+        """Only the first k configurations."""
+        return replace(self, configs=self.configs[:k], losses=self.losses[:k])
 
     def to_json(self) -> str:
         """The text of a portfolio file."""
