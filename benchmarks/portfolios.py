@@ -83,7 +83,9 @@ def judged(
     started = time.perf_counter()
     picks = CONTENDERS[builder](jobs, longest, mean, seed=seed)
     seconds = time.perf_counter() - started
-    best = np.minimum.accumulate(errors[np.ix_(test, picks.chosen)], axis=1)
+    # Candidates are those that are shared among the training tasks, perhaps not all of the table.
+    chosen = np.flatnonzero(table.configs.isin(jobs.candidates))[picks.chosen]
+    best = np.minimum.accumulate(errors[np.ix_(test, chosen)], axis=1)
     return {
         "jobs": jobs.used,
         "seconds": round(seconds, 2),
@@ -110,7 +112,7 @@ def run(given: argparse.Namespace) -> None:
     suite = given.experience.stem
     whole = loss_table(experience)
     table, errors = whole.shared(), errors_of(experience, whole)
-    errors = errors[:, np.flatnonzero(np.isin(whole.configs.keys(), table.configs.keys()))]
+    errors = errors[:, whole.configs.isin(table.configs)]
     for fold, split in enumerate(k_fold(experience, given.folds, seed=0)):
         for builder in given.builders.split(","):
             if fold >= given.stop or (suite, fold, builder) in done:

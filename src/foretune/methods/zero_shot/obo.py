@@ -23,7 +23,6 @@ LARGEST_POOL = 2000
 """Candidates that are scored; of more, a random part that changes with every forest."""
 GROWTH = 1.1
 """A new forest is grown when so many times as many losses are known."""
-
 MISSES_BEFORE = 3.0
 """A candidate's mean miss counts like so many predictions that were right, and itself."""
 
