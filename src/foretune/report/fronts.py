@@ -54,5 +54,3 @@ def _draw(panel: Fronts, axes: "Axes") -> None:
             alpha=0.8,
             label=name,
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
