@@ -90,3 +90,11 @@ def test_without_scikit_posthocs_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
     with pytest.raises(MissingExtraError, match=r"foretune\[bench\]"):
         compare(("a", "b", "c", "d"), separated())
+
+
+@pytest.mark.parametrize(("methods", "tasks"), [(2, 2), (4, 2), (2, 3)])
+def test_few_tasks_are_compared_without_complaint(methods, tasks):
+    losses = np.random.default_rng(0).random((methods, tasks))
+    compared = compare(tuple(f"m{number}" for number in range(methods)), losses)
+    assert compared.p_values.shape == (methods, methods)
+    assert np.isfinite(compared.p_values).all()

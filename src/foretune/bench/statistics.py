@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from foretune.arrays import Floats
@@ -66,10 +67,15 @@ def _wilcoxon_holm(losses: Floats) -> Floats:
         import scikit_posthocs
     except ImportError as error:
         raise MissingExtraError("scikit-posthocs", "bench", "comparing methods") from error
+    methods, tasks = losses.shape
+    # One row a loss: from a bare array the library guesses what it holds, and fails for two tasks.
+    rows = pd.DataFrame({"method": np.repeat(np.arange(methods), tasks), "loss": losses.ravel()})
     with warnings.catch_warnings():
         # SciPy divides by a spread of zero where two methods tie on every task, and returns 1.
         warnings.filterwarnings("ignore", "invalid value encountered", RuntimeWarning)
-        table = scikit_posthocs.posthoc_wilcoxon(losses, p_adjust="holm", zero_method="zsplit")
+        table = scikit_posthocs.posthoc_wilcoxon(
+            rows, "loss", "method", zero_method="zsplit", p_adjust="holm"
+        )
     p_values: Floats = table.to_numpy(dtype=np.float64)
     return np.where(np.isnan(p_values), 1.0, p_values)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
+from ConfigSpace.exceptions import CyclicDependancyError
 
 from foretune.errors import SpaceError
 
@@ -46,6 +47,11 @@ def read_space(text: str) -> ConfigurationSpace:
         raise SpaceError("a space must have at least one hyperparameter, but got none: add one")
     try:
         return ConfigurationSpace.from_serialized_dict(_with_tuples(document))
+    except CyclicDependancyError as error:
+        raise SpaceError(
+            "conditions must not form a cycle, but some hyperparameter here is active only if it "
+            "is active itself: take one of its conditions away"
+        ) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise SpaceError(
             f"a space must be one that ConfigSpace accepts, but it says: {gist(error)}"
