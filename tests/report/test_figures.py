@@ -97,3 +97,8 @@ def test_labels_end_up_apart_in_order_and_inside(heights):
     assert (np.diff(moved[order]) >= 0.1 - 1e-9).all()
     assert moved.min() >= -1e-9
     assert moved.max() <= 1 + 1e-9
+
+
+def test_curves_without_positive_values_keep_a_plain_axis():
+    figure = draw_curves([Curve("zero", np.zeros(3))], title="t", ylabel="y", log=True)
+    assert figure.axes[0].get_yscale() == "linear"

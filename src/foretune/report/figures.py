@@ -59,7 +59,7 @@ def draw_curves(curves: Sequence[Curve], *, title: str, ylabel: str, log: bool =
         places = iter(range(len(curves)))
         for curve in curves:
             _draw_curve(axes, curve, None if curve.reference else next(places))
-        if log:
+        if log and any((curve.values > 0).any() for curve in curves):
             _logarithmic(axes)
         longest = max(len(curve.values) for curve in curves)
         axes.set_xlim(1, max(longest, 2))
