@@ -24,13 +24,22 @@ from foretune.bench.pools import TaskPool, pool_of
 from foretune.contracts import Prior, Target
 from foretune.experience import Experience
 from foretune.methods.copula.learn import CopulaLearner
+from foretune.methods.copula.model import Settings
+from foretune.methods.copula.scores import midrank_scores
 from foretune.methods.copula.variants import gcp_prior, gcp_prior_midrank, gcp_prior_paper
 from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
 
+
+def trusting() -> CopulaLearner:
+    """Scores informed by a prior that is never doubted."""
+    return CopulaLearner("trusting", midrank_scores, Settings(target="informed", doubt=0.0))
+
+
 VARIANTS = {
     "paper": gcp_prior_paper,
     "midrank": gcp_prior_midrank,
+    "midrank+trusting": trusting,
     "midrank+informed": gcp_prior,
 }
 

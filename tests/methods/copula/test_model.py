@@ -37,7 +37,7 @@ def test_residuals_by_hand() -> None:
     mu, sigma = np.array([0.5, -1.0, 0.0]), np.array([1.0, 2.0, 0.5])
     cut = 1 / (4 * 3**0.25 * np.sqrt(np.pi * np.log(3)))
     z = norm.ppf(np.clip([3 / 3, 1 / 3, 2 / 3], cut, 1 - cut))
-    residuals = _residuals(told(losses, [1.0], mu, sigma), "copula", 1)
+    residuals = _residuals(told(losses, [1.0], mu, sigma), Settings(), 1)
     np.testing.assert_allclose(residuals, (z - mu) / sigma)
 
 
@@ -47,7 +47,9 @@ def test_residuals_by_hand() -> None:
 def test_several_objectives_are_a_weighted_sum_of_scores(how, transform) -> None:
     losses = np.array([[1.0, 9.0], [2.0, 5.0], [3.0, 7.0]])
     mean = 0.3 * transform(losses[:, 0]) + 0.7 * transform(losses[:, 1])
-    residuals = _residuals(told(losses, [0.3, 0.7], np.zeros(3), np.ones(3)), how, 2)
+    residuals = _residuals(
+        told(losses, [0.3, 0.7], np.zeros(3), np.ones(3)), Settings(target=how), 2
+    )
     np.testing.assert_allclose(residuals, mean)
 
 
@@ -95,7 +97,7 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
     rows = told(losses, [1.0], belief.mu, belief.sigma)
     hyper = surrogate.fit.hyper(configs.x, rows)
     residual = GP.condition(
-        configs.x, _residuals(rows, "copula", 1), hyper, units=Standardise(0.0, 1.0)
+        configs.x, _residuals(rows, Settings(), 1), hyper, units=Standardise(0.0, 1.0)
     )
     mean, std = residual.predict(new.x)
     belief = posterior.predict(new)

@@ -16,7 +16,7 @@ from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.learning import CachedOnPool, check_space
 from foretune.methods.copula.prior import Belief, Networks
-from foretune.methods.copula.scores import informed_scores
+from foretune.methods.copula.scores import DOUBT, informed_scores
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
@@ -35,6 +35,8 @@ class Settings:
     """Whether the target's own trials are looked at: not by Thompson sampling."""
     target: str = "copula"
     """The target's scores: `copula`, `standardise`, or `informed` by the prior."""
+    doubt: float = DOUBT
+    """The chance that past tasks say nothing about the target, for `informed` scores."""
     random_weights: bool = False
     """Whether several objectives are weighted anew at every trial, or always alike."""
 
@@ -59,7 +61,7 @@ class CopulaPrior:
         check_space(self.space, target)
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
         objectives = len(self.networks.layers)
-        residuals = partial(_residuals, how=self.settings.target, objectives=objectives)
+        residuals = partial(_residuals, settings=self.settings, objectives=objectives)
         groups = self.space.column_groups
         fit = AnchoredFit(output=residuals, units=RESIDUALS, groups=groups)
         return CopulaSurrogate(believe, self.settings, fit)
@@ -133,19 +135,17 @@ class CopulaSurrogate:
         return ResidualPosterior(self.believe, weights, model, best)
 
 
-def _residuals(told: Floats, how: str, objectives: int) -> Floats:
+def _residuals(told: Floats, settings: Settings, objectives: int) -> Floats:
     """(n,): the scores' distance to the prior mean, in the prior's standard deviations.
 
     `told` (n, 2 L + 2) holds L losses, their L weights (alike in all rows), mu and sigma.
     """
     losses, weights = told[:, :objectives], told[0, objectives:-2]
     mu, sigma = told[:, -2], told[:, -1]
-    transform = standardise if how == "standardise" else copula_scores
-    if how == "informed" and objectives == 1:
-        scores = informed_scores(losses[:, 0], mu, sigma)
-    else:
-        columns = [transform(losses[:, column]) for column in range(objectives)]
-        scores = np.stack(columns, axis=1) @ weights
-        if how == "informed":
-            scores = informed_scores(scores, mu, sigma)
+    transform = standardise if settings.target == "standardise" else copula_scores
+    scores = np.column_stack([transform(column) for column in losses.T]) @ weights
+    if settings.target == "informed":
+        # One objective is ranked by its losses: Winsorised scores make the best of them equal.
+        ranked = losses[:, 0] if objectives == 1 else scores
+        scores = informed_scores(ranked, mu, sigma, doubt=settings.doubt)
     return (scores - mu) / sigma
