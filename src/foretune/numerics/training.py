@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,17 @@ except ImportError as missing:
 
 Layer: TypeAlias = tuple[jax.Array, jax.Array]
 """Weights (inputs, outputs) and biases (outputs,)."""
-Loss: TypeAlias = Callable[[list[Layer], jax.Array], jax.Array]
-"""(layers, random key of this step) -> scalar."""
+Params = TypeVar("Params")
+"""Any pytree of parameters."""
+Given = TypeVar("Given")
+"""Any pytree that a step's loss is given: a random key, a batch."""
+
+
+class Descent(NamedTuple, Generic[Params]):
+    """Parameters on their way down, and the optimiser's memory of the way."""
+
+    params: Params
+    moments: optax.OptState
 
 
 def keep_compiled() -> None:
@@ -49,22 +58,47 @@ def hidden(layers: Sequence[Layer], x: jax.Array, key: jax.Array, dropout: float
     return x
 
 
-def descend(loss: Loss, layers: list[Layer], key: jax.Array, rates: jax.Array) -> list[Layer]:
-    """Adam for one step a rate: the one training loop. To be called under `jit`."""
+def descend(
+    loss: Callable[[Params, jax.Array], jax.Array],
+    params: Params,
+    key: jax.Array,
+    rates: jax.Array,
+) -> Params:
+    """Adam for one step a rate; the loss draws by the random key of its step. Under `jit`."""
+    return advance(loss, begun(params), jax.random.split(key, len(rates)), rates).params
+
+
+def begun(params: Params) -> Descent[Params]:
+    """A descent that has not moved yet."""
+    return Descent(params, optax.scale_by_adam().init(params))
+
+
+def advance(
+    loss: Callable[[Params, Given], jax.Array],
+    descent: Descent[Params],
+    given: Given,
+    rates: jax.Array,
+    trainable: Params | None = None,
+) -> Descent[Params]:
+    """Adam for one step a rate: the one training loop. To be called under `jit`.
+
+    Each step's loss is given its entry of `given`, arrays with a leading axis of steps. Parameters
+    move where `trainable`, shaped like them or broadcast to them, is true: everywhere if None.
+    """
     optimiser = optax.scale_by_adam()
 
     def step(
-        state: tuple[list[Layer], optax.OptState], now: tuple[jax.Array, jax.Array]
-    ) -> tuple[tuple[list[Layer], optax.OptState], None]:
-        layers, moments = state
-        rate, key = now
-        gradient = jax.grad(loss)(layers, key)
-        updates, moments = optimiser.update(gradient, moments)
-        return (jax.tree.map(lambda p, u: p - rate * u, layers, updates), moments), None
+        descent: Descent[Params], now: tuple[jax.Array, Given]
+    ) -> tuple[Descent[Params], None]:
+        rate, its_given = now
+        gradient = jax.grad(loss)(descent.params, its_given)
+        updates, moments = optimiser.update(gradient, descent.moments)
+        moved = jax.tree.map(lambda p, u: p - rate * u, descent.params, updates)
+        if trainable is not None:
+            moved = jax.tree.map(jnp.where, trainable, moved, descent.params)
+        return Descent(moved, moments), None
 
-    keys = jax.random.split(key, len(rates))
-    (layers, _), _ = jax.lax.scan(step, (layers, optimiser.init(layers)), (rates, keys))
-    return layers
+    return jax.lax.scan(step, descent, (rates, given))[0]
 
 
 def bucket(n: int, *, least: int) -> int:
