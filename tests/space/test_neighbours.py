@@ -102,3 +102,18 @@ def test_only_one_configuration_has_a_neighbourhood() -> None:
     with pytest.raises(SpaceError, match=r"those of one configuration, but got 2"):
         space.neighbours(space.sample(2, seed=0), seed=0)
     assert np.isfinite(space.neighbours(space.sample(1, seed=0), seed=0).x).all()
+
+
+def test_neighbourhoods_of_many_belong_to_their_own_rows() -> None:
+    space = Space.of(EVERY_KIND)
+    origins = space.sample(5, seed=0)
+    around, owners = space.neighbourhoods(origins, seed=1)
+    differing = (around.values != origins.values[owners]).sum(axis=1)
+    assert set(differing.tolist()) == {1}
+    assert set(owners.tolist()) == set(range(5))
+
+
+def test_nothing_has_no_neighbourhood() -> None:
+    space = Space.of(CASH)
+    around, owners = space.neighbourhoods(space.sample(3, seed=0).take([]), seed=0)
+    assert len(around) == len(owners) == 0

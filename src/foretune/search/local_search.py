@@ -21,33 +21,21 @@ NEIGHBOURS_PER_PARAMETER = 10
 
 def climb(starts: Encoded, score: Score, *, seed: int) -> Encoded:
     """The end points of one local search from each row of `starts`, in the same order."""
-    position = [starts.take([row]) for row in range(len(starts))]
-    height = score(starts).copy()
-    moving = list(range(len(starts)))
+    position, height = starts.values.copy(), score(starts).copy()
+    moving = np.arange(len(starts))
     for step in range(MOST_STEPS):
-        if not moving:
+        around, owners = starts.space.neighbourhoods(
+            Encoded(starts.space, position[moving]),
+            seed=derived_seed(seed, step),
+            per_parameter=NEIGHBOURS_PER_PARAMETER,
+        )
+        if len(around) == 0:
             break
-        around = [
-            position[row].space.neighbours(
-                position[row],
-                seed=derived_seed(seed, step, row),
-                per_parameter=NEIGHBOURS_PER_PARAMETER,
-            )
-            for row in moving
-        ]
-        heights = np.split(score(Encoded.concat(around)), np.cumsum([len(a) for a in around])[:-1])
-        moving = [
-            row
-            for row, near, found in zip(moving, around, heights, strict=True)
-            if _step(position, height, row, near, found)
-        ]
-    return Encoded.concat(position)
-
-
-def _step(position: list[Encoded], height: Floats, row: int, near: Encoded, found: Floats) -> bool:
-    """Move climber `row` to its best neighbour if that is higher; say whether it moved."""
-    if len(near) == 0 or found.max() <= height[row]:
-        return False
-    best = int(np.argmax(found))
-    position[row], height[row] = near.take([best]), found[best]
-    return True
+        found = score(around)
+        # Sorted by climber and then by height, the last row of each climber is its best one.
+        order = np.lexsort((found, owners))
+        best = order[np.append(np.diff(owners[order]) > 0, True)]
+        higher = best[found[best] > height[moving[owners[best]]]]
+        moving = moving[owners[higher]]
+        position[moving], height[moving] = around.values[higher], found[higher]
+    return Encoded(starts.space, position)

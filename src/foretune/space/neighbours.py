@@ -1,4 +1,4 @@
-"""The neighbourhood of one configuration, for local search over mixed and conditional spaces.
+"""The neighbourhoods of configurations, for local search over mixed and conditional spaces.
 
 Each neighbour changes one active hyperparameter: a float by a Gaussian step on the unit scale, a
 count or rank by at most a tenth of its range, a category to another one. Hyperparameters that such
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune.arrays import Floats, Ints
 from foretune.space.activity import Rules
 from foretune.space.parameters import Kind, Parameter
 from foretune.space.sampling import full_values
@@ -22,72 +22,83 @@ unless sigma is large; what is still outside after so many redraws is drawn unif
 def neighbour_values(
     parameters: Sequence[Parameter],
     rules: Rules,
-    origin: Floats,
+    origins: Floats,
     rng: np.random.Generator,
     per_parameter: int,
     sigma: float,
-) -> Floats:
-    """(m, H) settled, legal rows that differ from `origin` (H,), possibly with repetitions."""
-    changes = [
-        (column, _steps(parameter, float(origin[column]), rng, per_parameter, sigma))
-        for column, parameter in enumerate(parameters)
-        if not np.isnan(origin[column])
-    ]
-    m = sum(len(steps) for _, steps in changes)
-    fresh = full_values(parameters, rng.random((m, len(parameters))))
-    values = np.where(np.isnan(origin), fresh, origin)
-    start = 0
-    for column, steps in changes:
-        values[start : start + len(steps), column] = steps
-        start += len(steps)
+) -> tuple[Floats, Ints]:
+    """Settled, legal rows (m, H), and the row of `origins` (n, H) that each is a neighbour of.
+
+    Every row differs from its origin; rows of one origin may repeat.
+    """
+    owners, columns, steps = [], [], []
+    for column, parameter in enumerate(parameters):
+        active = np.flatnonzero(~np.isnan(origins[:, column]))
+        moved = _steps(parameter, origins[active, column], rng, per_parameter, sigma)
+        row, number = np.nonzero(~np.isnan(moved))
+        owners.append(active[row])
+        columns.append(np.full(len(row), column))
+        steps.append(moved[row, number])
+    owner = np.concatenate(owners)
+    fresh = full_values(parameters, rng.random((len(owner), len(parameters))))
+    values = np.where(np.isnan(origins[owner]), fresh, origins[owner])
+    values[np.arange(len(owner)), np.concatenate(columns)] = np.concatenate(steps)
     settled = rules.settle(values)
-    return settled[~rules.forbidden(settled)]
+    legal = ~rules.forbidden(settled)
+    return settled[legal], owner[legal]
 
 
 def _steps(
-    parameter: Parameter, value: float, rng: np.random.Generator, count: int, sigma: float
+    parameter: Parameter, values: Floats, rng: np.random.Generator, count: int, sigma: float
 ) -> Floats:
-    """Values of one hyperparameter near `value`, never `value` itself."""
-    if parameter.kind is Kind.CONSTANT:
-        return np.empty(0)
+    """(n, count) values near each of `values` (n,), never the value itself; NaN for none."""
+    shape = (len(values), count)
     if parameter.kind is Kind.CATEGORICAL:
-        others = np.delete(np.arange(len(parameter.choices), dtype=np.float64), int(value))
-        return rng.permutation(others)[:count]
+        return _other_choices(parameter, values, rng, count)
     if parameter.kind is Kind.FLOAT or parameter.log:
-        near = parameter.from_unit(_gaussian_steps(parameter, value, rng, count, sigma))
+        near = parameter.from_unit(_gaussian_steps(parameter, values, rng, count, sigma))
         if parameter.kind is Kind.INT:
-            near = _moved_off(parameter, value, near, rng)
-        moved: Floats = near[near != value]
-        return moved
+            near = _moved_off(parameter, values[:, None], near, rng)
+        return np.where(near == values[:, None], np.nan, near)
     reach = max(1.0, np.floor(parameter.size / 10))
-    low, high = max(parameter.low, value - reach), min(parameter.high, value + reach)
-    if low == high:
-        return np.empty(0)
-    near = rng.integers(int(low), int(high), size=count).astype(np.float64)
-    near[near >= value] += 1  # leaves out the value itself
-    return near
+    low = np.maximum(parameter.low, values - reach)[:, None]
+    high = np.minimum(parameter.high, values + reach)[:, None]
+    near = low + np.floor(rng.random(shape) * (high - low))
+    near[near >= values[:, None]] += 1  # leaves out the value itself
+    return np.where(low == high, np.nan, near)
+
+
+def _other_choices(
+    parameter: Parameter, values: Floats, rng: np.random.Generator, count: int
+) -> Floats:
+    """(n, at most count) different choices other than each of `values`, in random order."""
+    shape = (len(values), len(parameter.choices))
+    order = rng.permuted(np.broadcast_to(np.arange(shape[1], dtype=np.float64), shape), axis=1)
+    others: Floats = order[order != values[:, None]].reshape(shape[0], shape[1] - 1)
+    return others[:, :count]
 
 
 def _moved_off(
-    parameter: Parameter, value: float, near: Floats, rng: np.random.Generator
+    parameter: Parameter, values: Floats, near: Floats, rng: np.random.Generator
 ) -> Floats:
     """Integers in which a step that rounding has undone becomes one to the next integer."""
-    either_side = value + rng.choice([-1.0, 1.0], size=len(near))
-    inside = np.where(either_side < parameter.low, value + 1, either_side)
-    inside = np.where(inside > parameter.high, value - 1, inside)
-    return np.where(near == value, inside, near)
+    either_side = values + rng.choice([-1.0, 1.0], size=near.shape)
+    inside = np.where(either_side < parameter.low, values + 1, either_side)
+    inside = np.where(inside > parameter.high, values - 1, inside)
+    return np.where(near == values, inside, near)
 
 
 def _gaussian_steps(
-    parameter: Parameter, value: float, rng: np.random.Generator, count: int, sigma: float
+    parameter: Parameter, values: Floats, rng: np.random.Generator, count: int, sigma: float
 ) -> Floats:
-    centre = float(parameter.to_unit(np.array([value]))[0])
-    unit = rng.normal(centre, sigma, size=count)
+    """(n, count) points of the unit interval, normally distributed about each value's own."""
+    centres = np.broadcast_to(parameter.to_unit(values)[:, None], (len(values), count))
+    unit = rng.normal(centres, sigma)
     for _ in range(MOST_REDRAWS):
         outside = (unit < 0) | (unit > 1)
         if not outside.any():
             return unit
-        unit[outside] = rng.normal(centre, sigma, size=int(outside.sum()))
+        unit[outside] = rng.normal(centres[outside], sigma)
     outside = (unit < 0) | (unit > 1)
     unit[outside] = rng.random(int(outside.sum()))
     return unit

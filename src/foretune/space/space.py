@@ -199,18 +199,18 @@ class Space:
             raise SpaceError(
                 f"neighbours are those of one configuration, but got {len(one)}: take one row"
             )
-        near = Encoded(
-            self,
-            neighbours.neighbour_values(
-                self.parameters,
-                self.rules,
-                one.values[0],
-                np.random.default_rng(seed),
-                per_parameter,
-                sigma,
-            ),
-        )
+        near, _ = self.neighbourhoods(one, seed=seed, per_parameter=per_parameter, sigma=sigma)
         return near.take(near.first_occurrences())
+
+    def neighbourhoods(
+        self, batch: Encoded, *, seed: int, per_parameter: int = 10, sigma: float = 0.1
+    ) -> tuple[Encoded, Ints]:
+        """The neighbours of every configuration, and the row of `batch` that each belongs to."""
+        rng = np.random.default_rng(seed)
+        values, owners = neighbours.neighbour_values(
+            self.parameters, self.rules, batch.values, rng, per_parameter, sigma
+        )
+        return Encoded(self, values), owners
 
     def union(self, other: "Space") -> "Space":
         """The smallest space that holds both: parameters and choices gained, ranges widened."""
