@@ -1,15 +1,10 @@
-"""Every method of the registry runs through the suite that ships for methods."""
+"""Every method of the registry runs through the suite that ships for methods.
 
-import pytest
+Each method has a class of its own, so that one process learns its priors once for all its tests.
+"""
 
 from foretune.search import METHODS
 from foretune.testing import MethodConformance
 
-
-@pytest.fixture(params=sorted(METHODS), scope="class", autouse=True)
-def _method(request: pytest.FixtureRequest) -> None:
-    request.cls.method = METHODS[request.param]
-
-
-class TestEveryMethod(MethodConformance):
-    pass
+for _name, _method in METHODS.items():
+    globals()[f"Test_{_name}"] = type(f"Test_{_name}", (MethodConformance,), {"method": _method})
