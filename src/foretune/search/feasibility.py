@@ -39,8 +39,10 @@ class Feasibility:
         """(len(x),), the probability of success; 1 as long as nothing can be told."""
         if self.forest is None or len(x) == 0:
             return np.ones(len(x))
-        share: Floats = self.forest.predict_proba(x.codes.astype(np.float32))[:, 1]
-        return np.maximum(share, LEAST_PROBABILITY)
+        codes = x.codes.astype(np.float32)
+        # Asking the trees themselves is ten times as fast as `predict_proba` on small batches.
+        votes = [tree.tree_.predict(codes)[:, 1] for tree in self.forest.estimators_]
+        return np.maximum(np.mean(votes, axis=0), LEAST_PROBABILITY)
 
     def discount(self, x: Encoded) -> Floats:
         """(len(x),), what a candidate's log utility loses for its risk: at most 0."""

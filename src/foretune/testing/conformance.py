@@ -68,9 +68,9 @@ class MethodConformance:
         assert not _repeats(Encoded.concat([encoded, optimizer.told.configs]))
 
     @pytest.mark.parametrize("trouble", ["failed", "nan", "all failed", "constant", "outlier"])
-    def test_trouble_is_survived(self, kind: str, trouble: str) -> None:
+    def test_trouble_is_survived(self, trouble: str) -> None:
         """Failures, NaN, constant and absurd losses leave the optimiser able to go on."""
-        optimizer = self.optimizer(kind)
+        optimizer = self.optimizer("pipeline")
         for number in range(9):
             suggestion = optimizer.ask()[0]
             optimizer.tell([_troubled(suggestion, trouble, number)])

@@ -41,9 +41,7 @@ class ForestPosterior:
 
     def _by_tree(self, x: Encoded) -> Floats:
         codes = x.codes.astype(np.float32)
-        return np.stack(
-            [tree.predict(codes, check_input=False) for tree in self.forest.estimators_]
-        )
+        return np.stack([tree.tree_.predict(codes)[:, 0] for tree in self.forest.estimators_])
 
 
 @dataclass(frozen=True, slots=True)
