@@ -1,0 +1,326 @@
+"""Deep kernels: a Gaussian process on features that a network learns from many tasks.
+
+The kernel is Matérn-5/2 on phi(x; theta), for any feature function. Training, in JAX and single
+precision, maximises the marginal likelihood of batches of tasks; prediction happens in
+`numerics.gp`, in double precision, on features and hyperparameters read off the trained parameters
+(`DeepKernel.hyper`). The mean is zero: losses come standardised.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune.arrays import Floats, Ints
+from foretune.numerics.hyper import GPHyper
+from foretune.numerics.training import Descent, advance, begun, bucket
+from foretune.numerics.transforms import standardise
+from foretune.progress import SILENT, Progress
+
+Network: TypeAlias = Any
+"""Any pytree of float32 arrays."""
+Features: TypeAlias = Callable[[Network, jax.Array], jax.Array]
+"""(network, x (n, W)) -> (n, Q). Compiled code is kept by its identity: define it once."""
+Singles: TypeAlias = NDArray[np.float32]
+
+LEAST_NOISE = 1e-4
+"""Added to the noise's variance: single precision then factorises any covariance of interest."""
+NOISE = (-4.0, 1.5)
+SIGNAL = (0.0, 1.0)
+"""Normal priors (mode, spread) of the log variances, for losses of standard deviation 1."""
+
+
+class Kernel(NamedTuple):
+    """Hyperparameters of the process: float32 arrays."""
+
+    log_lengthscales: jax.Array
+    """(Q,) or, where all features share one, (1,)."""
+    log_signal: jax.Array
+    """(), log variance of the function."""
+    log_noise: jax.Array
+    """(), log variance of the noise above `LEAST_NOISE`."""
+
+
+class DeepKernel(NamedTuple):
+    """All that is trained."""
+
+    network: Network
+    kernel: Kernel
+
+    def hyper(self, width: int) -> GPHyper:
+        """The hyperparameters as `numerics.gp` takes them, for features (n, width)."""
+        lengthscales = np.asarray(self.kernel.log_lengthscales, dtype=np.float64)
+        noise = np.exp(np.float64(self.kernel.log_noise)) + LEAST_NOISE
+        return GPHyper(
+            np.broadcast_to(lengthscales, (width,)).copy(),
+            float(self.kernel.log_signal),
+            float(np.log(noise)),
+        )
+
+
+def initial_kernel(phi: Singles, *, shared: bool = True) -> Kernel:
+    """A kernel to start from, whose lengthscale is the usual distance between features phi (n, Q).
+
+    One lengthscale for all features, or one for each if not `shared`.
+    """
+    n_scales = 1 if shared else phi.shape[1]
+    distance = np.sqrt(2.0 * phi.var(axis=0).sum()) or 1.0
+    return Kernel(
+        jnp.full(n_scales, np.log(distance), dtype=jnp.float32),
+        jnp.asarray(SIGNAL[0], dtype=jnp.float32),
+        jnp.asarray(NOISE[0], dtype=jnp.float32),
+    )
+
+
+def negative_log_likelihood(
+    features: Features, params: DeepKernel, x: jax.Array, y: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """-log p(y | x) of one task, per observation: a scalar.
+
+    x (n, W) and y (n,) count where `mask` (n,) is true; the other rows may hold anything finite.
+    """
+    kernel = params.kernel
+    phi = features(params.network, x)
+    phi = phi - jnp.mean(phi, axis=0, where=mask[:, None])
+    scaled = phi * jnp.exp(-kernel.log_lengthscales)
+    noise = jnp.exp(kernel.log_noise) + LEAST_NOISE
+    together = mask[:, None] & mask[None, :]
+    covariance = jnp.exp(kernel.log_signal) * matern52(_squared_distances(scaled))
+    # A masked row is an independent observation of 0 with variance 1: its surprise is 0.
+    covariance = jnp.where(together, covariance, 0.0) + jnp.diag(jnp.where(mask, noise, 1.0))
+    surprise = _surprise(covariance, jnp.where(mask, y, 0.0))
+    return surprise / jnp.sum(mask) + 0.5 * jnp.log(2.0 * jnp.pi)
+
+
+@jax.custom_jvp
+def matern52(squared: jax.Array) -> jax.Array:
+    """(1 + t + t²/3) exp(-t) with t = sqrt(5 r²), at any r² >= 0."""
+    t = jnp.sqrt(5.0 * squared)
+    return (1.0 + t + t * t / 3.0) * jnp.exp(-t)
+
+
+@matern52.defjvp
+def _matern52_slope(
+    primals: tuple[jax.Array], tangents: tuple[jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    # Differentiated term by term it would divide by zero at r = 0, where the slope is -5/6.
+    t = jnp.sqrt(5.0 * primals[0])
+    return matern52(primals[0]), -(5.0 / 6.0) * (1.0 + t) * jnp.exp(-t) * tangents[0]
+
+
+def _squared_distances(scaled: jax.Array) -> jax.Array:
+    """(n, n), with a diagonal of exact zeros."""
+    squares = jnp.sum(scaled * scaled, axis=1)
+    squared = squares[:, None] + squares[None, :] - 2.0 * scaled @ scaled.T
+    return jnp.where(jnp.eye(len(scaled), dtype=bool), 0.0, jnp.maximum(squared, 0.0))
+
+
+@jax.custom_vjp
+def _surprise(covariance: jax.Array, y: jax.Array) -> jax.Array:
+    """(y' K^-1 y + log det K) / 2."""
+    return _surprise_forward(covariance, y)[0]
+
+
+def _surprise_forward(
+    covariance: jax.Array, y: jax.Array
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    factor = jnp.linalg.cholesky(covariance)
+    inverse = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y)))
+    alpha = jax.scipy.linalg.cho_solve((factor, True), y)
+    value = 0.5 * y @ alpha + jnp.sum(jnp.log(jnp.diagonal(factor)))
+    return value, (0.5 * (inverse - jnp.outer(alpha, alpha)), alpha)
+
+
+def _surprise_backward(
+    kept: tuple[jax.Array, jax.Array], cotangent: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    # The closed form costs one inverse, half of what differentiating the factorisation would.
+    to_covariance, alpha = kept
+    return cotangent * to_covariance, cotangent * alpha
+
+
+_surprise.defvjp(_surprise_forward, _surprise_backward)
+
+
+def negative_log_posterior(
+    features: Features, params: DeepKernel, x: jax.Array, y: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """The likelihood's, plus that of the priors over the log variances, per observation."""
+    log_variances = jnp.stack([params.kernel.log_signal, params.kernel.log_noise])
+    modes, spreads = jnp.asarray([SIGNAL, NOISE]).T
+    penalty = 0.5 * jnp.sum(jnp.square((log_variances - modes) / spreads))
+    likelihood = negative_log_likelihood(features, params, x, y, mask)
+    return likelihood + penalty / jnp.sum(mask)
+
+
+class Evaluations(Protocol):
+    """The evaluations of one task, such as a `learning.PastTask`."""
+
+    @property
+    def rows(self) -> Ints:
+        """(n,), rows of the table of configurations."""
+
+    @property
+    def z(self) -> Floats:
+        """(n,), their losses."""
+
+
+Label: TypeAlias = Callable[[Floats, np.random.Generator], Floats]
+"""Drawn losses (n,) -> what a step learns to predict (n,)."""
+
+
+def standardised(z: Floats, rng: np.random.Generator) -> Floats:
+    """Labels in the unit that the target's losses will have: mean 0, standard deviation 1."""
+    del rng
+    return standardise(z)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How `meta_train` goes about it."""
+
+    tasks: int = 16
+    """How many a step learns from."""
+    observations: int = 64
+    """How many of each task."""
+    rate: float = 1e-3
+    chunk: int = 100
+    """Steps between two looks at the validation tasks."""
+    most_chunks: int = 50
+    patience: int = 8
+    """Chunks without progress on the validation tasks after which training stops."""
+
+
+AT_EASE = Schedule()
+
+
+@dataclass(frozen=True, slots=True)
+class Curriculum:
+    """What `meta_train` learns from."""
+
+    x: Singles
+    """(N, W), the table of configurations that the tasks' rows are of."""
+    tasks: Sequence[Evaluations]
+    validation: Sequence[Evaluations]
+    """At least one task that is not learnt from but decides when to stop."""
+    label: Label = standardised
+
+
+class Batch(NamedTuple):
+    """Draws from tasks: arrays (..., tasks, observations)."""
+
+    rows: jax.Array
+    y: jax.Array
+    mask: jax.Array
+
+
+def meta_train(
+    features: Features,
+    params: DeepKernel,
+    curriculum: Curriculum,
+    *,
+    seed: int,
+    schedule: Schedule = AT_EASE,
+    trainable: DeepKernel | None = None,
+    progress: Progress = SILENT,
+) -> DeepKernel:
+    """The parameters that make the validation tasks most probable, by descent over the others.
+
+    Parameters move where `trainable` is true (arrays shaped like them, or broadcast to them),
+    everywhere if it is None.
+    """
+    rng = np.random.default_rng(seed)
+    tasks, validation = curriculum.tasks, curriculum.validation
+    # Fixed shapes, so that other tables and other numbers of tasks find compiled code.
+    rows = bucket(len(curriculum.x), least=256)
+    table = jnp.pad(jnp.asarray(curriculum.x), ((0, rows - len(curriculum.x)), (0, 0)))
+    looks = [validation[n % len(validation)] for n in range(bucket(len(validation), least=32))]
+    held_out = draw(looks, schedule.observations, standardised, rng)
+    rates = jnp.full(schedule.chunk, schedule.rate, dtype=jnp.float32)
+    descent = begun(jax.tree.map(partial(jnp.asarray, dtype=jnp.float32), params))
+    best: DeepKernel = descent.params
+    least, patience = np.inf, schedule.patience
+    progress.start("training a deep kernel", schedule.most_chunks)
+    for _ in range(schedule.most_chunks):
+        chosen = rng.integers(len(tasks), size=schedule.chunk * schedule.tasks).tolist()
+        drawn = draw([tasks[n] for n in chosen], schedule.observations, curriculum.label, rng)
+        by_step = partial(jnp.reshape, shape=(schedule.chunk, schedule.tasks, -1))
+        batches = jax.tree.map(by_step, drawn)
+        descent = _advanced(features, descent, table, batches, rates, trainable)
+        loss = float(mean_loss(features, descent.params, table, held_out))
+        progress.step(note=f"held-out loss {loss:.3f}")
+        patience -= 1
+        if loss < least:
+            best, least, patience = descent.params, loss, schedule.patience
+        if patience == 0:
+            break
+    progress.stop()
+    return best
+
+
+def draw(
+    tasks: Sequence[Evaluations], observations: int, label: Label, rng: np.random.Generator
+) -> Batch:
+    """At most so many different evaluations of each of the tasks."""
+    shape = (len(tasks), observations)
+    rows, y, mask = (np.zeros(shape, dtype=kind) for kind in (np.int32, np.float32, np.bool_))
+    for place, task in enumerate(tasks):
+        n = min(len(task.rows), observations)
+        drawn = rng.choice(len(task.rows), n, replace=False, shuffle=False)
+        rows[place, :n] = task.rows[drawn]
+        y[place, :n] = label(task.z[drawn], rng)
+        mask[place, :n] = True
+    return Batch(jnp.asarray(rows), jnp.asarray(y), jnp.asarray(mask))
+
+
+@partial(jax.jit, static_argnums=0)
+def mean_loss(features: Features, params: DeepKernel, x: jax.Array, batch: Batch) -> jax.Array:
+    """The negative log likelihood per observation, averaged over the batch's tasks."""
+    each = jax.vmap(partial(negative_log_likelihood, features, params))
+    return jnp.mean(each(x[batch.rows], batch.y, batch.mask))
+
+
+@partial(jax.jit, static_argnums=0)
+def _advanced(
+    features: Features,
+    descent: Descent[DeepKernel],
+    x: jax.Array,
+    batches: Batch,
+    rates: jax.Array,
+    trainable: DeepKernel | None,
+) -> Descent[DeepKernel]:
+    def loss(params: DeepKernel, batch: Batch) -> jax.Array:
+        each = jax.vmap(partial(negative_log_posterior, features, params))
+        return jnp.mean(each(x[batch.rows], batch.y, batch.mask))
+
+    return advance(loss, descent, batches, rates, trainable)
+
+
+@partial(jax.jit, static_argnames=("features", "steps"))
+def fine_tune(
+    features: Features,
+    params: DeepKernel,
+    x: jax.Array,
+    y: jax.Array,
+    mask: jax.Array,
+    *,
+    steps: int,
+    rate: float,
+    trainable: DeepKernel | None = None,
+) -> DeepKernel:
+    """The parameters after so many steps of Adam on one task's observations alone.
+
+    x (n, W), y (n,) and `mask` (n,) as for the likelihood: pad n, since each is compiled once.
+    """
+
+    def loss(params: DeepKernel, _: jax.Array) -> jax.Array:
+        return negative_log_posterior(features, params, x, y, mask)
+
+    rates = jnp.full(steps, rate, dtype=jnp.float32)
+    tuned = advance(loss, begun(params), rates, rates, trainable)
+    return tuned.params
