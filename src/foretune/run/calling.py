@@ -1,0 +1,40 @@
+"""One call of the user's function: nothing it raises gets past here."""
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+LONGEST_REASON = 500
+
+
+class Answer(NamedTuple):
+    """What came of one call."""
+
+    result: Any
+    seconds: float
+    """Of the processor."""
+    failure: str | None = None
+    """Why there is no result."""
+
+
+def call(function: Callable[[Any], Any], job: Any) -> Answer:
+    """What comes of `function(job)`."""
+    start = cpu_seconds()
+    try:
+        result = function(job)
+    except MemoryError as error:
+        return Answer(None, cpu_seconds() - start, f"out of memory: {one_line(error)}")
+    except (Exception, SystemExit) as error:
+        return Answer(None, cpu_seconds() - start, one_line(error))
+    return Answer(result, cpu_seconds() - start)
+
+
+def one_line(error: BaseException) -> str:
+    """The kind of an error and what it says, without line breaks."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}"[:LONGEST_REASON] if said else type(error).__name__
+
+
+def cpu_seconds() -> float:
+    """What this process, all its threads and its finished children have used so far."""
+    return sum(os.times()[:4])

@@ -1,0 +1,78 @@
+"""What whoever runs trials needs to know: jobs go in, outcomes come out as they finish."""
+
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from foretune.errors import UsageError
+from foretune.experience import Status
+from foretune.run.calling import Answer
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+Job_contra = TypeVar("Job_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one trial may use; None is without a limit."""
+
+    wall_seconds: float | None = None
+    """On the clock: ends what hangs."""
+    cpu_seconds: float | None = None
+    """Of the processor: fair where other programs share the machine."""
+    memory_bytes: int | None = None
+    """Resident memory of the worker, with what its libraries take."""
+
+    def __post_init__(self) -> None:
+        for name in ("wall_seconds", "cpu_seconds", "memory_bytes"):
+            limit = getattr(self, name)
+            if limit is not None and not limit > 0:
+                raise UsageError(
+                    f"the limit {name} must be a positive number, but got {limit}: "
+                    "choose one, or None for no limit"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Result]):
+    """How one job ended."""
+
+    key: int
+    """The number that `submit` gave the job."""
+    status: Status
+    result: Result | None
+    """What the function returned; None unless DONE."""
+    seconds: float
+    """CPU seconds; of a worker that was ended, the limit it reached or the time on the clock."""
+    reason: str = ""
+    """Why it is not DONE, one line."""
+
+    @classmethod
+    def of(cls, key: int, answer: Answer) -> "Outcome[Result]":
+        """The outcome of a call that came to its end."""
+        if answer.failure is not None:
+            return cls(key, Status.FAILED, None, answer.seconds, answer.failure)
+        return cls(key, Status.DONE, answer.result, answer.seconds)
+
+
+class Executor(Protocol[Job_contra, Result]):
+    """Evaluates one function on many jobs. Use it in a `with` statement."""
+
+    workers: int
+    """How many jobs run at the same time."""
+
+    def submit(self, job: Job_contra) -> int:
+        """Queue a job and return its key."""
+
+    def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
+        """The outcomes since the last call, waiting for the first one at most `timeout` seconds.
+
+        Empty when the time is over, or when nothing is left to wait for.
+        """
+
+    def close(self) -> None:
+        """Stop at once; jobs that have not ended are forgotten."""
+
+    def __enter__(self) -> "Executor[Job_contra, Result]": ...
+
+    def __exit__(self, *error: object) -> None: ...

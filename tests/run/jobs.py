@@ -1,0 +1,90 @@
+"""Functions that misbehave, importable by worker processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+
+def square(x):
+    return x * x
+
+
+def do(what):
+    """Do as told: (name, argument)."""
+    name, *given = what if isinstance(what, tuple) else (what,)
+    return globals()[f"_{name}"](*given)
+
+
+def _give(x):
+    return x
+
+
+def _raise(text):
+    raise ValueError(text)
+
+
+def _leave():
+    sys.exit(3)
+
+
+def _vanish():
+    os._exit(7)
+
+
+def _die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _hang():
+    time.sleep(600)
+
+
+def _burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return "burnt"
+
+
+def _eat(megabytes):
+    food = [np.ones(2**17) for _ in range(megabytes)]
+    return len(food)
+
+
+def _eat_at_once():
+    np.empty(2**58, dtype=np.uint8)
+
+
+def _pid():
+    return os.getpid()
+
+
+def _threads():
+    return os.environ["OMP_NUM_THREADS"]
+
+
+def _unsendable():
+    return lambda: None
+
+
+def _child():
+    """Start a process and wait for it: the child must not outlive the worker."""
+    subprocess.run(["sleep", "600"], check=True)
+
+
+class Unimportable:
+    """Breaks in the worker, where it is unpickled."""
+
+    def __reduce__(self):
+        return _broken, ()
+
+    def __call__(self, job):
+        return job
+
+
+def _broken():
+    raise ImportError("cannot be imported here")

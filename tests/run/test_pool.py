@@ -1,0 +1,224 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from foretune.errors import ForetuneError, UsageError
+from foretune.experience import Status
+from foretune.run.executor import Limits
+from foretune.run.inline import InlineExecutor
+from foretune.run.pool import ProcessPool
+from tests.run.jobs import Unimportable, do, square
+
+
+def outcomes(executor, jobs):
+    keys = [executor.submit(job) for job in jobs]
+    found = {}
+    while batch := executor.results():
+        found.update({outcome.key: outcome for outcome in batch})
+    return [found[key] for key in keys]
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def gone(pid, within=5.0):
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        if not alive(pid):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("make", [InlineExecutor, ProcessPool], ids=["inline", "processes"])
+def test_both_executors_answer_alike(make):
+    with make(do) as executor:
+        done, failed, left = outcomes(executor, [("give", 5), ("raise", "a\nb"), "leave"])
+    assert (done.status, done.result, done.reason) == (Status.DONE, 5, "")
+    assert (failed.status, failed.result, failed.reason) == (
+        Status.FAILED,
+        None,
+        "ValueError: a b",
+    )
+    assert (left.status, left.reason) == (Status.FAILED, "SystemExit: 3")
+    assert 0 <= done.seconds < 1
+
+
+def test_each_fault_costs_its_own_trial_and_is_named():
+    limits = Limits(wall_seconds=5.0, cpu_seconds=0.4, memory_bytes=400 * 2**20)
+    jobs = ["hang", "die", ("burn", 30), "vanish", ("eat", 5000), "unsendable", "eat_at_once"]
+    with ProcessPool(do, workers=2, limits=limits) as pool:
+        found = outcomes(pool, [*jobs, ("give", 1)])
+    expected = [
+        (Status.TIMEOUT, "over its limit of 5 s"),
+        (Status.FAILED, "the worker process was killed by signal SIGKILL"),
+        (Status.TIMEOUT, "over its limit of 0.4 s of CPU time"),
+        (Status.FAILED, "the worker process ended with exit code 7"),
+        (Status.FAILED, "out of memory: over its limit of 400 MiB"),
+        (Status.FAILED, "the result cannot be sent between processes"),
+        (Status.FAILED, "out of memory: "),
+        (Status.DONE, ""),
+    ]
+    for outcome, (status, reason) in zip(found, expected, strict=True):
+        assert outcome.status == status
+        assert outcome.reason.startswith(reason)
+        assert "\n" not in outcome.reason
+    assert found[2].seconds == 0.4
+
+
+def test_a_worker_is_kept_from_trial_to_trial():
+    with ProcessPool(do) as pool:
+        pids = [outcome.result for outcome in outcomes(pool, ["pid"] * 5)]
+    assert len(set(pids)) == 1
+    assert pids[0] != os.getpid()
+    assert gone(pids[0])
+
+
+def test_a_worker_that_is_killed_while_idle_costs_at_most_one_trial():
+    with ProcessPool(do) as pool:
+        [first] = outcomes(pool, ["pid"])
+        os.kill(first.result, signal.SIGKILL)
+        assert gone(first.result)
+        later = outcomes(pool, [("give", 1), ("give", 2), ("give", 3)])
+    assert [o.result for o in later[1:]] == [2, 3]
+
+
+def test_a_running_worker_is_killed_from_outside():
+    with ProcessPool(do) as pool:
+        [first] = outcomes(pool, ["pid"])
+        pool.submit("hang")
+        assert pool.results(timeout=0.2) == []
+        os.kill(first.result, signal.SIGKILL)
+        [outcome] = pool.results()
+    assert outcome.reason == "the worker process was killed by signal SIGKILL"
+
+
+def test_results_arrive_as_they_finish():
+    with ProcessPool(do, workers=2) as pool:
+        outcomes(pool, ["pid"] * 4)
+        slow, fast = pool.submit("hang"), pool.submit(("give", "early"))
+        [outcome] = pool.results()
+        assert (outcome.key, outcome.result) == (fast, "early")
+        assert pool.results(timeout=0.05) == []
+        assert slow != fast
+
+
+def test_nothing_to_wait_for_is_no_wait():
+    with ProcessPool(square) as pool:
+        assert pool.results() == []
+        [outcome] = outcomes(pool, [3])
+        assert outcome.result == 9
+
+
+def test_workers_compute_with_one_thread_and_leave_the_parent_alone(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    with ProcessPool(do) as pool:
+        [outcome] = outcomes(pool, ["threads"])
+    assert outcome.result == "1"
+    assert os.environ["OMP_NUM_THREADS"] == "5"
+
+
+def test_cpu_seconds_are_those_of_the_trial():
+    with ProcessPool(do) as pool:
+        [outcome] = outcomes(pool, [("burn", 0.3)])
+    assert 0.28 <= outcome.seconds < 0.6
+
+
+def test_the_cpu_limit_begins_anew_with_each_trial():
+    with ProcessPool(do, limits=Limits(cpu_seconds=0.4)) as pool:
+        found = outcomes(pool, [("burn", 0.25)] * 3)
+    assert [outcome.status for outcome in found] == [Status.DONE] * 3
+
+
+def test_what_a_trial_started_ends_with_it():
+    with ProcessPool(do, limits=Limits(wall_seconds=0.5)) as pool:
+        [first] = outcomes(pool, ["pid"])
+        pool.submit("child")
+        assert pool.results(timeout=0.2) == []
+        listing = subprocess.run(
+            ["pgrep", "-P", str(first.result)], capture_output=True, text=True, check=True
+        )
+        child = int(listing.stdout.split()[-1])
+        [outcome] = pool.results()
+    assert outcome.status == Status.TIMEOUT
+    assert gone(child)
+
+
+def test_a_function_that_workers_cannot_load_is_one_clear_error(capfd):
+    with (
+        ProcessPool(Unimportable()) as pool,
+        pytest.raises(ForetuneError, match="must be able to import"),
+    ):
+        outcomes(pool, [1])
+    capfd.readouterr()
+
+
+PROGRAM = """
+    import sys
+    from foretune.run.pool import ProcessPool
+    from tests.run.jobs import do
+
+    if __name__ == "__main__":
+        with ProcessPool(do) as pool:
+            pool.submit("pid")
+            print(pool.results()[0].result, flush=True)
+            pool.submit("hang")
+            pool.results()
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A program whose worker hangs: (process, pid of the worker)."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(PROGRAM))
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
+    process = subprocess.Popen(
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    yield process, int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+
+
+def test_ctrl_c_stops_at_once_and_leaves_nothing(program):
+    process, worker = program
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=5)
+    assert b"KeyboardInterrupt" in said
+    assert gone(worker)
+
+
+def test_workers_do_not_outlive_a_parent_that_is_killed(program):
+    process, worker = program
+    time.sleep(0.2)
+    process.kill()
+    assert gone(worker)
+
+
+@pytest.mark.parametrize("limit", [{"wall_seconds": 0}, {"memory_bytes": -1}])
+def test_limits_are_positive(limit):
+    with pytest.raises(UsageError, match="must be a positive number"):
+        Limits(**limit)
+
+
+def test_a_pool_has_a_worker():
+    with pytest.raises(UsageError, match="at least one worker"):
+        ProcessPool(square, workers=0)
