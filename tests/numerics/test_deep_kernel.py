@@ -1,0 +1,264 @@
+"""The deep kernel against the exact process in double precision, and its training."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretune.arrays import Floats, Ints
+from foretune.numerics.deep_kernel import (
+    LEAST_NOISE,
+    NOISE,
+    Curriculum,
+    DeepKernel,
+    Kernel,
+    Schedule,
+    draw,
+    fine_tune,
+    initial_kernel,
+    matern52,
+    mean_loss,
+    meta_train,
+    negative_log_likelihood,
+    negative_log_posterior,
+    standardised,
+)
+from foretune.numerics.gp import GP
+from foretune.numerics.transforms import Standardise
+
+AS_GIVEN = Standardise(0.0, 1.0)
+likelihood = jax.jit(negative_log_likelihood, static_argnums=0)
+posterior_and_gradient = jax.jit(
+    jax.value_and_grad(negative_log_posterior, argnums=1), static_argnums=0
+)
+
+
+def linear(network: jax.Array, x: jax.Array) -> jax.Array:
+    return x @ network
+
+
+def params_of(network: Floats, *, scales: list[float], signal: float, noise: float) -> DeepKernel:
+    kernel = Kernel(jnp.log(jnp.asarray(scales)), jnp.log(signal), jnp.log(noise))
+    return DeepKernel(jnp.asarray(network, dtype=jnp.float32), kernel)
+
+
+@dataclass(frozen=True)
+class Task:
+    rows: Ints
+    z: Floats
+
+
+def related_tasks(n: int, x: Floats, *, seed: int) -> list[Task]:
+    """Losses that vary along one direction of the cube only: what there is to learn."""
+    rng = np.random.default_rng(seed)
+    along = x @ np.array([1.0, -1.0, 0.0])
+    shifts = rng.uniform(-0.5, 0.5, size=n)
+    return [Task(np.arange(len(x)), np.sin(6.0 * (along - shift))) for shift in shifts]
+
+
+@pytest.fixture
+def data() -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(0)
+    return rng.random((12, 3)), rng.standard_normal(12)
+
+
+class TestLikelihood:
+    @pytest.mark.parametrize("scales", [[0.7], [0.5, 1.5]])
+    @pytest.mark.parametrize("noise", [0.1, 1e-5])
+    def test_agrees_with_the_exact_process(
+        self, data: tuple[Floats, Floats], scales: list[float], noise: float
+    ) -> None:
+        x, y = data
+        network = np.array([[1.0, 0.5], [-0.5, 1.0], [0.2, 0.0]])
+        params = params_of(network, scales=scales, signal=1.3, noise=noise)
+        reference = GP.condition(x @ network, y, params.hyper(2), units=AS_GIVEN)
+        got = likelihood(linear, params, x, y, np.ones(12, dtype=bool))
+        assert float(got) == pytest.approx(-reference.log_marginal_likelihood / 12, rel=1e-3)
+
+    def test_one_observation_by_hand(self) -> None:
+        params = params_of(np.eye(1), scales=[1.0], signal=2.0, noise=1.0 - LEAST_NOISE)
+        got = likelihood(linear, params, np.ones((1, 1)), np.array([3.0]), np.ones(1, dtype=bool))
+        assert float(got) == pytest.approx(0.5 * (9.0 / 3.0 + np.log(3.0) + np.log(2.0 * np.pi)))
+
+    def test_masked_rows_do_not_matter(self, data: tuple[Floats, Floats]) -> None:
+        x, y = data
+        params = params_of(np.eye(3), scales=[0.5], signal=1.0, noise=0.01)
+        mask = np.arange(16) < 12
+        padded_x = np.concatenate([x, np.full((4, 3), 50.0)])
+        padded_y = np.concatenate([y, np.full(4, -50.0)])
+
+        whole = np.ones(12, dtype=bool)
+        value, gradient = posterior_and_gradient(linear, params, x, y, whole)
+        masked_value, masked_gradient = posterior_and_gradient(
+            linear, params, padded_x, padded_y, mask
+        )
+        assert float(masked_value) == pytest.approx(float(value), rel=1e-5)
+        for one, other in zip(
+            jax.tree.leaves(gradient), jax.tree.leaves(masked_gradient), strict=True
+        ):
+            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+    def test_gradient_by_finite_differences(self, data: tuple[Floats, Floats]) -> None:
+        x, y = data
+        network = np.array([[1.0, 0.5], [-0.5, 1.0], [0.2, 0.0]])
+        mask = np.ones(12, dtype=bool)
+        with jax.enable_x64(True):
+            params = jax.tree.map(
+                lambda p: jnp.asarray(p, dtype=jnp.float64),
+                params_of(network, scales=[0.5, 1.5], signal=1.3, noise=0.05),
+            )
+            flat, unflatten = jax.flatten_util.ravel_pytree(params)
+
+            @jax.jit
+            def loss(vector: jax.Array) -> jax.Array:
+                return negative_log_posterior(linear, unflatten(vector), x, y, mask)
+
+            gradient = np.asarray(jax.grad(loss)(flat))
+            for place in range(len(flat)):
+                step = np.zeros(len(flat))
+                step[place] = 1e-6
+                numeric = (loss(flat + step) - loss(flat - step)) / 2e-6
+                assert gradient[place] == pytest.approx(float(numeric), rel=1e-5, abs=1e-7)
+
+    def test_equal_configurations_keep_value_and_gradient_finite(self) -> None:
+        params = params_of(np.eye(3), scales=[10.0], signal=50.0, noise=1e-8)
+        x, y = np.full((64, 3), 0.3), np.linspace(-1.0, 1.0, 64)
+        mask = np.ones(64, dtype=bool)
+        value, gradient = posterior_and_gradient(linear, params, x, y, mask)
+        assert np.isfinite(float(value))
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+
+    def test_the_slope_at_distance_zero(self) -> None:
+        assert float(jax.grad(matern52)(0.0)) == pytest.approx(-5.0 / 6.0)
+        assert float(matern52(jnp.asarray(0.2))) == pytest.approx((1 + 1 + 1 / 3) * np.exp(-1.0))
+
+
+class TestKernel:
+    def test_starts_at_the_usual_distance(self) -> None:
+        phi = np.array([[0.0, 0.0], [2.0, 4.0]], dtype=np.float32)
+        kernel = initial_kernel(phi)
+        assert np.exp(kernel.log_lengthscales) == pytest.approx([np.sqrt(10.0)])
+        assert len(initial_kernel(phi, shared=False).log_lengthscales) == 2
+
+    def test_of_constant_features(self) -> None:
+        assert initial_kernel(np.ones((5, 2), dtype=np.float32)).log_lengthscales == 0.0
+
+    def test_hyperparameters_of_the_exact_process(self) -> None:
+        params = params_of(np.eye(3), scales=[0.5], signal=2.0, noise=0.1)
+        hyper = params.hyper(3)
+        np.testing.assert_allclose(hyper.log_lengthscales, np.log([0.5, 0.5, 0.5]), rtol=1e-6)
+        assert hyper.log_signal == pytest.approx(np.log(2.0))
+        assert hyper.log_noise == pytest.approx(np.log(0.1 + LEAST_NOISE))
+
+
+class TestDraws:
+    def test_are_different_evaluations_of_each_task(self) -> None:
+        tasks = [Task(np.arange(30, 40), np.arange(10.0)), Task(np.arange(3), np.arange(3.0))]
+        batch = draw(tasks, 6, standardised, np.random.default_rng(0))
+        np.testing.assert_array_equal(batch.mask.sum(axis=1), [6, 3])
+        assert len(set(batch.rows[0].tolist())) == 6
+        assert set(batch.rows[0].tolist()) <= set(range(30, 40))
+        assert batch.y[1, :3].mean() == pytest.approx(0.0, abs=1e-6)
+        assert batch.y[1, :3].std() == pytest.approx(1.0)
+
+
+class TestTraining:
+    x = np.random.default_rng(3).random((60, 3))
+    start = params_of(
+        np.random.default_rng(4).standard_normal((3, 2)), scales=[1.0], signal=1.0, noise=0.02
+    )
+    schedule = Schedule(tasks=4, observations=16, rate=0.02, chunk=20, most_chunks=15)
+
+    def trained(self, trainable: DeepKernel | None = None) -> DeepKernel:
+        return meta_train(
+            linear,
+            self.start,
+            Curriculum(
+                self.x.astype(np.float32),
+                related_tasks(6, self.x, seed=0),
+                related_tasks(3, self.x, seed=1),
+            ),
+            seed=0,
+            schedule=self.schedule,
+            trainable=trainable,
+        )
+
+    def test_makes_unseen_tasks_more_probable(self) -> None:
+        batch = draw(related_tasks(8, self.x, seed=2), 16, standardised, np.random.default_rng(0))
+        before = mean_loss(linear, self.start, self.x, batch)
+        assert mean_loss(linear, self.trained(), self.x, batch) < before - 0.3
+
+    def test_finds_the_direction_along_which_losses_vary(self) -> None:
+        network = np.asarray(self.trained().network)
+        moved = np.linalg.norm(np.array([1.0, -1.0, 0.0]) @ network)
+        still = [np.linalg.norm(np.array(v) @ network) for v in ([1.0, 1.0, 0.0], [0.0, 0.0, 1.0])]
+        assert max(still) < 0.3 * moved
+
+    def test_the_seed_decides(self) -> None:
+        for one, other in zip(
+            jax.tree.leaves(self.trained()), jax.tree.leaves(self.trained()), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+
+    def test_moves_only_what_is_trainable(self) -> None:
+        only_signal = DeepKernel(np.array([[True], [False], [False]]), Kernel(*np.eye(3)[1] > 0))
+        trained = self.trained(only_signal)
+        moved = np.asarray(trained.network) != np.asarray(self.start.network)
+        np.testing.assert_array_equal(moved.all(axis=1), [True, False, False])
+        assert not moved[1:].any()
+        assert trained.kernel.log_signal != self.start.kernel.log_signal
+        assert trained.kernel.log_noise == self.start.kernel.log_noise
+
+    def test_stops_when_nothing_improves_any_more(self) -> None:
+        held = jax.tree.map(lambda p: np.zeros_like(p, dtype=bool), self.start)
+        assert len(self.held_out_losses(rate=0.1, trainable=held)[0]) == 1 + 2
+
+    def test_returns_the_best_that_was_seen(self) -> None:
+        losses, found = self.held_out_losses(rate=0.1)
+        looks = [*related_tasks(3, self.x, seed=1) * 10, *related_tasks(3, self.x, seed=1)[:2]]
+        seen = draw(looks, 16, standardised, np.random.default_rng(0))
+        assert losses[-1] > min(losses)
+        assert mean_loss(linear, found, self.x, seen) == pytest.approx(min(losses), abs=0.001)
+
+    def held_out_losses(
+        self, *, rate: float, trainable: DeepKernel | None = None
+    ) -> tuple[list[float], DeepKernel]:
+        notes: list[str] = []
+
+        class Listener:
+            def start(self, what: str, total: int | None) -> None: ...
+
+            def step(self, n: int = 1, note: str = "") -> None:
+                notes.append(note)
+
+            def stop(self) -> None: ...
+
+        tasks = related_tasks(3, self.x, seed=1)
+        found = meta_train(
+            linear,
+            self.start,
+            Curriculum(self.x.astype(np.float32), tasks, tasks),
+            seed=0,
+            schedule=Schedule(tasks=4, observations=16, rate=rate, chunk=20, patience=2),
+            trainable=trainable,
+            progress=Listener(),
+        )
+        return [float(note.split()[-1]) for note in notes], found
+
+
+class TestFineTuning:
+    def test_makes_the_observations_more_probable(self, data: tuple[Floats, Floats]) -> None:
+        x, _ = data
+        y, mask = np.sin(4.0 * x[:, 0]), np.ones(12, dtype=bool)
+        start = params_of(np.eye(3), scales=[1.0], signal=1.0, noise=0.1)
+        tuned = fine_tune(linear, start, x, y, mask, steps=50, rate=0.05)
+        assert likelihood(linear, tuned, x, y, mask) < (likelihood(linear, start, x, y, mask) - 0.3)
+
+    def test_pure_noise_is_left_to_the_prior(self) -> None:
+        """One observation says nothing about the noise, which stays near its prior's mode."""
+        start = params_of(np.eye(1), scales=[1.0], signal=1.0, noise=float(np.exp(NOISE[0])))
+        one = np.ones((1, 1)), np.zeros(1), np.ones(1, dtype=bool)
+        tuned = fine_tune(linear, start, *one, steps=300, rate=0.05)
+        assert float(tuned.kernel.log_noise) == pytest.approx(NOISE[0], abs=0.5)
