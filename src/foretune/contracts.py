@@ -8,7 +8,7 @@ Everything behind this line is minimised; directions are turned at the border (`
 `Optimizer.tell`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -114,6 +114,16 @@ class Learner(Protocol):
 
     def load(self, path: Path) -> Prior:
         """Read a prior that this learner's priors have saved."""
+
+
+@runtime_checkable
+class LearnsMany(Protocol):
+    """A learner that is faster when it learns with several seeds at once."""
+
+    def learn_many(
+        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
+    ) -> list[Prior]:
+        """The priors that `learn` would give for each seed."""
 
 
 @runtime_checkable

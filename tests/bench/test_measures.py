@@ -71,9 +71,10 @@ def test_missing_hypervolume_is_a_share_of_the_pools():
     pool = PoolFacts(
         3, 0.0, 2.0, np.zeros(2), np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([2.0, 2.0])
     )
+    one = curves_of(results({("t1", "a", 0): [1.0, 0.0]}))
     both = replace(
-        curves_of(results({("t1", "a", 0): [1.0, 0.0]})),
-        objectives=("x", "y"),
+        one,
+        settings=replace(one.settings, objectives=("x", "y")),
         pools=(pool,),
         values=np.array([[[[[1.0, 1.0], [0.0, 1.0]]]]]),
     )

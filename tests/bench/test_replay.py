@@ -7,7 +7,7 @@ from foretune.bench.parts import Parts
 from foretune.bench.replay import fingerprint, replay
 from foretune.bench.results import COLUMNS, read
 from foretune.errors import ExperienceError, MethodError, UsageError
-from foretune.experience import Direction, Experience, Metric
+from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
 from foretune.search import METHODS, Design, Method
 from tests.bench.tables import SPACE, Spy, SpyOfMany, table
 
@@ -89,6 +89,24 @@ def test_a_named_split_teaches_its_training_and_validation_tasks_once_a_seed(mon
         (("task0", "task1"), 1),
     ]
     assert set(results.rows["task"]) == {"task2", "task3", "task4"}
+
+
+def test_a_fold_is_learnt_once_a_seed_and_replayed_with_it(monkeypatch, out):
+    spy = register(monkeypatch, Spy())
+    experience = table(tasks=7)
+    results = replay(experience, ["spy"], trials=2, seeds=2, split="3-fold", out=out)
+    folds = splits_called(experience, "3-fold")
+    assert [(given.tasks, seed) for given, seed in spy.given] == [
+        (fold.train, seed) for fold in folds for seed in (0, 1)
+    ]
+    assert len(results.runs) == 7 * 2
+
+
+def test_the_learner_can_tell_training_from_validation_tasks(monkeypatch, out):
+    spy = register(monkeypatch, Spy())
+    replay(table(tasks=5), ["spy"], trials=2, seeds=1, split="paper", out=out)
+    known = learning_split(spy.given[0][0])
+    assert (known.train, known.validation) == (("task0",), ("task1",))
 
 
 def test_the_learner_sees_only_the_chosen_objectives(monkeypatch, out):
@@ -182,6 +200,34 @@ def test_equal_seeds_give_equal_runs(out, tmp_path):
     assert first.rows["value"].tolist() == second.rows["value"].tolist()
 
 
+# With what runs begin, and on how many tasks
+
+
+def test_all_methods_begin_with_the_same_random_members(out):
+    results = replay(table(), ["random", "gp"], trials=5, seeds=2, start="random:3", out=out)
+    first = results.rows[results.rows["trial"] <= 3].pivot(
+        index=["task", "seed", "trial"], columns="method", values="value"
+    )
+    assert (first["random"] == first["gp"]).all()
+    assert first["gp"].xs(0, level="seed").tolist() != first["gp"].xs(1, level="seed").tolist()
+    assert results.settings.start == "random:3"
+
+
+def test_results_of_another_start_are_not_mixed(out):
+    replay(table(), ["random"], trials=3, seeds=1, out=out)
+    with pytest.raises(UsageError, match="start random:2 instead of none"):
+        replay(table(), ["random"], trials=3, seeds=1, start="random:2", out=out)
+
+
+def test_a_sample_of_tasks_can_be_extended_to_all(out):
+    some = replay(table(tasks=6), ["random"], trials=2, seeds=1, tasks_limit=2, out=out)
+    assert (len(some.runs), some.held_out) == (2, 6)
+    more = replay(table(tasks=6), ["random"], trials=2, seeds=1, tasks_limit=4, out=out)
+    assert some.runs < more.runs
+    assert len(more.runs) == 4
+    assert len(replay(table(tasks=6), ["random"], trials=2, seeds=1, out=out).runs) == 6
+
+
 # Interrupted, resumed, extended, refused
 
 
@@ -254,6 +300,10 @@ def test_results_of_other_settings_are_refused_and_kept(out):
         ({"tasks": ["moon"]}, UsageError, "'moon' is not"),
         ({"split": "paper", "tasks": ["task0"]}, UsageError, "'paper', but 'task0' is not"),
         ({"split": "unheard"}, ExperienceError, "unheard"),
+        ({"split": "4-fold"}, ExperienceError, "but got 4"),
+        ({"start": "recorded"}, UsageError, "none with .* a recorded initial design"),
+        ({"start": "random"}, UsageError, "got 'random'"),
+        ({"tasks_limit": 0}, UsageError, "tasks_limit >= 1, but got 0"),
         ({"suite": "a/b"}, UsageError, "a/b"),
         ({"objectives": ["beauty"]}, ExperienceError, "beauty"),
     ],

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
-from foretune.experience import Experience, Split, k_fold, leave_one_out, named_split
+from foretune.experience import (
+    Experience,
+    Split,
+    for_learning,
+    k_fold,
+    learning_split,
+    leave_one_out,
+    named_split,
+    splits_called,
+)
 
 from .examples import one_metric, small
 
@@ -81,3 +90,23 @@ def test_named_splits() -> None:
 def test_families_of_unknown_tasks_are_refused() -> None:
     with pytest.raises(ExperienceError, match="got 'wien'"):
         list(leave_one_out(small(), {"wien": "drinks"}))
+
+
+def test_splits_are_called_by_what_they_are() -> None:
+    experience = tasks(6)
+    assert splits_called(experience, "leave-one-out") == list(leave_one_out(experience))
+    assert splits_called(experience, "3-fold") == list(k_fold(experience, 3, seed=0))
+    assert splits_called(experience, "3-fold:7") == list(k_fold(experience, 3, seed=7))
+    assert splits_called(small(), "paper") == [named_split(small(), "paper")]
+    with pytest.raises(ExperienceError, match="6, but got 7"):
+        splits_called(experience, "7-fold")
+    with pytest.raises(ExperienceError, match="got '3-folds'"):
+        splits_called(experience, "3-folds")
+
+
+def test_what_is_learnt_from_tells_training_from_validation() -> None:
+    past = for_learning(tasks(4), Split("s", ("t2", "t0"), ("t3",), ("t1",)))
+    assert past.tasks == ("t0", "t2", "t3")
+    assert learning_split(past).train == ("t2", "t0")
+    assert learning_split(past).validation == ("t3",)
+    assert learning_split(tasks(2)) == Split("learning", ("t0", "t1"), (), ())

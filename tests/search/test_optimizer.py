@@ -3,7 +3,7 @@ import pytest
 
 from foretune.contracts import Target
 from foretune.errors import ExhaustedError, SpaceError, UsageError
-from foretune.experience import Status
+from foretune.experience import Experience, Metric, Status
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
 
@@ -96,6 +96,39 @@ def test_the_start_comes_first_and_in_order() -> None:
     suggestions = optimizer.ask(3)
     assert [s.config for s in suggestions[:2]] == start.dicts()
     assert [s.reason for s in suggestions] == ["start", "start", "random"]
+
+
+def test_a_start_stands_in_for_the_design_and_for_the_opening() -> None:
+    start = SPACE.encode([{"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}, {"a": 0.1, "b": 0.1}])
+    assert _reasons(make("gp", start=start), 4) == ["start", "start", "ei", "ei"]
+    assert _reasons(make("random", start=start), 4) == ["start", "start", "random", "random"]
+    assert _reasons(make("gp", start=start.take([])), 6) == ["random"] * 5 + ["ei"]
+
+
+def test_another_start_replaces_what_a_prior_opens_with() -> None:
+    past = Experience.from_matrix(
+        SPACE,
+        SPACE.sample(4, seed=0),
+        ["one", "two"],
+        [Metric("loss")],
+        {"loss": np.arange(8.0).reshape(2, 4)},
+    )
+    chosen = method("ws-gp")
+    prior = chosen.learn(past, seed=0)
+    start = SPACE.encode([{"a": 0.1, "b": 0.1}])
+    own = Optimizer(Target(SPACE), chosen, prior).ask()[0]
+    other = Optimizer(Target(SPACE), chosen, prior, start=start).ask()[0]
+    assert own.config == past.configs.dicts()[0]
+    assert other.config == start.dicts()[0]
+
+
+def _reasons(optimizer: Optimizer, trials: int) -> list[str]:
+    reasons = []
+    for _ in range(trials):
+        suggestion = optimizer.ask()[0]
+        reasons.append(suggestion.reason)
+        optimizer.tell([Told((bowl(suggestion.config),), id=suggestion.id)])
+    return reasons
 
 
 def test_a_start_outside_the_pool_is_refused() -> None:

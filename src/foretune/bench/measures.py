@@ -51,7 +51,7 @@ def errors(curves: Curves) -> Floats | None:
     lowest = min(pool.low for pool in curves.pools)
     if lowest >= 0.0:
         return best
-    if curves.directions[0] == "max" and lowest >= -1.0 and worst.max() <= 0.0:
+    if curves.settings.directions[0] == "max" and lowest >= -1.0 and worst.max() <= 0.0:
         return 1.0 + best
     return None
 

@@ -35,6 +35,8 @@ class Settings:
     """`min` or `max`, an objective; the recorded values are turned so that all are minimised."""
     experience: str
     """The fingerprint of the experience that was replayed."""
+    start: str = "none"
+    """What all runs began with; files of before there was a choice do not say."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Settings":
@@ -62,6 +64,8 @@ class Results:
     """By task."""
     rows: pd.DataFrame
     """One row a trial: `COLUMNS`, and `value_NAME` for each of several objectives."""
+    held_out: int | None = None
+    """How many tasks could have been replayed; None where that is not known."""
 
     @property
     def runs(self) -> set[tuple[str, str, int]]:
@@ -73,12 +77,10 @@ class Results:
 class Curves:
     """The runs that all methods of a suite share, as arrays."""
 
-    suite: str
+    settings: Settings
     methods: tuple[str, ...]
     tasks: tuple[str, ...]
     seeds: tuple[int, ...]
-    directions: tuple[str, ...]
-    objectives: tuple[str, ...]
     pools: tuple[PoolFacts, ...]
     """One a task."""
     values: Floats
@@ -89,6 +91,18 @@ class Curves:
     """(methods,), the mean of learning once."""
     left_out: int
     """How many runs some method lacks a counterpart of."""
+    held_out: int | None
+    """How many tasks could have been replayed; None where that is not known."""
+
+    @property
+    def suite(self) -> str:
+        """The name of the suite."""
+        return self.settings.suite
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """The names of the metrics."""
+        return self.settings.objectives
 
     @property
     def best(self) -> Floats:
@@ -113,6 +127,7 @@ def save(results: Results, path: Path) -> None:
         "version": FORMAT_VERSION,
         "settings": asdict(results.settings),
         "pools": {task: facts.to_dict() for task, facts in results.pools.items()},
+        "held_out": results.held_out,
     }
     ordered = results.rows.sort_values([*RUN, "trial"], ignore_index=True)
     table = pa.Table.from_pandas(ordered, preserve_index=False)
@@ -135,7 +150,8 @@ def read(path: Path) -> Results:
     rows = table.to_pandas()
     _check(path, metadata, rows)
     pools = {task: PoolFacts.from_dict(facts) for task, facts in metadata["pools"].items()}
-    return Results(Settings.from_dict(metadata["settings"]), pools, rows)
+    settings = Settings.from_dict(metadata["settings"])
+    return Results(settings, pools, rows, metadata.get("held_out"))
 
 
 def merge(parts: Sequence[Results]) -> list[Results]:
@@ -166,17 +182,16 @@ def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
         )
     kept = rows[rows["method"].isin(names) & rows["task"].isin(tasks) & rows["seed"].isin(seeds)]
     return Curves(
-        suite=results.settings.suite,
+        settings=results.settings,
         methods=names,
         tasks=tasks,
         seeds=seeds,
-        directions=results.settings.directions,
-        objectives=results.settings.objectives,
         pools=tuple(results.pools[task] for task in tasks),
         values=_arranged(kept, names, tasks, seeds, results.settings),
         suggest_seconds=_mean_by_method(kept, "suggest_seconds", names),
         learn_seconds=_mean_by_method(kept[kept["trial"] == 1], "learn_seconds", names),
         left_out=sum(map(len, runs.values())) - len(names) * len(tasks) * len(seeds),
+        held_out=results.held_out,
     )
 
 

@@ -1,9 +1,9 @@
 """Playing one method on one task: learning from the other tasks, then trials from the pool."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -12,20 +12,20 @@ from foretune.arrays import Floats
 from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import TaskPool, pool_of
 from foretune.bench.results import Settings, value_columns
-from foretune.contracts import Prior, Target
-from foretune.experience import Experience, Status
-from foretune.progress import SILENT, Progress
+from foretune.contracts import LearnsMany, Prior, Target
+from foretune.experience import Experience, Split, Status, for_learning
+from foretune.progress import SILENT
 from foretune.search import Method, Optimizer, Told, method
 
 
-@runtime_checkable
-class LearnsMany(Protocol):
-    """A learner that is faster when it learns with several seeds at once."""
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One run that is to be played."""
 
-    def learn_many(
-        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
-    ) -> list[Prior]:
-        """The priors that `learn` would give for each seed."""
+    task: str
+    seed: int
+    start: tuple[int, ...] | None = None
+    """Rows of the experience's configurations to begin with; None for the method's own way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,9 @@ class Group:
     """Runs of one method that learn from the same tasks."""
 
     method: str
-    train: tuple[str, ...] | None
-    """The tasks to learn from, none of which is replayed; None for methods that do not learn."""
-    runs: tuple[tuple[str, int], ...]
-    """(task, seed) pairs."""
+    split: Split | None
+    """Whose training and validation tasks are learnt from; None for methods that do not learn."""
+    runs: tuple[RunPlan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +80,10 @@ class _Learnt:
 def play(experience: Experience, group: Group, settings: Settings) -> Iterator[Run]:
     """The runs of the group, one after the other."""
     chosen = method(group.method)
-    seeds = sorted({seed for _, seed in group.runs})
-    past = None if group.train is None else experience.only(group.train)
+    seeds = sorted({run.seed for run in group.runs})
+    past = None if group.split is None else for_learning(experience, group.split)
     learnt = dict(zip(seeds, _learn(chosen, past, seeds), strict=True))
-    for task in dict.fromkeys(task for task, _ in group.runs):
+    for task in dict.fromkeys(run.task for run in group.runs):
         pool = pool_of(experience, task)
         target = Target(
             space=experience.space,
@@ -92,10 +91,15 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[R
             pool=pool.configs,
             meta_features=experience.meta_features.get(task, {}),
         )
-        for seed in (seed for other, seed in group.runs if other == task):
-            prior, learn_seconds = learnt[seed].prior, learnt[seed].seconds
-            losses, seconds = _trials(chosen, prior, target, pool, seed, settings.trials)
-            yield Run(task, group.method, seed, losses, seconds, learn_seconds)
+        for run in (run for run in group.runs if run.task == task):
+            prior, learn_seconds = learnt[run.seed].prior, learnt[run.seed].seconds
+            start = None if run.start is None else experience.configs.take(list(run.start))
+            losses, seconds = _trials(
+                partial(Optimizer, target, chosen, prior, seed=run.seed, start=start),
+                pool,
+                settings.trials,
+            )
+            yield Run(task, group.method, run.seed, losses, seconds, learn_seconds)
 
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
@@ -114,14 +118,15 @@ def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> lis
     return learnt
 
 
-def _trials(
-    chosen: Method, prior: Prior, target: Target, pool: TaskPool, seed: int, trials: int
-) -> tuple[Floats, Floats]:
-    """The losses (trials, objectives) and the seconds of each suggestion (trials,)."""
+def _trials(make: Callable[[], Optimizer], pool: TaskPool, trials: int) -> tuple[Floats, Floats]:
+    """The losses (trials, objectives) and the seconds of each suggestion (trials,).
+
+    Making the optimiser counts to the first one.
+    """
     trials = min(trials, len(pool.configs))
     losses, seconds = np.empty((trials, pool.losses.shape[1])), np.empty(trials)
     start = perf_counter()
-    optimizer = Optimizer(target, chosen, prior, seed=seed)
+    optimizer = make()
     for trial in range(trials):
         suggestion = optimizer.ask()[0]
         seconds[trial] = perf_counter() - start

@@ -38,11 +38,20 @@ def bench_group() -> None:
 @click.option("--trials", type=click.IntRange(1), default=50, show_default=True)
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="How many.")
 @click.option("--tasks", metavar="A,B,C", help="Only these tasks.")
+@click.option("--tasks-limit", type=click.IntRange(1), help="At most so many, drawn at random.")
 @click.option(
     "--split",
     default="leave-one-out",
     show_default=True,
-    help="Which tasks are replayed and which are learnt from: leave-one-out, or a named split.",
+    help="Which tasks are replayed and which are learnt from: leave-one-out, 5-fold (or any "
+    "K-fold, K-fold:SEED), or a split that came with the experience.",
+)
+@click.option(
+    "--start",
+    default="none",
+    show_default=True,
+    help="What all methods begin with: none (each in its own way), recorded (the experience's "
+    "initial designs, one a seed), portfolio[:K] (learnt from the other tasks), random:K.",
 )
 @click.option("--objectives", metavar="A,B", help="Metrics; the first one if not given.")
 @click.option("--suite", help="Name of the suite in reports; the file's name if not given.")
@@ -54,7 +63,9 @@ def run_command(
     trials: int,
     seeds: int,
     tasks: str | None,
+    tasks_limit: int | None,
     split: str,
+    start: str,
     objectives: str | None,
     suite: str | None,
     jobs: int,
@@ -80,7 +91,9 @@ def run_command(
         trials=trials,
         seeds=seeds,
         tasks=_names(tasks),
+        tasks_limit=tasks_limit,
         split=split,
+        start=start,
         objectives=_names(objectives),
         suite=suite or file.stem,
         jobs=jobs,

@@ -8,7 +8,15 @@ from foretune.experience.model import (
     Status,
     TaskRecords,
 )
-from foretune.experience.splits import Split, k_fold, leave_one_out, named_split
+from foretune.experience.splits import (
+    Split,
+    for_learning,
+    k_fold,
+    learning_split,
+    leave_one_out,
+    named_split,
+    splits_called,
+)
 from foretune.experience.summary import summarise
 
 __all__ = [
@@ -19,8 +27,11 @@ __all__ = [
     "Split",
     "Status",
     "TaskRecords",
+    "for_learning",
     "k_fold",
+    "learning_split",
     "leave_one_out",
     "named_split",
+    "splits_called",
     "summarise",
 ]

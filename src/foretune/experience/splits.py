@@ -1,5 +1,6 @@
 """Which tasks teach and which are held out."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -8,6 +9,12 @@ import numpy as np
 from foretune.errors import ExperienceError
 from foretune.experience.model import Experience
 from foretune.experience.naming import suggestion
+
+LEAVE_ONE_OUT = "leave-one-out"
+FOLDS = re.compile(r"(?P<k>\d+)-fold(?::(?P<seed>\d+))?")
+"""`5-fold`, and `5-fold:7` for folds drawn with another seed than 0."""
+LEARNING = "learning"
+"""Under this name an experience says which of its tasks are for training, which for validation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,32 @@ def k_fold(
         held = set(test)
         train = tuple(name for name in experience.tasks if name not in held)
         yield Split(f"fold {number}", train, (), test)
+
+
+def splits_called(experience: Experience, name: str) -> list[Split]:
+    """The splits that are meant by `leave-one-out`, `5-fold`, `5-fold:7`, or a recorded name."""
+    if name == LEAVE_ONE_OUT:
+        return list(leave_one_out(experience))
+    folds = FOLDS.fullmatch(name)
+    if folds is not None:
+        return list(k_fold(experience, int(folds["k"]), int(folds["seed"] or 0)))
+    return [named_split(experience, name)]
+
+
+def for_learning(experience: Experience, split: Split) -> Experience:
+    """What may be learnt from: the evaluations of the training and of the validation tasks.
+
+    Most methods learn from both alike; `learning_split` tells them apart.
+    """
+    parts = {"train": split.train, "validation": split.validation}
+    return experience.only(split.train + split.validation).with_splits({LEARNING: parts})
+
+
+def learning_split(experience: Experience) -> Split:
+    """Which tasks train and which validate; all train where the experience does not say."""
+    if LEARNING in experience.splits:
+        return named_split(experience, LEARNING)
+    return Split(LEARNING, experience.tasks, (), ())
 
 
 def named_split(experience: Experience, name: str) -> Split:

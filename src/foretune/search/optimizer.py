@@ -6,6 +6,7 @@ if it had never stopped.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ class Optimizer:
         method: an entry of the registry.
         prior: what the method has learnt; `method.learn` or `method.load` gives it.
         seed: all randomness follows from it.
-        start: configurations to try before anything else, in order; where none are given, those
-            that the prior opens with, if it does.
+        start: configurations to try before anything else, in order. They stand in for the
+            method's own first trials: for what the prior opens with, and for a design of so many
+            trials. Where none are given, the method begins in its own way.
 
     Example:
         >>> optimizer = Optimizer(Target(space), method("gp"), method("gp").learn(None, seed=0))
@@ -55,7 +57,9 @@ class Optimizer:
         self.target = target
         self.method = method
         self.seed = seed
-        self._start = _opening(prior, target) if start is None else start
+        self._start = _opening(prior, target) if start is None else _each_once(start)
+        replaced = start is not None and len(start) > 0 and method.design.trials is not None
+        self._design = replace(method.design, trials=0) if replaced else method.design
         self._surrogate = prior.surrogate(target)
         region = prior.region(target) if isinstance(prior, Bounded) else None
         self._candidates: Candidates = (
@@ -115,7 +119,7 @@ class Optimizer:
         waiting = np.flatnonzero(~self._start.isin(tried))
         if len(waiting):
             return self._from_start(int(waiting[0])), "start"
-        design = self.method.design
+        design = self._design
         in_design = design.trials is None or len(tried) - len(self._start) < design.trials
         if in_design and design.how == "prior":
             belief = self._surrogate.condition(self._nothing(), seed=seed)
@@ -126,7 +130,7 @@ class Optimizer:
         return self._maximise(posterior, self.method.acquisition, tried, seed)
 
     def _draw(self, tried: Encoded, seed: int) -> Choice:
-        if self.method.design.how == "sobol":
+        if self._design.how == "sobol":
             # One sequence, so its scrambling must not change from ask to ask.
             return self._candidates.draw(tried, seed=self.seed, how="sobol", index=len(tried))
         return self._candidates.draw(tried, seed=seed, how="random", index=0)
@@ -223,6 +227,10 @@ class Optimizer:
 
 def _none_of(target: Target) -> Encoded:
     return target.space.from_values(np.empty((0, len(target.space.parameters))))
+
+
+def _each_once(configs: Encoded) -> Encoded:
+    return configs.take(configs.first_occurrences()) if len(configs) else configs
 
 
 def _opening(prior: Prior, target: Target) -> Encoded:

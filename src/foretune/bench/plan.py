@@ -1,0 +1,116 @@
+"""What a replay has to do: which tasks are held out, which runs learn and begin together."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from foretune.bench.run import Group, RunPlan
+from foretune.bench.starts import Start, beginnings, has_recorded_start
+from foretune.errors import ExperienceError, UsageError
+from foretune.experience import Experience, Split, splits_called
+from foretune.progress import SILENT, Progress
+from foretune.search import method
+
+SHUFFLE = 0
+"""The seed with which tasks are shuffled before the first of them are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The splits, as far as their test tasks are to be replayed."""
+
+    splits: tuple[Split, ...]
+    tasks: int
+    """How many tasks could be replayed, of which the splits may hold a part."""
+
+
+def held_out(
+    experience: Experience,
+    name: str,
+    start: Start,
+    tasks: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> HeldOut:
+    """What the split of this name holds out, or `tasks` of it, or `limit` of these at random."""
+    splits = splits_called(experience, name)
+    test = [task for split in splits for task in split.test]
+    usable = _usable(experience, test, start)
+    chosen = list(usable) if tasks is None else list(dict.fromkeys(tasks))
+    for task in chosen:
+        if task not in test:
+            raise UsageError(
+                f"a task to replay must be held out by the split '{name}', but '{task}' is not: "
+                f"choose among {', '.join(test[:5])}{' ...' if len(test) > 5 else ''}"
+            )
+        if task not in usable:
+            raise ExperienceError(
+                f"a task to replay must have a successful evaluation{_and_a_design(start)}, but "
+                f"'{task}' has none: leave it out"
+            )
+    if not chosen:
+        raise UsageError(
+            f"a replay needs at least one task, but the split '{name}' holds out none with a "
+            f"successful evaluation{_and_a_design(start)}: choose another split or start"
+        )
+    if limit is not None:
+        chosen = np.random.default_rng(SHUFFLE).permutation(chosen)[:limit].tolist()
+    kept = [replace(split, test=tuple(t for t in split.test if t in chosen)) for split in splits]
+    return HeldOut(tuple(split for split in kept if split.test), len(usable))
+
+
+def groups_of(
+    experience: Experience,
+    splits: Sequence[Split],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    start: Start,
+    *,
+    jobs: int,
+    done: Collection[tuple[str, str, int]],
+    progress: Progress = SILENT,
+) -> list[Group]:
+    """Runs that learn alike stand together, in as many groups as keep all jobs busy."""
+    shares = _shares(seeds, math.ceil(jobs / len(splits)))
+    by_method: dict[str, list[Group]] = {name: [] for name in methods}
+    for split in splits:
+        missing = {
+            name: {(t, s) for t in split.test for s in seeds if (t, name, s) not in done}
+            for name in methods
+        }
+        if not any(missing.values()):
+            continue
+        begun = beginnings(start, experience, split, seeds, progress=progress)
+        for name in methods:
+            learns = method(name).needs_experience
+            units = (
+                [(split.test, share) for share in shares]
+                if learns
+                else [((task,), tuple(seeds)) for task in split.test]
+            )
+            for tasks, share in units:
+                runs = [(t, s) for t in tasks for s in share if (t, s) in missing[name]]
+                plans = tuple(RunPlan(task, seed, begun.get((task, seed))) for task, seed in runs)
+                if plans:
+                    by_method[name].append(Group(name, split if learns else None, plans))
+    return [group for groups in by_method.values() for group in groups]
+
+
+def _usable(experience: Experience, tasks: Sequence[str], start: Start) -> dict[str, None]:
+    """The tasks that can be replayed at all, in their order."""
+    succeeded = np.isfinite(experience.losses).all(axis=1)
+    alive = {experience.tasks[place] for place in np.unique(experience.task_index[succeeded])}
+    return {
+        task: None
+        for task in tasks
+        if task in alive and (start.kind != "recorded" or has_recorded_start(experience, task))
+    }
+
+
+def _and_a_design(start: Start) -> str:
+    return " and a recorded initial design" if start.kind == "recorded" else ""
+
+
+def _shares(seeds: Sequence[int], parts: int) -> list[tuple[int, ...]]:
+    return [tuple(seeds[first::parts]) for first in range(min(parts, len(seeds)))]
