@@ -74,6 +74,7 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
 
 _BASELINES = "foretune.methods.baselines"
 _COPULA = "foretune.methods.copula.variants"
+_RANKING = "foretune.methods.ranking.variants"
 
 METHODS: dict[str, Method] = {
     entry.name: entry
@@ -194,6 +195,18 @@ METHODS: dict[str, Method] = {
             _made_by(f"{_BASELINES}.sgpt", "sgpt_copula"),
             acquisition="own",
             needs_experience=True,
+        ),
+        Method(
+            "dre",
+            "Deep Ranking Ensemble: networks that learnt to rank past tasks' configurations",
+            _made_by(_RANKING, "dre"),
+            design=Design("prior", 1),
+            needs_experience=True,
+        ),
+        Method(
+            "dre-ri",
+            "the same from random initial weights",
+            _made_by(_RANKING, "dre_ri"),
         ),
     )
 }

@@ -1,0 +1,103 @@
+"""Slope and curvature of the ranking losses in the scores of one list, for Newton's method.
+
+The losses themselves, and how ties are treated, are described in `numerics.ranking`; these are
+their NumPy twins for the few observations of a running search. All of them are convex.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from foretune.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Quadratic:
+    """The second-order picture of a loss at M scorers' scores of one list."""
+
+    value: Floats
+    """(M,)"""
+    slope: Floats
+    """(M, n)"""
+    curvature: Floats
+    """(M, n, n), positive semidefinite."""
+
+
+Criterion: TypeAlias = Callable[[Floats], Quadratic]
+"""Scores (M, n) -> their loss, with its derivatives."""
+
+WEIGHTINGS: dict[str, Callable[[Floats], Floats]] = {
+    "list-wise": lambda rank: 1.0 / np.log(rank + 1.0),
+    "list-wise unweighted": np.ones_like,
+    "list-wise inverse linear": lambda rank: 1.0 / rank,
+    "list-wise attention": lambda rank: (len(rank) - rank + 1.0)
+    / (0.5 * len(rank) * (len(rank) + 1.0)),
+}
+
+
+def criterion(loss: str, y: Floats) -> Criterion:
+    """The ranking loss of that name on the list of losses y (n,)."""
+    if loss in WEIGHTINGS:
+        return _list_wise(y, WEIGHTINGS[loss](_ranks(y)))
+    if loss == "pair-wise":
+        return _pair_wise(y)
+    if loss == "point-wise":
+        return _squared((len(y) + 1.0 - 2.0 * _ranks(y)) / len(y))
+    spread = float(y.std())
+    return _squared(-(y - y.mean()) / (spread if spread > 0.0 else 1.0))
+
+
+def _ranks(y: Floats) -> Floats:
+    return (y[None, :] <= y[:, None]).sum(axis=1).astype(np.float64)
+
+
+def _list_wise(y: Floats, weights: Floats) -> Criterion:
+    remains = y[None, :] >= y[:, None]
+
+    def at(scores: Floats) -> Quadratic:
+        left = np.where(remains, scores[:, None, :], -np.inf)
+        highest = left.max(axis=2, keepdims=True)
+        share = np.exp(left - highest)
+        total = share.sum(axis=2, keepdims=True)
+        share /= total
+        rest = (highest + np.log(total))[:, :, 0]
+        weighted = share * weights[:, None]
+        mean = weighted.sum(axis=1)
+        curvature = -np.swapaxes(weighted, 1, 2) @ share
+        n = np.arange(len(y))
+        curvature[:, n, n] += mean
+        return Quadratic((rest - scores) @ weights, mean - weights, curvature)
+
+    return at
+
+
+def _pair_wise(y: Floats) -> Criterion:
+    better = (y[:, None] < y[None, :]) * (2.0 / len(y))
+
+    def at(scores: Floats) -> Quadratic:
+        gap = scores[:, None, :] - scores[:, :, None]
+        value = (better * np.logaddexp(0.0, gap)).sum(axis=(1, 2))
+        chance = expit(gap)
+        push = better * chance
+        pull = push * (1.0 - chance)
+        both = pull + np.swapaxes(pull, 1, 2)
+        curvature = -both
+        n = np.arange(len(y))
+        curvature[:, n, n] += both.sum(axis=2)
+        return Quadratic(value, push.sum(axis=1) - push.sum(axis=2), curvature)
+
+    return at
+
+
+def _squared(wanted: Floats) -> Criterion:
+    twice = 2.0 * np.eye(len(wanted))
+
+    def at(scores: Floats) -> Quadratic:
+        off = scores - wanted
+        shape = (len(scores), *twice.shape)
+        return Quadratic(np.square(off).sum(axis=1), 2.0 * off, np.broadcast_to(twice, shape))
+
+    return at

@@ -1,0 +1,148 @@
+"""The networks of a deep ranking ensemble, read in NumPy: prediction never waits for a compiler.
+
+All scorers have the same shape, so that layer l of all M of them is one array (M, inputs, outputs).
+They share the deep set that makes meta-features of the history {(x, y)}.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from foretune.arrays import Floats
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.networks import Layers, rectified
+from foretune.space import Space
+
+VERSION = 1
+SCORERS = 10
+UNITS = (32, 32, 32, 32)
+"""Hidden layers of a scorer."""
+SET_UNITS = (32, 32)
+"""Layers of the deep set, before and after the average."""
+META_FEATURES = 16
+
+Singles: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """M scorers s_m(x, z) of configurations and meta-features; a higher score is better."""
+
+    scorers: Layers
+    """Weights (M, inputs, outputs) and biases (M, outputs) of each layer."""
+    each: Layers = ()
+    """The deep set's layers for one (x, y)."""
+    all: Layers = ()
+    """Its layers after the average over the history."""
+
+    def meta_features(self, x: Floats, y: Floats) -> Singles:
+        """(16,), what the history of configurations x (n, W) with losses y (n,) says of the task.
+
+        Of no length where the ensemble has no deep set; y may have any unit.
+        """
+        if not self.all:
+            return np.empty(0, dtype=np.float32)
+        pairs = np.column_stack([centred(x), history_scores(y)])
+        total = rectified(self.each, pairs).sum(axis=0)
+        mean = total / max(len(y), 1)
+        weights, biases = self.all[-1]
+        return np.asarray(rectified(self.all[:-1], mean[None, :])[0] @ weights + biases, np.float32)
+
+    def inputs(self, x: Floats, meta_features: Singles) -> Singles:
+        """(n, W + 16), what the scorers read."""
+        z = np.broadcast_to(meta_features, (len(x), len(meta_features)))
+        return np.concatenate([centred(x).astype(np.float32), z], axis=1)
+
+    def save(self, path: Path, *, kind: str, space: Space) -> None:
+        """Write one safetensors file."""
+        parts = {"scorers": self.scorers, "each": self.each, "all": self.all}
+        arrays = {
+            f"{part}.{number}.{name}": array
+            for part, layers in parts.items()
+            for number, layer in enumerate(layers)
+            for name, array in zip(("weights", "biases"), layer, strict=True)
+        }
+        meta = {
+            "space": space.to_json(),
+            "depths": {part: len(layers) for part, layers in parts.items()},
+        }
+        save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
+
+
+def load_ensemble(path: Path, *, kind: str) -> tuple[Ensemble, Space]:
+    """What `Ensemble.save` wrote, and the space it holds for."""
+    meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
+    parts = {
+        part: tuple(
+            (arrays[f"{part}.{number}.weights"], arrays[f"{part}.{number}.biases"])
+            for number in range(depth)
+        )
+        for part, depth in meta["depths"].items()
+    }
+    return Ensemble(**parts), Space.from_json(meta["space"])
+
+
+def random_ensemble(width: int, *, seed: int, meta_features: bool) -> Ensemble:
+    """Scorers of random weights, with or without a deep set, for configurations (., width).
+
+    Random biases spread the rectifiers' kinks over the whole cube; without them every function
+    would be linear along each ray from its centre.
+    """
+    rng = np.random.default_rng(seed)
+    if not meta_features:
+        return Ensemble(_random_layers(rng, (width, *UNITS, 1), (SCORERS,)))
+    return Ensemble(
+        _random_layers(rng, (width + META_FEATURES, *UNITS, 1), (SCORERS,)),
+        _random_layers(rng, (width + 1, *SET_UNITS), ()),
+        _random_layers(rng, (SET_UNITS[-1], *SET_UNITS, META_FEATURES), ()),
+    )
+
+
+def _random_layers(
+    rng: np.random.Generator, sizes: tuple[int, ...], stack: tuple[int, ...]
+) -> Layers:
+    layers = []
+    for fan_in, out in pairwise(sizes):
+        scale = np.sqrt(2.0 / fan_in)
+        weights = scale * rng.standard_normal((*stack, fan_in, out))
+        biases = scale * rng.standard_normal((*stack, out))
+        layers.append((weights.astype(np.float32), biases.astype(np.float32)))
+    return tuple(layers)
+
+
+def activations(scorers: Layers, inputs: Singles) -> list[Singles]:
+    """The inputs (n, I), and what each layer of all scorers makes of them, (M, n, units).
+
+    The last are the scores, (M, n, 1).
+    """
+    found = [inputs]
+    for weights, biases in scorers[:-1]:
+        found.append(np.maximum(found[-1] @ weights + biases[:, None, :], np.float32(0.0)))
+    weights, biases = scorers[-1]
+    return [*found, found[-1] @ weights + biases[:, None, :]]
+
+
+def scores(scorers: Layers, inputs: Singles) -> Singles:
+    """(M, n)"""
+    return activations(scorers, inputs)[-1][:, :, 0]
+
+
+def centred(x: Floats) -> Floats:
+    """The unit cube about the origin, where rectified networks start best."""
+    return 2.0 * x - 1.0
+
+
+def history_scores(y: Floats) -> Floats:
+    """The deep set's unit of losses: Phi^-1((rank - 1/2) / n) within the history, ties at the mean.
+
+    Free of scale and offset, and bounded by the history's length: no outlier reaches the network.
+    """
+    if len(y) == 0:
+        return y
+    return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))

@@ -1,0 +1,164 @@
+"""Learning the ensemble from past tasks (Algorithm 1), or drawing it at random (DRE-RI)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foretune.arrays import Ints
+from foretune.contracts import Prior, Surrogate, Target
+from foretune.experience import Experience
+from foretune.learning import given, past_tasks
+from foretune.methods.ranking.ensemble import (
+    SCORERS,
+    Ensemble,
+    Singles,
+    centred,
+    history_scores,
+    load_ensemble,
+    random_ensemble,
+)
+from foretune.methods.ranking.model import RankingPrior, Settings
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.progress import Progress, tracked
+
+MOST_ROWS = 400_000
+LEAST_ROWS = 64
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluations:
+    """The past tasks' evaluations, task after task, in random order within each."""
+
+    x: Singles
+    """(N, W), encoded configurations, centred."""
+    y: Singles
+    """(N,), losses in a unit of their task."""
+    counts: Ints
+    """(T,), how many rows each task has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankingLearner:
+    """Meta-learns the scorers and the deep set of a `RankingPrior`."""
+
+    kind: str
+    settings: Settings
+    meta_features: bool = True
+    """Whether the scorers read the history's meta-features (F in the paper's ablation)."""
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
+        """The prior for one seed."""
+        return self.learn_many(given(experience), [seed], progress=progress)[0]
+
+    def learn_many(
+        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
+    ) -> list[Prior]:
+        """One prior a seed, trained together."""
+        for _ in tracked([None], progress, "learning to rank past tasks", 1):
+            evaluations = gather(experience)
+            ensembles = _train(evaluations, seeds, self.settings.loss, self.meta_features)
+        return [
+            RankingPrior(self.kind, experience.space, ensemble, self.settings)
+            for ensemble in ensembles
+        ]
+
+    def load(self, path: Path) -> Prior:
+        """Read a prior of this variant."""
+        ensemble, space = load_ensemble(path, kind=self.kind)
+        return RankingPrior(self.kind, space, ensemble, self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPrior:
+    """Scorers of random weights, drawn for whatever space the target has."""
+
+    kind: str
+    seed: int
+    settings: Settings
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The surrogate of freshly drawn scorers."""
+        ensemble = random_ensemble(
+            target.space.width, seed=self.seed, meta_features=False
+        )
+        return RankingPrior(self.kind, target.space, ensemble, self.settings).surrogate(target)
+
+    def save(self, path: Path) -> None:
+        """Write the seed."""
+        save_artifact(path, kind=self.kind, version=VERSION, meta={"seed": self.seed}, arrays={})
+
+
+@dataclass(frozen=True, slots=True)
+class RandomLearner:
+    """Gives scorers of random initial weights, whatever the experience."""
+
+    kind: str
+    settings: Settings
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
+        """Learn nothing."""
+        del experience, progress
+        return RandomPrior(self.kind, seed, self.settings)
+
+    def load(self, path: Path) -> Prior:
+        """Read the seed."""
+        meta, _ = load_artifact(path, kind=self.kind, newest_version=VERSION)
+        return RandomPrior(self.kind, int(meta["seed"]), self.settings)
+
+
+def gather(experience: Experience) -> Evaluations:
+    """The evaluations of all tasks, of each at most its share of `MOST_ROWS`."""
+    tasks = past_tasks(experience, history_scores)
+    share = max(MOST_ROWS // len(tasks), LEAST_ROWS)
+    rng = np.random.default_rng(0)
+    x, y = [], []
+    for task in tasks:
+        kept = rng.permutation(len(task.rows))[:share]
+        x.append(centred(experience.configs.take(task.rows[kept]).x).astype(np.float32))
+        y.append(task.z[kept].astype(np.float32))
+    counts = np.array([len(part) for part in y], dtype=np.int64)
+    return Evaluations(np.concatenate(x), np.concatenate(y), counts)
+
+
+def prime_from(n: int) -> int:
+    """The least prime that is at least n."""
+    candidate = max(n, 2)
+    while any(candidate % d == 0 for d in range(2, int(candidate**0.5) + 1)):
+        candidate += 1
+    return candidate
+
+
+def _train(
+    evaluations: Evaluations, seeds: Sequence[int], loss: str, meta_features: bool
+) -> list[Ensemble]:
+    """The ensemble of each seed, those of all seeds trained at once."""
+    import jax
+
+    from foretune.methods.ranking.training import STEPS, Tasks, Weights, meta_learn
+    from foretune.numerics.training import as_arrays, bucket, keep_compiled
+
+    keep_compiled()
+    n, number = len(evaluations.y), len(evaluations.counts)
+    rows, places = bucket(n, least=1024), bucket(number, least=8)
+    counts = np.pad(evaluations.counts, (0, places - number))
+    tasks = Tasks(
+        x=np.pad(evaluations.x, ((0, rows - n), (0, 0))),
+        y=np.pad(evaluations.y, (0, rows - n)),
+        firsts=(np.cumsum(counts) - counts).astype(np.int32),
+        counts=counts.astype(np.int32),
+        primes=np.array([prime_from(int(count)) for count in counts], dtype=np.int32),
+        number=number,
+    )
+    width = evaluations.x.shape[1]
+    initial = [random_ensemble(width, seed=seed, meta_features=meta_features) for seed in seeds]
+    weights = [Weights(list(e.scorers), list(e.each), list(e.all)) for e in initial]
+    draws = [np.random.default_rng(seed).random((STEPS, SCORERS, 4), np.float32) for seed in seeds]
+    stacked = jax.tree.map(lambda *arrays: np.stack(arrays), *weights)
+    learnt = meta_learn(stacked, np.stack(draws), tasks, loss=loss)
+    return [
+        Ensemble(*(as_arrays([(w[k], b[k]) for w, b in layers]) for layers in learnt))
+        for k in range(len(seeds))
+    ]

@@ -1,0 +1,160 @@
+"""The surrogate: an ensemble fine-tuned on the target's trials, and its belief about ranks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from scipy.special import ndtri
+
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.learning import check_space
+from foretune.methods.ranking.curvature import criterion
+from foretune.methods.ranking.ensemble import Ensemble, Singles, history_scores, scores
+from foretune.methods.ranking.tuning import Tuning, fine_tuned
+from foretune.numerics.anchored import informative_subset
+from foretune.numerics.networks import Layers
+from foretune.numerics.objectives import scalarise
+from foretune.space import Encoded, Space
+
+REFERENCES = 1000
+"""Where there is no pool, ranks are taken among so many configurations of the space."""
+LARGEST_LIST = 200
+"""Scorers are tuned to at most so many observations: a step costs O(n³)."""
+CHUNK = 256
+"""Rows scored at once, so that the activations of all scorers stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a variant does."""
+
+    loss: str = "list-wise"
+    tuning: Tuning | None = Tuning(variance=0.01)
+    """None: the weights stay as they were learnt (no T in the paper's ablation)."""
+    unit: str = "scores"
+    """What is averaged over scorers: `ranks`, or their Gaussian `scores`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankingPrior:
+    """An ensemble, and what the variant does with it."""
+
+    kind: str
+    space: Space
+    ensemble: Ensemble
+    settings: Settings
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The surrogate for one task in the space that the prior was learnt on."""
+        check_space(self.space, target)
+        references = self.space.sample(REFERENCES, seed=0) if target.pool is None else target.pool
+        return RankingSurrogate(self.ensemble, self.settings, references)
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file."""
+        self.ensemble.save(path, kind=self.kind, space=self.space)
+
+
+@dataclass(frozen=True, slots=True)
+class RankingSurrogate:
+    """Fine-tunes the scorers to rank the target's own trials."""
+
+    ensemble: Ensemble
+    settings: Settings
+    references: Encoded
+    """Configurations among which ranks are taken."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials; that of the initial scorers where none is."""
+        del seed
+        good = seen.successes()
+        y = scalarise(good.losses, history_scores) if len(good) else np.empty(0)
+        z = self.ensemble.meta_features(good.configs.x, y)
+        scorers = self._tuned(good.configs.x, y, z)
+        incumbent = good.configs.take([_best_real(y, good.believed)]) if len(good) else None
+        return RankPosterior(
+            self.ensemble, scorers, z, self.references, self.settings.unit, incumbent
+        )
+
+    def _tuned(self, x: Floats, y: Floats, z: Singles) -> Layers:
+        tuning = self.settings.tuning
+        if tuning is None or len(y) == 0:
+            return self.ensemble.scorers
+        keep = informative_subset(x, y, LARGEST_LIST)
+        inputs = self.ensemble.inputs(x[keep], z)
+        return fine_tuned(
+            self.ensemble.scorers, inputs, criterion(self.settings.loss, y[keep]), tuning
+        )
+
+
+@dataclass(frozen=True)
+class RankPosterior:
+    """Each scorer's ranks of configurations among the references (section 3.2)."""
+
+    ensemble: Ensemble
+    scorers: Layers
+    meta_features: Singles
+    references: Encoded
+    unit: str
+    incumbent: Encoded | None
+    """The best observation."""
+
+    @cached_property
+    def best(self) -> float:
+        """The incumbent's mean rank, as predicted (Appendix A)."""
+        return np.inf if self.incumbent is None else float(self.predict(self.incumbent).mean[0])
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation of the rank over the scorers."""
+        each = self._ranks(x)
+        return Prediction(each.mean(axis=0), each.std(axis=0))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """The ranks given by scorers drawn at random."""
+        drawn = np.random.default_rng(seed).integers(len(self.scorers[0][0]), size=n)
+        return self._ranks(x)[drawn]
+
+    def _ranks(self, x: Encoded) -> Floats:
+        """(M, len(x)), in the unit of the posterior; lower is better."""
+        found = self._known if x is self.references else self._scores(x)
+        rows = zip(found, self._ordered, strict=True)
+        return np.stack([_ranks_among(ordered, s, self.unit) for s, ordered in rows])
+
+    def _scores(self, x: Encoded) -> Floats:
+        """(M, len(x))"""
+        starts = range(0, max(len(x), 1), CHUNK)
+        inputs = self.ensemble.inputs(x.x, self.meta_features)
+        parts = [scores(self.scorers, inputs[start : start + CHUNK]) for start in starts]
+        return np.concatenate(parts, axis=1).astype(np.float64)
+
+    @cached_property
+    def _known(self) -> Floats:
+        """(M, references), their scores."""
+        return self._scores(self.references)
+
+    @cached_property
+    def _ordered(self) -> Floats:
+        """(M, references), the highest score last."""
+        return np.sort(self._known, axis=1)
+
+
+def _best_real(y: Floats, believed: np.ndarray) -> int:
+    return int(np.argmin(np.where(believed, np.inf, y)))
+
+
+def _ranks_among(ordered: Floats, s: Floats, unit: str) -> Floats:
+    """How scores s (m,) rank among those of the references, which ascend.
+
+    Between two references a rank is interpolated. A score above all of them gets what a normal
+    distribution of the same spread gives it: local search must see which way is up.
+    """
+    n = len(ordered)
+    if unit == "ranks":
+        return n - np.searchsorted(ordered, s, side="left").astype(np.float64)
+    grid = -ndtri((np.arange(n) + 0.5) / n)
+    values = np.interp(s, ordered, grid)
+    beyond = np.maximum(s - ordered[-1], 0.0) - np.maximum(ordered[0] - s, 0.0)
+    return values - beyond / max(float(ordered.std()), 1e-12)

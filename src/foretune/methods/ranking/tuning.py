@@ -1,0 +1,154 @@
+"""Fine-tuning on the target's observations by a handful of second-order steps.
+
+The ranking loss is convex in the scores, and the scores are all but linear in small moves of the
+weights. So instead of a thousand steps of Adam, each step here solves the linearised problem
+
+    minimise over theta   loss(s + J (theta - theta_now)) + |theta - theta_0|² / (2 v)
+
+by one Newton step. With n observations and far more weights it is solved among the observations:
+theta - theta_0 = v J' a with n numbers a, which needs only the kernel K = v J J' (n, n). The
+penalty says how far the task may lie from the initial weights theta_0; it makes the optimum unique
+where the loss alone would drive the scores of every list apart without end, and it takes the place
+of early stopping. Nothing depends on earlier steps, so a resumed search is the same search.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.methods.ranking.curvature import Criterion, Quadratic
+from foretune.methods.ranking.ensemble import Singles, activations
+from foretune.numerics.networks import Layers
+
+SHRINK = 0.5
+ATTEMPTS = 6
+"""How often a step may be shortened before it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How far and how long weights are moved."""
+
+    variance: float
+    """v: how much a weight may differ from its initial value."""
+    steps: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Weights on the way, and what the criterion says of their scores."""
+
+    scorers: Layers
+    layers: list[Singles]
+    """Activations of every layer, the inputs first."""
+    picture: Quadratic
+    objective: Floats
+    """(M,), the loss and the penalty."""
+
+    @property
+    def scores(self) -> Floats:
+        return self.layers[-1][:, :, 0].astype(np.float64)
+
+
+def fine_tuned(initial: Layers, inputs: Singles, rank: Criterion, tuning: Tuning) -> Layers:
+    """The scorers after their list of `inputs` (n, I) has been ranked by the criterion."""
+    now = _evaluate(initial, initial, inputs, rank, tuning)
+    for _ in range(tuning.steps):
+        goal = _newton(initial, now, _slopes(now), tuning)
+        now = _line_search(initial, now, goal, inputs, rank, tuning)
+    return now.scorers
+
+
+def _evaluate(
+    initial: Layers, scorers: Layers, inputs: Singles, rank: Criterion, tuning: Tuning
+) -> _Point:
+    layers = activations(scorers, inputs)
+    picture = rank(layers[-1][:, :, 0].astype(np.float64))
+    moved = sum(
+        np.square(now - start).reshape(len(now), -1).sum(axis=1)
+        for layer, first in zip(scorers, initial, strict=True)
+        for now, start in zip(layer, first, strict=True)
+    )
+    return _Point(scorers, layers, picture, picture.value + moved / (2.0 * tuning.variance))
+
+
+def _slopes(now: _Point) -> list[Singles]:
+    """Of every layer: the scores' derivatives (M, n, units) by its sums before rectification."""
+    slope = np.ones_like(now.layers[-1])
+    slopes = [slope]
+    for (weights, _), active in zip(
+        reversed(now.scorers[1:]), reversed(now.layers[1:-1]), strict=True
+    ):
+        slope = (slope @ np.swapaxes(weights, 1, 2)) * (active > 0.0)
+        slopes.insert(0, slope)
+    return slopes
+
+
+def _newton(initial: Layers, now: _Point, slopes: list[Singles], tuning: Tuning) -> Layers:
+    """Where one Newton step of the linearised problem leads."""
+    kernel = tuning.variance * _kernel(now, slopes).astype(np.float64)
+    gone = _along(initial, now, slopes)
+    curvature = now.picture.curvature
+    n = kernel.shape[1]
+    right = np.einsum("mij,mj->mi", curvature, gone) - now.picture.slope
+    # With s(a) = scores - gone + K a the slope of the problem, K (slope + a), is zero here:
+    dual = np.linalg.solve(np.eye(n) + curvature @ kernel, right[:, :, None])
+    push = (tuning.variance * dual).astype(np.float32)
+    return tuple(
+        (
+            weights + np.swapaxes(before if before.ndim == 3 else before[None], 1, 2) @ (push * s),
+            biases + (push * s).sum(axis=1),
+        )
+        for (weights, biases), before, s in zip(initial, now.layers[:-1], slopes, strict=True)
+    )
+
+
+def _kernel(now: _Point, slopes: list[Singles]) -> Singles:
+    """J J' (M, n, n): the sum over layers of inner products of inputs, times those of slopes."""
+    total = np.float32(0.0)
+    for before, slope in zip(now.layers[:-1], slopes, strict=True):
+        alike = before @ np.swapaxes(before, -1, -2) + np.float32(1.0)
+        total = total + alike * (slope @ np.swapaxes(slope, 1, 2))
+    return np.asarray(total)
+
+
+def _along(initial: Layers, now: _Point, slopes: list[Singles]) -> Floats:
+    """J (theta_now - theta_0), (M, n): how far the scores have come, to first order."""
+    total = np.zeros(now.scores.shape)
+    for layer, first, before, slope in zip(
+        now.scorers, initial, now.layers[:-1], slopes, strict=True
+    ):
+        change = before @ (layer[0] - first[0]) + (layer[1] - first[1])[:, None, :]
+        total += (change * slope).sum(axis=2)
+    return total
+
+
+def _line_search(
+    initial: Layers,
+    now: _Point,
+    goal: Layers,
+    inputs: Singles,
+    rank: Criterion,
+    tuning: Tuning,
+) -> _Point:
+    """For each scorer the first point from the goal back to now that is no worse than now."""
+    share = np.ones(len(now.objective), dtype=np.float32)
+    for attempt in range(ATTEMPTS):
+        point = _evaluate(initial, _between(now.scorers, goal, share), inputs, rank, tuning)
+        worse = ~(point.objective <= now.objective)
+        if not worse.any():
+            return point
+        share[worse] = 0.0 if attempt == ATTEMPTS - 2 else share[worse] * SHRINK
+    return now
+
+
+def _between(start: Layers, goal: Layers, share: Singles) -> Layers:
+    """Each scorer's weights at its share (M,) of the way."""
+    return tuple(
+        (
+            layer[0] + share[:, None, None] * (end[0] - layer[0]),
+            layer[1] + share[:, None] * (end[1] - layer[1]),
+        )
+        for layer, end in zip(start, goal, strict=True)
+    )

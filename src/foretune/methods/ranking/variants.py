@@ -1,0 +1,15 @@
+"""The methods of this room."""
+
+from foretune.methods.ranking.learn import RandomLearner, RankingLearner
+from foretune.methods.ranking.model import Settings
+from foretune.methods.ranking.tuning import Tuning
+
+
+def dre() -> RankingLearner:
+    """Deep Ranking Ensembles, meta-learnt and fine-tuned."""
+    return RankingLearner("foretune-dre", Settings())
+
+
+def dre_ri() -> RandomLearner:
+    """The same from random initial weights."""
+    return RandomLearner("foretune-dre-ri", Settings(tuning=Tuning(variance=0.1)))
