@@ -1,0 +1,197 @@
+"""A Gaussian process of several correlated functions on one space (coregionalisation, LMC).
+
+Function a at u and function b at v have the covariance B[a, b] exp(-|u - v|² / 2 l²), where
+B = w w' + diag(kappa): one factor that all functions load on, and a part of each function's own.
+All have the mean level + slope (|u|² - 1), a bowl about the origin, flat where the slope is 0.
+
+Gradients are in closed form, those with respect to the inputs included, so that what computes the
+inputs (an embedding, say) can be fitted together with the process.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotri, dpotrs
+
+from foretune.arrays import Floats, Ints
+from foretune.numerics.gp import CHUNK, robust_cholesky
+from foretune.numerics.kernels import squared_distances
+
+LOG_OWN = (float(np.log(0.3)), 1.0)
+LOG_LENGTHSCALE = (float(np.log(0.7)), 0.7)
+LOG_NOISE = (-6.0, 1.5)
+LOADING = (0.7, 0.5)
+LEVEL = (0.0, 1.0)
+"""Normal priors (mode, spread), for values of standard deviation 1 and inputs of size 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hyper:
+    """Hyperparameters of M functions."""
+
+    loadings: Floats
+    """(M,), w."""
+    log_own: Floats
+    """(M,), the logarithms of kappa."""
+    log_lengthscale: float
+    log_noise: float
+    level: float
+    slope: float
+
+    @classmethod
+    def from_vector(cls, vector: Floats) -> Self:
+        """Read `to_vector()`."""
+        m = (len(vector) - 4) // 2
+        return cls(vector[:m].copy(), vector[m : 2 * m].copy(), *map(float, vector[2 * m :]))
+
+    def to_vector(self) -> Floats:
+        """(2 M + 4,): w, log kappa, log lengthscale, log noise, level, slope."""
+        ends = [self.log_lengthscale, self.log_noise, self.level, self.slope]
+        return np.concatenate([self.loadings, self.log_own, ends])
+
+    @property
+    def between(self) -> Floats:
+        """(M, M), B."""
+        matrix: Floats = np.outer(self.loadings, self.loadings) + np.diag(np.exp(self.log_own))
+        return matrix
+
+    def mean(self, u: Floats) -> Floats:
+        """(n,), the prior mean at u (n, d)."""
+        bowl: Floats = self.level + self.slope * (np.einsum("ij,ij->i", u, u) - 1.0)
+        return bowl
+
+
+@dataclass(frozen=True, slots=True)
+class HyperPrior:
+    """What is believed of the hyperparameters before any observation: independent normals."""
+
+    mode: Floats
+    spread: Floats
+    """Both as `Hyper.to_vector()`; 0 where a hyperparameter is held fast."""
+
+    @classmethod
+    def of(cls, functions: int, slope: tuple[float, float]) -> Self:
+        """The prior for so many functions; `slope` is (mode, spread), (0, 0) for a flat mean."""
+        single = [LOG_LENGTHSCALE, LOG_NOISE, LEVEL, slope]
+        pairs = np.array([LOADING] * functions + [LOG_OWN] * functions + single)
+        return cls(pairs[:, 0].copy(), pairs[:, 1].copy())
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Three spreads to either side, within which every covariance is well conditioned."""
+        lows, highs = self.mode - 3.0 * self.spread, self.mode + 3.0 * self.spread
+        lows[-1] = max(lows[-1], 0.0)  # a bowl is never turned upside down
+        return list(zip(lows.tolist(), highs.tolist(), strict=True))
+
+    def surprise(self, vector: Floats) -> tuple[float, Floats]:
+        """-log of the density up to its constant, and its gradient."""
+        spread = np.where(self.spread > 0.0, self.spread, 1.0)
+        deviation = (vector - self.mode) / spread
+        return 0.5 * float(deviation @ deviation), deviation / spread
+
+
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """-log p(z | u) without its constant, and its gradients."""
+
+    value: float
+    to_hyper: Floats
+    """As `Hyper.to_vector()`."""
+    to_inputs: Floats
+    """(n, d)"""
+
+
+def surprise(vector: Floats, u: Floats, which: Ints, z: Floats) -> Surprise:
+    """How little the values z (n,) of the functions `which` (n,) at u (n, d) were expected."""
+    hyper = Hyper.from_vector(vector)
+    between, precision = hyper.between, np.exp(-2.0 * hyper.log_lengthscale)
+    noise = np.exp(hyper.log_noise)
+    squared = precision * squared_distances(u, u)
+    np.fill_diagonal(squared, 0.0)
+    correlation = np.exp(-0.5 * squared)
+    kernel = between[np.ix_(which, which)] * correlation
+    cholesky, _ = robust_cholesky(kernel + noise * np.eye(len(z)))
+    residual = z - hyper.mean(u)
+    alpha, _ = dpotrs(cholesky, residual, lower=1)
+    value = 0.5 * float(residual @ alpha) + float(np.log(np.diagonal(cholesky)).sum())
+
+    # With G = K^-1 - alpha alpha', the gradient is half the sum of G * dK. LAPACK gives one
+    # triangle of K^-1.
+    triangle = dpotri(cholesky, lower=1)[0]
+    half = triangle + triangle.T
+    half[np.diag_indices_from(half)] *= 0.5
+    half -= np.outer(alpha, alpha)
+    half *= 0.5
+    members = np.equal(which[:, None], np.arange(len(between))) * 1.0
+    to_between = members.T @ ((half * correlation) @ members)
+    weights = half * kernel
+    to_hyper = np.concatenate(
+        [
+            2.0 * to_between @ hyper.loadings,
+            np.diagonal(to_between) * np.exp(hyper.log_own),
+            [
+                float(np.vdot(weights, squared)),
+                noise * float(np.trace(half)),
+                -float(alpha.sum()),
+                -float(alpha @ (np.einsum("ij,ij->i", u, u) - 1.0)),
+            ],
+        ]
+    )
+    by_kernel = -2.0 * precision * (weights.sum(axis=1)[:, None] * u - weights @ u)
+    by_mean = -2.0 * hyper.slope * alpha[:, None] * u
+    return Surprise(value, to_hyper, by_kernel + by_mean)
+
+
+@dataclass(frozen=True, slots=True)
+class CoregionalGP:
+    """The functions after observations; made by `CoregionalGP.condition`."""
+
+    u: Floats
+    """(n, d), where they were observed."""
+    which: Ints
+    """(n,), which function was."""
+    hyper: Hyper
+    cholesky: Floats
+    """(n, n), lower, of the covariance with noise."""
+    alpha: Floats
+    """(n,), the covariance's inverse times the residuals."""
+
+    @classmethod
+    def condition(cls, u: Floats, which: Ints, z: Floats, hyper: Hyper) -> Self:
+        """The process after the values z (n,) of the functions `which` (n,) at u (n, d)."""
+        noise = np.exp(hyper.log_noise) * np.eye(len(z))
+        cholesky, _ = robust_cholesky(_covariance(u, which, u, which, hyper) + noise)
+        alpha, _ = dpotrs(cholesky, z - hyper.mean(u), lower=1)
+        return cls(u, which, hyper, cholesky, alpha)
+
+    def predict(self, u: Floats, which: Ints) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (m,) of the functions `which` (m,) at u (m, d)."""
+        mean, variance = self.hyper.mean(u), np.diagonal(self.hyper.between)[which]
+        for first in range(0, len(u), CHUNK):
+            rows = slice(first, first + CHUNK)
+            cross = _covariance(u[rows], which[rows], self.u, self.which, self.hyper)
+            mean[rows] += cross @ self.alpha
+            whitened = dtrsm(1.0, self.cholesky, cross.T, lower=1)
+            variance[rows] -= np.einsum("ij,ij->j", whitened, whitened)
+        return mean, np.sqrt(np.maximum(variance, 0.0))
+
+    def sample(self, u: Floats, which: Ints, n: int, rng: np.random.Generator) -> Floats:
+        """n joint draws at u (m, d): (n, m). Costs O(m³)."""
+        cross = _covariance(u, which, self.u, self.which, self.hyper)
+        whitened = dtrsm(1.0, self.cholesky, cross.T, lower=1)
+        covariance = _covariance(u, which, u, which, self.hyper) - whitened.T @ whitened
+        # Near the observations the covariance is singular up to rounding.
+        covariance += 1e-10 * self.hyper.between.max() * np.eye(len(u))
+        factor, _ = robust_cholesky(covariance)
+        mean = self.hyper.mean(u) + cross @ self.alpha
+        return mean + rng.standard_normal((n, len(u))) @ factor.T
+
+
+def _covariance(u: Floats, which: Ints, v: Floats, of: Ints, hyper: Hyper) -> Floats:
+    """(m, n), between the functions `which` at u (m, d) and the functions `of` at v (n, d)."""
+    squared = squared_distances(u, v)
+    squared *= -0.5 * np.exp(-2.0 * hyper.log_lengthscale)
+    covariance = np.exp(squared, out=squared)
+    covariance *= hyper.between[np.ix_(which, of)]
+    return covariance

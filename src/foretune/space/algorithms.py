@@ -1,0 +1,89 @@
+"""A space as one choice among algorithms, each with inputs of its own.
+
+Methods for combined algorithm selection and hyperparameter optimisation see every space this way.
+Where nothing is to be chosen, there is one algorithm. Where several stages choose, the one with
+most hyperparameters below it does, in a pipeline mostly the model; the other stages and their
+hyperparameters are inputs of all its algorithms.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.space.encoding import Encoded
+from foretune.space.space import Space
+from foretune.space.structure import COMMON, Stage
+
+
+@dataclass(frozen=True)
+class Algorithms:
+    """The algorithms of a space; made by `Algorithms.of`."""
+
+    choice: int | None
+    """The index of the hyperparameter that chooses; None where there is one algorithm."""
+    names: tuple[str, ...]
+    columns: tuple[Ints, ...]
+    """Of each algorithm, the columns of `Encoded.x` that it reads; perhaps none."""
+
+    @staticmethod
+    def of(space: Space) -> "Algorithms":
+        """The algorithms of the largest stage that every configuration has."""
+        stage = _deciding_stage(space)
+        if stage is None:
+            return Algorithms(None, (COMMON,), (np.arange(space.width),))
+        shared = set(range(len(space))) - _owned(stage) - {stage.choice}
+        return Algorithms(
+            stage.choice,
+            tuple(algorithm.name for algorithm in stage.algorithms),
+            tuple(_columns(space, shared.union(a.parameters)) for a in stage.algorithms),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def width(self) -> int:
+        """How many columns the algorithm with most of them reads, at least 1."""
+        return max(1, *(len(columns) for columns in self.columns))
+
+    def chosen(self, x: Encoded) -> Ints:
+        """(n,), the algorithm of each configuration."""
+        if self.choice is None:
+            return np.zeros(len(x), dtype=np.int64)
+        return x.values[:, self.choice].astype(np.int64)
+
+    def inputs(self, x: Encoded) -> Floats:
+        """(n, width), what each configuration's algorithm reads, then zeros."""
+        padded = np.column_stack([x.x, np.zeros(len(x))])
+        return np.take_along_axis(padded, self._table[self.chosen(x)], axis=1)
+
+    @cached_property
+    def _table(self) -> Ints:
+        """(algorithms, width), columns of an `x` to which a column of zeros was added."""
+        table = np.full((len(self), self.width), -1, dtype=np.int64)
+        for row, columns in zip(table, self.columns, strict=True):
+            row[: len(columns)] = columns
+        return table
+
+
+def _deciding_stage(space: Space) -> Stage | None:
+    """Of the stages whose choice depends on nothing, the one with most hyperparameters, if any."""
+    conditions = space.config_space.parent_conditions_of
+    always = [
+        stage
+        for stage in space.structure.stages
+        if stage.choice is not None and not conditions[space.names[stage.choice]]
+    ]
+    return max(always, key=lambda stage: len(_owned(stage)), default=None)
+
+
+def _owned(stage: Stage) -> set[int]:
+    """The hyperparameters that belong to some algorithms of the stage."""
+    return {index for algorithm in stage.algorithms for index in algorithm.parameters}
+
+
+def _columns(space: Space, parameters: set[int]) -> Ints:
+    slices = [space.parameters[index].columns for index in sorted(parameters)]
+    return np.concatenate([np.empty(0, np.int64), *(np.arange(s.start, s.stop) for s in slices)])
