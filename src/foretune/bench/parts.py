@@ -74,7 +74,9 @@ class Parts:
         files = sorted(self.folder.glob(_RUNS))
         if not files:
             return None
-        frame: pd.DataFrame = pa.concat_tables([pq.read_table(f) for f in files]).to_pandas()
+        # Opened one by one: `read_table` spends three times as long on finding out what it reads.
+        tables = [pq.ParquetFile(file).read() for file in files]
+        frame: pd.DataFrame = pa.concat_tables(tables).to_pandas()
         return frame
 
     def remove(self) -> None:

@@ -62,7 +62,10 @@ class Pool:
         return self._choice(int(np.random.default_rng(seed).choice(top)))
 
     def _untried(self, tried: Encoded) -> Ints:
-        free = np.flatnonzero(~self.configs.isin(tried))
+        untried = np.ones(len(self.configs), dtype=bool)
+        for key in tried.keys().tolist():
+            untried[self._rows.get(key, [])] = False
+        free = np.flatnonzero(untried)
         if len(free) == 0:
             raise ExhaustedError(
                 f"a suggestion must be untried, but all {len(self.configs)} configurations of the "
@@ -72,6 +75,14 @@ class Pool:
             return free
         inside = free[self._inside[free]]
         return inside if len(inside) else free
+
+    @cached_property
+    def _rows(self) -> dict[bytes, list[int]]:
+        """Where each configuration stands; every ask looks up what was tried."""
+        rows: dict[bytes, list[int]] = {}
+        for row, key in enumerate(self.configs.keys().tolist()):
+            rows.setdefault(key, []).append(row)
+        return rows
 
     @cached_property
     def _inside(self) -> Bools | None:
