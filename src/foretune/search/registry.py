@@ -74,6 +74,7 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
 
 _BASELINES = "foretune.methods.baselines"
 _COPULA = "foretune.methods.copula.variants"
+_PIPELINE = "foretune.methods.pipeline.variants"
 _RANKING = "foretune.methods.ranking.variants"
 
 METHODS: dict[str, Method] = {
@@ -207,6 +208,18 @@ METHODS: dict[str, Method] = {
             "dre-ri",
             "the same from random initial weights",
             _made_by(_RANKING, "dre_ri"),
+        ),
+        Method(
+            "deeppipe",
+            "GP on embeddings of whole pipelines that past tasks taught",
+            _made_by(_PIPELINE, "deeppipe"),
+            design=Design("random", 0),
+            needs_experience=True,
+        ),
+        Method(
+            "deeppipe-ri",
+            "the same without past tasks: the network learns from the target alone",
+            _made_by(_PIPELINE, "deeppipe_ri"),
         ),
     )
 }

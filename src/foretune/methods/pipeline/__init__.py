@@ -1,0 +1,1 @@
+"""DeepPipe: whole pipelines embedded, and new algorithms joining later."""

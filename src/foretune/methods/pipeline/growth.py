@@ -1,0 +1,127 @@
+"""A network learnt on one space, used on another: what is new is trained, the rest stays fast.
+
+Weights are matched by the keys of what they connect (`layout.py`). An algorithm that past tasks
+did not know gets an encoder of its own with random weights; every other new weight (of a new
+hyperparameter or choice, or from a new stage into the aggregation) begins at 0, so that it changes
+nothing before the target's trials say so. What the target's space lacks is left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune.errors import MethodError
+from foretune.methods.pipeline.layout import Key, Layout, Singles
+from foretune.methods.pipeline.model import DeepPipe
+from foretune.methods.pipeline.network import Embedding
+from foretune.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A learnt network on another space than its own."""
+
+    model: DeepPipe
+    new: tuple[tuple[Singles, Singles], ...]
+    """1 for each weight and bias that past tasks did not teach."""
+    notes: tuple[str, ...]
+    """What the space has that the past tasks' had not, in words."""
+
+
+def grown(learnt: DeepPipe, space: Space) -> Grown:
+    """The learnt network on a space that shares at least one algorithm with its own."""
+    layout = Layout.of(space, learnt.layout.sizes, like=learnt.layout)
+    _check_related(learnt.layout, layout)
+    old, new = Embedding(learnt.layout), Embedding(layout)
+    layers, news = [], []
+    for number, (fresh, before) in enumerate(
+        zip(new.initial(np.random.default_rng(0)), learnt.layers, strict=True)
+    ):
+        into = _Carrying(
+            old.rows(number), new.rows(number), _columns(old, number), _columns(new, number)
+        )
+        weights, is_new = into.carried(before[0], fresh[0] * _begins_random(old, new, number))
+        if number < layout.sizes.encoder_layers:
+            keys = replace(into, old_rows=learnt.layout.encoder_keys, new_rows=layout.encoder_keys)
+            biases, new_biases = keys.carried(before[1], fresh[1])
+        else:
+            biases, new_biases = before[1], np.zeros_like(before[1])
+        layers.append((weights, biases))
+        news.append((is_new, new_biases))
+    notes = tuple(additions(learnt.layout, layout))
+    return Grown(replace(learnt, layout=layout, layers=tuple(layers)), tuple(news), notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Carrying:
+    """From a matrix with named rows and columns to a larger, smaller or reordered one."""
+
+    old_rows: Sequence[Key]
+    new_rows: Sequence[Key]
+    old_columns: Sequence[Key]
+    new_columns: Sequence[Key]
+
+    def carried(self, before: Singles, fresh: Singles) -> tuple[Singles, Singles]:
+        """`fresh` with the entries that `before` knows, and 1 where it does not know them."""
+        rows = _places(self.old_rows, self.new_rows)
+        columns = _places(self.old_columns, self.new_columns)
+        known = (rows >= 0)[:, None] & (columns >= 0)[None, :]
+        weights = np.where(known, before[rows[:, None], columns[None, :]], fresh)
+        return weights.astype(np.float32), (~known).astype(np.float32)
+
+
+def _places(old: Sequence[Key], new: Sequence[Key]) -> NDArray[np.int64]:
+    """(new,), where each key stands in the old ones; -1 if nowhere."""
+    known = {key: place for place, key in enumerate(old)}
+    return np.array([known.get(key, -1) for key in new], dtype=np.int64)
+
+
+def _columns(embedding: Embedding, number: int) -> Sequence[Key]:
+    layout = embedding.layout
+    if number < layout.sizes.encoder_layers:
+        return layout.selected_keys
+    last = number == layout.sizes.layers
+    return [(str(place),) for place in range(layout.sizes.latent if last else layout.hidden)]
+
+
+def _begins_random(old: Embedding, new: Embedding, number: int) -> Singles:
+    """(rows, 1), 1 for the rows of encoders that are new."""
+    rows = new.rows(number)
+    if number >= new.layout.sizes.encoder_layers:
+        return np.zeros((len(rows), 1), dtype=np.float32)
+    known = set(old.layout.encoder_keys)
+    return np.array([[key[:2] not in known] for key in rows], dtype=np.float32)
+
+
+def additions(old: Layout, new: Layout) -> list[str]:
+    """What the new layout's space has that the old one's had not, in words."""
+    stages = {stage.name for stage in old.stages}
+    algorithms = set(old.choice_keys)
+    inputs = set(old.input_keys)
+    found = []
+    for stage in new.stages:
+        if stage.name not in stages:
+            found.append(f"stage '{stage.name}'")
+            continue
+        for algorithm in stage.algorithms:
+            if (stage.name, algorithm) not in algorithms:
+                found.append(f"algorithm '{algorithm}' of stage '{stage.name}'")
+        for encoder in stage.encoders:
+            if any((stage.name, stage.algorithms[a]) not in algorithms for a in encoder.algorithms):
+                continue
+            names = [
+                i.key[0] for i in encoder.inputs if (stage.name, encoder.name, *i.key) not in inputs
+            ]
+            found += [f"hyperparameter '{name}', or values of it" for name in dict.fromkeys(names)]
+    return found
+
+
+def _check_related(old: Layout, new: Layout) -> None:
+    if not set(old.choice_keys) & set(new.choice_keys):
+        raise MethodError(
+            "a prior can be carried to a space that shares an algorithm with the one it was learnt "
+            f"on, but {new.space!r} and {old.space!r} share none: learn from experience in the "
+            "target's space"
+        )

@@ -1,0 +1,143 @@
+"""Learning a DeepPipe from past tasks, and its prior."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.contracts import Surrogate, Target
+from foretune.errors import SpaceError
+from foretune.experience import Experience, learning_split
+from foretune.learning import PastTask, given, past_tasks
+from foretune.methods.pipeline.growth import grown
+from foretune.methods.pipeline.layout import Layout, Sizes
+from foretune.methods.pipeline.model import DeepPipe, DeepPipeSurrogate, Learnt
+from foretune.methods.pipeline.opening import portfolio
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.progress import Progress
+from foretune.space import Encoded, Space
+
+VERSION = 1
+KIND = "foretune-deeppipe"
+HELD_OUT = 0.15
+"""The share of the tasks that decide when to stop, where the experience does not say which."""
+FIRST_LOOK = 2000
+"""So many configurations set the lengthscale that training starts from."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeepPipePrior:
+    """The network and kernel of past tasks, and the pipelines to begin with."""
+
+    model: DeepPipe
+    first: Encoded
+    transform: Callable[[Floats], Floats]
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The learnt network; on a larger space, with new encoders that the target's trials train.
+
+        What is new is named in a warning and in the surrogate's `notes`.
+        """
+        if target.space == self.model.layout.space:
+            return DeepPipeSurrogate(Learnt.on(self.model, target.pool), self.transform)
+        from foretune.methods.pipeline.training import Tuned
+
+        larger = grown(self.model, target.space)
+        if not larger.notes:
+            return DeepPipeSurrogate(Learnt.on(larger.model, target.pool), self.transform)
+        warnings.warn(
+            f"past tasks knew nothing of {', '.join(larger.notes)}: what is new is learnt from "
+            "the target's own trials",
+            stacklevel=2,
+        )
+        # Without encoders nothing belongs to the new algorithm alone, so all is tuned.
+        parts = larger.new if self.model.layout.sizes.encoder_layers else None
+        tuned = Tuned(larger.model, self.transform, target.pool, parts)
+        return DeepPipeSurrogate(tuned, self.transform, larger.notes)
+
+    def opening(self, target: Target) -> Encoded:
+        """The portfolio, as far as the target's space has its algorithms."""
+        if target.space == self.first.space:
+            return self.first
+        names = set(target.space.names)
+        kept = target.space.from_values(np.empty((0, len(target.space))))
+        for config in self.first.dicts():
+            shared = {name: value for name, value in config.items() if name in names}
+            try:
+                one = target.space.encode([shared], fill_defaults=True)
+            except SpaceError:
+                continue
+            kept = Encoded.concat([kept, one])
+        return kept
+
+    def save(self, path: Path) -> None:
+        """Write the network, the kernel and the portfolio."""
+        # Artifacts hold no NaN, so what is inactive is marked apart.
+        arrays = {"values": np.nan_to_num(self.first.values), "active": self.first.active}
+        for number, (weights, biases) in enumerate(self.model.layers):
+            arrays |= {f"weights{number}": weights, f"biases{number}": biases}
+        meta = {
+            "space": self.first.space.to_json(),
+            "sizes": asdict(self.model.layout.sizes),
+            "kernel": [self.model.log_lengthscale, self.model.log_signal, self.model.log_noise],
+        }
+        save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class DeepPipeLearner:
+    """Meta-trains the network; each task's losses are transformed on their own."""
+
+    sizes: Sizes
+    past: Callable[[Floats], Floats]
+    """How a past task's losses become what the network learns to predict."""
+    target: Callable[[Floats], Floats]
+    """The same for the target's trials, which are few."""
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> DeepPipePrior:
+        """Algorithm 1, and the greedy portfolio."""
+        from foretune.methods.pipeline.training import meta_trained, untrained
+
+        experience = given(experience)
+        configs = experience.configs
+        train, validation = _parts(experience, self.past, seed)
+        rng = np.random.default_rng(seed)
+        looked_at = configs.take(rng.permutation(len(configs))[:FIRST_LOOK])
+        start = untrained(Layout.of(experience.space, self.sizes), looked_at, seed)
+        model = meta_trained(start, configs, train, validation, seed=seed, progress=progress)
+        first = configs.take(portfolio([*train, *validation], len(configs)))
+        return DeepPipePrior(model, first, self.target)
+
+    def load(self, path: Path) -> DeepPipePrior:
+        """Read a saved prior."""
+        meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
+        space, sizes = Space.from_json(meta["space"]), Sizes(**meta["sizes"])
+        layers = tuple(
+            (arrays[f"weights{number}"], arrays[f"biases{number}"])
+            for number in range(sizes.layers + 1)
+        )
+        model = DeepPipe(Layout.of(space, sizes), layers, *meta["kernel"])
+        first = space.from_values(np.where(arrays["active"], arrays["values"], np.nan))
+        return DeepPipePrior(model, first, self.target)
+
+
+def _parts(
+    experience: Experience, transform: Callable[[Floats], Floats], seed: int
+) -> tuple[list[PastTask], list[PastTask]]:
+    """The tasks that train and those that validate; one task alone does both."""
+    split = learning_split(experience)
+    train, validation = split.train, split.validation
+    if not validation:
+        shuffled = np.random.default_rng(seed).permutation(len(train))
+        held = set(shuffled[: max(1, round(HELD_OUT * len(train)))].tolist())
+        validation = tuple(name for place, name in enumerate(train) if place in held)
+        train = tuple(name for place, name in enumerate(train) if place not in held) or validation
+    return (
+        past_tasks(experience.only(train), transform),
+        past_tasks(experience.only(validation), transform),
+    )

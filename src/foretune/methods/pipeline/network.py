@@ -1,0 +1,106 @@
+"""The pipeline embedding network (section 4.1, Appendix D) as masked dense layers.
+
+A batch of pipelines with different algorithms is one pass. The inputs of algorithms that were not
+chosen are 0, so the encoders of a stage can be stacked into one matrix whose product is already
+the chosen one's output: selection and concatenation (Figure 9) cost nothing. Between two encoder
+layers the output is laid back into the rows of the chosen encoder. The same lines run in NumPy and
+in JAX.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.methods.pipeline.layout import Key, Layout, Singles
+from foretune.numerics.networks import Layers
+from foretune.space import Encoded
+
+Array: TypeAlias = Any
+"""A NumPy array, or one of JAX's while training."""
+
+CHUNK = 4096
+"""Rows embedded at once, so that no layer's activations are large."""
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """phi of Equation 5 for one layout; weights are passed in, so that they can be trained.
+
+    An encoder layer has weights (rows of all encoders, selected neurons) and biases (encoders,
+    selected neurons); other layers have weights (inputs, outputs) and biases (outputs,).
+    """
+
+    layout: Layout
+
+    def __call__(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
+        """(n, latent) of what the layout has `read` of n pipelines (n, inputs + choices)."""
+        layout, encoding = self.layout, self.layout.sizes.encoder_layers
+        hidden, choices = read[:, : len(layout.inputs)], read[:, len(layout.inputs) :]
+        opened = choices @ layout.opens
+        for number, (weights, biases) in enumerate(layers[:encoding]):
+            if number:
+                hidden = hidden[:, layout.neuron_places] * opened[:, layout.neuron_encoders]
+            of_weights, of_biases = self.masks(number)
+            hidden = _rectify(hidden @ (weights * of_weights) + opened @ (biases * of_biases))
+        # The choices are further inputs of the first aggregation layer: its last rows.
+        weights, biases = layers[encoding]
+        split = hidden.shape[1]
+        hidden = _rectify(hidden @ weights[:split] + choices @ weights[split:] + biases)
+        for weights, biases in layers[encoding + 1 : -1]:
+            hidden = _rectify(hidden @ weights + biases)
+        weights, biases = layers[-1]
+        return hidden @ weights + biases
+
+    def rows(self, number: int) -> Sequence[Key]:
+        """The keys of what layer `number` reads; those after the first aggregation have none."""
+        layout, encoding = self.layout, self.layout.sizes.encoder_layers
+        if number < encoding:
+            return layout.neuron_keys if number else layout.input_keys
+        if number > encoding:
+            return [(str(place),) for place in range(layout.hidden)]
+        return [*(layout.selected_keys if encoding else layout.input_keys), *layout.choice_keys]
+
+    def masks(self, number: int) -> tuple[Singles, Singles]:
+        """Of encoder layer `number`: which weights and which biases there are."""
+        return (
+            self.layout.within_stage(self.rows(number)),
+            self.layout.within_stage(self.layout.encoder_keys),
+        )
+
+    def initial(self, rng: np.random.Generator) -> Layers:
+        """He-normal weights by the inputs that a neuron really has, no biases."""
+        layout = self.layout
+        encoding = layout.sizes.encoder_layers
+        layers = []
+        for number in range(layout.sizes.layers + 1):
+            rows = self.rows(number)
+            if number < encoding:
+                of_weights, of_biases = self.masks(number)
+                owners = [key[:2] for key in rows]
+                fan_in = np.array([owners.count(owner) for owner in owners])[:, None]
+                weights = rng.standard_normal(of_weights.shape) * of_weights
+                biases = np.zeros(of_biases.shape)
+            else:
+                last = number == layout.sizes.layers
+                width = layout.sizes.latent if last else layout.hidden
+                fan_in = np.array([[len(rows)]])
+                weights = rng.standard_normal((len(rows), width))
+                biases = np.zeros((width,))
+            scaled = weights * np.sqrt(2.0 / fan_in)
+            layers.append((scaled.astype(np.float32), biases.astype(np.float32)))
+        return tuple(layers)
+
+    def embed(self, layers: Layers, configs: Encoded) -> Floats:
+        """(n, latent) of configurations, in NumPy."""
+        read = self.layout.read(configs)
+        if len(read) == 0:
+            return np.empty((0, self.layout.sizes.latent))
+        parts = [self(layers, read[at : at + CHUNK]) for at in range(0, len(read), CHUNK)]
+        return np.concatenate(parts).astype(np.float64)
+
+
+def _rectify(x: Array) -> Array:
+    return x * (x > 0)

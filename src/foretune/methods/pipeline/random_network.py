@@ -1,0 +1,58 @@
+"""DeepPipe without past tasks: a random network that is trained on the target's own trials."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretune.contracts import Surrogate, Target
+from foretune.experience import Experience
+from foretune.methods.pipeline.layout import Layout, Sizes
+from foretune.methods.pipeline.model import DeepPipeSurrogate
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.transforms import standardise
+from foretune.progress import Progress
+
+VERSION = 1
+KIND = "foretune-deeppipe-ri"
+FIRST_LOOK = 500
+STEPS = 300
+GROWTH = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class RandomNetworkPrior:
+    """Nothing was learnt: the seed of the network's first weights."""
+
+    sizes: Sizes
+    seed: int
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """A surrogate whose network the target's trials train."""
+        from foretune.methods.pipeline.training import Tuned, untrained
+
+        layout = Layout.of(target.space, self.sizes)
+        start = untrained(layout, target.space.sample(FIRST_LOOK, seed=0), self.seed)
+        tuned = Tuned(start, standardise, target.pool, steps=STEPS, growth=GROWTH)
+        return DeepPipeSurrogate(tuned, standardise)
+
+    def save(self, path: Path) -> None:
+        """Write the seed."""
+        save_artifact(path, kind=KIND, version=VERSION, meta={"seed": self.seed}, arrays={})
+
+
+@dataclass(frozen=True, slots=True)
+class RandomNetworkLearner:
+    """Learns nothing from past tasks."""
+
+    sizes: Sizes
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> RandomNetworkPrior:
+        """A prior that only remembers the seed."""
+        del experience, progress
+        return RandomNetworkPrior(self.sizes, seed)
+
+    def load(self, path: Path) -> RandomNetworkPrior:
+        """Read the seed."""
+        meta, _ = load_artifact(path, kind=KIND, newest_version=VERSION)
+        return RandomNetworkPrior(self.sizes, int(meta["seed"]))
