@@ -39,6 +39,10 @@ def linear(network: jax.Array, x: jax.Array) -> jax.Array:
     return x @ network
 
 
+def linear_with_mean(network: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return x @ network, 3.0 * x[:, 0]
+
+
 def params_of(network: Floats, *, scales: list[float], signal: float, noise: float) -> DeepKernel:
     kernel = Kernel(jnp.log(jnp.asarray(scales)), jnp.log(signal), jnp.log(noise))
     return DeepKernel(jnp.asarray(network, dtype=jnp.float32), kernel)
@@ -76,6 +80,16 @@ class TestLikelihood:
         reference = GP.condition(x @ network, y, params.hyper(2), units=AS_GIVEN)
         got = likelihood(linear, params, x, y, np.ones(12, dtype=bool))
         assert float(got) == pytest.approx(-reference.log_marginal_likelihood / 12, rel=1e-3)
+
+    def test_a_learnt_mean_is_what_losses_are_compared_with(
+        self, data: tuple[Floats, Floats]
+    ) -> None:
+        x, y = data
+        network = np.array([[1.0, 0.5], [-0.5, 1.0], [0.2, 0.0]])
+        params = params_of(network, scales=[0.7], signal=1.3, noise=0.1)
+        got = likelihood(linear_with_mean, params, x, y, np.ones(12, dtype=bool))
+        plain = likelihood(linear, params, x, y - 3.0 * x[:, 0], np.ones(12, dtype=bool))
+        assert float(got) == pytest.approx(float(plain), rel=1e-4)
 
     def test_one_observation_by_hand(self) -> None:
         params = params_of(np.eye(1), scales=[1.0], signal=2.0, noise=1.0 - LEAST_NOISE)

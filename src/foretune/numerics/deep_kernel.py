@@ -3,7 +3,7 @@
 The kernel is Matérn-5/2 on phi(x; theta), for any feature function. Training, in JAX and single
 precision, maximises the marginal likelihood of batches of tasks; prediction happens in
 `numerics.gp`, in double precision, on features and hyperparameters read off the trained parameters
-(`DeepKernel.hyper`). The mean is zero: losses come standardised.
+(`DeepKernel.hyper`). Losses come standardised; the mean is zero, or a network learns it too.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,8 +24,11 @@ from foretune.progress import SILENT, Progress
 
 Network: TypeAlias = Any
 """Any pytree of float32 arrays."""
-Features: TypeAlias = Callable[[Network, jax.Array], jax.Array]
-"""(network, x (n, W)) -> (n, Q). Compiled code is kept by its identity: define it once."""
+Features: TypeAlias = Callable[[Network, jax.Array], jax.Array | tuple[jax.Array, jax.Array]]
+"""(network, x (n, W)) -> phi (n, Q), or phi and the process's mean (n,).
+
+Compiled code is kept by its identity: define it once.
+"""
 Singles: TypeAlias = NDArray[np.float32]
 
 LEAST_NOISE = 1e-4
@@ -85,7 +88,7 @@ def negative_log_likelihood(
     x (n, W) and y (n,) count where `mask` (n,) is true; the other rows may hold anything finite.
     """
     kernel = params.kernel
-    phi = features(params.network, x)
+    phi, mean = _located(features(params.network, x))
     phi = phi - jnp.mean(phi, axis=0, where=mask[:, None])
     scaled = phi * jnp.exp(-kernel.log_lengthscales)
     noise = jnp.exp(kernel.log_noise) + LEAST_NOISE
@@ -93,8 +96,15 @@ def negative_log_likelihood(
     covariance = jnp.exp(kernel.log_signal) * matern52(_squared_distances(scaled))
     # A masked row is an independent observation of 0 with variance 1: its surprise is 0.
     covariance = jnp.where(together, covariance, 0.0) + jnp.diag(jnp.where(mask, noise, 1.0))
-    surprise = _surprise(covariance, jnp.where(mask, y, 0.0))
+    surprise = _surprise(covariance, jnp.where(mask, y - mean, 0.0))
     return surprise / jnp.sum(mask) + 0.5 * jnp.log(2.0 * jnp.pi)
+
+
+def _located(
+    found: jax.Array | tuple[jax.Array, jax.Array],
+) -> tuple[jax.Array, jax.Array | float]:
+    """Features, and the mean that came with them or zero."""
+    return found if isinstance(found, tuple) else (found, 0.0)
 
 
 @jax.custom_jvp
