@@ -97,7 +97,7 @@ def test_average_ranks_by_hand():
             [[[3.0, 0.0]], [[NAN, NAN]]],
         ]
     )
-    ranks = metrics.average_ranks(best)
+    ranks = metrics.rank_curves(metrics.ranks_by_task(best))
     np.testing.assert_allclose(ranks.mean, [[1.5, 2.25], [1.5, 1.75], [3.0, 2.0]])
     # a's ranks at the first trial are 1 and 2: t(0.975, 1) = 12.7 times 0.5, cut at 1 and 3.
     assert (ranks.low[0, 0], ranks.high[0, 0]) == (1.0, 3.0)
@@ -107,7 +107,7 @@ def test_average_ranks_by_hand():
 def test_rank_bands_are_students_t_over_tasks():
     rng = np.random.default_rng(3)
     best = rng.normal(size=(4, 12, 5, 2))
-    ranks = metrics.average_ranks(best)
+    ranks = metrics.rank_curves(metrics.ranks_by_task(best))
     by_task = np.argsort(np.argsort(best, axis=0), axis=0).mean(axis=2)[2, :, 1] + 1
     t_of_11_degrees = 2.200985
     half = t_of_11_degrees * by_task.std(ddof=1) / np.sqrt(12)
@@ -116,9 +116,26 @@ def test_rank_bands_are_students_t_over_tasks():
 
 def test_rank_bands_of_one_task_are_over_seeds():
     best = np.array([[[[1.0], [2.0], [1.0]]], [[[2.0], [1.0], [2.0]]]])
-    ranks = metrics.average_ranks(best)
+    ranks = metrics.rank_curves(metrics.ranks_by_task(best))
     np.testing.assert_allclose(ranks.mean[:, 0], [4 / 3, 5 / 3])
     assert ranks.low[0, 0] < ranks.mean[0, 0] < ranks.high[0, 0]
+
+
+def test_seeds_of_a_lone_task_can_be_averaged():
+    best = np.array([[[[1.0], [2.0], [1.0]]], [[[2.0], [1.0], [2.0]]]])
+    ranks = metrics.ranks_by_task(best, seeds_as_tasks=False)
+    np.testing.assert_allclose(ranks, [[[4 / 3]], [[5 / 3]]])
+
+
+def test_a_bootstrap_band_is_near_students_and_stays_among_the_samples():
+    samples = np.random.default_rng(0).gamma(4.0, size=(1, 60, 1))
+    band = metrics.bootstrap_band(samples)
+    mean, half = samples.mean(), 2.001 * samples.std(ddof=1) / np.sqrt(60)
+    assert band.mean[0, 0] == pytest.approx(mean)
+    assert band.low[0, 0] == pytest.approx(mean - half, abs=0.15 * half)
+    assert band.high[0, 0] == pytest.approx(mean + half, abs=0.15 * half)
+    skewed = metrics.bootstrap_band(np.array([[[0.01], [0.01], [0.01], [1.0]]]))
+    assert skewed.low[0, 0] >= 0.01
 
 
 def test_pareto_front_by_hand():

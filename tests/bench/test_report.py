@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from foretune.bench.report import report
-from foretune.bench.results import save
+from foretune.bench.results import read, save
 from foretune.errors import UsageError
 from tests.bench.tables import facts, results
 
@@ -81,6 +81,30 @@ def test_the_order_of_methods_is_the_callers_or_the_registrys(file, tmp_path):
     made = report([file], tmp_path / "report", methods=["gp", "random"], baseline="gp", trials=[1])
     assert [row[0] for row in table_named(made, "toy-rank").rows] == ["gp", "random"]
     assert table_named(made, "toy-red").rows[1][1] == "+50.00% ± 0.00"
+
+
+def test_several_suites_are_reported_together_too(file, tmp_path):
+    other = tmp_path / "other.parquet"
+    runs = {("t9", "random", 0): [0.5, 0.5], ("t9", "gp", 0): [0.6, 0.6]}
+    save(results(runs, {"t9": facts(trials=2)}, suite="other"), other)
+    out = tmp_path / "report"
+    made = report([file, other], out, trials=[1, 2])
+    ranks = {row[0]: row[1] for row in table_named(made, "overall-rank").rows}
+    assert ranks["gp"].startswith("1.14 ±")
+    gains = table_named(made, "improvement")
+    assert gains.columns == ("method", "toy", "other", "overall")
+    assert (out / "overall-rank.png").exists()
+    assert (out / "overall-critical-difference-2.png").exists()
+
+
+def test_a_report_says_how_the_runs_were_made(file, tmp_path):
+    made = report([file], tmp_path / "report", trials=[1])
+    [row] = table_named(made, "runs").rows
+    assert row == ("toy", "6", 2, 3, "leave-one-out", "none", "error")
+    sampled = replace(read(file), held_out=40)
+    save(replace(sampled, settings=replace(sampled.settings, start="random:2")), file)
+    [row] = table_named(report([file], tmp_path / "again", trials=[1]), "runs").rows
+    assert row == ("toy", "6 of 40", 2, 3, "leave-one-out", "random:2", "error")
 
 
 def test_a_report_of_several_objectives_is_about_hypervolume(tmp_path):

@@ -68,7 +68,7 @@ def test_a_benchmark_runs_resumes_and_reports(foretune, experience: Path) -> Non
     before = out.stat().st_mtime_ns
     assert foretune(*words, "--methods", "random,gp")[0] == 0
     assert out.stat().st_mtime_ns > before
-    code, shown, error = foretune("bench", "report", out, "--trials", "3,6")
+    code, shown, error = foretune("bench", "report", out, "--at", "3,6")
     assert (code, error) == (0, "")
     assert "gp" in shown
     assert list(out.with_suffix(".report").glob("*.png"))
@@ -83,7 +83,7 @@ BAD = [
     ("show missing.parquet", "missing.parquet"),
     ("show runs.csv", "runs.csv"),
     ("bench report missing.parquet", "missing.parquet"),
-    ("bench report runs.csv --trials x", "whole numbers"),
+    ("bench report runs.csv --at x", "whole numbers"),
     ("bench fetch nonsense -o o.parquet", "nonsense"),
     ("bench run --experience runs.csv --methods gp --out o.parquet", "runs.csv"),
     ("nonsense", "nonsense"),

@@ -74,28 +74,49 @@ def improvement_over_random(distance: Floats, distance_random: Floats) -> Floats
 
 
 @dataclass(frozen=True, slots=True)
-class RankCurves:
-    """Mean ranks with their 95% confidence bands, each (methods, trials)."""
+class MeanCurves:
+    """Means with their 95% confidence bands, each (methods, trials)."""
 
     mean: Floats
     low: Floats
     high: Floats
 
 
-def average_ranks(best: Floats) -> RankCurves:
-    """Rank the methods in each task, seed and trial of `best` (methods, tasks, seeds, trials).
+def ranks_by_task(best: Floats, *, seeds_as_tasks: bool = True) -> Floats:
+    """Mean ranks of the methods over seeds, from `best` (methods, tasks, seeds, trials).
 
-    Rank 1 is the lowest loss, ties share their mean rank, no success yet ranks last. Seeds of one
-    task are not independent of each other, so the band is Student's t over the tasks' mean ranks
-    (over the seeds where there is one task only).
+    Rank 1 is the lowest loss, ties share their mean rank, no success yet ranks last. The result
+    is (methods, tasks, trials); where there is one task only, its seeds stand in for tasks.
     """
-    ranks = stats.rankdata(np.where(np.isnan(best), np.inf, best), axis=0)
-    samples = ranks.mean(axis=2) if ranks.shape[1] > 1 else ranks[:, 0]
-    mean = samples.mean(axis=1)
-    half_width = _half_width(samples)
-    return RankCurves(
-        mean, np.maximum(mean - half_width, 1.0), np.minimum(mean + half_width, len(best))
+    ranks: Floats = stats.rankdata(np.where(np.isnan(best), np.inf, best), axis=0)
+    alone = ranks.shape[1] == 1 and seeds_as_tasks
+    return ranks[:, 0] if alone else ranks.mean(axis=2)
+
+
+def rank_curves(ranks: Floats) -> MeanCurves:
+    """Average ranks over tasks of (methods, tasks, trials), with Student's t interval.
+
+    Seeds of one task are not independent of each other, so a task is one sample.
+    """
+    mean = ranks.mean(axis=1)
+    half_width = _half_width(ranks)
+    return MeanCurves(
+        mean, np.maximum(mean - half_width, 1.0), np.minimum(mean + half_width, len(ranks))
     )
+
+
+def bootstrap_band(samples: Floats, *, draws: int = 1000, seed: int = 0) -> MeanCurves:
+    """The mean over tasks of (methods, tasks, trials), with the bootstrap's 95% interval.
+
+    Unlike Student's interval it never reaches below the lowest sample, so that it can be shown on
+    a logarithmic axis.
+    """
+    rng = np.random.default_rng(seed)
+    n = samples.shape[1]
+    shares = rng.multinomial(n, np.full(n, 1.0 / n), size=draws) / n
+    means = np.einsum("dt,mtn->dmn", shares, samples, optimize=True)
+    low, high = np.quantile(means, [0.025, 0.975], axis=0)
+    return MeanCurves(samples.mean(axis=1), low, high)
 
 
 def pareto_front(points: Floats) -> Bools:

@@ -7,7 +7,8 @@ from scipy import stats
 
 from foretune.arrays import Floats
 from foretune.bench import measures
-from foretune.bench.metrics import average_distance_to_minimum, average_ranks
+from foretune.bench.compared import TOGETHER, Compared
+from foretune.bench.metrics import average_distance_to_minimum
 from foretune.bench.results import Curves
 from foretune.bench.statistics import compare
 from foretune.numerics.normalise import red
@@ -48,27 +49,54 @@ def improvement_table(curves: Curves) -> Table:
     )
 
 
+def runs_table(suites: Sequence[Curves]) -> Table:
+    """How the runs of each suite were made."""
+    rows = []
+    for curves in suites:
+        made, tasks = curves.settings, str(len(curves.tasks))
+        if curves.held_out is not None and curves.held_out > len(curves.tasks):
+            tasks = f"{tasks} of {curves.held_out}"
+        row = (curves.suite, tasks, len(curves.seeds), curves.trials, made.split, made.start)
+        rows.append((*row, ", ".join(made.objectives)))
+    return Table(
+        "runs",
+        "What was run",
+        ("suite", "tasks", "seeds", "trials", "split", "start", "objective"),
+        tuple(rows),
+        "The trials of a common start count as the first trials.",
+    )
+
+
 def suites_table(suites: Sequence[Curves]) -> Table:
     """Improvement over exact random search, with the average rank, one suite a column."""
     names = [*dict.fromkeys(name for curves in suites for name in curves.methods), EXACT_RANDOM]
+    gains = {
+        curves.suite: dict(zip(curves.methods, measures.improvements(curves), strict=True))
+        for curves in suites
+    }
+    shared = [name for name in names if all(name in of for of in gains.values())]
+    if len(suites) > 1 and shared:
+        gains[TOGETHER] = {
+            name: np.concatenate([of[name] for of in gains.values()]) for name in shared
+        }
     columns = []
-    for curves in suites:
-        gains = measures.improvements(curves)
-        means = [*gains.mean(axis=1), 0.0]
-        cells = zip((*curves.methods, EXACT_RANDOM), means, _ranks_of_gains(gains), strict=True)
+    for of in gains.values():
+        by_task = np.array(list(of.values()))
+        means = [*by_task.mean(axis=1), 0.0]
+        cells = zip((*of, EXACT_RANDOM), means, _ranks_of_gains(by_task), strict=True)
         columns.append({name: f"{mean:.2f} ({rank:.1f})" for name, mean, rank in cells})
     return Table(
         "improvement",
         "Improvement over exact random search (average rank), mean over tasks",
-        ("method", *(curves.suite for curves in suites)),
+        ("method", *gains),
         tuple((name, *(column.get(name, "-") for column in columns)) for name in names),
         "Higher is better: 0 is random search, 1 finds the minimum at the first trial.",
     )
 
 
-def rank_table(curves: Curves, checkpoints: Sequence[int]) -> Table:
+def rank_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
     """Average ranks with half of their 95% intervals."""
-    ranks = average_ranks(measures.scores(curves))
+    ranks = methods.average_ranks()
     half = np.maximum(ranks.high - ranks.mean, ranks.mean - ranks.low)
     cells = [
         [f"{mean:.2f} ± {width:.2f}" for mean, width in zip(means, widths, strict=True)]
@@ -77,11 +105,11 @@ def rank_table(curves: Curves, checkpoints: Sequence[int]) -> Table:
         )
     ]
     return Table(
-        f"{curves.suite}-rank",
-        f"{curves.suite}: average rank after n trials (lower is better)",
+        f"{methods.name}-rank",
+        f"{methods.name}: average rank after n trials (lower is better)",
         ("method", *_heads(checkpoints)),
-        _rows(curves.methods, cells),
-        f"± 95% confidence, over tasks. {_what_was_averaged(curves)}",
+        _rows(methods.methods, cells),
+        f"± 95% confidence, over tasks. Mean over {methods.averaged}.",
     )
 
 
@@ -154,18 +182,17 @@ def seconds_table(curves: Curves) -> Table:
     )
 
 
-def significance_table(curves: Curves, checkpoints: Sequence[int]) -> Table:
+def significance_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
     """Friedman's test and the methods that cannot be told apart."""
-    by_task = measures.scores(curves).mean(axis=2)
     rows: list[tuple[Cell, ...]] = []
     for n in checkpoints:
-        comparison = compare(curves.methods, by_task[:, :, n - 1])
+        comparison = compare(methods.methods, methods.scores[:, :, n - 1])
         groups = [" = ".join(group) for group in comparison.groups] or ["none"]
         rows.append((str(n), groups[0], comparison.friedman_p))
         rows += [("", group, "") for group in groups[1:]]
     return Table(
-        f"{curves.suite}-significance",
-        f"{curves.suite}: which methods differ over {len(curves.tasks)} tasks, at the 5% level",
+        f"{methods.name}-significance",
+        f"{methods.name}: which methods differ over {methods.tasks} tasks, at the 5% level",
         ("trials", "cannot be told apart", "Friedman p"),
         tuple(rows),
         "Wilcoxon signed-rank tests of all pairs with Holm's correction, the best method first.",

@@ -105,22 +105,31 @@ def run_command(
 
 @bench_group.command("report")
 @click.argument("results", nargs=-1, required=True, type=FILE)
-@click.option("--out", type=FILE, help="Folder of the report; beside the results if not given.")
-@click.option("--trials", default="5,10,25,50,100", show_default=True, help="Where to look.")
+@click.option(
+    "-o", "--out", type=FILE, help="Folder of the report; beside the results if not given."
+)
+@click.option(
+    "--at",
+    default="5,10,25,50,100",
+    show_default=True,
+    help="After how many trials tables and critical-difference diagrams look.",
+)
 @click.option("--methods", metavar="A,B,C", help="Only these methods, in this order.")
 @click.option("--baseline", help="What relative errors are compared with.")
 def report_command(
     results: tuple[Path, ...],
     out: Path | None,
-    trials: str,
+    at: str,
     methods: str | None,
     baseline: str | None,
 ) -> None:
     """Write tables and plots of RESULTS, and show the tables here.
 
+    Files of one suite are joined; several suites are reported each on its own and together.
+
     \b
     Example:
-      foretune bench report xgboost.parquet fcnet.parquet --out report
+      foretune bench report xgboost.parquet fcnet.parquet --at 10,25,50 -o report
     """
     from foretune.bench.report import report
 
@@ -128,7 +137,7 @@ def report_command(
     made = report(
         results,
         folder,
-        trials=_counts(trials),
+        trials=_counts(at),
         methods=_names(methods),
         baseline=baseline,
     )
@@ -193,6 +202,6 @@ def _counts(text: str) -> list[int]:
         counts = []
     if not counts or min(counts) < 1:
         raise UsageError(
-            f"--trials takes whole numbers >= 1 with commas between, but got '{text}': say 10,50"
+            f"--at takes whole numbers >= 1 with commas between, but got '{text}': say 10,50"
         )
     return counts

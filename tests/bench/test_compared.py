@@ -1,0 +1,42 @@
+import numpy as np
+
+from foretune.bench.compared import compared, compared_together
+from foretune.bench.results import curves_of
+from tests.bench.tables import results
+
+
+def suite(name, losses):
+    """{method: losses of each task's one run}, with two seeds alike."""
+    runs = {
+        (f"{name}{task}", method, seed): trials
+        for method, tasks in losses.items()
+        for task, trials in enumerate(tasks)
+        for seed in (0, 1)
+    }
+    return curves_of(results(runs, suite=name), list(losses))
+
+
+A = suite("x", {"a": [[0.1, 0.1], [0.2, 0.2]], "b": [[0.3, 0.0], [0.4, 0.4]]})
+B = suite("y", {"b": [[0.1, 0.1, 0.0]], "a": [[0.5, 0.0, 0.0]], "c": [[0.9, 0.9, 0.9]]})
+
+
+def test_one_suite_is_compared_on_its_tasks():
+    found = compared(A)
+    np.testing.assert_array_equal(found.ranks[0], [[1, 2], [1, 1]])
+    np.testing.assert_allclose(found.scores[1], [[0.3, 0.0], [0.4, 0.4]])
+    assert (found.name, found.tasks, found.trials, found.testable) == ("x", 2, 2, True)
+
+
+def test_suites_together_count_every_task_alike_for_the_methods_they_share():
+    found = compared_together([A, B])
+    assert found.methods == ("a", "b")
+    np.testing.assert_array_equal(found.ranks[0], [[1, 2], [1, 1], [2, 1]])
+    np.testing.assert_allclose(found.scores[0], [[0.1, 0.1], [0.2, 0.2], [0.5, 0.0]])
+    np.testing.assert_allclose(found.average_ranks().mean, [[4 / 3, 4 / 3], [5 / 3, 5 / 3]])
+    assert (found.tasks, found.trials) == (3, 2)
+
+
+def test_one_suite_or_one_shared_method_is_no_overall_comparison():
+    assert compared_together([A]) is None
+    alone = suite("z", {"a": [[0.1, 0.1]]})
+    assert compared_together([A, alone]) is None
