@@ -1,6 +1,6 @@
 """Small networks as plain layers, read in NumPy: prediction never waits for a compiler."""
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,10 @@ Layers: TypeAlias = tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
 """Weights (inputs, outputs) and biases (outputs,) of each layer."""
 
 
-def rectified(layers: Layers, x: Floats) -> Floats:
+Reals = TypeVar("Reals", Floats, NDArray[np.float32])
+
+
+def rectified(layers: Layers, x: Reals) -> Reals:
     """The activations (n, width) of the last of `layers`, each followed by max(., 0)."""
     for weights, biases in layers:
         x = np.maximum(x @ weights + biases, 0.0)

@@ -184,6 +184,17 @@ METHODS: dict[str, Method] = {
             needs_experience=True,
         ),
         Method(
+            "dkgp",
+            "GP on features that a network learns from the target alone",
+            _made_by(f"{_BASELINES}.fsbo", "dkgp"),
+        ),
+        Method(
+            "fsbo",
+            "the same with a network and a kernel that past tasks taught",
+            _made_by(f"{_BASELINES}.fsbo", "fsbo"),
+            needs_experience=True,
+        ),
+        Method(
             "sgpt",
             "past tasks' GPs vote where they rank trials as the target does",
             _made_by(f"{_BASELINES}.sgpt", "sgpt"),
