@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretune.contracts import Observations, Posterior, Surrogate, Target
-from foretune.search import Design, Method, Optimizer, method
+from foretune.search import Design, Method, Optimizer, Told, method
 from foretune.search.candidates import Pool, WholeSpace, nearest
 from foretune.space import Encoded, Space
 
@@ -129,3 +129,31 @@ def test_in_a_pool_the_nearest_members_open_once_each() -> None:
     suggestions = optimizer.ask(3)
     assert [s.pool_index for s in suggestions] == [2, 0, 1]
     assert [s.reason for s in suggestions] == ["start", "start", "random"]
+
+
+CHOICE = Space.of({"model": {"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "c": {}}})
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_drawing_per_algorithm_takes_each_in_turn(pooled: bool) -> None:
+    """`c` has one configuration only; once it is tried, the others take its turns."""
+    samples = CHOICE.sample(60, seed=0)
+    pool = samples.take(samples.first_occurrences())
+    source = Pool(pool) if pooled else WholeSpace(CHOICE)
+    tried, drawn = pool.take([]), []
+    for number in range(7):
+        choice = source.draw(tried, seed=number, how="per-algorithm", index=0)
+        drawn.append(choice.config.dicts()[0]["model"])
+        tried = Encoded.concat([tried, choice.config])
+    assert drawn == ["a", "b", "c", "a", "b", "a", "b"]
+
+
+def test_a_design_per_algorithm_has_so_many_trials_of_each() -> None:
+    chosen = Method("test", "", method("rf").learner, design=Design("per-algorithm", 2))
+    optimizer = Optimizer(Target(CHOICE), chosen, chosen.learn(None, seed=0))
+    reasons = []
+    for number in range(8):
+        suggestion = optimizer.ask()[0]
+        reasons.append(suggestion.reason)
+        optimizer.tell([Told((float(number),), id=suggestion.id)])
+    assert reasons == ["per-algorithm"] * 6 + ["ei"] * 2

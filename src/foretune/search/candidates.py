@@ -12,6 +12,7 @@ from foretune.errors import ExhaustedError
 from foretune.search.local_search import Score, climb
 from foretune.search.seeds import derived_seed
 from foretune.space import Encoded, Space
+from foretune.space.algorithms import Algorithms
 
 SAMPLES_PER_ASK = 2_000
 CLIMBERS = 10
@@ -31,7 +32,11 @@ class Candidates(Protocol):
     """A source of configurations that have not been tried yet."""
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
-        """One untried configuration, at `random` or as number `index` of a `sobol` sequence."""
+        """One untried configuration.
+
+        how: at `random`, at random of the algorithm that was tried least (`per-algorithm`), or as
+            number `index` of a `sobol` sequence.
+        """
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
         """The untried configuration of the highest score; `around` are good ones to start from."""
@@ -51,6 +56,8 @@ class Pool:
         if how == "sobol":
             point = self.configs.space.sample(index + 1, seed=seed, how="sobol").take([index])
             return self._choice(int(free[nearest(point, self.configs.take(free))[0]]))
+        if how == "per-algorithm":
+            free = free[of_least_tried(self.configs.take(free), tried)]
         return self._choice(int(np.random.default_rng(seed).choice(free)))
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
@@ -107,6 +114,9 @@ class WholeSpace:
             point = self.space.sample(index + 1, seed=seed, how="sobol").take([index])
             if not point.isin(tried).any():
                 return Choice(point)
+        if how == "per-algorithm":
+            fresh = self._fresh(self.samples, tried, seed)
+            return Choice(fresh.take(of_least_tried(fresh, tried)[:1]))
         return Choice(self._fresh(1, tried, seed).take([0]))
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
@@ -138,6 +148,15 @@ class WholeSpace:
             f"configurations of the space were all among the {len(tried)} that were tried or are "
             "being tried: ask for fewer trials, or widen the space"
         )
+
+
+def of_least_tried(free: Encoded, tried: Encoded) -> Ints:
+    """The rows of `free` whose algorithm was tried least of those in it, the first of ties."""
+    algorithms = Algorithms.of(free.space)
+    counts = np.bincount(algorithms.chosen(tried), minlength=len(algorithms))
+    of_free = algorithms.chosen(free)
+    present = np.unique(of_free)
+    return np.flatnonzero(of_free == present[np.argmin(counts[present])])
 
 
 def nearest(configs: Encoded, members: Encoded) -> Ints:

@@ -17,11 +17,12 @@ from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace, nearest
 from foretune.search.feasibility import Feasibility, learn_feasibility
-from foretune.search.registry import Method
+from foretune.search.registry import Design, Method
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Encoded
+from foretune.space.algorithms import Algorithms
 
 GOOD_STARTS = 5
 """How many of the best trials so far start a local search of their own."""
@@ -59,7 +60,9 @@ class Optimizer:
         self.seed = seed
         self._start = _opening(prior, target) if start is None else _each_once(start)
         replaced = start is not None and len(start) > 0 and method.design.trials is not None
-        self._design = replace(method.design, trials=0) if replaced else method.design
+        self._design = replace(
+            method.design, trials=0 if replaced else _design_trials(method.design, target)
+        )
         self._surrogate = prior.surrogate(target)
         region = prior.region(target) if isinstance(prior, Bounded) else None
         self._candidates: Candidates = (
@@ -133,7 +136,8 @@ class Optimizer:
         if self._design.how == "sobol":
             # One sequence, so its scrambling must not change from ask to ask.
             return self._candidates.draw(tried, seed=self.seed, how="sobol", index=len(tried))
-        return self._candidates.draw(tried, seed=seed, how="random", index=0)
+        how = self._design.how if self._design.how == "per-algorithm" else "random"
+        return self._candidates.draw(tried, seed=seed, how=how, index=0)
 
     def _from_start(self, row: int) -> Choice:
         config = self._start.take([row])
@@ -227,6 +231,13 @@ class Optimizer:
 
 def _none_of(target: Target) -> Encoded:
     return target.space.from_values(np.empty((0, len(target.space.parameters))))
+
+
+def _design_trials(design: Design, target: Target) -> int | None:
+    """How many trials a design has on the target: so many of each algorithm, or so many at all."""
+    if design.trials is None or design.how != "per-algorithm":
+        return design.trials
+    return design.trials * len(Algorithms.of(target.space))
 
 
 def _each_once(configs: Encoded) -> Encoded:

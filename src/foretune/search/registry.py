@@ -17,9 +17,10 @@ class Design:
     """How the first trials are chosen, before the surrogate has anything to learn from."""
 
     how: str
-    """`random`, `sobol`, or `prior` (Thompson draws from what past tasks taught)."""
+    """`random`, `sobol`, `per-algorithm` (random ones of each algorithm in turn), or `prior`
+    (Thompson draws from what past tasks taught)."""
     trials: int | None
-    """How many; None means all of them."""
+    """How many, of each algorithm where they are drawn so; None means all of them."""
 
 
 @dataclass(frozen=True, slots=True)
