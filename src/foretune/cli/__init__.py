@@ -6,9 +6,11 @@ import sys
 import click
 
 from foretune.cli.bench import bench_group
+from foretune.cli.collect import collect_command
 from foretune.cli.experience import import_command, show_command
 from foretune.cli.methods import methods_command
 from foretune.cli.portfolio import portfolio_command
+from foretune.cli.spaces import spaces_command
 from foretune.errors import ForetuneError
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
@@ -36,6 +38,8 @@ foretune.add_command(import_command)
 foretune.add_command(show_command)
 foretune.add_command(methods_command)
 foretune.add_command(portfolio_command)
+foretune.add_command(spaces_command)
+foretune.add_command(collect_command)
 foretune.add_command(bench_group)
 
 

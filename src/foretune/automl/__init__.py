@@ -1,0 +1,1 @@
+"""Tables in, models out: datasets, shipped search spaces, pipelines, their scores."""

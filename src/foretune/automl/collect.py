@@ -1,0 +1,239 @@
+"""Building experience: the same configurations on many tables, in worker processes, resumable.
+
+Beside the output `NAME.parquet` lie `NAME.collect.json`, which says how it was made, and, until
+all is done, the folder `NAME.parts` with the prepared tables and the journal of trials.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+from zlib import crc32
+
+import numpy as np
+
+from foretune.automl.datasets import Table
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.journal import Journal, Line
+from foretune.automl.prepared import Known, prepare, table_path
+from foretune.automl.recipe import Folder, Recipe
+from foretune.automl.scores import scorer
+from foretune.automl.sources import Source
+from foretune.automl.spaces import shipped
+from foretune.errors import UsageError
+from foretune.experience import Experience, Status
+from foretune.progress import SILENT, Progress
+from foretune.run.executor import Executor
+from foretune.run.pool import ProcessPool
+from foretune.space import Space
+
+CHECKPOINT_SECONDS = 300.0
+"""How often the output is brought up to date while trials are running."""
+OPEN_TABLES = 8
+MOST_REASONS = 50
+ONE_OF = 5
+"""One family of so many is held out."""
+SPLIT = "families"
+"""The name of the split that keeps variants of one dataset on one side."""
+
+Trial: TypeAlias = tuple[str, dict[str, Any]]
+"""A task and a configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableTrial:
+    """What a worker does: evaluates a trial on the prepared tables of a folder."""
+
+    folder: Path
+    protocol: Protocol
+
+    def __call__(self, trial: Trial) -> dict[str, float]:
+        """The values of all metrics."""
+        task, config = trial
+        return evaluate(config, _opened(table_path(self.folder, task)), self.protocol).values
+
+
+@lru_cache(maxsize=OPEN_TABLES)
+def _opened(path: Path) -> Table:
+    return Table.open(path)
+
+
+def collect(
+    recipe: Recipe,
+    sources: Sequence[Source],
+    out: Path,
+    *,
+    jobs: int = 1,
+    progress: Progress = SILENT,
+) -> Experience:
+    """Evaluate the recipe's configurations on every source and save the experience to `out`.
+
+    What `out` or an interrupted run holds already is not evaluated again.
+    """
+    if not out.parent.is_dir():
+        raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
+    folder = Folder.beside(out)
+    folder.begin(recipe)
+    tables = prepare(
+        sources, folder.tables, most_rows=recipe.most_rows, seed=recipe.seed, progress=progress
+    )
+    collection = Collection(recipe, tables, out, Journal(folder.journal))
+    todo = collection.todo()
+    trial = TableTrial(folder.tables, recipe.protocol)
+    progress.start("collecting", len(todo))
+    try:
+        with ProcessPool(trial, workers=jobs, limits=recipe.limits) as pool:
+            _run(pool, todo, collection, progress)
+    finally:
+        # Also after Ctrl-C: what has been evaluated can be used, and the same command goes on.
+        progress.stop()
+        collection.save()
+    folder.note(recipe, collection.summary())
+    folder.clear()
+    return collection.experience()
+
+
+def _run(
+    pool: Executor[Trial, dict[str, float]],
+    todo: Sequence[Trial],
+    collection: "Collection",
+    progress: Progress,
+) -> None:
+    """Keep the pool busy and write down what comes back."""
+    waiting = iter(todo)
+    running = {pool.submit(trial): trial for trial in islice(waiting, 2 * pool.workers)}
+    saved = time.monotonic()
+    while outcomes := pool.results():
+        for outcome in outcomes:
+            task, config = running.pop(outcome.key)
+            values = outcome.result or {}
+            collection.journal.add(
+                Line(task, config, outcome.status, values, outcome.seconds, outcome.reason)
+            )
+            progress.step(note=task)
+            running |= {pool.submit(trial): trial for trial in islice(waiting, 1)}
+        if time.monotonic() - saved > CHECKPOINT_SECONDS:
+            collection.save()
+            saved = time.monotonic()
+
+
+class Collection:
+    """The evaluations of a recipe so far: those of the output, and those of the journal."""
+
+    def __init__(
+        self, recipe: Recipe, tables: Sequence[Known], out: Path, journal: Journal
+    ) -> None:
+        self.recipe, self.tables, self.out, self.journal = recipe, tables, out, journal
+        chosen = shipped(recipe.space)
+        self.space: Space = chosen.build(recipe.only)
+        self.metrics = [scorer(name, chosen.task).metric for name in recipe.protocol.metrics]
+        self._earlier = Experience.open(out) if out.exists() else None
+        self._before = [] if self._earlier is None else _lines(self._earlier)
+
+    def todo(self) -> list[Trial]:
+        """What is left, one configuration on all tables after the other.
+
+        So a file that is not finished has the same configurations on every table.
+        """
+        configs = self.recipe.configs()
+        keys = configs.keys().tolist()
+        done = set(self._rows())
+        return [
+            (table.task, config)
+            for key, config in zip(keys, configs.dicts(), strict=True)
+            for table in self.tables
+            if (table.task, key) not in done
+        ]
+
+    def experience(self) -> Experience:
+        """All evaluations as a table."""
+        rows = self._rows()
+        if not rows:
+            raise UsageError("an experience needs an evaluation, but none has ended: let it run")
+        lines = list(rows.values())
+        names = [table.task for table in self.tables]
+        tasks = list(dict.fromkeys([*names, *(line.task for line in lines)]))
+        position = {task: index for index, task in enumerate(tasks)}
+        earlier = {} if self._earlier is None else self._earlier.meta_features
+        described = {table.task: table.meta_features for table in self.tables}
+        return Experience.build(
+            self.space,
+            self.metrics,
+            tasks,
+            [position[line.task] for line in lines],
+            self.space.encode([line.config for line in lines]),
+            np.arange(len(lines)),
+            [[line.values.get(metric.name, np.nan) for metric in self.metrics] for line in lines],
+            status=[line.status for line in lines],
+            seconds=[line.seconds for line in lines],
+            meta_features={**earlier, **described},
+            splits={SPLIT: self._split(tasks)},
+        )
+
+    def save(self) -> None:
+        """Bring the output up to date, in one step."""
+        if self.journal.lines:
+            self.experience().save(self.out)
+
+    def summary(self) -> dict[str, Any]:
+        """What the tables are and how the trials ended, for JSON."""
+        lines = list(self._rows().values())
+        reasons = Counter(line.reason for line in lines if line.reason)
+        return {
+            "tables": [
+                {
+                    "task": table.task,
+                    "family": table.family,
+                    "rows": table.rows,
+                    "columns": table.columns,
+                }
+                for table in self.tables
+            ],
+            "evaluations": len(lines),
+            "ended": {s.name: sum(line.status is s for line in lines) for s in Status},
+            "cpu_seconds": round(sum(line.seconds for line in lines)),
+            "reasons": dict(reasons.most_common(MOST_REASONS)),
+        }
+
+    def _rows(self) -> dict[tuple[str, bytes], Line]:
+        """Every trial once, by task and configuration."""
+        lines = [*self._before, *self.journal.lines]
+        if not lines:
+            return {}
+        keys = self.space.encode([line.config for line in lines]).keys().tolist()
+        return {(line.task, key): line for line, key in zip(lines, keys, strict=True)}
+
+    def _split(self, tasks: Sequence[str]) -> dict[str, list[str]]:
+        """About a fifth of the families, by their names, to try on what the others taught."""
+        family = {table.task: table.family for table in self.tables}
+        held = [task for task in tasks if is_held_out(family.get(task, task))]
+        return {"train": [task for task in tasks if task not in held], "test": held}
+
+
+def is_held_out(family: str) -> bool:
+    """Whether a family is among those to test on: by its name, whatever else is collected."""
+    return crc32(family.encode()) % ONE_OF == 0
+
+
+def _lines(experience: Experience) -> list[Line]:
+    """The rows of an experience as trials."""
+    configs = experience.configs.dicts()
+    names = [metric.name for metric in experience.metrics]
+    return [
+        Line(
+            experience.tasks[experience.task_index[row]],
+            configs[experience.config_index[row]],
+            Status(int(experience.status[row])),
+            {
+                name: float(value)
+                for name, value in zip(names, experience.values[row], strict=True)
+                if np.isfinite(value)
+            },
+            float(experience.seconds[row]),
+        )
+        for row in range(len(experience))
+    ]

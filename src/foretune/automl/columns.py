@@ -1,0 +1,205 @@
+"""What the columns of a table are, and one matrix of numbers out of them.
+
+Every later step works on that matrix: numbers as they are, categories as codes, NaN where a value
+is missing. Columns that cannot help (constant, empty, row numbers, text that is different in
+nearly every row) have no place in it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune.arrays import Bools, Floats
+from foretune.errors import UsageError
+from foretune.experience.naming import listed
+
+
+class ColumnKind(StrEnum):
+    """What a column holds."""
+
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    CATEGORY = "category"
+    DATE = "date"
+    TEXT = "text"
+    """Different in most rows, as names, identifiers and sentences are: not used."""
+    COUNTER = "counter"
+    """The numbers of the rows: not used."""
+    CONSTANT = "constant"
+    EMPTY = "empty"
+
+
+DATE_PARTS = ("days", "month", "weekday", "hour")
+"""What becomes of a date: days since 1970 with their fraction, and what repeats."""
+DATE_FORMATS = ("ISO8601", "%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d")
+TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0, "y": 1.0, "n": 0.0}
+TEXT_SHARE = 0.5
+"""Strings of which more than this share are different are text, if there are many of them."""
+MOST_CATEGORIES_OF_FEW_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table and how it is read."""
+
+    name: str
+    kind: ColumnKind
+    categories: tuple[str, ...] = ()
+    date_format: str = ""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns of the matrix it becomes."""
+        if self.kind is ColumnKind.DATE:
+            return tuple(f"{self.name} ({part})" for part in DATE_PARTS)
+        used = self.kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN, ColumnKind.CATEGORY)
+        return (self.name,) if used else ()
+
+    def read(self, given: "pd.Series[Any]") -> Floats:
+        """(n, number of features) numbers; what was not seen before counts as missing."""
+        if self.kind is ColumnKind.DATE:
+            return _date_parts(_dates(given, self.date_format))
+        if self.kind is ColumnKind.CATEGORY:
+            codes = pd.Categorical(_texts(given), categories=list(self.categories)).codes
+            return np.where(codes < 0, np.nan, codes.astype(np.float64))[:, None]
+        numbers = _truths(given) if self.kind is ColumnKind.BOOLEAN else _numbers(given)
+        return numbers[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table, in their order."""
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def infer(cls, frame: pd.DataFrame) -> "Schema":
+        """The schema of a table; refuses columns of the same name."""
+        names = [str(name) for name in frame.columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UsageError(
+                f"the columns of a table must have different names, but got {listed(twice)} more "
+                "than once: rename them"
+            )
+        return cls(tuple(_column(str(name), frame[name]) for name in frame.columns))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns of the matrix."""
+        return tuple(feature for column in self.columns for feature in column.features)
+
+    @property
+    def categorical(self) -> Bools:
+        """(d,), which columns of the matrix hold codes."""
+        kinds = [column.kind for column in self.columns for _ in column.features]
+        return np.array([kind is ColumnKind.CATEGORY for kind in kinds], dtype=np.bool_)
+
+    def matrix(self, frame: pd.DataFrame) -> Floats:
+        """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
+        used = [column for column in self.columns if column.features]
+        lacking = [column.name for column in used if column.name not in frame.columns]
+        if lacking:
+            raise UsageError(
+                f"a table must have the columns the model was trained on, but {listed(lacking)} "
+                "are missing: add them"
+            )
+        blocks = [column.read(frame[column.name]) for column in used]
+        return np.hstack(blocks) if blocks else np.empty((len(frame), 0))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Plain values, for JSON."""
+        return [asdict(column) for column in self.columns]
+
+    @classmethod
+    def from_list(cls, given: Sequence[dict[str, Any]]) -> "Schema":
+        """The schema that `to_list` has described."""
+        return cls(
+            tuple(
+                Column(
+                    each["name"],
+                    ColumnKind(each["kind"]),
+                    tuple(each["categories"]),
+                    each["date_format"],
+                )
+                for each in given
+            )
+        )
+
+
+def _column(name: str, given: "pd.Series[Any]") -> Column:
+    present = given.dropna()
+    if pd.api.types.is_float_dtype(present.dtype):
+        present = present[np.isfinite(present.to_numpy(dtype=np.float64))]
+    distinct = present.nunique()
+    if distinct < 2:
+        return Column(name, ColumnKind.CONSTANT if distinct else ColumnKind.EMPTY)
+    if isinstance(present.dtype, pd.CategoricalDtype):
+        return _category(name, present)
+    kind = _typed_kind(present, complete=len(present) == len(given))
+    return Column(name, kind) if kind is not None else _of_texts(name, present, distinct)
+
+
+def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
+    """What the type of a column says about it; None for texts."""
+    if pd.api.types.is_bool_dtype(present.dtype):
+        return ColumnKind.BOOLEAN
+    if pd.api.types.is_numeric_dtype(present.dtype):
+        counts = complete and _counts(present.to_numpy())
+        return ColumnKind.COUNTER if counts else ColumnKind.NUMBER
+    return ColumnKind.DATE if pd.api.types.is_datetime64_any_dtype(present.dtype) else None
+
+
+def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
+    if np.isfinite(_numbers(present)).all():
+        return Column(name, ColumnKind.NUMBER)
+    if np.isfinite(_truths(present)).all():
+        return Column(name, ColumnKind.BOOLEAN)
+    for date_format in DATE_FORMATS:
+        if not _dates(present, date_format).isna().any():
+            return Column(name, ColumnKind.DATE, date_format=date_format)
+    if distinct > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(present)):
+        return Column(name, ColumnKind.TEXT)
+    return _category(name, present)
+
+
+def _category(name: str, present: "pd.Series[Any]") -> Column:
+    return Column(name, ColumnKind.CATEGORY, tuple(sorted({str(value) for value in present})))
+
+
+def _counts(values: Any) -> bool:
+    """Whether whole numbers go up by one from row to row."""
+    return len(values) > 2 and bool((np.diff(values.astype(np.float64)) == 1.0).all())
+
+
+def _texts(given: "pd.Series[Any]") -> list[str | None]:
+    return [
+        None if missing else str(value) for value, missing in zip(given, given.isna(), strict=True)
+    ]
+
+
+def _numbers(given: "pd.Series[Any]") -> Floats:
+    numbers = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
+    return finite
+
+
+def _truths(given: "pd.Series[Any]") -> Floats:
+    return np.array(
+        [np.nan if text is None else TRUTHS.get(text.lower(), np.nan) for text in _texts(given)]
+    )
+
+
+def _dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
+    read = pd.to_datetime(given, errors="coerce", format=date_format or None, utc=True)
+    return read.dt.tz_localize(None)
+
+
+def _date_parts(dates: "pd.Series[pd.Timestamp]") -> Floats:
+    days = (dates - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    parts = (days, dates.dt.month, dates.dt.weekday, dates.dt.hour)
+    return np.column_stack([part.to_numpy(dtype=np.float64, na_value=np.nan) for part in parts])

@@ -1,0 +1,113 @@
+"""The score of a configuration on a table: cross-validation where rows are few, else hold-out."""
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.automl.datasets import Table, Task
+from foretune.automl.pipelines import build_pipeline
+from foretune.automl.scores import Predictions, scorer
+from foretune.errors import UsageError
+
+HELD_OUT = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a configuration is scored.
+
+    Tables with fewer than `cross_validated_below` rows are cross-validated with `folds` folds;
+    of larger ones, a third is held out once, because then the noise of one split is small beside
+    the differences between configurations. Classes keep their shares in every part.
+    """
+
+    metrics: tuple[str, ...]
+    """The first one is what is optimised."""
+    folds: int = 5
+    cross_validated_below: int = 2500
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.folds < 2 or not self.metrics:
+            raise UsageError(
+                "a protocol needs at least two folds and one metric, but got "
+                f"{self.folds} and {len(self.metrics)}: choose them"
+            )
+
+    def describe(self, table: Table) -> str:
+        """What is done with this table, for people."""
+        if len(table) < self.cross_validated_below:
+            return f"{self.folds}-fold cross-validation on {len(table):,} rows"
+        return f"a third of {len(table):,} rows held out"
+
+    def splits(self, table: Table) -> list[tuple[Ints, Ints]]:
+        """(rows to learn from, rows to score on), the same for every configuration."""
+        rng = np.random.default_rng(self.seed)
+        cross_validated = len(table) < self.cross_validated_below
+        parts = self.folds if cross_validated else round(1 / HELD_OUT)
+        part = _dealt(table, parts, rng)
+        scored = range(parts) if cross_validated else range(1)
+        return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one evaluation measured."""
+
+    values: dict[str, float]
+    """The mean over folds."""
+    folds: dict[str, tuple[float, ...]]
+    seconds: float
+    """CPU time of fitting and predicting."""
+
+
+def evaluate(config: Mapping[str, Any], table: Table, protocol: Protocol) -> Score:
+    """Fit and score a configuration on every split."""
+    scorers = {name: scorer(name, table.task) for name in protocol.metrics}
+    probabilities = any(each.needs_probabilities for each in scorers.values())
+    start = time.process_time()
+    folds: dict[str, list[float]] = {name: [] for name in scorers}
+    for learn, held in protocol.splits(table):
+        model = build_pipeline(config, table.categorical, table.task, seed=protocol.seed)
+        given = _predictions(model, table, learn, held, probabilities=probabilities)
+        for name, each in scorers.items():
+            folds[name].append(each.score(given))
+    values = {name: float(np.mean(scores)) for name, scores in folds.items()}
+    seconds = time.process_time() - start
+    return Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
+
+
+def _predictions(
+    model: Any, table: Table, learn: Ints, held: Ints, *, probabilities: bool
+) -> Predictions:
+    y = table.y[learn]
+    with warnings.catch_warnings():
+        # What a configuration is worth shows in its score, however scikit-learn warns of it.
+        warnings.simplefilter("ignore")
+        if table.task is Task.REGRESSION:
+            model.fit(table.x[learn], y)
+            return Predictions(table.y[held], np.asarray(model.predict(table.x[held])).ravel())
+        # Classes that this part lacks must leave no gap between the codes.
+        present, codes = np.unique(y, return_inverse=True)
+        model.fit(table.x[learn], codes)
+        predicted = present[np.asarray(model.predict(table.x[held])).ravel().astype(np.int64)]
+        certain: Floats | None = None
+        if probabilities:
+            certain = np.zeros((len(held), len(table.classes)))
+            certain[:, present.astype(np.int64)] = model.predict_proba(table.x[held])
+    return Predictions(table.y[held], predicted, certain)
+
+
+def _dealt(table: Table, parts: int, rng: np.random.Generator) -> Ints:
+    """(n,), the part of each row; each class, or range of the target, is spread evenly."""
+    order = rng.permutation(len(table))
+    # Sorting by the target and dealing the rows out like cards stratifies both kinds of tasks.
+    order = order[np.argsort(table.y[order], kind="stable")]
+    part = np.empty(len(table), dtype=np.int64)
+    part[order] = np.arange(len(table)) % parts
+    return part

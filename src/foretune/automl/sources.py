@@ -1,0 +1,53 @@
+"""Where the tables of a collection come from: the catalogue, or a folder of files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from foretune.automl import catalogue
+from foretune.automl.datasets import Table, Task
+from foretune.automl.frames import read_frame
+from foretune.errors import UsageError
+
+CATALOGUE = "catalogue:"
+SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".dat", ".arff")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that has not been read yet."""
+
+    name: str
+    family: str
+    """Equal for variants of one dataset."""
+    load: Callable[[], Table]
+
+
+def sources(given: str, task: Task, *, target: str | None = None) -> list[Source]:
+    """The tables that `given` names: `catalogue:GROUP`, `catalogue:NAME,NAME`, or a folder.
+
+    target: the column to predict in the files of a folder; the last one if None.
+    """
+    if given.startswith(CATALOGUE):
+        names = given.removeprefix(CATALOGUE).split(",")
+        entries = [entry for name in names for entry in catalogue.group(name)]
+        found = [
+            Source(entry.name, entry.family, partial(catalogue.load, entry))
+            for entry in dict.fromkeys(entries)
+            if entry.task is task
+        ]
+    else:
+        files = sorted(f for f in Path(given).glob("*") if f.suffix.lower() in SUFFIXES)
+        found = [Source(f.stem, f.stem, partial(_read, f, target, task)) for f in files]
+    if not found:
+        raise UsageError(
+            f"datasets must be 'catalogue:GROUP' or a folder of CSV or Parquet files for "
+            f"{task}, but '{given}' holds none: choose another"
+        )
+    return found
+
+
+def _read(path: Path, target: str | None, task: Task) -> Table:
+    frame = read_frame(path)
+    return Table.of(frame, target or str(frame.columns[-1]), name=path.stem, task=task)

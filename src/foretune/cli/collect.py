@@ -1,0 +1,173 @@
+"""`foretune collect`: experience from datasets."""
+
+import re
+import sys
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from foretune.errors import UsageError
+
+SPACES = ("cash", "pipeline-classification", "pipeline-regression")
+"""The shipped spaces, written out so that `--help` need not import them; a test compares."""
+LINE_SECONDS = 60.0
+
+
+def _quantity(text: str, units: Mapping[str, float], example: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z]+)", text)
+    if found is None or found[2] not in units or float(found[1]) <= 0:
+        raise click.BadParameter(
+            f"it must be a positive number with a unit ({', '.join(units)}), such as {example}, "
+            f"but got '{text}'"
+        )
+    return float(found[1]) * units[found[2]]
+
+
+def _seconds(text: str) -> float:
+    return _quantity(text, {"s": 1.0, "m": 60.0, "h": 3600.0}, "20s")
+
+
+def _bytes(text: str) -> float:
+    return _quantity(text, {"MB": 2.0**20, "GB": 2.0**30}, "2GB")
+
+
+class LineProgress:
+    """One line a minute, for logs."""
+
+    def __init__(self) -> None:
+        self._what, self._total, self._done = "", 0, 0
+        self._began = self._said = time.monotonic()
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a piece of work."""
+        self._what, self._total, self._done = what, total or 0, 0
+        self._began = self._said = time.monotonic()
+        click.echo(f"{what}: {self._total:,} to do", err=True)
+
+    def step(self, n: int = 1, note: str = "") -> None:
+        """Count, and say how far it is from time to time."""
+        self._done += n
+        now = time.monotonic()
+        if now - self._said < LINE_SECONDS:
+            return
+        self._said = now
+        left = (now - self._began) / self._done * (self._total - self._done)
+        click.echo(
+            f"{self._what}: {self._done:,} of {self._total:,}, "
+            f"{timedelta(seconds=round(left))} left ({note})",
+            err=True,
+        )
+
+    def stop(self) -> None:
+        """Nothing to take away."""
+
+
+@click.command("collect")
+@click.option("--space", type=click.Choice(SPACES), required=True)
+@click.option("--datasets", required=True, metavar="catalogue:GROUP|FOLDER")
+@click.option("--target", metavar="COLUMN", help="In the files of a folder; else the last one.")
+@click.option("--evaluations", type=click.IntRange(1), default=200, show_default=True)
+@click.option(
+    "--per-algorithm",
+    type=click.Choice(["even", "sampled"]),
+    default="even",
+    show_default=True,
+    help="Equally many configurations of each estimator, or as the space samples them.",
+)
+@click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
+@click.option("--metrics", metavar="NAMES", help="The first one is what methods optimise.")
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+@click.option(
+    "--cv-below",
+    type=click.IntRange(0),
+    default=2500,
+    show_default=True,
+    help="Cross-validate tables with fewer rows; hold a third of larger ones out.",
+)
+@click.option("--max-rows", type=click.IntRange(50), default=20_000, show_default=True)
+@click.option(
+    "--time-limit",
+    type=_seconds,
+    metavar="TIME",
+    default="60s",
+    show_default=True,
+    help="CPU time of one evaluation.",
+)
+@click.option(
+    "--memory",
+    type=_bytes,
+    metavar="SIZE",
+    default="2GB",
+    show_default=True,
+    help="Of one worker process.",
+)
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
+def collect_command(
+    space: str,
+    datasets: str,
+    target: str | None,
+    evaluations: int,
+    per_algorithm: str,
+    only: str | None,
+    metrics: str | None,
+    folds: int,
+    cv_below: int,
+    max_rows: int,
+    time_limit: float,
+    memory: float,
+    jobs: int,
+    seed: int,
+    out: Path,
+) -> None:
+    """Evaluate configurations of a shipped space on many datasets, as experience for methods.
+
+    Every dataset gets the same configurations. The command can be stopped at any time: it goes
+    on where it was, and the output holds what has been evaluated. Asked for more evaluations or
+    datasets, it adds them.
+
+    \b
+    Datasets:
+      catalogue:classification   100 public ones (downloaded once, 29 MB)
+      catalogue:regression       31 public ones
+      catalogue:bundled          5 that come with scikit-learn
+      catalogue:iris,wine        by name
+      FOLDER                     every CSV, Parquet, KEEL or ARFF file in it
+
+    \b
+    Examples:
+      foretune collect --space cash --datasets catalogue:classification --evaluations 300 \\
+          --time-limit 20s -o cash.parquet
+      foretune collect --space pipeline-regression --datasets tables/ --target price -o own.parquet
+    """
+    from foretune.automl.collect import collect
+    from foretune.automl.evaluation import Protocol
+    from foretune.automl.recipe import Recipe
+    from foretune.automl.sources import sources
+    from foretune.automl.spaces import shipped
+    from foretune.experience import summarise
+    from foretune.terminal import TerminalProgress
+
+    if out.suffix != ".parquet":
+        raise UsageError(f"the output must be a .parquet file, but got '{out}': rename it")
+    chosen = shipped(space)
+    names = tuple(metrics.split(",")) if metrics else chosen.metrics
+    recipe = Recipe(
+        space=space,
+        protocol=Protocol(names, folds, cv_below, seed),
+        evaluations=evaluations,
+        only=tuple(only.split(",")) if only else (),
+        even=per_algorithm == "even",
+        most_rows=max_rows,
+        cpu_seconds=time_limit,
+        memory_bytes=int(memory),
+        seed=seed,
+    )
+    progress = TerminalProgress() if sys.stderr.isatty() else LineProgress()
+    found = sources(datasets, chosen.task, target=target)
+    click.echo(summarise(collect(recipe, found, out, jobs=jobs, progress=progress)))
+    click.echo(f"\nSaved {out}")

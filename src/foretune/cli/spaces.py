@@ -1,0 +1,26 @@
+"""`foretune spaces`: the search spaces that ship."""
+
+import click
+
+
+@click.command("spaces")
+@click.argument("name", required=False)
+@click.option("--only", metavar="NAMES", help="Narrow it to these estimators, e.g. lightgbm,rf.")
+def spaces_command(name: str | None, only: str | None) -> None:
+    """List the shipped search spaces, or the hyperparameters of the one called NAME.
+
+    \b
+    Examples:
+      foretune spaces
+      foretune spaces pipeline-classification --only lightgbm,rf
+    """
+    from foretune.automl.spaces import SPACES, shipped
+
+    if name is not None:
+        click.echo(shipped(name).build(only.split(",") if only else ()).describe())
+        return
+    for each in SPACES.values():
+        space = each.build()
+        click.echo(f"{each.name}: {each.summary}")
+        click.echo(f"  {len(space)} hyperparameters, for {each.task}")
+        click.echo(f"  {each.choice}: {', '.join(each.algorithms())}")
