@@ -3,7 +3,8 @@
 Simple (sizes, kinds of columns, missing values), statistical (shapes and correlations of numbers),
 information-theoretic (entropies of columns and target) and landmarks (how well very cheap models
 do). Large tables are described by a sample of their rows and columns, so that it takes below a
-second. Every number is finite: what does not apply to a table is 0.
+second. Every table gets the same names, and every number is
+finite: what does not apply to a table is 0.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ MOST_COLUMNS = 100
 LANDMARK_ROWS = 500
 BINS = 10
 """Numbers are cut into so many equally frequent bins for their entropies."""
+LANDMARKS = ("stump", "tree", "nearest", "linear", "bayes")
 POINTS = {"min": 0.0, "median": 0.5, "max": 1.0}
 
 
@@ -162,14 +164,12 @@ def _landmarks(data: _Data, classification: bool, seed: int) -> dict[str, float]
     rows = np.random.default_rng(seed).permutation(len(data.x))[: 2 * LANDMARK_ROWS]
     learn, held = rows[::2], rows[1::2]
     y = data.target.astype(np.float64) if classification else _standardised(data.y)
-    models = _classifiers(seed) if classification else _regressors(seed)
-    if len(held) == 0 or data.x.shape[1] == 0 or len(np.unique(y[learn])) < 2:
-        return {f"landmark_{name}": 0.0 for name in models}
-    scores = {}
-    for name, model in models.items():
-        predicted = model.fit(data.x[learn], y[learn]).predict(data.x[held])
-        scores[f"landmark_{name}"] = _better(predicted, y, learn, held, classification)
-    return scores
+    scores = dict.fromkeys(LANDMARKS, 0.0)
+    if len(held) > 0 and data.x.shape[1] > 0 and len(np.unique(y[learn])) > 1:
+        for name, model in (_classifiers(seed) if classification else _regressors(seed)).items():
+            predicted = model.fit(data.x[learn], y[learn]).predict(data.x[held])
+            scores[name] = _better(predicted, y, learn, held, classification)
+    return {f"landmark_{name}": score for name, score in scores.items()}
 
 
 def _better(predicted: Floats, y: Floats, learn: Ints, held: Ints, classification: bool) -> float:
