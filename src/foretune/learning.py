@@ -13,6 +13,9 @@ from foretune.experience import Experience
 from foretune.numerics.objectives import scalarise
 from foretune.space import Encoded, Space
 
+HELD_OUT = 0.15
+"""The share of past tasks that decide when training stops."""
+
 Values = TypeVar("Values")
 
 
@@ -57,6 +60,16 @@ def successes(experience: Experience) -> list[tuple[Ints, Floats]]:
             f"the {len(experience.tasks)} tasks has one: give other experience"
         )
     return tasks
+
+
+def divided(
+    tasks: list[PastTask], rng: np.random.Generator
+) -> tuple[list[PastTask], list[PastTask]]:
+    """Tasks to learn from, and tasks to decide when to stop; a single task has to do both."""
+    n_held_out = max(round(HELD_OUT * len(tasks)), 1)
+    order = rng.permutation(len(tasks)).tolist()
+    held_out = [tasks[place] for place in order[:n_held_out]]
+    return [tasks[place] for place in order[n_held_out:]] or held_out, held_out
 
 
 def given(experience: Experience | None) -> Experience:

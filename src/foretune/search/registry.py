@@ -190,9 +190,27 @@ METHODS: dict[str, Method] = {
             _made_by(f"{_BASELINES}.fsbo", "dkgp"),
         ),
         Method(
+            "dngo",
+            "Bayesian linear regression on the last layer of a network",
+            _made_by(f"{_BASELINES}.dngo", "dngo"),
+        ),
+        Method(
             "fsbo",
-            "the same with a network and a kernel that past tasks taught",
+            "GP on features and with a kernel that past tasks taught (few-shot)",
             _made_by(f"{_BASELINES}.fsbo", "fsbo"),
+            needs_experience=True,
+        ),
+        Method(
+            "pmf",
+            "GP over latent positions of configurations, from a table of past losses",
+            _made_by(f"{_BASELINES}.pmf", "pmf"),
+            needs_experience=True,
+        ),
+        Method(
+            "oboe",
+            "low-rank table of past losses, completed by regression",
+            _made_by(f"{_BASELINES}.oboe", "oboe"),
+            design=Design("random", 0),
             needs_experience=True,
         ),
         Method(

@@ -1,0 +1,100 @@
+"""What matrix factorisations share: the table of past losses, its low-rank form, known positions.
+
+A factorisation knows configurations by name, not by their hyperparameters: each has a position
+that past tasks gave it. A configuration that no past task tried takes the position of the nearest
+one that some task did.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune.arrays import Floats, Ints
+from foretune.learning import PastTask
+from foretune.numerics.kernels import squared_distances
+from foretune.space import Encoded, Space
+
+RANK = 20
+"""Latent dimensions of a configuration, as Fusi et al. (2018) and later comparisons have it."""
+ROUNDS = 10
+"""How often missing losses are filled in by what the factors say about them."""
+CHUNK = 256
+"""Configurations that are compared at once with all known ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowRank:
+    """z[t, c] = mean[c] + factors[c] . u[t] + noise, with u[t] of mean square 1 over tasks."""
+
+    mean: Floats
+    """(C,)"""
+    factors: Floats
+    """(C, rank), the strongest first; zero columns where there are fewer tasks."""
+    noise: float
+    """Mean square of what is left of the known losses."""
+
+
+def loss_matrix(tasks: list[PastTask], n_configs: int) -> NDArray[np.float32]:
+    """(tasks, C) losses, NaN where a task has not tried a configuration."""
+    matrix = np.full((len(tasks), n_configs), np.nan, dtype=np.float32)
+    for place, task in enumerate(tasks):
+        matrix[place, task.rows] = task.z
+    return matrix
+
+
+def factorise(matrix: NDArray[np.float32], rank: int = RANK) -> LowRank:
+    """The principal components of a table (T, C) with NaN where a loss is missing.
+
+    Missing losses start at their configuration's mean (0 without one) and then follow the factors.
+    """
+    missing = np.isnan(matrix)
+    known = np.maximum(np.count_nonzero(~missing, axis=0), 1)
+    mean = np.where(missing, 0.0, matrix).sum(axis=0, dtype=np.float64) / known
+    residual = np.where(missing, 0.0, matrix - mean).astype(np.float32)
+    rank = min(rank, len(matrix))
+    for _ in range(ROUNDS if missing.any() else 1):
+        # There are far fewer tasks than configurations: the small Gram matrix has it all.
+        _, vectors = np.linalg.eigh((residual @ residual.T).astype(np.float64))
+        directions = vectors[:, ::-1][:, :rank].astype(np.float32)
+        loadings = directions.T @ residual
+        fitted = directions @ loadings
+        left = np.where(missing, 0.0, residual - fitted)
+        np.copyto(residual, fitted, where=missing)
+    factors = np.zeros((matrix.shape[1], RANK))
+    factors[:, :rank] = loadings.T / np.sqrt(len(matrix))
+    noise = float(np.square(left, dtype=np.float64).sum() / max(np.count_nonzero(~missing), 1))
+    return LowRank(mean, factors, noise)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The configurations that past tasks tried."""
+
+    configs: Encoded
+
+    @cached_property
+    def _row_of(self) -> dict[bytes, int]:
+        return {key: row for row, key in enumerate(self.configs.keys().tolist())}
+
+    def rows(self, x: Encoded) -> Ints:
+        """(len(x),), each configuration's own row, or that of the nearest in the unit cube."""
+        found = np.array([self._row_of.get(key, -1) for key in x.keys().tolist()], dtype=np.int64)
+        unknown = np.flatnonzero(found < 0)
+        for first in range(0, len(unknown), CHUNK):
+            some = unknown[first : first + CHUNK]
+            found[some] = squared_distances(x.x[some], self.configs.x).argmin(axis=1)
+        return found
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What an artifact keeps of it, beside the space."""
+        # Artifacts hold no NaN, so what is inactive is marked apart.
+        return {"values": np.nan_to_num(self.configs.values), "active": self.configs.active}
+
+    @classmethod
+    def read(cls, space: Space, arrays: Mapping[str, NDArray[Any]]) -> "Catalogue":
+        """The inverse of `arrays`."""
+        return cls(space.from_values(np.where(arrays["active"], arrays["values"], np.nan)))
