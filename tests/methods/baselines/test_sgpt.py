@@ -5,14 +5,7 @@ from scipy.stats import norm
 
 from foretune.contracts import Observations, Prediction, Target
 from foretune.errors import ArtifactError, MethodError
-from foretune.methods.baselines import sgpt as module
-from foretune.methods.baselines.sgpt import (
-    TransferPosterior,
-    epanechnikov,
-    rank_distances,
-    sgpt,
-    sgpt_copula,
-)
+from foretune.methods.baselines.sgpt import TransferPosterior, sgpt, sgpt_copula
 from foretune.search import Method, method
 from foretune.search.scoring import OwnUtility
 from foretune.space import Space
@@ -21,28 +14,6 @@ from tests.methods.baselines.examples import SPACE, mean_regret, small_experienc
 
 SGPT = Method("sgpt", "past processes vote", sgpt, acquisition="own", needs_experience=True)
 SGPT_COPULA = Method("sgpt-copula", "scores", sgpt_copula, acquisition="own", needs_experience=True)
-
-
-def test_rank_distances_by_hand():
-    z = np.array([1.0, 2.0, 3.0])
-    predicted = np.array(
-        [
-            [10.0, 20.0, 30.0],  # the same order
-            [20.0, 10.0, 30.0],  # one of three pairs swapped
-            [30.0, 20.0, 10.0],  # all swapped
-            [5.0, 5.0, 9.0],  # a tie disagrees in one of the two directions of one pair
-        ]
-    )
-    np.testing.assert_allclose(rank_distances(z, predicted), [0.0, 1 / 3, 1.0, 1 / 6])
-
-
-def test_without_a_pair_every_past_task_agrees():
-    assert list(rank_distances(np.array([1.0]), np.array([[3.0], [4.0]]))) == [0.0, 0.0]
-
-
-def test_weights_fall_to_nothing_at_the_bandwidth():
-    weights = epanechnikov(np.array([0.0, 0.005, 0.01, 0.5]))
-    np.testing.assert_allclose(weights, [0.75, 0.75 * 0.75, 0.0, 0.0])
 
 
 class Fixed:
@@ -61,7 +32,7 @@ def test_the_utility_is_the_weighted_mean_of_improvements():
     improvement = quad(lambda f: (0.5 - f) * norm(0.0, 2.0).pdf(f), -30.0, 0.5)[0]
     posterior = TransferPosterior(
         own=Fixed(),
-        past_means=lambda x: np.array([[0.0, 3.0], [1.0, -1.0]]),
+        past_means=(lambda x: np.array([0.0, 3.0]), lambda x: np.array([1.0, -1.0])),
         weights=np.array([0.75, 0.25]),
         past_best=np.array([1.0, 1.0]),
     )
@@ -70,19 +41,6 @@ def test_the_utility_is_the_weighted_mean_of_improvements():
     first = (0.75 * improvement + 0.75 * 1.0) / 1.75
     second = (0.75 * improvement + 0.25 * 2.0) / 1.75
     np.testing.assert_allclose(posterior.utility(x), [first, second], rtol=1e-7)
-
-
-def test_a_mean_alone_is_that_of_the_process():
-    process = SGPT.learn(problem("flat").experience, seed=0).past[0]
-    x = problem("flat").space.sample(50, seed=3).x
-    np.testing.assert_allclose(process.mean(x), process.predict(x)[0], atol=1e-9)
-
-
-def test_a_long_past_task_is_subsampled(monkeypatch):
-    monkeypatch.setattr(module, "EVALUATIONS", 20)
-    monkeypatch.setattr(module, "FITTED", 10)
-    prior = SGPT.learn(problem("flat").experience, seed=0)
-    assert [len(process.x) for process in prior.past] == [20] * 5
 
 
 def test_past_tasks_that_rank_the_trials_otherwise_are_ignored():
@@ -95,7 +53,7 @@ def test_past_tasks_that_rank_the_trials_otherwise_are_ignored():
         seen = Observations(configs, losses[:, None], np.zeros(12, dtype=bool))
         return surrogate.condition(seen, seed=0).weights
 
-    as_the_third = prior.past[2].mean(configs.x)
+    as_the_third = prior.sources.processes[2].mean(configs.x)
     assert weights(as_the_third)[2] == pytest.approx(0.75)
     assert not weights(-as_the_third).any()
 
@@ -105,7 +63,7 @@ def test_believed_trials_move_the_incumbents_of_the_past_but_no_weight():
     prior = SGPT.learn(flat.experience, seed=0)
     surrogate = prior.surrogate(flat.target())
     configs = flat.space.sample(6, seed=8)
-    losses = prior.past[2].mean(configs.x)
+    losses = prior.sources.processes[2].mean(configs.x)
     order = np.argsort(-losses)  # the best comes last and is only believed
     configs, losses = configs.take(order), losses[order]
     losses[-1] = 99.0
