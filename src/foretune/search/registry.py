@@ -228,6 +228,25 @@ METHODS: dict[str, Method] = {
             needs_experience=True,
         ),
         Method(
+            "rgpe",
+            "ensemble of past tasks' GPs, each as likely as it ranks the trials best",
+            _made_by(f"{_BASELINES}.rgpe", "rgpe"),
+            needs_experience=True,
+        ),
+        Method(
+            "tst",
+            "two-stage transfer: past tasks' GPs averaged by how they rank the trials",
+            _made_by(f"{_BASELINES}.tst", "tst"),
+            needs_experience=True,
+        ),
+        Method(
+            "taf",
+            "transfer acquisition: the same past GPs as votes for an improvement",
+            _made_by(f"{_BASELINES}.tst", "taf"),
+            acquisition="own",
+            needs_experience=True,
+        ),
+        Method(
             "dre",
             "Deep Ranking Ensemble: networks that learnt to rank past tasks' configurations",
             _made_by(_RANKING, "dre"),
