@@ -64,8 +64,10 @@ class Column:
         if self.kind is ColumnKind.DATE:
             return _date_parts(_dates(given, self.date_format))
         if self.kind is ColumnKind.CATEGORY:
-            codes = pd.Categorical(_texts(given), categories=list(self.categories)).codes
-            return np.where(codes < 0, np.nan, codes.astype(np.float64))[:, None]
+            codes: dict[str | None, float] = {
+                category: float(code) for code, category in enumerate(self.categories)
+            }
+            return np.array([codes.get(text, np.nan) for text in _texts(given)])[:, None]
         numbers = _truths(given) if self.kind is ColumnKind.BOOLEAN else _numbers(given)
         return numbers[:, None]
 
@@ -201,5 +203,5 @@ def _dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp
 
 def _date_parts(dates: "pd.Series[pd.Timestamp]") -> Floats:
     days = (dates - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    parts = (days, dates.dt.month, dates.dt.weekday, dates.dt.hour)
+    parts = (days, dates.dt.month, dates.dt.day_of_week, dates.dt.hour)
     return np.column_stack([part.to_numpy(dtype=np.float64, na_value=np.nan) for part in parts])

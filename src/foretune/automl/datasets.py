@@ -133,7 +133,7 @@ class Table:
                 raise ValueError(f"format {about['format']}")
             schema = Schema.from_list(about["columns"])
             return cls(about["name"], Task(about["task"]), schema, x, y, tuple(about["classes"]))
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise UsageError(
                 f"a prepared table must be a file that was saved as one, but '{path}' is not "
                 f"({error}): prepare it again"

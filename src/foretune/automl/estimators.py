@@ -133,12 +133,9 @@ def _mlp_regressor(params: Params, seed: int) -> Any:
 
 
 def _qda(params: Params, seed: int) -> Any:  # noqa: ARG001
-    from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+    from foretune.automl.discriminant import QuadraticDiscriminant
 
-    # The regularisation alone gives full rank: no data are refused for a column that is constant.
-    return QuadraticDiscriminantAnalysis(
-        reg_param=params["reg_param"], tol=0.1 * params["reg_param"]
-    )
+    return QuadraticDiscriminant(reg_param=params["reg_param"])
 
 
 def _lda(params: Params, seed: int) -> Any:  # noqa: ARG001

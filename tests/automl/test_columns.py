@@ -1,0 +1,103 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.columns import ColumnKind, Schema
+from foretune.errors import UsageError
+from tests.automl.tables import mixed_frame
+
+
+def kind(values, **series):
+    return Schema.infer(pd.DataFrame({"c": pd.Series(values, **series)})).columns[0].kind
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.5, 2.5, None], ColumnKind.NUMBER),
+        ([3, 1, 2], ColumnKind.NUMBER),
+        (["1", " 2.5", "-3e2"], ColumnKind.NUMBER),
+        ([1, 2, 3, 4], ColumnKind.COUNTER),
+        ([True, False, True], ColumnKind.BOOLEAN),
+        (["Yes", "no", None], ColumnKind.BOOLEAN),
+        (["a", "b", "a"], ColumnKind.CATEGORY),
+        (["2020-01-31", "2021-12-01"], ColumnKind.DATE),
+        (["31/01/2020", "01/12/2021"], ColumnKind.DATE),
+        ([f"name {i}" for i in range(30)], ColumnKind.TEXT),
+        ([f"name {i}" for i in range(20)], ColumnKind.CATEGORY),
+        ([5, 5, 5], ColumnKind.CONSTANT),
+        ([np.inf, 1.0, 1.0], ColumnKind.CONSTANT),
+        ([None, None], ColumnKind.EMPTY),
+        ([np.nan, np.inf], ColumnKind.EMPTY),
+    ],
+)
+def test_kinds(values, expected):
+    assert kind(values) is expected
+
+
+def test_types_of_pandas_are_believed():
+    assert kind([1, 2, 1], dtype="category") is ColumnKind.CATEGORY
+    assert kind(pd.to_datetime(["2020-01-01", "2020-01-02"])) is ColumnKind.DATE
+
+
+def test_the_matrix_by_hand():
+    frame = pd.DataFrame(
+        {
+            "n": [0.5, None, np.inf],
+            "k": ["b", "a", None],
+            "t": ["1970-01-02", "1970-01-01", "1970-02-01"],
+            "f": ["no", "yes", None],
+            "c": "same",
+        }
+    )
+    frame.loc[3] = [2.0, "a", "1970-01-04", "yes", "same"]
+    schema = Schema.infer(frame)
+    assert schema.features == (
+        "n",
+        "k",
+        "t (days)",
+        "t (month)",
+        "t (weekday)",
+        "t (hour)",
+        "f",
+    )
+    assert schema.categorical.tolist() == [False, True, False, False, False, False, False]
+    np.testing.assert_array_equal(
+        schema.matrix(frame),
+        [
+            [0.5, 1, 1, 1, 4, 0, 0],
+            [np.nan, 0, 0, 1, 3, 0, 1],
+            [np.nan, np.nan, 31, 2, 6, 0, np.nan],
+            [2, 0, 3, 1, 6, 0, 1],
+        ],
+    )
+
+
+def test_new_rows_are_read_the_same_way_whatever_they_hold():
+    frame = mixed_frame()
+    schema = Schema.infer(frame)
+    new = frame.iloc[:3].copy()
+    new["letter"] = ["x", "unheard of", None]
+    new["number"] = ["1", "word", None]
+    shuffled = new[list(reversed(new.columns))].assign(more=1)
+    matrix = schema.matrix(shuffled)
+    letter, number = schema.features.index("letter"), schema.features.index("number")
+    np.testing.assert_array_equal(matrix[:, letter], [0, np.nan, np.nan])
+    np.testing.assert_array_equal(matrix[:, number], [1, np.nan, np.nan])
+    same = [name for name in schema.features if name not in ("letter", "number")]
+    columns = [schema.features.index(name) for name in same]
+    np.testing.assert_array_equal(matrix[:, columns], schema.matrix(frame)[:3][:, columns])
+
+
+def test_plain_values_and_back():
+    schema = Schema.infer(mixed_frame())
+    assert Schema.from_list(schema.to_list()) == schema
+
+
+def test_mistakes():
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(UsageError, match="'a' more than once"):
+        Schema.infer(twice)
+    schema = Schema.infer(mixed_frame())
+    with pytest.raises(UsageError, match="'town' are missing"):
+        schema.matrix(mixed_frame().drop(columns=["town", "note"]))

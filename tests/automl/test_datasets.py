@@ -1,0 +1,87 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.datasets import Table, Task, inferred_task
+from foretune.errors import UsageError
+from tests.automl.tables import mixed_frame, mixed_table
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["a", "b"] * 20, Task.CLASSIFICATION),
+        ([True, False] * 20, Task.CLASSIFICATION),
+        ([0, 1, 2] * 20, Task.CLASSIFICATION),
+        ([3.0, 7.0], Task.CLASSIFICATION),
+        (list(range(40)), Task.REGRESSION),
+        ([0.5, 1.5] * 20, Task.REGRESSION),
+    ],
+)
+def test_the_task_is_found_out(values, expected):
+    assert inferred_task(pd.Series(values)) is expected
+
+
+def test_classes_become_codes_and_rows_without_a_target_are_left_out():
+    frame = mixed_frame().drop(columns="amount")
+    frame.loc[0, "class"] = None
+    table = Table.of(frame, "class")
+    assert table.task is Task.CLASSIFICATION
+    assert table.classes == ("high", "low", "middle")
+    assert len(table) == len(frame) - 1
+    decoded = [table.classes[int(code)] for code in table.y]
+    assert decoded == frame["class"].iloc[1:].tolist()
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_a_saved_table_comes_back(tmp_path, task):
+    table = mixed_table(task)
+    table.save(tmp_path / "t.npz")
+    back = Table.open(tmp_path / "t.npz")
+    assert (back.name, back.task, back.schema, back.classes) == (
+        table.name,
+        table.task,
+        table.schema,
+        table.classes,
+    )
+    np.testing.assert_array_equal(back.x, table.x)
+    np.testing.assert_array_equal(back.y, table.y)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\x80\x04N."])
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "t.npz"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match="must be a file that was saved as one"):
+        Table.open(path)
+
+
+def test_a_sample_keeps_the_shares_of_classes():
+    table = mixed_table(Task.CLASSIFICATION, n=900)
+    part = table.sample(90, seed=1)
+    assert len(part) == 90
+    shares = np.bincount(table.y.astype(int)) / 900
+    assert np.abs(np.bincount(part.y.astype(int)) / 90 - shares).max() < 0.02
+    assert table.sample(900, seed=1) is table
+    assert len(mixed_table(Task.REGRESSION).sample(30, seed=1)) == 30
+
+
+def test_rare_classes_can_be_left_out():
+    frame = pd.DataFrame({"a": np.arange(12.0) ** 2, "y": list("aaaaabbbbbbc")})
+    table = Table.of(frame, "y").without_rare_classes(5)
+    assert table.classes == ("a", "b")
+    assert table.y.tolist() == [0.0] * 5 + [1.0] * 6
+
+
+def test_mistakes():
+    frame = mixed_frame()
+    with pytest.raises(UsageError, match="did you mean 'class'"):
+        Table.of(frame, "clas")
+    with pytest.raises(UsageError, match="at least 10 rows"):
+        Table.of(frame.iloc[:3], "class")
+    with pytest.raises(UsageError, match="at least two classes"):
+        Table.of(frame.assign(one="a"), "one")
+    with pytest.raises(UsageError, match="must be finite numbers"):
+        Table.of(frame, "class", task=Task.REGRESSION)
+    with pytest.raises(UsageError, match="a column that differs"):
+        Table.of(frame[["always", "class"]], "class")

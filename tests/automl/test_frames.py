@@ -1,0 +1,86 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.frames import Layout, read_frame
+from foretune.errors import UsageError
+
+KEEL = """@relation small
+@attribute Size real [0.0, 9.5]
+@attribute Code {1, 2, 3}
+@attribute Colour{red, blue}
+@inputs Size, Code, Colour
+@outputs Class
+@attribute Class {yes, no}
+@data
+0.5, 1, red, yes
+?, 2, <null>, no
+9.5, 3, blue, no
+"""
+
+
+def written(tmp_path, name, text, encoding="utf-8"):
+    path = tmp_path / name
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+def test_keel_headers_say_what_is_nominal(tmp_path):
+    frame = read_frame(written(tmp_path, "small.dat", KEEL))
+    assert list(frame.columns) == ["Size", "Code", "Colour", "Class"]
+    assert frame["Size"].tolist()[::2] == [0.5, 9.5]
+    assert np.isnan(frame["Size"][1])
+    assert isinstance(frame["Code"].dtype, pd.CategoricalDtype)
+    assert frame["Code"].tolist() == ["1", "2", "3"]
+    assert frame["Colour"].isna().tolist() == [False, True, False]
+
+
+def test_arff_comments_and_quotes(tmp_path):
+    header = "% about\n@relation r\n@attribute 'a b' numeric\n@attribute c {'x y',z}\n@data\n"
+    frame = read_frame(written(tmp_path, "r.arff", header + "% rows\n1,'x y'\n2,z\n"))
+    assert frame["a b"].tolist() == [1, 2]
+    assert frame["c"].tolist() == ["x y", "z"]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found_out(tmp_path, separator):
+    text = "\n".join(separator.join(row) for row in (["a", "b c"], ["1", "x"], ["?", "y"]))
+    frame = read_frame(written(tmp_path, "t.csv", text))
+    assert list(frame.columns) == ["a", "b c"]
+    assert frame["b c"].tolist() == ["x", "y"]
+    assert frame["a"].isna().tolist() == [False, True]
+
+
+def test_files_without_a_header_and_with_decimal_commas(tmp_path):
+    spaced = read_frame(written(tmp_path, "t.txt", " 1  2\n 3  4\n"), Layout(" ", header=False))
+    assert spaced.to_numpy().tolist() == [[1, 2], [3, 4]]
+    assert list(spaced.columns) == ["c0", "c1"]
+    comma = read_frame(written(tmp_path, "u.csv", "a;b\n0,5;x\n"), Layout(";", decimal=","))
+    assert comma["a"].tolist() == [0.5]
+
+
+def test_parquet_and_latin_text(tmp_path):
+    pd.DataFrame({"a": [1, 2]}).to_parquet(tmp_path / "t.parquet")
+    assert read_frame(tmp_path / "t.parquet")["a"].tolist() == [1, 2]
+    path = written(tmp_path, "t.csv", "stadt,n\nKöln,1\n", encoding="latin-1")
+    assert read_frame(path)["stadt"].tolist() == ["Köln"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("empty.csv", " \n"),
+        ("ragged.csv", "a,b\n1,2\n1,2,3\n"),
+        ("bad.parquet", "not parquet"),
+        ("short.dat", "@relation r\n@attribute a real\n@attribute b real\n@data\n1\n"),
+        ("nothing.dat", "@relation r\n@data\n1\n"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(tmp_path, name, text):
+    with pytest.raises(UsageError, match="a table must be a CSV, Parquet, KEEL or ARFF file"):
+        read_frame(written(tmp_path, name, text))
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(UsageError, match="there is none at"):
+        read_frame(tmp_path / "no.csv")

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from foretune.automl.datasets import Task
+from foretune.automl.scores import SCORERS, Predictions, scorer
+from foretune.errors import UsageError
+
+
+def classes(n_classes, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, 80).astype(float)
+    probabilities = np.round(rng.dirichlet(np.ones(n_classes), 80), 1) + 1e-3
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return Predictions(y, probabilities.argmax(axis=1).astype(float), probabilities)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_classification_scores_are_those_of_scikit_learn(n_classes):
+    given = classes(n_classes, seed=n_classes)
+    certain = given.certain[:, 1] if n_classes == 2 else given.certain
+    expected = {
+        "accuracy": metrics.accuracy_score(given.y, given.predicted),
+        "balanced_accuracy": metrics.balanced_accuracy_score(given.y, given.predicted),
+        "log_loss": metrics.log_loss(given.y, given.certain),
+        "auc": metrics.roc_auc_score(given.y, certain, multi_class="ovr"),
+    }
+    for name, value in expected.items():
+        assert SCORERS[name].score(given) == pytest.approx(value)
+
+
+def test_regression_scores_by_hand():
+    given = Predictions(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 5.0]))
+    assert SCORERS["rmse"].score(given) == pytest.approx((4 / 3) ** 0.5)
+    assert SCORERS["r2"].score(given) == pytest.approx(1 - 4 / 2)
+
+
+def test_classes_that_are_not_held_out_do_not_count():
+    given = Predictions(np.array([0.0, 0.0]), np.array([0.0, 2.0]), np.full((2, 3), 1 / 3))
+    assert SCORERS["balanced_accuracy"].score(given) == 0.5
+    assert np.isnan(SCORERS["auc"].score(given))
+
+
+def test_a_probability_of_zero_is_a_finite_loss():
+    given = Predictions(np.array([0.0]), np.array([1.0]), np.array([[0.0, 1.0]]))
+    assert SCORERS["log_loss"].score(given) == pytest.approx(-np.log(1e-15))
+
+
+def test_metrics_belong_to_a_task():
+    assert scorer("r2", Task.REGRESSION).metric.name == "r2"
+    with pytest.raises(UsageError, match="one of r2, rmse, but got 'accuracy'"):
+        scorer("accuracy", Task.REGRESSION)
