@@ -67,7 +67,7 @@ def list_wise(weighting: Weighting) -> ListLoss:
 
 
 def pair_wise(scores: jax.Array, losses: jax.Array, valid: jax.Array) -> jax.Array:
-    """Logistic loss of every pair in the wrong order, times 2 / n: each entry counts as in a list."""
+    """Logistic loss of every pair, times 2 / n: an entry counts as much as in a list."""
     better = (losses[:, None] < losses[None, :]) & valid[:, None] & valid[None, :]
     wrong = jax.nn.softplus(scores[None, :] - scores[:, None])
     return 2.0 * jnp.sum(jnp.where(better, wrong, 0.0)) / jnp.maximum(jnp.sum(valid), 1)

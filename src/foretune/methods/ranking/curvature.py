@@ -33,8 +33,9 @@ WEIGHTINGS: dict[str, Callable[[Floats], Floats]] = {
     "list-wise": lambda rank: 1.0 / np.log(rank + 1.0),
     "list-wise unweighted": np.ones_like,
     "list-wise inverse linear": lambda rank: 1.0 / rank,
-    "list-wise attention": lambda rank: (len(rank) - rank + 1.0)
-    / (0.5 * len(rank) * (len(rank) + 1.0)),
+    "list-wise attention": lambda rank: (
+        (len(rank) - rank + 1.0) / (0.5 * len(rank) * (len(rank) + 1.0))
+    ),
 }
 
 
@@ -51,7 +52,7 @@ def criterion(loss: str, y: Floats) -> Criterion:
 
 
 def _ranks(y: Floats) -> Floats:
-    return (y[None, :] <= y[:, None]).sum(axis=1).astype(np.float64)
+    return np.asarray((y[None, :] <= y[:, None]).sum(axis=1), dtype=np.float64)
 
 
 def _list_wise(y: Floats, weights: Floats) -> Criterion:

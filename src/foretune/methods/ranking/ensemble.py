@@ -17,6 +17,8 @@ from scipy.stats import rankdata
 from foretune.arrays import Floats
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers, rectified
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import standardise
 from foretune.space import Space
 
 VERSION = 1
@@ -26,6 +28,8 @@ UNITS = (32, 32, 32, 32)
 SET_UNITS = (32, 32)
 """Layers of the deep set, before and after the average."""
 META_FEATURES = 16
+CLIP = 3.0
+"""The largest standardised loss that the deep set is shown."""
 
 Singles: TypeAlias = NDArray[np.float32]
 
@@ -48,7 +52,7 @@ class Ensemble:
         """
         if not self.all:
             return np.empty(0, dtype=np.float32)
-        pairs = np.column_stack([centred(x), history_scores(y)])
+        pairs = np.column_stack([centred(x), history_features(y)])
         total = rectified(self.each, pairs).sum(axis=0)
         mean = total / max(len(y), 1)
         weights, biases = self.all[-1]
@@ -99,7 +103,7 @@ def random_ensemble(width: int, *, seed: int, meta_features: bool) -> Ensemble:
         return Ensemble(_random_layers(rng, (width, *UNITS, 1), (SCORERS,)))
     return Ensemble(
         _random_layers(rng, (width + META_FEATURES, *UNITS, 1), (SCORERS,)),
-        _random_layers(rng, (width + 1, *SET_UNITS), ()),
+        _random_layers(rng, (width + 2, *SET_UNITS), ()),
         _random_layers(rng, (SET_UNITS[-1], *SET_UNITS, META_FEATURES), ()),
     )
 
@@ -138,11 +142,22 @@ def centred(x: Floats) -> Floats:
     return 2.0 * x - 1.0
 
 
-def history_scores(y: Floats) -> Floats:
-    """The deep set's unit of losses: Phi^-1((rank - 1/2) / n) within the history, ties at the mean.
+def one_loss(losses: Floats) -> Floats:
+    """(n, L) losses of one task as (n,): standardised, or the average of several's scores."""
+    return standardise(losses[:, 0]) if losses.shape[1] == 1 else scalarise(losses, _scores_of)
 
-    Free of scale and offset, and bounded by the history's length: no outlier reaches the network.
+
+def history_features(y: Floats) -> Floats:
+    """(n, 2), what the deep set reads of the losses y (n,): their Gaussian scores and their values.
+
+    Both are free of scale and offset, as they are taken within the history. Scores are
+    Phi^-1((rank - 1/2) / n), ties at their mean; values are standardised, and clipped so that no
+    outlier reaches the network.
     """
     if len(y) == 0:
-        return y
+        return np.empty((0, 2))
+    return np.column_stack([_scores_of(y), np.clip(standardise(y), -CLIP, CLIP)])
+
+
+def _scores_of(y: Floats) -> Floats:
     return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))

@@ -9,20 +9,24 @@ import numpy as np
 from foretune.arrays import Ints
 from foretune.contracts import Prior, Surrogate, Target
 from foretune.experience import Experience
-from foretune.learning import given, past_tasks
+from foretune.learning import given, successes
 from foretune.methods.ranking.ensemble import (
     SCORERS,
     Ensemble,
     Singles,
     centred,
-    history_scores,
     load_ensemble,
+    one_loss,
     random_ensemble,
 )
 from foretune.methods.ranking.model import RankingPrior, Settings
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.progress import Progress, tracked
 
+MOST_STEPS = 5000
+LEAST_STEPS = 512
+PASSES = 100
+"""How often a scorer ranks each evaluation at most: few of them would be learnt by heart."""
 MOST_ROWS = 400_000
 LEAST_ROWS = 64
 VERSION = 1
@@ -81,9 +85,7 @@ class RandomPrior:
 
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate of freshly drawn scorers."""
-        ensemble = random_ensemble(
-            target.space.width, seed=self.seed, meta_features=False
-        )
+        ensemble = random_ensemble(target.space.width, seed=self.seed, meta_features=False)
         return RankingPrior(self.kind, target.space, ensemble, self.settings).surrogate(target)
 
     def save(self, path: Path) -> None:
@@ -111,14 +113,14 @@ class RandomLearner:
 
 def gather(experience: Experience) -> Evaluations:
     """The evaluations of all tasks, of each at most its share of `MOST_ROWS`."""
-    tasks = past_tasks(experience, history_scores)
+    tasks = successes(experience)
     share = max(MOST_ROWS // len(tasks), LEAST_ROWS)
     rng = np.random.default_rng(0)
     x, y = [], []
-    for task in tasks:
-        kept = rng.permutation(len(task.rows))[:share]
-        x.append(centred(experience.configs.take(task.rows[kept]).x).astype(np.float32))
-        y.append(task.z[kept].astype(np.float32))
+    for rows, losses in tasks:
+        kept = rng.permutation(len(rows))[:share]
+        x.append(centred(experience.configs.take(rows[kept]).x).astype(np.float32))
+        y.append(one_loss(losses)[kept].astype(np.float32))
     counts = np.array([len(part) for part in y], dtype=np.int64)
     return Evaluations(np.concatenate(x), np.concatenate(y), counts)
 
@@ -131,33 +133,43 @@ def prime_from(n: int) -> int:
     return candidate
 
 
+def steps_for(evaluations: int) -> int:
+    """How long to train: 5,000 steps, as in the paper, or fewer where there is little to learn."""
+    from foretune.methods.ranking.training import QUERY
+    from foretune.numerics.training import bucket
+
+    return min(bucket(PASSES * evaluations // QUERY, least=LEAST_STEPS), MOST_STEPS)
+
+
 def _train(
     evaluations: Evaluations, seeds: Sequence[int], loss: str, meta_features: bool
 ) -> list[Ensemble]:
     """The ensemble of each seed, those of all seeds trained at once."""
     import jax
+    import jax.numpy as jnp
 
-    from foretune.methods.ranking.training import STEPS, Tasks, Weights, meta_learn
+    from foretune.methods.ranking.training import Tasks, Weights, jax_layers, meta_learn
     from foretune.numerics.training import as_arrays, bucket, keep_compiled
 
     keep_compiled()
     n, number = len(evaluations.y), len(evaluations.counts)
     rows, places = bucket(n, least=1024), bucket(number, least=8)
     counts = np.pad(evaluations.counts, (0, places - number))
-    tasks = Tasks(
-        x=np.pad(evaluations.x, ((0, rows - n), (0, 0))),
-        y=np.pad(evaluations.y, (0, rows - n)),
-        firsts=(np.cumsum(counts) - counts).astype(np.int32),
-        counts=counts.astype(np.int32),
-        primes=np.array([prime_from(int(count)) for count in counts], dtype=np.int32),
-        number=number,
+    arrays = (
+        np.pad(evaluations.x, ((0, rows - n), (0, 0))),
+        np.pad(evaluations.y, (0, rows - n)),
+        (np.cumsum(counts) - counts).astype(np.int32),
+        counts.astype(np.int32),
+        np.array([prime_from(int(count)) for count in counts], dtype=np.int32),
+        np.int32(number),
     )
-    width = evaluations.x.shape[1]
+    tasks = Tasks(*(jnp.asarray(array) for array in arrays))
+    width, steps = evaluations.x.shape[1], steps_for(n)
     initial = [random_ensemble(width, seed=seed, meta_features=meta_features) for seed in seeds]
-    weights = [Weights(list(e.scorers), list(e.each), list(e.all)) for e in initial]
-    draws = [np.random.default_rng(seed).random((STEPS, SCORERS, 4), np.float32) for seed in seeds]
-    stacked = jax.tree.map(lambda *arrays: np.stack(arrays), *weights)
-    learnt = meta_learn(stacked, np.stack(draws), tasks, loss=loss)
+    weights = [Weights(*map(jax_layers, (e.scorers, e.each, e.all))) for e in initial]
+    draws = [np.random.default_rng(seed).random((steps, SCORERS, 4), np.float32) for seed in seeds]
+    stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *weights)
+    learnt = meta_learn(stacked, jnp.asarray(np.stack(draws)), tasks, loss=loss)
     return [
         Ensemble(*(as_arrays([(w[k], b[k]) for w, b in layers]) for layers in learnt))
         for k in range(len(seeds))

@@ -1,22 +1,20 @@
 """The surrogate: an ensemble fine-tuned on the target's trials, and its belief about ranks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtri
 
-from foretune.arrays import Floats
+from foretune.arrays import Bools, Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.learning import check_space
 from foretune.methods.ranking.curvature import criterion
-from foretune.methods.ranking.ensemble import Ensemble, Singles, history_scores, scores
+from foretune.methods.ranking.ensemble import Ensemble, Singles, one_loss, scores
 from foretune.methods.ranking.tuning import Tuning, fine_tuned
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.networks import Layers
-from foretune.numerics.objectives import scalarise
 from foretune.space import Encoded, Space
 
 REFERENCES = 1000
@@ -25,15 +23,17 @@ LARGEST_LIST = 200
 """Scorers are tuned to at most so many observations: a step costs O(n³)."""
 CHUNK = 256
 """Rows scored at once, so that the activations of all scorers stay in the cache."""
+BLUR = 0.05
+"""How far each scorer's rank is blurred, in Gaussian scores: hopeless candidates keep an order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a variant does."""
 
-    loss: str = "list-wise"
-    tuning: Tuning | None = Tuning(variance=0.01)
+    tuning: Tuning | None
     """None: the weights stay as they were learnt (no T in the paper's ablation)."""
+    loss: str = "list-wise"
     unit: str = "scores"
     """What is averaged over scorers: `ranks`, or their Gaussian `scores`."""
 
@@ -71,7 +71,7 @@ class RankingSurrogate:
         """The belief after all successful trials; that of the initial scorers where none is."""
         del seed
         good = seen.successes()
-        y = scalarise(good.losses, history_scores) if len(good) else np.empty(0)
+        y = one_loss(good.losses) if len(good) else np.empty(0)
         z = self.ensemble.meta_features(good.configs.x, y)
         scorers = self._tuned(good.configs.x, y, z)
         incumbent = good.configs.take([_best_real(y, good.believed)]) if len(good) else None
@@ -112,6 +112,19 @@ class RankPosterior:
         each = self._ranks(x)
         return Prediction(each.mean(axis=0), each.std(axis=0))
 
+    def utility(self, x: Encoded) -> Floats:
+        """The expected improvement over what each scorer says of the incumbent.
+
+        The paper fits a normal distribution to the scorers' ranks of a candidate and compares its
+        mean with the incumbent's. But a scorer that ranks the one high ranks the other high too:
+        their difference is taken scorer by scorer here, and averaged as it is.
+        """
+        if self.incumbent is None:
+            return np.ones(len(x))
+        gain = self._ranks(self.incumbent) - self._ranks(x)
+        improvement: Floats = np.mean(BLUR * np.logaddexp(0.0, gain / BLUR), axis=0)
+        return improvement
+
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """The ranks given by scorers drawn at random."""
         drawn = np.random.default_rng(seed).integers(len(self.scorers[0][0]), size=n)
@@ -141,7 +154,7 @@ class RankPosterior:
         return np.sort(self._known, axis=1)
 
 
-def _best_real(y: Floats, believed: np.ndarray) -> int:
+def _best_real(y: Floats, believed: Bools) -> int:
     return int(np.argmin(np.where(believed, np.inf, y)))
 
 
@@ -155,6 +168,7 @@ def _ranks_among(ordered: Floats, s: Floats, unit: str) -> Floats:
     if unit == "ranks":
         return n - np.searchsorted(ordered, s, side="left").astype(np.float64)
     grid = -ndtri((np.arange(n) + 0.5) / n)
-    values = np.interp(s, ordered, grid)
     beyond = np.maximum(s - ordered[-1], 0.0) - np.maximum(ordered[0] - s, 0.0)
-    return values - beyond / max(float(ordered.std()), 1e-12)
+    spread = float(ordered.std())
+    extra: Floats = beyond / (spread if spread > 0.0 else 1.0)
+    return np.interp(s, ordered, grid) - extra

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtri
 
+from foretune.methods.ranking.ensemble import CLIP
+from foretune.numerics.networks import Layers
 from foretune.numerics.ranking import LOSSES
 from foretune.numerics.training import Layer, advance, begun
 
@@ -19,7 +21,6 @@ QUERY = 100
 """The most evaluations of a query list."""
 SUPPORT = 50
 """The most evaluations of a support list."""
-STEPS = 5000
 RATE = 1e-3
 
 Network: TypeAlias = list[Layer]
@@ -106,21 +107,30 @@ def draw_lists(draws: jax.Array, first: jax.Array, count: jax.Array, prime: jax.
     return Lists(rows[query], exists[query], rows[:SUPPORT], in_support)
 
 
-def history_scores(y: jax.Array, valid: jax.Array) -> jax.Array:
-    """As `ensemble.history_scores`, for a padded list."""
+def history_features(y: jax.Array, valid: jax.Array) -> jax.Array:
+    """As `ensemble.history_features`, for a padded list."""
+    n = jnp.maximum(jnp.sum(valid), 1)
     below = jnp.sum((y[None, :] < y[:, None]) & valid, axis=1)
     equal = jnp.sum((y[None, :] == y[:, None]) & valid, axis=1)
-    share = (below + 0.5 * equal) / jnp.maximum(jnp.sum(valid), 1)
-    return jnp.where(valid, ndtri(jnp.clip(share, 1e-6, 1.0 - 1e-6)), 0.0)
+    share = jnp.where(valid, (below + 0.5 * equal) / n, 0.5)
+    centred = jnp.where(valid, y - jnp.sum(jnp.where(valid, y, 0.0)) / n, 0.0)
+    spread = jnp.sqrt(jnp.sum(jnp.square(centred)) / n)
+    values = jnp.clip(centred / jnp.where(spread > 0.0, spread, 1.0), -CLIP, CLIP)
+    return jnp.stack([ndtri(share), values], axis=1)
 
 
 def meta_features_of(weights: Weights, x: jax.Array, y: jax.Array, valid: jax.Array) -> jax.Array:
     """As `Ensemble.meta_features`, for a padded history x (n, W), y (n,)."""
-    pairs = jnp.concatenate([x, history_scores(y, valid)[:, None]], axis=1)
+    pairs = jnp.concatenate([x, history_features(y, valid)], axis=1)
     total = jnp.sum(_rectified(weights.each, pairs) * valid[:, None], axis=0)
     mean = total / jnp.maximum(jnp.sum(valid), 1)
     last, bias = weights.all[-1]
     return _rectified(weights.all[:-1], mean) @ last + bias
+
+
+def jax_layers(layers: Layers) -> Network:
+    """NumPy layers, as what is trained."""
+    return [(jnp.asarray(weights), jnp.asarray(biases)) for weights, biases in layers]
 
 
 def _list_loss(

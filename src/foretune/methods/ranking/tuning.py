@@ -32,7 +32,7 @@ class Tuning:
 
     variance: float
     """v: how much a weight may differ from its initial value."""
-    steps: int = 5
+    steps: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,12 @@ def _newton(initial: Layers, now: _Point, slopes: list[Singles], tuning: Tuning)
 
 def _kernel(now: _Point, slopes: list[Singles]) -> Singles:
     """J J' (M, n, n): the sum over layers of inner products of inputs, times those of slopes."""
-    total = np.float32(0.0)
+    n = now.layers[0].shape[0]
+    total = np.zeros((len(slopes[0]), n, n), dtype=np.float32)
     for before, slope in zip(now.layers[:-1], slopes, strict=True):
         alike = before @ np.swapaxes(before, -1, -2) + np.float32(1.0)
-        total = total + alike * (slope @ np.swapaxes(slope, 1, 2))
-    return np.asarray(total)
+        total += alike * (slope @ np.swapaxes(slope, 1, 2))
+    return total
 
 
 def _along(initial: Layers, now: _Point, slopes: list[Singles]) -> Floats:

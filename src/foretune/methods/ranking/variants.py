@@ -7,9 +7,9 @@ from foretune.methods.ranking.tuning import Tuning
 
 def dre() -> RankingLearner:
     """Deep Ranking Ensembles, meta-learnt and fine-tuned."""
-    return RankingLearner("foretune-dre", Settings())
+    return RankingLearner("foretune-dre", Settings(Tuning(variance=0.1)))
 
 
 def dre_ri() -> RandomLearner:
     """The same from random initial weights."""
-    return RandomLearner("foretune-dre-ri", Settings(tuning=Tuning(variance=0.1)))
+    return RandomLearner("foretune-dre-ri", Settings(Tuning(variance=0.3, steps=10)))

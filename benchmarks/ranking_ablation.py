@@ -1,0 +1,154 @@
+"""What the parts of deep ranking ensembles are worth: the paper's claims 3 to 5, and fine-tuning.
+
+5 folds of tasks; a line of JSON a run, so that an interrupted ablation goes on where it stopped.
+The numbers are the normalised regret of the incumbent (0 the pool's best, 1 its median) after some
+trials, and the average rank of each variant among all.
+
+    python benchmarks/ranking_ablation.py --experience lightgbm.parquet --out runs.jsonl \
+        --variants dre,no-T,no-F --tasks-limit 20 --seeds 2 --trials 50
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+
+from foretune.bench.metrics import best_so_far
+from foretune.bench.pools import TaskPool, pool_of
+from foretune.contracts import LearnsMany, Prior, Target
+from foretune.experience import Experience, k_fold
+from foretune.methods.ranking.learn import RankingLearner
+from foretune.methods.ranking.model import Settings
+from foretune.methods.ranking.variants import dre
+from foretune.progress import SILENT
+from foretune.search import METHODS, Method, Optimizer, Told
+
+FOLDS = 5
+REPORTED = (5, 10, 25, 50)
+
+
+def dre_with(settings: Settings, *, meta_features: bool = True) -> Callable[[], RankingLearner]:
+    return lambda: replace(dre(), settings=settings, meta_features=meta_features)
+
+
+def variants() -> dict[str, Method]:
+    default, plain = dre().settings, METHODS["dre"]
+    found = dict(METHODS)
+    learners = {
+        "no-T": dre_with(replace(default, tuning=None)),
+        "no-F": dre_with(default, meta_features=False),
+        "no-T-no-F": dre_with(replace(default, tuning=None), meta_features=False),
+        "ranks": dre_with(replace(default, unit="ranks")),
+    }
+    for loss in (
+        "list-wise",
+        "list-wise unweighted",
+        "list-wise inverse linear",
+        "list-wise attention",
+        "pair-wise",
+        "point-wise",
+        "regression",
+    ):
+        settings = replace(default, loss=loss)
+        learners[f"{loss} no-F"] = dre_with(settings, meta_features=False)
+    found |= {name: replace(plain, name=name, learner=make) for name, make in learners.items()}
+    for acquisition in ("ei", "lcb", "mean", "thompson"):
+        name = f"dre {acquisition}"
+        found[name] = replace(plain, name=name, acquisition=acquisition)
+    return found
+
+
+def run(chosen: Method, prior: Prior, pool: TaskPool, seed: int, trials: int) -> dict[str, object]:
+    optimizer = Optimizer(Target(pool.configs.space, pool=pool.configs), chosen, prior, seed=seed)
+    started = time.process_time()
+    for _ in range(min(trials, len(pool.configs))):
+        suggestion = optimizer.ask()[0]
+        optimizer.tell([Told(tuple(pool.losses[suggestion.pool_index]), id=suggestion.id)])
+    seconds = time.process_time() - started
+    low, middle = np.nanmin(pool.losses), np.nanmedian(pool.losses)
+    regret = (best_so_far(optimizer.told.losses[:, 0]) - low) / max(middle - low, 1e-12)
+    return {"regret": np.round(regret, 6).tolist(), "seconds": round(seconds, 3)}
+
+
+def learn(chosen: Method, past: Experience, seeds: Sequence[int]) -> list[Prior]:
+    learner = chosen.learner()
+    if isinstance(learner, LearnsMany):
+        return learner.learn_many(past, seeds, progress=SILENT)
+    return [chosen.learn(past, seed=seed) for seed in seeds]
+
+
+def ablate(
+    experience: Experience,
+    names: Sequence[str],
+    done: set[tuple[str, str, int]],
+    given: argparse.Namespace,
+) -> Iterator[dict[str, object]]:
+    """One row a run that is not done yet."""
+    known, seeds = variants(), range(given.seeds)
+    for fold in k_fold(experience, FOLDS, seed=0):
+        tasks = fold.test[: -(-given.tasks_limit // FOLDS)]
+        for name in names:
+            left = [(t, s) for t in tasks for s in seeds if (name, t, s) not in done]
+            if not left:
+                continue
+            priors = learn(known[name], experience.only(fold.train), seeds)
+            for task, seed in left:
+                outcome = run(
+                    known[name], priors[seed], pool_of(experience, task), seed, given.trials
+                )
+                yield {"variant": name, "task": task, "seed": seed} | outcome
+
+
+def report(rows: Sequence[dict[str, object]], names: Sequence[str]) -> None:
+    """Mean regret and average rank of each variant, over the runs that all of them have."""
+    regrets = {(row["variant"], row["task"], row["seed"]): row["regret"] for row in rows}
+    every = {(task, seed) for _, task, seed in regrets}
+    runs = sorted(key for key in every if all((name, *key) in regrets for name in names))
+    found = np.array([[regrets[(name, *key)] for key in runs] for name in names])
+    print(
+        f"{len(runs)} runs; regret after {REPORTED} trials, their mean; average ranks; ms a trial"
+    )
+    at = [trial - 1 for trial in REPORTED if trial <= found.shape[2]]
+    ranks = np.apply_along_axis(rankdata, 0, np.round(found, 9)).mean(axis=1)
+    for place, name in enumerate(names):
+        seconds = [row["seconds"] for row in rows if row["variant"] == name]
+        regret, rank = found[place].mean(axis=0), ranks[place]
+        print(
+            f"{name:28s}",
+            *(f"{regret[t]:.4f}" for t in at),
+            f" {regret.mean():.4f} |",
+            *(f"{rank[t]:.2f}" for t in at),
+            f" {rank.mean():.2f} | {1000 * np.mean(seconds) / found.shape[2]:.0f}",
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experience", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="JSON lines, one a run")
+    parser.add_argument("--variants", default="random,gp,gcp-prior,dre,no-T,no-F")
+    parser.add_argument("--tasks-limit", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--trials", type=int, default=50)
+    given = parser.parse_args()
+    experience = Experience.open(given.experience)
+    experience = experience.with_metrics([experience.metrics[0].name])
+    names = given.variants.split(",")
+    lines = given.out.read_text().splitlines() if given.out.exists() else []
+    rows = [json.loads(line) for line in lines]
+    done = {(row["variant"], row["task"], row["seed"]) for row in rows}
+    with given.out.open("a") as file:
+        for row in ablate(experience, names, done, given):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            rows.append(row)
+    report(rows, names)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.special import softmax
+
+from foretune.numerics.ranking import (
+    LOSSES,
+    inverse_linear,
+    inverse_log,
+    list_wise,
+    pair_wise,
+    point_wise,
+    position_dependent_attention,
+    ranks,
+    regression,
+    unweighted,
+)
+
+SCORES = np.array([0.3, -1.0, 2.0, 0.5])
+LOSS_VALUES = np.array([2.0, 9.0, 1.0, 4.0])
+EVERY = np.ones(4, dtype=bool)
+
+
+def value(name: str, scores, losses=LOSS_VALUES, valid=EVERY) -> float:
+    return float(LOSSES[name](*map(jnp.asarray, (scores, losses, valid))))
+
+
+def test_ranks_count_what_is_at_most_as_large() -> None:
+    losses, valid = jnp.array([2.0, 1.0, 2.0, 5.0, 0.0]), jnp.array([1, 1, 1, 1, 0], dtype=bool)
+    assert ranks(losses, valid)[:4].tolist() == [3, 1, 3, 4]
+
+
+def test_weights_by_hand() -> None:
+    rank, n = jnp.array([1, 2, 3]), jnp.array(3)
+    np.testing.assert_allclose(inverse_log(rank, n), 1 / np.log([2.0, 3.0, 4.0]), rtol=1e-6)
+    np.testing.assert_allclose(inverse_linear(rank, n), [1.0, 1 / 2, 1 / 3], rtol=1e-6)
+    np.testing.assert_allclose(position_dependent_attention(rank, n), [3 / 6, 2 / 6, 1 / 6])
+    np.testing.assert_allclose(unweighted(rank, n), [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        ("list-wise", 1 / np.log([2.0, 3.0, 4.0, 5.0])),
+        ("list-wise unweighted", np.ones(4)),
+        ("list-wise inverse linear", 1 / np.array([1.0, 2.0, 3.0, 4.0])),
+        ("list-wise attention", np.array([4.0, 3.0, 2.0, 1.0]) / 10),
+    ],
+)
+def test_equation_1_is_the_plackett_luce_likelihood(name: str, weights) -> None:
+    """The best is chosen among all, the second among the rest, and so on."""
+    in_order = SCORES[np.argsort(LOSS_VALUES)]
+    chances = [softmax(in_order[place:])[0] for place in range(4)]
+    assert value(name, SCORES) == pytest.approx(-np.sum(weights * np.log(chances)), rel=1e-5)
+
+
+def test_two_scores_by_hand() -> None:
+    """-log(e / (e + 1)) / log 2 for the first; the last of a list has no choice."""
+    two = np.array([1.0, 0.0]), np.array([0.1, 0.2]), np.ones(2, dtype=bool)
+    assert value("list-wise", *two) == pytest.approx(0.313262 / 0.693147, rel=1e-5)
+    assert value("pair-wise", *two) == pytest.approx(0.313262, rel=1e-5)
+    assert value("point-wise", *two) == pytest.approx(0.5**2 + 0.5**2)
+    assert value("regression", *two) == pytest.approx(0.0 + 1.0)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_agree_with_finite_differences(name: str) -> None:
+    with jax.enable_x64(True):
+        losses, valid = jnp.asarray(LOSS_VALUES), jnp.asarray(EVERY)
+        gradient = jax.grad(LOSSES[name])(jnp.asarray(SCORES), losses, valid)
+        numeric = approx_fprime(SCORES, lambda s: float(LOSSES[name](s, losses, valid)), 1e-7)
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_padding_takes_no_part(name: str) -> None:
+    scores = np.concatenate([SCORES, [1e30, -7.0]])
+    losses, valid = np.concatenate([LOSS_VALUES, [-5.0, 0.0]]), np.array([1, 1, 1, 1, 0, 0], bool)
+    assert value(name, scores, losses, valid) == pytest.approx(value(name, SCORES), rel=1e-6)
+    gradient = jax.grad(LOSSES[name])(*map(jnp.asarray, (scores, losses, valid)))
+    np.testing.assert_array_equal(gradient[4:], 0.0)
+    nothing = value(name, scores, losses, np.zeros(6, dtype=bool))
+    assert nothing == 0.0
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name.startswith("list-wise")])
+def test_scores_may_lie_hundreds_apart(name: str) -> None:
+    """In the wrong order by 900: a sum of exponentials about one maximum would lose the tail."""
+    scores, losses = np.array([-300.0, 600.0, 0.0]), np.array([1.0, 3.0, 2.0])
+    list_loss, valid = LOSSES[name], jnp.ones(3, dtype=bool)
+    found, gradient = jax.value_and_grad(list_loss)(jnp.asarray(scores), jnp.asarray(losses), valid)
+    weights = {
+        "list-wise": 1 / np.log([2.0, 3.0]),
+        "list-wise unweighted": np.ones(2),
+        "list-wise inverse linear": np.array([1.0, 0.5]),
+        "list-wise attention": np.array([3.0, 2.0]) / 6,
+    }[name]
+    assert float(found) == pytest.approx(weights @ [900.0, 600.0], rel=1e-5)
+    np.testing.assert_allclose(gradient, [-weights[0], weights.sum(), -weights[1]], atol=1e-6)
+
+
+def test_the_right_order_far_apart_costs_what_is_left_of_it() -> None:
+    """Deep in the list a gap of 1 still counts, whatever the scores above it are."""
+    scores, losses = np.array([500.0, 1.0, 0.0]), np.array([0.0, 1.0, 2.0])
+    gradient = jax.grad(list_wise(unweighted))(
+        jnp.asarray(scores), jnp.asarray(losses), jnp.ones(3, dtype=bool)
+    )
+    chance = 1 / (1 + np.e)
+    np.testing.assert_allclose(gradient, [0.0, -chance, chance], atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [list_wise(inverse_log), pair_wise, point_wise, regression])
+def test_ties_do_not_hang_on_the_order_of_the_list(loss) -> None:
+    losses, valid = jnp.array([1.0, 2.0, 2.0, 3.0]), jnp.ones(4, dtype=bool)
+    swapped = jnp.array([0, 2, 1, 3])
+    scores = jnp.array([0.5, -0.3, 0.8, 0.1])
+    assert float(loss(scores, losses, valid)) == pytest.approx(
+        float(loss(scores[swapped], losses, valid)), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_constant_list_pushes_equal_scores_nowhere_apart(name: str) -> None:
+    gradient = jax.grad(LOSSES[name])(jnp.zeros(5), jnp.full(5, 0.25), jnp.ones(5, dtype=bool))
+    assert float(jnp.ptp(gradient)) == pytest.approx(0.0, abs=1e-6)
