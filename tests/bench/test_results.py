@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foretune.bench.results import curves_of, merge, read, save
+from foretune.bench.results import Settings, curves_of, merge, read, save
 from foretune.errors import ExperienceError, UsageError
 from tests.bench.tables import facts, results
 
@@ -34,6 +34,12 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
     assert found.pools["t2"].high == 2.0
     assert len(found.rows) == 11
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_from_before_there_was_a_choice_of_starts_had_none():
+    plain = asdict(two_methods().settings)
+    del plain["start"]
+    assert Settings.from_dict(plain) == two_methods().settings
 
 
 def test_curves_hold_the_losses_in_the_order_of_the_names():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foretune.bench.run import Group, RunPlan
-from foretune.bench.starts import Start, beginnings, has_recorded_start
+from foretune.bench.starts import Beginnings, Start, beginnings, has_recorded_start
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Experience, Split, splits_called
 from foretune.progress import SILENT, Progress
@@ -71,30 +71,41 @@ def groups_of(
     done: Collection[tuple[str, str, int]],
     progress: Progress = SILENT,
 ) -> list[Group]:
-    """Runs that learn alike stand together, in as many groups as keep all jobs busy."""
+    """Runs that learn alike stand together, in as many groups as keep all jobs busy.
+
+    Runs that are `done`, as (task, method, seed), are left out.
+    """
     shares = _shares(seeds, math.ceil(jobs / len(splits)))
-    by_method: dict[str, list[Group]] = {name: [] for name in methods}
+    groups: list[Group] = []
     for split in splits:
-        missing = {
-            name: {(t, s) for t in split.test for s in seeds if (t, name, s) not in done}
-            for name in methods
-        }
-        if not any(missing.values()):
-            continue
-        begun = beginnings(start, experience, split, seeds, progress=progress)
-        for name in methods:
-            learns = method(name).needs_experience
-            units = (
-                [(split.test, share) for share in shares]
-                if learns
-                else [((task,), tuple(seeds)) for task in split.test]
-            )
-            for tasks, share in units:
-                runs = [(t, s) for t in tasks for s in share if (t, s) in missing[name]]
-                plans = tuple(RunPlan(task, seed, begun.get((task, seed))) for task, seed in runs)
-                if plans:
-                    by_method[name].append(Group(name, split if learns else None, plans))
-    return [group for groups in by_method.values() for group in groups]
+        runs = {(task, name, seed) for task in split.test for name in methods for seed in seeds}
+        missing = runs.difference(done)
+        if missing:
+            begun = beginnings(start, experience, split, seeds, progress=progress)
+            for name in methods:
+                groups += _groups_of_split(split, name, shares, begun, missing)
+    return sorted(groups, key=lambda group: methods.index(group.method))
+
+
+def _groups_of_split(
+    split: Split,
+    name: str,
+    shares: Sequence[tuple[int, ...]],
+    begun: Beginnings,
+    missing: Collection[tuple[str, str, int]],
+) -> list[Group]:
+    """Shares of the seeds for a method that learns; single tasks for one that does not."""
+    learns = method(name).needs_experience
+    units = (
+        [[(task, seed) for task in split.test for seed in share] for share in shares]
+        if learns
+        else [[(task, seed) for share in shares for seed in share] for task in split.test]
+    )
+    plans = [
+        tuple(RunPlan(t, s, begun.get((t, s))) for t, s in unit if (t, name, s) in missing)
+        for unit in units
+    ]
+    return [Group(name, split if learns else None, runs) for runs in plans if runs]
 
 
 def _usable(experience: Experience, tasks: Sequence[str], start: Start) -> dict[str, None]:

@@ -77,9 +77,11 @@ def run_command(
     same command goes on from there, and further methods or seeds extend the file.
 
     \b
-    Example:
+    Examples:
       foretune bench run --experience xgboost.parquet --methods random,gp,rf \\
         --trials 100 --seeds 30 --jobs 2 --out results.parquet
+      foretune bench run --experience hpob-5860.parquet --split hpob --start recorded \\
+        --methods gp,rgpe --trials 105 --seeds 5 --out hpob-results.parquet
     """
     from foretune.bench.replay import replay
     from foretune.experience import Experience
