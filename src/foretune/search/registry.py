@@ -251,12 +251,14 @@ METHODS: dict[str, Method] = {
             "Deep Ranking Ensemble: networks that learnt to rank past tasks' configurations",
             _made_by(_RANKING, "dre"),
             design=Design("prior", 1),
+            acquisition="own",
             needs_experience=True,
         ),
         Method(
             "dre-ri",
             "the same from random initial weights",
             _made_by(_RANKING, "dre_ri"),
+            acquisition="own",
         ),
         Method(
             "deeppipe",
