@@ -27,7 +27,7 @@ from foretune.space import Encoded
 
 UNITS = (50, 50, 50)
 STEPS = 500
-RATE = 5e-3
+RATE = 1e-3
 DECAY = 1e-4
 """The penalty of squared weights: few trials never fit them all."""
 LARGEST_FIT = 512
@@ -98,7 +98,8 @@ class DngoSurrogate:
 
 
 def _features(layers: Layers, x: Encoded) -> Floats:
-    return activations(layers, x.x)[-1]
+    """(len(x), 51): the last hidden layer, and a constant beside it, as the network had."""
+    return np.column_stack([activations(layers, x.x)[-1], np.ones(len(x))])
 
 
 def dngo() -> StatelessLearner:

@@ -67,9 +67,13 @@ def features(layers: list[Layer], x: jax.Array) -> jax.Array:
 
 
 def inputs(x: Encoded) -> Singles:
-    """(len(x), padded width): zeros on the right make spaces of like widths share compiled code."""
+    """(len(x), padded width): the unit cube about the origin, where rectified networks start best.
+
+    Zeros on the right make spaces of like widths share compiled code.
+    """
     width = x.x.shape[1]
-    return np.pad(x.x.astype(np.float32), ((0, 0), (0, bucket(width, least=16) - width)))
+    centred = (2.0 * x.x - 1.0).astype(np.float32)
+    return np.pad(centred, ((0, 0), (0, bucket(width, least=16) - width)))
 
 
 def embedded(layers: Layers, x: Singles) -> Floats:
@@ -204,7 +208,7 @@ class FsboLearner:
 
 
 FEW_SHOT = Tuning(steps=50, rate=1e-3)
-FROM_NOTHING = Tuning(steps=200, rate=1e-2)
+FROM_NOTHING = Tuning(steps=100, rate=3e-3)
 
 
 def fsbo() -> FsboLearner:

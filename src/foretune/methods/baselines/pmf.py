@@ -38,7 +38,7 @@ from foretune.space import Encoded, Space
 
 VERSION = 1
 KIND = "foretune-pmf"
-SCHEDULE = Schedule(tasks=8, observations=100, rate=3e-3, chunk=50, most_chunks=40, patience=6)
+SCHEDULE = Schedule(tasks=4, observations=64, chunk=50, most_chunks=30, patience=5)
 
 
 def positions_at(table: jax.Array, rows: jax.Array) -> jax.Array:

@@ -1,0 +1,48 @@
+"""Regression on the last layer of a network."""
+
+import numpy as np
+
+from foretune.contracts import Observations
+from foretune.methods.baselines.ablr import activations
+from foretune.methods.baselines.dngo import UNITS, hidden_layers, random_layers
+from foretune.search import METHODS
+from foretune.testing import problem
+from tests.methods.baselines.examples import mean_regret
+
+FLAT = problem("flat")
+
+
+def test_layers_are_those_of_the_paper() -> None:
+    sizes = [weights.shape for weights, _ in random_layers(16, seed=0)]
+    assert sizes == [(16, 50), (50, 50), (50, 50), (50, 1)]
+
+
+def test_padding_of_rows_and_columns_leaves_no_trace() -> None:
+    """Features of 6 columns, read without the padding that training had, fit the losses."""
+    x = FLAT.space.sample(20, seed=0).x
+    z = np.sin(5.0 * x[:, 0]) - np.sin(5.0 * x[:, 0]).mean()
+    phi = activations(hidden_layers(x, z, seed=0), x)[-1]
+    assert phi.shape == (20, UNITS[-1])
+    fitted, *_ = np.linalg.lstsq(np.column_stack([phi[:, :8], np.ones(20)]), z, rcond=None)
+    assert np.isfinite(fitted).all()
+    residual = z - np.column_stack([phi[:, :8], np.ones(20)]) @ fitted
+    assert residual.std() < 0.3 * z.std()
+
+
+def test_predicts_what_it_has_learnt_from_and_doubts_the_rest() -> None:
+    configs = FLAT.space.sample(30, seed=1)
+    seen = Observations(configs, FLAT.losses(configs), np.zeros(30, dtype=bool))
+    surrogate = METHODS["dngo"].learn(None, seed=0).surrogate(FLAT.target())
+    posterior = surrogate.condition(seen, seed=0)
+    truth = FLAT.losses(configs)[:, 0]
+    standardised = (truth - truth.mean()) / truth.std()
+    at_trials = posterior.predict(configs)
+    elsewhere = posterior.predict(FLAT.space.sample(200, seed=2))
+    assert np.square(at_trials.mean - standardised).mean() < 0.05
+    assert at_trials.std.mean() < elsewhere.std.mean()
+
+
+def test_beats_random_search() -> None:
+    random, dngo = METHODS["random"], METHODS["dngo"]
+    by_chance = mean_regret(random, random.learn(None, seed=0), trials=20, seeds=6)
+    assert mean_regret(dngo, dngo.learn(None, seed=0), trials=20, seeds=6) < 0.8 * by_chance

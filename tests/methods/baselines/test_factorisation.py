@@ -1,0 +1,192 @@
+"""Low-rank tables of losses, and the two methods that search with them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Prior, Target
+from foretune.errors import MethodError
+from foretune.experience import Direction, Experience, Metric
+from foretune.learning import PastTask
+from foretune.methods.baselines.factorisation import RANK, Catalogue, factorise, loss_matrix
+from foretune.methods.baselines.oboe import informative, oboe
+from foretune.methods.baselines.pmf import pmf
+from foretune.progress import SILENT
+from foretune.search import METHODS, Optimizer, Told
+from foretune.space import Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+CONFIGS = SPACE.sample(60, seed=0)
+
+
+def low_rank_losses(n_tasks: int, *, seed: int) -> Floats:
+    """(tasks, 60) of rank 2 about a mean, without any pattern in the hyperparameters."""
+    about_configs = np.random.default_rng(0)
+    factors, mean = about_configs.standard_normal((2, 60)), about_configs.standard_normal(60)
+    return mean + np.random.default_rng(seed).standard_normal((n_tasks, 2)) @ factors
+
+
+def experience_of(losses: Floats) -> Experience:
+    names = [f"task-{number}" for number in range(len(losses))]
+    metrics = [Metric("loss", Direction.MIN)]
+    return Experience.from_matrix(SPACE, CONFIGS, names, metrics, {"loss": losses})
+
+
+def observations(rows: list[int], losses: Floats) -> Observations:
+    return Observations(CONFIGS.take(rows), losses[rows, None], np.zeros(len(rows), dtype=bool))
+
+
+class TestLowRank:
+    def test_recovers_a_complete_table(self) -> None:
+        losses = low_rank_losses(30, seed=1)
+        table = factorise(losses.astype(np.float32), rank=2)
+        np.testing.assert_allclose(table.mean, losses.mean(axis=0), atol=1e-5)
+        assert table.noise < 1e-8
+        residual = losses - losses.mean(axis=0)
+        tasks, *_ = np.linalg.lstsq(table.factors[:, :2], residual.T, rcond=None)
+        np.testing.assert_allclose(table.factors[:, :2] @ tasks, residual.T, atol=1e-4)
+        np.testing.assert_allclose(np.square(tasks).mean(axis=1), [1.0, 1.0], rtol=1e-3)
+
+    def test_fills_in_what_is_missing(self) -> None:
+        losses = low_rank_losses(30, seed=1)
+        hidden = np.random.default_rng(2).random(losses.shape) < 0.2
+        table = factorise(np.where(hidden, np.nan, losses).astype(np.float32), rank=2)
+        residual = losses - table.mean
+        tasks = np.stack(
+            [
+                np.linalg.lstsq(table.factors[~gone, :2], row[~gone], rcond=None)[0]
+                for gone, row in zip(hidden, residual, strict=True)
+            ]
+        )
+        error = (tasks @ table.factors[:, :2].T - residual)[hidden]
+        assert np.square(error).mean() < 0.05 * np.square(residual[hidden]).mean()
+
+    def test_a_single_task_has_one_factor_at_most(self) -> None:
+        table = factorise(np.arange(5.0, dtype=np.float32)[None, :])
+        np.testing.assert_array_equal(table.mean, np.arange(5.0))
+        assert table.factors.shape == (5, RANK)
+        assert not table.factors.any()
+
+    def test_a_configuration_that_nobody_tried_has_no_pattern(self) -> None:
+        matrix = loss_matrix([PastTask(np.array([0, 2]), np.array([1.0, 3.0]))], 3)
+        np.testing.assert_array_equal(matrix, [[1.0, np.nan, 3.0]])
+        assert factorise(matrix).mean[1] == 0.0
+
+
+class TestCatalogue:
+    def test_finds_known_configurations_and_the_nearest_of_others(self) -> None:
+        known = SPACE.encode([{"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}])
+        asked = SPACE.encode([{"a": 0.9, "b": 0.9}, {"a": 0.2, "b": 0.3}, {"a": 0.1, "b": 0.1}])
+        np.testing.assert_array_equal(Catalogue(known).rows(asked), [1, 0, 0])
+
+    def test_survives_an_artifact(self) -> None:
+        space = Space.of({"model": {"svm": {"C": (0.1, 1.0)}, "bayes": {}}})
+        catalogue = Catalogue(space.sample(6, seed=0))
+        again = Catalogue.read(space, catalogue.arrays())
+        np.testing.assert_array_equal(again.configs.keys(), catalogue.configs.keys())
+
+
+class TestDesign:
+    def test_takes_the_longest_then_what_is_orthogonal(self) -> None:
+        phi = np.array([[1.0, 0.0], [3.0, 0.0], [2.9, 0.1], [0.0, 2.0], [0.0, 0.1]])
+        np.testing.assert_array_equal(informative(phi, 0.01, 2), [1, 3])
+
+    def test_ends_with_the_rows(self) -> None:
+        assert sorted(informative(np.ones((3, 2)), 0.1, 5)) == [0, 1, 2]
+
+
+@pytest.fixture(scope="module")
+def priors() -> dict[str, Prior]:
+    experience = experience_of(low_rank_losses(30, seed=1))
+    return {
+        name: METHODS[name].learn(experience, seed=0, progress=SILENT) for name in ("oboe", "pmf")
+    }
+
+
+@pytest.mark.parametrize("name", ["oboe", "pmf"])
+class TestMethods:
+    def test_a_new_task_is_told_by_few_trials(self, name: str, priors: dict[str, Prior]) -> None:
+        """A dozen of 60 losses reveal the others, though neighbours in the cube say nothing."""
+        losses = low_rank_losses(1, seed=5)[0]
+        surrogate = priors[name].surrogate(Target(SPACE, pool=CONFIGS))
+        posterior = surrogate.condition(observations(list(range(12)), losses), seed=0)
+        predicted = posterior.predict(CONFIGS.take(np.arange(12, 60))).mean
+        assert np.corrcoef(predicted, losses[12:])[0, 1] > 0.8
+
+    def test_what_was_observed_is_hardly_doubted(self, name: str, priors: dict[str, Prior]) -> None:
+        losses = low_rank_losses(1, seed=5)[0]
+        surrogate = priors[name].surrogate(Target(SPACE))
+        few = surrogate.condition(observations([0], losses), seed=0).predict(CONFIGS)
+        many = surrogate.condition(observations(list(range(20)), losses), seed=0).predict(CONFIGS)
+        assert many.std[:20].mean() < 0.5 * few.std[:20].mean()
+
+    def test_finds_the_best_of_a_pool(self, name: str, priors: dict[str, Prior]) -> None:
+        losses = low_rank_losses(1, seed=6)[0]
+        optimizer = Optimizer(Target(SPACE, pool=CONFIGS), METHODS[name], priors[name], seed=0)
+        for _ in range(15):
+            suggestion = optimizer.ask()[0]
+            assert suggestion.pool_index is not None
+            optimizer.tell([Told((float(losses[suggestion.pool_index]),), id=suggestion.id)])
+        assert optimizer.told.losses.min() == losses.min()
+
+    def test_the_unit_of_the_losses_does_not_matter(
+        self, name: str, priors: dict[str, Prior]
+    ) -> None:
+        losses = low_rank_losses(1, seed=5)[0]
+        surrogate = priors[name].surrogate(Target(SPACE))
+        told = observations(list(range(8)), losses)
+        other = observations(list(range(8)), 1e3 * losses - 7.0)
+        np.testing.assert_allclose(
+            surrogate.condition(told, seed=0).predict(CONFIGS).mean,
+            surrogate.condition(other, seed=0).predict(CONFIGS).mean,
+            rtol=1e-6,
+        )
+
+    def test_draws_have_the_predicted_moments(self, name: str, priors: dict[str, Prior]) -> None:
+        losses = low_rank_losses(1, seed=5)[0]
+        posterior = (
+            priors[name].surrogate(Target(SPACE)).condition(observations([0, 1], losses), seed=0)
+        )
+        drawn, belief = posterior.sample(CONFIGS, 4000, seed=1), posterior.predict(CONFIGS)
+        np.testing.assert_allclose(drawn.mean(axis=0), belief.mean, atol=0.12)
+        np.testing.assert_allclose(drawn.std(axis=0), belief.std, rtol=0.12, atol=0.01)
+
+    def test_another_space_is_refused(self, name: str, priors: dict[str, Prior]) -> None:
+        with pytest.raises(MethodError, match="learnt on"):
+            priors[name].surrogate(Target(Space.of({"c": (0.0, 1.0)})))
+
+
+def test_pmf_learns_more_than_the_principal_components(priors: dict[str, Prior]) -> None:
+    """Sparse tables: positions by likelihood predict at least as well as components alone."""
+    losses = low_rank_losses(40, seed=1)
+    hidden = np.random.default_rng(3).random(losses.shape) < 0.5
+    experience = experience_of(np.where(hidden, np.nan, losses))
+    learnt = pmf().learn(experience, seed=0, progress=SILENT)
+    target = low_rank_losses(1, seed=5)[0]
+    posterior = learnt.surrogate(Target(SPACE)).condition(
+        observations(list(range(20)), target), seed=0
+    )
+    predicted = posterior.predict(CONFIGS.take(np.arange(20, 60))).mean
+    assert np.corrcoef(predicted, target[20:])[0, 1] > 0.6
+
+
+def test_oboe_opens_with_members_of_the_pool(priors: dict[str, Prior]) -> None:
+    pool = CONFIGS.take(np.arange(3, 20))
+    opening = oboe().learn(experience_of(low_rank_losses(9, seed=1)), seed=0, progress=SILENT)
+    assert opening.opening(Target(SPACE, pool=pool)).isin(pool).all()
+
+
+def test_a_saved_prior_is_the_same(tmp_path: Path, priors: dict[str, Prior]) -> None:
+    told = observations(list(range(8)), low_rank_losses(1, seed=5)[0])
+    for name, prior in priors.items():
+        prior.save(tmp_path / name)
+        loaded = METHODS[name].load(tmp_path / name)
+        for one, other in zip(_predicted(prior, told), _predicted(loaded, told), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def _predicted(prior: Prior, told: Observations) -> tuple[Floats, Floats]:
+    belief = prior.surrogate(Target(SPACE)).condition(told, seed=0).predict(CONFIGS)
+    return belief.mean, belief.std
