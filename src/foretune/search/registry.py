@@ -75,6 +75,7 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
 
 _BASELINES = "foretune.methods.baselines"
 _COPULA = "foretune.methods.copula.variants"
+_LATENT = "foretune.methods.latent.variants"
 _PIPELINE = "foretune.methods.pipeline.variants"
 _RANKING = "foretune.methods.ranking.variants"
 
@@ -271,6 +272,26 @@ METHODS: dict[str, Method] = {
             "deeppipe-ri",
             "the same without past tasks: the network learns from the target alone",
             _made_by(_PIPELINE, "deeppipe_ri"),
+        ),
+        Method(
+            "latent-cash",
+            "algorithms on one latent space, pre-trained on the past task that suits best",
+            _made_by(_LATENT, "latent_cash"),
+            design=Design("per-algorithm", 2),
+            needs_experience=True,
+        ),
+        Method(
+            "latent-cash-random",
+            "the same, pre-trained on a past task at random, an ablation",
+            _made_by(_LATENT, "latent_cash_random"),
+            design=Design("per-algorithm", 2),
+            needs_experience=True,
+        ),
+        Method(
+            "latent-cash-ri",
+            "the same without pre-training, an ablation",
+            _made_by(_LATENT, "latent_cash_ri"),
+            design=Design("per-algorithm", 2),
         ),
     )
 }

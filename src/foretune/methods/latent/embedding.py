@@ -1,0 +1,104 @@
+"""Embeddings phi^(m) of every algorithm's hyperparameters into one latent space (Equation 3).
+
+Each algorithm has a network of its own: two hidden layers of rectified units, then the latent
+coordinates. The networks of all algorithms are stacked, so that a batch of configurations of many
+algorithms is embedded in one call; this side is NumPy, with the gradient that the target's fit
+needs. Pre-training happens in `training.py`.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.space import Encoded
+from foretune.space.algorithms import Algorithms
+
+UNITS = 32
+"""In each hidden layer."""
+DIMENSION = 3
+"""Of the latent space."""
+
+Stack: TypeAlias = tuple[tuple[Floats, Floats], ...]
+"""Weights (M, inputs, outputs) and biases (M, outputs) of each layer of M networks."""
+
+
+def activations(stack: Stack, x: Floats, which: Ints) -> list[Floats]:
+    """The inputs x (n, F) of networks `which` (n,), and what each layer makes of them.
+
+    Units are rectified in all layers but the last.
+    """
+    groups = [(m, np.flatnonzero(which == m)) for m in np.unique(which).tolist()]
+    found = [x]
+    for number, (weights, biases) in enumerate(stack):
+        after = np.empty((len(x), weights.shape[2]))
+        for m, rows in groups:
+            after[rows] = found[-1][rows] @ weights[m] + biases[m]
+        if number < len(stack) - 1:
+            np.maximum(after, 0.0, out=after)
+        found.append(after)
+    return found
+
+
+def gradients(stack: Stack, signals: list[Floats], which: Ints, slope: Floats) -> Stack:
+    """The gradient with respect to the stack, for `slope` (n, d) with respect to its outputs.
+
+    `signals` are the `activations` of the same batch.
+    """
+    groups = [(m, np.flatnonzero(which == m)) for m in np.unique(which).tolist()]
+    found: list[tuple[Floats, Floats]] = []
+    for number in reversed(range(len(stack))):
+        weights, biases = stack[number]
+        to_weights, to_biases = np.zeros_like(weights), np.zeros_like(biases)
+        before = np.empty_like(signals[number])
+        for m, rows in groups:
+            to_weights[m] = signals[number][rows].T @ slope[rows]
+            to_biases[m] = slope[rows].sum(axis=0)
+            before[rows] = slope[rows] @ weights[m].T
+        slope = before * (signals[number] > 0.0)
+        found.append((to_weights, to_biases))
+    return tuple(reversed(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The networks of all algorithms, of which the target's fit moves the last layers.
+
+    The latent unit is such that |u|² is 1 on average over what the embedding was trained on.
+    """
+
+    algorithms: Algorithms
+    stack: Stack
+    movable: int = 1
+    """How many of the last layers the target's fit moves."""
+
+    @property
+    def head(self) -> Stack:
+        """The layers that the target's fit moves."""
+        return self.stack[len(self.stack) - self.movable :]
+
+    def features(self, x: Encoded) -> Floats:
+        """(n, F), what the head reads: the same whatever the fit does."""
+        fixed = self.stack[: len(self.stack) - self.movable]
+        inputs = self.algorithms.inputs(x)
+        if not fixed:
+            return inputs
+        # The last of the fixed layers is not the last layer of all: its units are rectified.
+        return np.maximum(activations(fixed, inputs, self.algorithms.chosen(x))[-1], 0.0)
+
+    def place(self, x: Encoded) -> Floats:
+        """(n, d), the latent coordinates before any fit."""
+        return activations(self.stack, self.algorithms.inputs(x), self.algorithms.chosen(x))[-1]
+
+
+def random_stack(algorithms: Algorithms, seed: int) -> Stack:
+    """Networks that know nothing: He-normal weights, no biases."""
+    rng = np.random.default_rng(seed)
+    sizes = (algorithms.width, UNITS, UNITS, DIMENSION)
+    m = len(algorithms)
+    return tuple(
+        (rng.normal(size=(m, fan_in, out)) * np.sqrt(2.0 / fan_in), np.zeros((m, out)))
+        for fan_in, out in pairwise(sizes)
+    )

@@ -1,0 +1,144 @@
+"""Fitting the process and the embedding's last layer to the target's trials (Equations 5 and 6).
+
+The fit starts from the pre-trained embedding at the prior's mode and, as observations grow, from
+what was fitted to the last of the prefixes of 4, 8, 16, ... observations (decision 003): what it
+finds depends on nothing but the observations in their order.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from foretune.arrays import Floats, Ints
+from foretune.methods.latent.embedding import Stack, activations, gradients
+from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
+from foretune.numerics.coregion import Hyper, HyperPrior, surprise
+
+ITERATIONS = 30
+CACHED = 64
+
+
+class Fitted(NamedTuple):
+    """What is fitted to the target: the process, and the layers that may move."""
+
+    hyper: Hyper
+    head: Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Observations as the fit reads them."""
+
+    features: Floats
+    """(n, F), what the head reads."""
+    which: Ints
+    """(n,), the algorithms."""
+    losses: Floats
+    """(n, L), as told."""
+
+    def first(self, n: int) -> "Trials":
+        """The first n of them."""
+        return Trials(self.features[:n], self.which[:n], self.losses[:n])
+
+    def key(self) -> bytes:
+        """Different for different trials."""
+        return self.features.tobytes() + self.which.tobytes() + self.losses.tobytes()
+
+
+@dataclass(frozen=True)
+class HeadFit:
+    """Minimises Equation 5; pure in value, cached for speed."""
+
+    start: Stack
+    """The pre-trained layers that may move."""
+    prior: HyperPrior
+    pull: Floats
+    """(M,), alpha / K_m of each algorithm; 0 where nothing was pre-trained."""
+    output: Callable[[Floats], Floats]
+    """Losses (n, L) -> what the process models (n,)."""
+    _known: dict[bytes, Fitted] = field(default_factory=dict)
+
+    def __call__(self, trials: Trials) -> Fitted:
+        """What fits the trials best, in the order in which they came."""
+        key = trials.key()
+        if key not in self._known:
+            fitted = self._fitted(trials)
+            if len(self._known) >= CACHED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = fitted
+        return self._known[key]
+
+    def _fitted(self, trials: Trials) -> Fitted:
+        n = len(trials.which)
+        anchor = last_anchor(n)
+        if n <= FIRST_ANCHOR:
+            begin = Fitted(Hyper.from_vector(self.prior.mode), self.start)
+        else:
+            begin = self(trials.first(anchor // 2 if n == anchor else anchor))
+        return self.minimised(begin, trials, self.output(trials.losses))
+
+    def minimised(self, begin: Fitted, trials: Trials, z: Floats) -> Fitted:
+        """The minimum of Equation 5 that L-BFGS finds from `begin`."""
+        found = minimize(
+            self.objective,
+            np.concatenate([begin.hyper.to_vector(), _flat(begin.head)]),
+            args=(trials.features, trials.which, z),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=self.prior.bounds() + [(None, None)] * len(_flat(begin.head)),
+            options={"maxiter": ITERATIONS, "ftol": 1e-6},
+        )
+        return self.split(found.x)
+
+    def split(self, vector: Floats) -> Fitted:
+        """The hyperparameters and layers that an optimiser's vector holds."""
+        n_hyper = len(self.prior.mode)
+        return Fitted(Hyper.from_vector(vector[:n_hyper]), _shaped(vector[n_hyper:], self.start))
+
+    def objective(
+        self, vector: Floats, features: Floats, which: Ints, z: Floats
+    ) -> tuple[float, Floats]:
+        """Equation 5 with the prior over hyperparameters, and its gradient."""
+        n_hyper = len(self.prior.mode)
+        head = _shaped(vector[n_hyper:], self.start)
+        signals = activations(head, features, which)
+        likelihood = surprise(vector[:n_hyper], signals[-1], which, z)
+        prior, to_prior = self.prior.surprise(vector[:n_hyper])
+        pull, to_pull = self._pull_towards_start(head)
+        to_head = _flat(gradients(head, signals, which, likelihood.to_inputs)) + to_pull
+        return (
+            likelihood.value + prior + pull,
+            np.concatenate([likelihood.to_hyper + to_prior, to_head]),
+        )
+
+    def _pull_towards_start(self, head: Stack) -> tuple[float, Floats]:
+        """alpha sum_m R(theta^(m)) of Equation 6, and its gradient, flat."""
+        value, gradient = 0.0, []
+        for now, before in zip(head, self.start, strict=True):
+            for array, start in zip(now, before, strict=True):
+                strength = self.pull.reshape(-1, *[1] * (array.ndim - 1))
+                difference = array - start
+                value += float((strength * difference * difference).sum())
+                gradient.append((2.0 * strength * difference).ravel())
+        return value, np.concatenate(gradient)
+
+
+def _flat(stack: Stack) -> Floats:
+    return np.concatenate([array.ravel() for layer in stack for array in layer])
+
+
+def _shaped(vector: Floats, like: Stack) -> Stack:
+    layers, first = [], 0
+    for weights, biases in like:
+        middle, last = first + weights.size, first + weights.size + biases.size
+        layers.append(
+            (
+                vector[first:middle].reshape(weights.shape),
+                vector[middle:last].reshape(biases.shape),
+            )
+        )
+        first = last
+    return tuple(layers)

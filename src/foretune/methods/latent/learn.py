@@ -1,0 +1,227 @@
+"""Pre-training embeddings on source datasets, and the ranking model that chooses among them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.contracts import Surrogate, Target
+from foretune.experience import Experience
+from foretune.learning import PastTask, check_space, given, past_tasks
+from foretune.methods.latent.embedding import Embedding, Stack, random_stack
+from foretune.methods.latent.model import ChoosingSurrogate, latent_surrogate
+from foretune.methods.latent.sources import MetaFeatures, fit_ranker
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.lambdamart import Ranker
+from foretune.numerics.normalise import share_of_better
+from foretune.progress import Progress, tracked
+from foretune.space import Encoded, Space
+from foretune.space.algorithms import Algorithms
+
+if TYPE_CHECKING:
+    from foretune.methods.latent.training import Source
+
+VERSION = 1
+MOST_SOURCES = 100
+"""Of more past tasks than these, so many are drawn."""
+LEAST_RANKED = 3
+"""A ranking model needs two sources to compare for a third."""
+STEPS, STEPS_IF_LARGE, LARGE = 1000, 4000, 5000
+"""Steps of pre-training; more for a source of more than so many evaluations."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatentPrior:
+    """Pre-trained embeddings, and how to choose among them."""
+
+    kind: str
+    space: Space
+    embeddings: tuple[Embedding, ...]
+    meta_features: MetaFeatures
+    ranker: Ranker | None
+    """None where the sources have no meta-features, or are too few."""
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The best embedding by the target's meta-features; without them, by its first trials."""
+        check_space(self.space, target)
+        best = self.ranked_first(target)
+        if best is not None:
+            return latent_surrogate(self.embeddings[best], target)
+        return ChoosingSurrogate(self.embeddings, target)
+
+    def ranked_first(self, target: Target) -> int | None:
+        """The source that the ranking model puts first, if it can know any of them."""
+        known = set(target.meta_features) & set(self.meta_features.names)
+        if len(self.embeddings) == 1:
+            return 0
+        if self.ranker is None or not known:
+            return None
+        return int(
+            np.argmax(self.ranker.scores(self.meta_features.distances(target.meta_features)))
+        )
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file."""
+        table = self.meta_features.table
+        arrays = {
+            "meta_features": np.nan_to_num(table),
+            "meta_features_known": ~np.isnan(table),
+            "ranker": np.frombuffer((self.ranker.text if self.ranker else "").encode(), np.uint8),
+        }
+        for number in range(len(self.embeddings[0].stack)):
+            layers = [each.stack[number] for each in self.embeddings]
+            arrays[f"weights{number}"] = np.stack([weights for weights, _ in layers])
+            arrays[f"biases{number}"] = np.stack([biases for _, biases in layers])
+        meta = {
+            "space": self.space.to_json(),
+            "meta_features": list(self.meta_features.names),
+            "layers": len(self.embeddings[0].stack),
+        }
+        save_artifact(path, kind=self.kind, version=VERSION, meta=meta, arrays=arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class LatentLearner:
+    """Pre-trains one embedding a source."""
+
+    kind: str
+    most_sources: int = MOST_SOURCES
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> LatentPrior:
+        """Pre-train, and learn to rank where the sources have meta-features."""
+        experience = given(experience)
+        names, tasks = _drawn(experience, self.most_sources, seed)
+        algorithms = Algorithms.of(experience.space)
+        steps = tracked(tasks, progress, "pre-training embeddings", len(tasks))
+        embeddings = tuple(
+            pre_trained(algorithms, experience.configs.take(task.rows), task.z, seed=seed + number)
+            for number, task in enumerate(steps)
+        )
+        described = [experience.meta_features.get(name, {}) for name in names]
+        meta_features = MetaFeatures.of(described)
+        ranker = None
+        if len(tasks) >= LEAST_RANKED and meta_features.names:
+            ranker = fit_ranker(embeddings, tasks, experience.configs, meta_features, seed=seed)
+        return LatentPrior(self.kind, experience.space, embeddings, meta_features, ranker)
+
+    def load(self, path: Path) -> LatentPrior:
+        """Read saved embeddings."""
+        meta, arrays = load_artifact(path, kind=self.kind, newest_version=VERSION)
+        space = Space.from_json(meta["space"])
+        algorithms = Algorithms.of(space)
+        layers = [(arrays[f"weights{n}"], arrays[f"biases{n}"]) for n in range(meta["layers"])]
+        embeddings = tuple(
+            Embedding(algorithms, tuple((weights[s], biases[s]) for weights, biases in layers))
+            for s in range(len(layers[0][0]))
+        )
+        table = np.where(arrays["meta_features_known"], arrays["meta_features"], np.nan)
+        text = arrays["ranker"].tobytes().decode()
+        return LatentPrior(
+            self.kind,
+            space,
+            embeddings,
+            MetaFeatures(tuple(meta["meta_features"]), table),
+            Ranker(text) if text else None,
+        )
+
+
+def pre_trained(
+    algorithms: Algorithms, configs: Encoded, gaps: Floats, *, seed: int, beta: float | None = None
+) -> Embedding:
+    """The embedding of one source: |phi(configuration)|² is its gap to the best, up to a factor.
+
+    gaps: (n,), at least 0. beta: how much deceiving the classifiers counts; the paper's where None.
+    """
+    import jax
+
+    from foretune.methods.latent.training import BETA, pre_train
+    from foretune.numerics.training import keep_compiled
+
+    keep_compiled()
+    source = padded(algorithms.inputs(configs), algorithms.chosen(configs), gaps, len(algorithms))
+    steps = STEPS if len(gaps) <= LARGE else STEPS_IF_LARGE
+    strength = BETA if beta is None else beta
+    networks = pre_train(jax.random.key(seed), source, strength, steps=steps)
+    sizes = (algorithms.width, None, None)
+    stack: Stack = tuple(
+        (
+            np.asarray(weights, dtype=np.float64)[: len(algorithms), :size],
+            np.asarray(biases, dtype=np.float64)[: len(algorithms)],
+        )
+        for (weights, biases), size in zip(networks.embedding, sizes, strict=True)
+    )
+    return _in_latent_units(Embedding(algorithms, stack), configs)
+
+
+def padded(inputs: Floats, which: Ints, gaps: Floats, algorithms: int) -> "Source":
+    """Evaluations by algorithm, in shapes of which there are few to compile."""
+    import jax.numpy as jnp
+
+    from foretune.methods.latent.training import Source
+    from foretune.numerics.training import bucket
+
+    counts = np.bincount(which, minlength=-(-algorithms // 4) * 4)
+    most, width = bucket(int(counts.max()), least=64), -(-inputs.shape[1] // 8) * 8
+    x = np.zeros((len(counts), most, width), dtype=np.float32)
+    gap = np.zeros((len(counts), most), dtype=np.float32)
+    for m, count in enumerate(counts):
+        rows = np.flatnonzero(which == m)
+        x[m, :count, : inputs.shape[1]] = inputs[rows]
+        gap[m, :count] = gaps[rows]
+    return Source(jnp.asarray(x), jnp.asarray(gap), jnp.asarray(counts, dtype=jnp.int32))
+
+
+def _in_latent_units(embedding: Embedding, configs: Encoded) -> Embedding:
+    """The embedding with |u|² = 1 on average."""
+    mean = float(np.square(embedding.place(configs)).sum(axis=1).mean())
+    scale = 1.0 / np.sqrt(max(mean, 1e-6))
+    weights, biases = embedding.stack[-1]
+    head = (weights * scale, biases * scale)
+    return Embedding(embedding.algorithms, (*embedding.stack[:-1], head))
+
+
+def _drawn(experience: Experience, most: int, seed: int) -> tuple[list[str], list[PastTask]]:
+    """The sources and their evaluations, whose z is the share of better ones."""
+    named = [name for name in experience.tasks if experience.task(name).succeeded.any()]
+    tasks = past_tasks(experience, share_of_better)
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(tasks))[:most]).tolist()
+    return [named[place] for place in drawn], [tasks[place] for place in drawn]
+
+
+@dataclass(frozen=True, slots=True)
+class UntrainedPrior:
+    """No source: all layers of random networks are learnt from the target's trials."""
+
+    kind: str
+    seed: int
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The process on an embedding that is yet to be learnt."""
+        algorithms = Algorithms.of(target.space)
+        stack = random_stack(algorithms, self.seed)
+        return latent_surrogate(Embedding(algorithms, stack, movable=len(stack)), target)
+
+    def save(self, path: Path) -> None:
+        """Write the seed."""
+        save_artifact(path, kind=self.kind, version=VERSION, meta={"seed": self.seed}, arrays={})
+
+
+@dataclass(frozen=True, slots=True)
+class UntrainedLearner:
+    """Takes nothing from past tasks."""
+
+    kind: str
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> UntrainedPrior:
+        """Only the seed of the first weights."""
+        del experience, progress
+        return UntrainedPrior(self.kind, seed)
+
+    def load(self, path: Path) -> UntrainedPrior:
+        """Read the seed."""
+        meta, _ = load_artifact(path, kind=self.kind, newest_version=VERSION)
+        return UntrainedPrior(self.kind, int(meta["seed"]))

@@ -1,0 +1,135 @@
+"""Pre-training of embeddings in JAX (section 3.2): a bowl to fit, and classifiers to deceive.
+
+|phi^(m)(lambda)|² is to be the gap between a configuration's loss and the best one (Equation 11).
+That leaves all directions free, and one-versus-one classifiers of the algorithms say where they
+differ (Equation 12): the embedding is moved against them (Equation 13). Both sides descend at once,
+by reversing the classifiers' gradient where it reaches the embedding.
+"""
+
+from functools import partial
+from itertools import combinations, pairwise
+from typing import NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from foretune.methods.latent.embedding import DIMENSION, UNITS
+from foretune.numerics.training import descend
+
+CLASSIFIER_UNITS = 16
+BATCH = 32
+"""Evaluations of each algorithm in one step."""
+RATE = 0.01
+BETA = 1e-4
+"""How much deceiving the classifiers counts."""
+
+Layers: TypeAlias = list[tuple[jax.Array, jax.Array]]
+"""Weights (networks, inputs, outputs) and biases (networks, outputs), stacked."""
+
+
+class Networks(NamedTuple):
+    """All that is trained."""
+
+    embedding: Layers
+    """One network an algorithm."""
+    classifiers: Layers
+    """One network a pair of algorithms."""
+
+
+class Source(NamedTuple):
+    """The evaluations of one source dataset, those of each algorithm apart, padded."""
+
+    x: jax.Array
+    """(M, R, W), what each algorithm reads."""
+    gap: jax.Array
+    """(M, R), how much worse than the best each evaluation is."""
+    counts: jax.Array
+    """(M,), how many of the R rows are evaluations."""
+
+
+def initial_networks(key: jax.Array, algorithms: int, width: int) -> Networks:
+    """Untrained networks for so many algorithms that read `width` columns."""
+    pairs = max(algorithms * (algorithms - 1) // 2, 1)
+    for_embedding, for_classifiers = jax.random.split(key)
+    return Networks(
+        _initial(for_embedding, algorithms, (width, UNITS, UNITS, DIMENSION)),
+        _initial(for_classifiers, pairs, (DIMENSION, CLASSIFIER_UNITS, 1)),
+    )
+
+
+def _initial(key: jax.Array, networks: int, sizes: tuple[int, ...]) -> Layers:
+    """He-normal weights, no biases."""
+    return [
+        (
+            jax.random.normal(jax.random.fold_in(key, number), (networks, fan_in, out))
+            * jnp.sqrt(2.0 / fan_in),
+            jnp.zeros((networks, out)),
+        )
+        for number, (fan_in, out) in enumerate(pairwise(sizes))
+    ]
+
+
+def applied(layers: Layers, x: jax.Array) -> jax.Array:
+    """The outputs (networks, n, outputs) of stacked networks at x (networks, n, inputs)."""
+    for number, (weights, biases) in enumerate(layers):
+        x = jnp.einsum("mni,mio->mno", x, weights) + biases[:, None, :]
+        if number < len(layers) - 1:
+            x = jax.nn.relu(x)
+    return x
+
+
+def bowl_loss(u: jax.Array, gap: jax.Array, present: jax.Array) -> jax.Array:
+    """The sum over algorithms `present` (M,) of Equation 11, for u (M, n, d) and `gap` (M, n)."""
+    each = jnp.mean(jnp.square(gap - jnp.sum(u * u, axis=2)), axis=1)
+    return jnp.sum(jnp.where(present, each, 0.0))
+
+
+def cross_entropy(classifiers: Layers, u: jax.Array, present: jax.Array) -> jax.Array:
+    """The sum over pairs of Equation 12: how badly the classifiers tell algorithms apart."""
+    first, second = pairs_of(len(u))
+    logits = applied(classifiers, jnp.concatenate([u[first], u[second]], axis=1))[:, :, 0]
+    n = u.shape[1]
+    # The first algorithm of a pair is to have high logits, the second one low ones.
+    each = jax.nn.softplus(jnp.concatenate([-logits[:, :n], logits[:, n:]], axis=1))
+    both = present[first] & present[second] & (first != second)
+    return jnp.sum(jnp.where(both, jnp.mean(each, axis=1), 0.0))
+
+
+def pairs_of(algorithms: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the second algorithm of each pair; one with itself where there is but one."""
+    pairs = np.array(list(combinations(range(algorithms), 2)) or [(0, 0)])
+    return pairs[:, 0], pairs[:, 1]
+
+
+def reversed_gradient(u: jax.Array, beta: jax.Array) -> jax.Array:
+    """u, whose gradient comes back times -beta."""
+    return (1.0 + beta) * jax.lax.stop_gradient(u) - beta * u
+
+
+def pre_training_loss(
+    networks: Networks, key: jax.Array, source: Source, beta: jax.Array
+) -> jax.Array:
+    """Its descent is Equation 13's: the embedding's outwards, the classifiers' inwards."""
+    present = source.counts > 0
+    drawn = jax.random.uniform(key, (len(source.counts), BATCH))
+    rows = (drawn * source.counts[:, None]).astype(jnp.int32)
+    x = jnp.take_along_axis(source.x, rows[:, :, None], axis=1)
+    gap = jnp.take_along_axis(source.gap, rows, axis=1)
+    u = applied(networks.embedding, x)
+    deceived = cross_entropy(networks.classifiers, reversed_gradient(u, beta), present)
+    return bowl_loss(u, gap, present) + deceived
+
+
+@partial(jax.jit, static_argnames="steps")
+def pre_train(key: jax.Array, source: Source, beta: float, *, steps: int) -> Networks:
+    """The networks of one source after so many steps of Adam.
+
+    Several sources are trained one after the other: side by side under `vmap` they take longer,
+    since XLA multiplies stacks of small matrices one by one all the same.
+    """
+    rates = RATE * 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.arange(steps) / steps))
+    start, training = jax.random.split(key)
+    networks = initial_networks(start, *source.x.shape[::2])
+    loss = partial(pre_training_loss, source=source, beta=jnp.asarray(beta))
+    return descend(loss, networks, training, rates)
