@@ -10,6 +10,7 @@ import pytest
 
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
+from foretune.run import pool as pool_module
 from foretune.run.executor import Limits
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
@@ -56,12 +57,12 @@ def test_both_executors_answer_alike(make):
 
 
 def test_each_fault_costs_its_own_trial_and_is_named():
-    limits = Limits(wall_seconds=5.0, cpu_seconds=0.4, memory_bytes=400 * 2**20)
+    limits = Limits(wall_seconds=3.0, cpu_seconds=0.4, memory_bytes=400 * 2**20)
     jobs = ["hang", "die", ("burn", 30), "vanish", ("eat", 5000), "unsendable", "eat_at_once"]
     with ProcessPool(do, workers=2, limits=limits) as pool:
         found = outcomes(pool, [*jobs, ("give", 1)])
     expected = [
-        (Status.TIMEOUT, "over its limit of 5 s"),
+        (Status.TIMEOUT, "over its limit of 3 s"),
         (Status.FAILED, "the worker process was killed by signal SIGKILL"),
         (Status.TIMEOUT, "over its limit of 0.4 s of CPU time"),
         (Status.FAILED, "the worker process ended with exit code 7"),
@@ -102,6 +103,28 @@ def test_a_running_worker_is_killed_from_outside():
         os.kill(first.result, signal.SIGKILL)
         [outcome] = pool.results()
     assert outcome.reason == "the worker process was killed by signal SIGKILL"
+
+
+def test_time_in_which_everything_was_stopped_is_not_the_time_of_a_trial(monkeypatch):
+    with ProcessPool(do, limits=Limits(wall_seconds=60.0)) as pool:
+        outcomes(pool, ["pid"])
+        pool.submit(("burn", 0.2))
+        assert pool.results(timeout=0.01) == []
+        # As if an hour went by between two looks.
+        real, slept = time.monotonic, []
+
+        def clock():
+            return real() + 3600.0 * len(slept)
+
+        def wait_long(connections, timeout):
+            slept[:] = [True]
+            return pool_module_wait(connections, timeout)
+
+        pool_module_wait = pool_module.wait
+        monkeypatch.setattr(pool_module.time, "monotonic", clock)
+        monkeypatch.setattr(pool_module, "wait", wait_long)
+        [outcome] = pool.results()
+    assert outcome.status == Status.DONE
 
 
 def test_results_arrive_as_they_finish():

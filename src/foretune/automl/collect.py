@@ -6,9 +6,7 @@ all is done, the folder `NAME.parts` with the prepared tables and the journal of
 
 import time
 from collections import Counter
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence, Set
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -16,50 +14,28 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from foretune.automl.datasets import Table
-from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.journal import Journal, Line
-from foretune.automl.prepared import Known, prepare, table_path
+from foretune.automl.prepared import Known, prepare
 from foretune.automl.recipe import Folder, Recipe
-from foretune.automl.scores import scorer
 from foretune.automl.sources import Source
 from foretune.automl.spaces import shipped
+from foretune.automl.trial import TableTrial, Trial
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.progress import SILENT, Progress
 from foretune.run.executor import Executor
-from foretune.run.pool import ProcessPool
 from foretune.space import Space
 
 CHECKPOINT_SECONDS = 300.0
 """How often the output is brought up to date while trials are running."""
-OPEN_TABLES = 8
 MOST_REASONS = 50
 ONE_OF = 5
 """One family of so many is held out."""
 SPLIT = "families"
 """The name of the split that keeps variants of one dataset on one side."""
 
-Trial: TypeAlias = tuple[str, dict[str, Any]]
-"""A task and a configuration."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableTrial:
-    """What a worker does: evaluates a trial on the prepared tables of a folder."""
-
-    folder: Path
-    protocol: Protocol
-
-    def __call__(self, trial: Trial) -> dict[str, float]:
-        """The values of all metrics."""
-        task, config = trial
-        return evaluate(config, _opened(table_path(self.folder, task)), self.protocol).values
-
-
-@lru_cache(maxsize=OPEN_TABLES)
-def _opened(path: Path) -> Table:
-    return Table.open(path)
+Start: TypeAlias = Callable[[TableTrial], Executor[Trial, dict[str, float]]]
+"""Makes an executor for the trials: processes here, or whatever else runs them."""
 
 
 def collect(
@@ -67,7 +43,7 @@ def collect(
     sources: Sequence[Source],
     out: Path,
     *,
-    jobs: int = 1,
+    start: Start,
     progress: Progress = SILENT,
 ) -> Experience:
     """Evaluate the recipe's configurations on every source and save the experience to `out`.
@@ -83,39 +59,39 @@ def collect(
     )
     collection = Collection(recipe, tables, out, Journal(folder.journal))
     todo = collection.todo()
-    trial = TableTrial(folder.tables, recipe.protocol)
     progress.start("collecting", len(todo))
     try:
-        with ProcessPool(trial, workers=jobs, limits=recipe.limits) as pool:
-            _run(pool, todo, collection, progress)
+        with start(TableTrial(folder.tables, recipe.protocol)) as executor:
+            _run(executor, todo, collection, progress)
     finally:
         # Also after Ctrl-C: what has been evaluated can be used, and the same command goes on.
         progress.stop()
         collection.save()
+    made = collection.experience()
     folder.note(recipe, collection.summary())
     folder.clear()
-    return collection.experience()
+    return made
 
 
 def _run(
-    pool: Executor[Trial, dict[str, float]],
+    executor: Executor[Trial, dict[str, float]],
     todo: Sequence[Trial],
     collection: "Collection",
     progress: Progress,
 ) -> None:
-    """Keep the pool busy and write down what comes back."""
+    """Keep the workers busy and write down what comes back."""
     waiting = iter(todo)
-    running = {pool.submit(trial): trial for trial in islice(waiting, 2 * pool.workers)}
+    running = {executor.submit(trial): trial for trial in islice(waiting, 2 * executor.workers)}
     saved = time.monotonic()
-    while outcomes := pool.results():
+    while outcomes := executor.results():
         for outcome in outcomes:
             task, config = running.pop(outcome.key)
             values = outcome.result or {}
             collection.journal.add(
-                Line(task, config, outcome.status, values, outcome.seconds, outcome.reason)
+                Line(task, dict(config), outcome.status, values, outcome.seconds, outcome.reason)
             )
             progress.step(note=task)
-            running |= {pool.submit(trial): trial for trial in islice(waiting, 1)}
+            running |= {executor.submit(trial): trial for trial in islice(waiting, 1)}
         if time.monotonic() - saved > CHECKPOINT_SECONDS:
             collection.save()
             saved = time.monotonic()
@@ -128,9 +104,7 @@ class Collection:
         self, recipe: Recipe, tables: Sequence[Known], out: Path, journal: Journal
     ) -> None:
         self.recipe, self.tables, self.out, self.journal = recipe, tables, out, journal
-        chosen = shipped(recipe.space)
-        self.space: Space = chosen.build(recipe.only)
-        self.metrics = [scorer(name, chosen.task).metric for name in recipe.protocol.metrics]
+        self.space: Space = shipped(recipe.space).build(recipe.only)
         self._earlier = Experience.open(out) if out.exists() else None
         self._before = [] if self._earlier is None else _lines(self._earlier)
 
@@ -151,10 +125,14 @@ class Collection:
 
     def experience(self) -> Experience:
         """All evaluations as a table."""
-        rows = self._rows()
-        if not rows:
-            raise UsageError("an experience needs an evaluation, but none has ended: let it run")
-        lines = list(rows.values())
+        lines = list(self._rows().values())
+        if not any(line.status is Status.DONE for line in lines):
+            said = lines[0].reason if lines else "there was nothing to evaluate"
+            raise UsageError(
+                f"an experience needs an evaluation that succeeded, but none of {len(lines)} did "
+                f"({said}): raise the limits or choose other datasets"
+            )
+        metrics = self.recipe.metrics
         names = [table.task for table in self.tables]
         tasks = list(dict.fromkeys([*names, *(line.task for line in lines)]))
         position = {task: index for index, task in enumerate(tasks)}
@@ -162,12 +140,12 @@ class Collection:
         described = {table.task: table.meta_features for table in self.tables}
         return Experience.build(
             self.space,
-            self.metrics,
+            metrics,
             tasks,
             [position[line.task] for line in lines],
             self.space.encode([line.config for line in lines]),
             np.arange(len(lines)),
-            [[line.values.get(metric.name, np.nan) for metric in self.metrics] for line in lines],
+            [[line.values.get(metric.name, np.nan) for metric in metrics] for line in lines],
             status=[line.status for line in lines],
             seconds=[line.seconds for line in lines],
             meta_features={**earlier, **described},
@@ -176,7 +154,7 @@ class Collection:
 
     def save(self) -> None:
         """Bring the output up to date, in one step."""
-        if self.journal.lines:
+        if any(line.status is Status.DONE for line in self.journal.lines):
             self.experience().save(self.out)
 
     def summary(self) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from typing import Any
 
 from foretune.automl.design import shared_configs
 from foretune.automl.evaluation import Protocol
+from foretune.automl.scores import scorer
 from foretune.automl.spaces import shipped
 from foretune.errors import UsageError
+from foretune.experience import Metric
 from foretune.experience.atomic import replace_file
 from foretune.run.executor import Limits
 from foretune.space import Encoded
@@ -39,6 +41,19 @@ class Recipe:
     """What one evaluation may take."""
     memory_bytes: int | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        # A mistake shows before anything is written.
+        chosen = shipped(self.space)
+        chosen.check(self.only)
+        for name in self.protocol.metrics:
+            scorer(name, chosen.task)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """What is measured."""
+        task = shipped(self.space).task
+        return [scorer(name, task).metric for name in self.protocol.metrics]
 
     @property
     def limits(self) -> Limits:

@@ -157,6 +157,12 @@ class ShippedSpace:
 
     def build(self, only: Sequence[str] = ()) -> Space:
         """The space, narrowed to the estimators `only` where that is not empty."""
+        self.check(only)
+        chosen = {name: of for name, of in self.algorithms().items() if not only or name in only}
+        return Space.of({**self.stages, self.choice: chosen}, stages=(*self.stages, self.choice))
+
+    def check(self, only: Sequence[str]) -> None:
+        """Refuse estimators that it does not have."""
         known = self.algorithms()
         for name in only:
             if name not in known:
@@ -164,8 +170,6 @@ class ShippedSpace:
                     f"the space '{self.name}' can be narrowed to {', '.join(known)}, but not to "
                     f"'{name}': {suggestion(name, list(known))}"
                 )
-        chosen = {name: of for name, of in known.items() if not only or name in only}
-        return Space.of({**self.stages, self.choice: chosen}, stages=(*self.stages, self.choice))
 
 
 def installed(algorithms: Mapping[str, Notation]) -> dict[str, Notation]:

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import click
@@ -150,6 +151,7 @@ def collect_command(
     from foretune.automl.sources import sources
     from foretune.automl.spaces import shipped
     from foretune.experience import summarise
+    from foretune.run.pool import ProcessPool
     from foretune.terminal import TerminalProgress
 
     if out.suffix != ".parquet":
@@ -167,7 +169,8 @@ def collect_command(
         memory_bytes=int(memory),
         seed=seed,
     )
+    start = partial(ProcessPool, workers=jobs, limits=recipe.limits)
     progress = TerminalProgress() if sys.stderr.isatty() else LineProgress()
     found = sources(datasets, chosen.task, target=target)
-    click.echo(summarise(collect(recipe, found, out, jobs=jobs, progress=progress)))
+    click.echo(summarise(collect(recipe, found, out, start=start, progress=progress)))
     click.echo(f"\nSaved {out}")

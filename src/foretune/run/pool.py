@@ -8,7 +8,7 @@ docs/decisions/009-trials-in-processes.md gives the reasons.
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from multiprocessing.connection import wait
 from typing import Generic
 
@@ -21,6 +21,7 @@ from foretune.run.worker import CPU_SIGNAL
 NO_LIMITS = Limits()
 LOOK_SECONDS = 0.05
 """How often memory is measured: what a trial can take meanwhile is what it can overshoot."""
+LONGEST_LOOK_SECONDS = 1.0
 START_SECONDS = 300.0
 """How long a new worker may take to import what it needs, on a machine under load."""
 MOST_FAILED_STARTS = 3
@@ -71,7 +72,7 @@ class ProcessPool(Generic[Job, Result]):
         outcomes: list[Outcome[Result]] = []
         while not outcomes and (self._waiting or self._busy()):
             self._assign()
-            spoke = wait([worker.connection for worker in self._staff], self._patience(end))
+            spoke = self._wait(self._patience(end))
             for worker in list(self._staff):
                 heard = worker.connection in spoke
                 outcome = self._heard(worker) if heard else self._inspected(worker)
@@ -110,9 +111,22 @@ class ProcessPool(Generic[Job, Result]):
                 moments.append(worker.since + START_SECONDS)
             elif worker.key is not None and self._limits.wall_seconds is not None:
                 moments.append(worker.since + self._limits.wall_seconds)
-        if self._limits.memory_bytes is not None and self._busy():
-            moments.append(now + LOOK_SECONDS)
+        if self._busy():
+            watched = self._limits.memory_bytes is not None
+            moments.append(now + (LOOK_SECONDS if watched else LONGEST_LOOK_SECONDS))
         return max(0.0, min(moments) - now) if moments else None
+
+    def _wait(self, patience: float | None) -> Collection[object]:
+        """Wait until a worker says something, and return the connections of those that do."""
+        began = time.monotonic()
+        spoke = wait([worker.connection for worker in self._staff], patience)
+        overslept = time.monotonic() - began - (patience or 0.0)
+        if patience is not None and overslept > LONGEST_LOOK_SECONDS:
+            # Somebody stopped this process, and most likely its workers with it: what they did
+            # not get to run is not the time of their trials.
+            for worker in self._staff:
+                worker.since += overslept
+        return spoke
 
     def _heard(self, worker: Worker) -> Outcome[Result] | None:
         """What a worker says, or what its silence means."""

@@ -1,0 +1,42 @@
+"""What a worker process does with one trial of a collection."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from foretune.automl.datasets import Table
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.prepared import table_path
+from foretune.automl.spaces import OPTIONAL
+
+# Loaded while a worker starts, so that its first trial is not charged for it.
+for _library in ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL):
+    if find_spec(_library) is not None:
+        import_module(_library)
+
+OPEN_TABLES = 8
+
+Trial: TypeAlias = tuple[str, Mapping[str, Any]]
+"""A task and a configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableTrial:
+    """Evaluates trials on the prepared tables of a folder."""
+
+    folder: Path
+    protocol: Protocol
+
+    def __call__(self, trial: Trial) -> dict[str, float]:
+        """The values of all metrics."""
+        task, config = trial
+        return evaluate(config, _opened(table_path(self.folder, task)), self.protocol).values
+
+
+@lru_cache(maxsize=OPEN_TABLES)
+def _opened(path: Path) -> Table:
+    return Table.open(path)

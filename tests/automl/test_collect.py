@@ -1,0 +1,229 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from foretune.automl.collect import Collection, collect, held_out_families
+from foretune.automl.datasets import Table, Task
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.journal import Journal
+from foretune.automl.prepared import Known, prepare, table_path
+from foretune.automl.recipe import Folder, Recipe
+from foretune.automl.sources import Source, sources
+from foretune.automl.trial import TableTrial
+from foretune.errors import UsageError
+from foretune.experience import Experience, Status
+from foretune.progress import SILENT
+from foretune.run.inline import InlineExecutor
+from foretune.run.pool import ProcessPool
+from tests.automl.tables import mixed_frame, mixed_table
+
+ONLY = ("decision_tree", "gaussian_nb")
+RECIPE = Recipe("cash", Protocol(("accuracy",), folds=2), evaluations=4, only=ONLY)
+
+
+def source(name, seed, family=None):
+    return Source(name, family or name, lambda: mixed_table(Task.CLASSIFICATION, seed=seed))
+
+
+SOURCES = [source("a", 0), source("b/ä", 1), source("a2", 2, family="a")]
+
+
+def made_of(recipe, tables, out, start=InlineExecutor):
+    return collect(recipe, tables, out, start=start)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "made.parquet"
+
+
+def test_every_table_gets_the_same_configurations(out):
+    made = made_of(RECIPE, SOURCES, out)
+    assert made.tasks == ("a", "b/ä", "a2")
+    assert (len(made), len(made.configs)) == (12, 4)
+    assert (made.status == Status.DONE).all()
+    assert (made.seconds > 0).all()
+    assert [p.name for p in sorted(out.parent.iterdir())] == ["made.collect.json", "made.parquet"]
+    first = made.task("b/ä")
+    config = first.configs.dicts()[0]
+    again = evaluate(config, mixed_table(Task.CLASSIFICATION, seed=1), RECIPE.protocol)
+    assert first.values[0, 0] == again.values["accuracy"]
+    assert set(made.meta_features) == {"a", "b/ä", "a2"}
+    assert made.meta_features["a"]["classes"] == 3
+    about = json.loads(out.with_suffix(".collect.json").read_text())
+    assert about["ended"] == {"DONE": 12, "FAILED": 0, "TIMEOUT": 0}
+    assert [table["family"] for table in about["tables"]] == ["a", "b/ä", "a"]
+
+
+def test_more_evaluations_and_tables_are_added(out, monkeypatch):
+    made_of(RECIPE, SOURCES[:1], out)
+    before = Experience.open(out)
+    asked = []
+    monkeypatch.setattr(Collection, "todo", _remembering(Collection.todo, asked))
+    made = made_of(replace(RECIPE, evaluations=6), SOURCES[:2], out)
+    assert len(asked) == 2 + 6
+    assert len(made) == 12
+    kept = {tuple(sorted(c.items())) for c in before.configs.dicts()}
+    assert kept < {tuple(sorted(c.items())) for c in made.configs.dicts()}
+
+
+def _remembering(todo, asked):
+    def remembered(self):
+        found = todo(self)
+        asked.extend(found)
+        return found
+
+    return remembered
+
+
+def test_the_order_is_one_configuration_on_all_tables_after_the_other(out):
+    folder = Folder.beside(out)
+    folder.begin(RECIPE)
+    tables = [_known(name) for name in ("a", "b")]
+    todo = Collection(RECIPE, tables, out, Journal(folder.journal)).todo()
+    assert [task for task, _ in todo] == ["a", "b"] * 4
+    assert all(todo[i][1] == todo[i + 1][1] for i in range(0, 8, 2))
+
+
+def _known(name):
+    return Known(name, name, 1, 1, {})
+
+
+def test_failures_and_timeouts_are_recorded_as_such(out):
+    recipe = replace(RECIPE, only=("gaussian_nb", "mlp"), evaluations=2, cpu_seconds=0.5)
+    large = Source("large", "large", lambda: mixed_table(Task.CLASSIFICATION, n=4000))
+    made = made_of(recipe, [large], out, partial(ProcessPool, limits=recipe.limits))
+    assert made.status.tolist() == [Status.DONE, Status.TIMEOUT]
+    about = json.loads(out.with_suffix(".collect.json").read_text())
+    assert about["reasons"] == {"over its limit of 0.5 s of CPU time": 1}
+
+
+def test_nothing_but_failures_is_said(out):
+    with pytest.raises(UsageError, match="none of 4 did"):
+        made_of(RECIPE, SOURCES[:1], out, lambda trial: InlineExecutor(_broken))
+    assert not out.exists()
+
+
+def _broken(trial):
+    raise ValueError("cannot be read")
+
+
+def test_a_trial_of_a_worker(tmp_path):
+    table = mixed_table(Task.REGRESSION)
+    table.save(table_path(tmp_path, "odd/../name"))
+    config = {
+        "imputer": "mean",
+        "encoder": "ordinal",
+        "scaler": "none",
+        "reducer": "none",
+        "estimator": "knn",
+        "estimator:knn:n_neighbors": 3,
+        "estimator:knn:p": 2,
+        "estimator:knn:weights": "uniform",
+    }
+    trial = TableTrial(tmp_path, Protocol(("r2",)))
+    assert trial(("odd/../name", config)) == evaluate(config, table, Protocol(("r2",))).values
+
+
+def test_large_tables_are_sampled(out):
+    recipe = replace(RECIPE, evaluations=1, most_rows=50)
+    made_of(recipe, SOURCES[:1], out)
+    about = json.loads(out.with_suffix(".collect.json").read_text())
+    assert about["tables"][0]["rows"] == 50
+
+
+def test_other_settings_and_other_files_are_refused(out, tmp_path):
+    made_of(replace(RECIPE, evaluations=1), SOURCES[:1], out)
+    content = out.read_bytes()
+    with pytest.raises(UsageError, match="folds=3 after folds=2"):
+        made_of(replace(RECIPE, protocol=Protocol(("accuracy",), folds=3)), SOURCES[:1], out)
+    other = tmp_path / "other.parquet"
+    other.write_bytes(content)
+    with pytest.raises(UsageError, match="made in another way"):
+        made_of(RECIPE, SOURCES[:1], other)
+    assert out.read_bytes() == other.read_bytes() == content
+
+
+def test_a_fifth_of_the_families_is_held_out():
+    families = {f"family {i}" for i in range(40)}
+    assert len(held_out_families(families)) == 8
+    assert held_out_families({"one"}) == set()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_what_stops_it_costs_the_running_trials_only(out, tmp_path, how):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name in "ab":
+        mixed_frame().drop(columns="amount").to_csv(folder / f"{name}.csv", index=False)
+    command = [sys.executable, "-c", "from foretune.cli import main; main()", "collect"]
+    command += ["--space", "cash", "--only", ",".join(ONLY), "--datasets", str(folder)]
+    command += ["--evaluations", "40", "--folds", "2", "--jobs", "1", "-o", str(out)]
+    journal = Folder.beside(out).journal
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    _wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3, process)
+    os.kill(process.pid, how)
+    process.communicate(timeout=20)
+    finished = len(Journal(journal).lines)
+    assert 3 <= finished < 80
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        # The last line may have been written while the interrupt arrived.
+        assert finished - len(Experience.open(out)) in (0, 1)
+    recipe = Recipe(
+        "cash",
+        Protocol(("accuracy", "balanced_accuracy"), folds=2),
+        evaluations=40,
+        only=ONLY,
+        memory_bytes=2**31,
+    )
+    evaluated = []
+    start = partial(_counting, evaluated)
+    made = made_of(recipe, sources(str(folder), Task.CLASSIFICATION), out, start)
+    assert len(evaluated) == 80 - finished
+    assert len(made) == 80
+    assert len(set(zip(made.task_index, made.config_index, strict=True))) == 80
+    assert np.isfinite(made.losses).all()
+
+
+def _counting(evaluated, trial):
+    """An executor that notes which trials it is given."""
+
+    def evaluate_and_count(job):
+        evaluated.append(job)
+        return trial(job)
+
+    return InlineExecutor(evaluate_and_count)
+
+
+def _wait_for(condition, process, within=60.0):
+    end = time.monotonic() + within
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_tables_are_prepared_once(out):
+    loads = []
+
+    def load():
+        loads.append(1)
+        return Table.of(mixed_frame().drop(columns="amount"), "class")
+
+    folder = Folder.beside(out)
+    folder.begin(RECIPE)
+    for _ in range(2):
+        [known] = prepare(
+            [Source("t", "t", load)], folder.tables, most_rows=99, seed=0, progress=SILENT
+        )
+    assert len(loads) == 1
+    assert (known.rows, known.columns) == (90, 9)

@@ -1,0 +1,45 @@
+import math
+
+import pytest
+
+from foretune.automl.journal import Journal, Line
+from foretune.errors import UsageError
+from foretune.experience import Status
+
+FIRST = Line("a", {"x": 0.1, "k": "b"}, Status.DONE, {"accuracy": 0.5}, 0.25)
+SECOND = Line("b", {"x": 1e-9}, Status.TIMEOUT, {}, 3.0, "over its limit")
+
+
+@pytest.fixture
+def path(tmp_path):
+    journal = Journal(tmp_path / "trials.jsonl")
+    journal.add(FIRST)
+    journal.add(SECOND)
+    return journal.path
+
+
+def test_lines_come_back_as_they_were(path):
+    assert Journal(path).lines == [FIRST, SECOND]
+
+
+def test_what_a_kill_leaves_at_any_byte_is_the_whole_lines(path):
+    content = path.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
+    for length in range(len(content) + 1):
+        path.write_bytes(content[:length])
+        journal = Journal(path)
+        assert journal.lines == [FIRST, SECOND][: sum(end <= length for end in ends)]
+        journal.add(SECOND)
+        assert Journal(path).lines[-1] == SECOND
+
+
+def test_values_that_are_no_numbers_of_json(path):
+    Journal(path).add(Line("c", {}, Status.DONE, {"r2": float("-inf")}, 0.0))
+    assert Journal(path).lines[-1].values == {"r2": -math.inf}
+
+
+@pytest.mark.parametrize("text", ["nonsense\n", "[1]\n", '{"task": "a"}\n'])
+def test_other_files_are_refused(path, text):
+    path.write_text(text)
+    with pytest.raises(UsageError, match="line 1 of"):
+        Journal(path)

@@ -1,0 +1,34 @@
+import pytest
+
+from foretune.automl.datasets import Task
+from foretune.automl.sources import sources
+from foretune.errors import UsageError
+from tests.automl.tables import mixed_frame
+
+
+def test_a_folder_of_files(tmp_path):
+    mixed_frame().drop(columns="amount").to_csv(tmp_path / "b.csv", index=False)
+    mixed_frame().drop(columns="amount").to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "notes.md").write_text("about")
+    found = sources(str(tmp_path), Task.CLASSIFICATION)
+    assert [source.name for source in found] == ["a", "b"]
+    tables = [source.load() for source in found]
+    assert {table.classes for table in tables} == {("high", "low", "middle")}
+    [other, _] = sources(str(tmp_path), Task.CLASSIFICATION, target="letter")
+    assert other.load().classes == ("x", "y", "z")
+
+
+def test_groups_and_names_of_the_catalogue_for_one_task():
+    bundled = sources("catalogue:bundled", Task.REGRESSION)
+    assert [source.name for source in bundled] == ["sklearn-diabetes"]
+    named = sources("catalogue:iris,yeast1,iris", Task.CLASSIFICATION)
+    assert [(source.name, source.family) for source in named] == [
+        ("iris", "iris"),
+        ("yeast1", "yeast"),
+    ]
+
+
+@pytest.mark.parametrize("given", ["catalogue:iris", "no such folder"])
+def test_nothing_to_collect(given):
+    with pytest.raises(UsageError, match="holds none"):
+        sources(given, Task.REGRESSION)
