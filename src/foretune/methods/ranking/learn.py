@@ -1,8 +1,9 @@
 """Learning the ensemble from past tasks (Algorithm 1), or drawing it at random (DRE-RI)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,11 @@ from foretune.methods.ranking.ensemble import (
 )
 from foretune.methods.ranking.model import RankingPrior, Settings
 from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.networks import Layers
 from foretune.progress import Progress, tracked
+
+if TYPE_CHECKING:
+    from foretune.methods.ranking.training import Tasks
 
 MOST_STEPS = 5000
 LEAST_STEPS = 512
@@ -144,33 +149,63 @@ def steps_for(evaluations: int) -> int:
 def _train(
     evaluations: Evaluations, seeds: Sequence[int], loss: str, meta_features: bool
 ) -> list[Ensemble]:
-    """The ensemble of each seed, those of all seeds trained at once."""
+    """The ensemble of each seed, those of all seeds trained at once.
+
+    Evaluations, tasks and columns are padded, so that few shapes are ever compiled. The weights of
+    columns that are always zero do not move; they are left out again.
+    """
     import jax
     import jax.numpy as jnp
 
-    from foretune.methods.ranking.training import Tasks, Weights, jax_layers, meta_learn
+    from foretune.methods.ranking.training import Weights, jax_layers, meta_learn
     from foretune.numerics.training import as_arrays, bucket, keep_compiled
 
     keep_compiled()
-    n, number = len(evaluations.y), len(evaluations.counts)
-    rows, places = bucket(n, least=1024), bucket(number, least=8)
-    counts = np.pad(evaluations.counts, (0, places - number))
-    arrays = (
-        np.pad(evaluations.x, ((0, rows - n), (0, 0))),
-        np.pad(evaluations.y, (0, rows - n)),
-        (np.cumsum(counts) - counts).astype(np.int32),
-        counts.astype(np.int32),
-        np.array([prime_from(int(count)) for count in counts], dtype=np.int32),
-        np.int32(number),
-    )
-    tasks = Tasks(*(jnp.asarray(array) for array in arrays))
-    width, steps = evaluations.x.shape[1], steps_for(n)
+    n, width = evaluations.x.shape
+    columns, steps = bucket(width, least=16), steps_for(n)
     initial = [random_ensemble(width, seed=seed, meta_features=meta_features) for seed in seeds]
-    weights = [Weights(*map(jax_layers, (e.scorers, e.each, e.all))) for e in initial]
+    unused = np.full(columns - width, width)
+    wide = [_at_inputs(e, lambda w: np.insert(w, unused, 0.0, axis=-2)) for e in initial]
+    weights = [Weights(*map(jax_layers, (e.scorers, e.each, e.all))) for e in wide]
     draws = [np.random.default_rng(seed).random((steps, SCORERS, 4), np.float32) for seed in seeds]
     stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *weights)
+    tasks = _padded(evaluations, columns)
     learnt = meta_learn(stacked, jnp.asarray(np.stack(draws)), tasks, loss=loss)
-    return [
+    ensembles = [
         Ensemble(*(as_arrays([(w[k], b[k]) for w, b in layers]) for layers in learnt))
         for k in range(len(seeds))
     ]
+    added = np.arange(width, columns)
+    return [_at_inputs(e, lambda w: np.delete(w, added, axis=-2)) for e in ensembles]
+
+
+def _padded(evaluations: Evaluations, columns: int) -> "Tasks":
+    """The evaluations as training reads them, padded in every direction."""
+    import jax.numpy as jnp
+
+    from foretune.methods.ranking.training import Tasks
+    from foretune.numerics.training import bucket
+
+    (n, width), number = evaluations.x.shape, len(evaluations.counts)
+    rows, places = bucket(n, least=1024), bucket(number, least=8)
+    counts = np.pad(evaluations.counts, (0, places - number))
+    return Tasks(
+        x=jnp.asarray(np.pad(evaluations.x, ((0, rows - n), (0, columns - width)))),
+        y=jnp.asarray(np.pad(evaluations.y, (0, rows - n))),
+        firsts=jnp.asarray(np.cumsum(counts) - counts, jnp.int32),
+        counts=jnp.asarray(counts, jnp.int32),
+        primes=jnp.asarray([prime_from(int(count)) for count in counts], jnp.int32),
+        number=jnp.asarray(number, jnp.int32),
+    )
+
+
+def _at_inputs(ensemble: Ensemble, change: Callable[[Singles], Singles]) -> Ensemble:
+    """The ensemble with changed weights (..., inputs, outputs) where configurations enter."""
+
+    def changed(layers: Layers) -> Layers:
+        return tuple(
+            (change(weights) if number == 0 else weights, biases)
+            for number, (weights, biases) in enumerate(layers)
+        )
+
+    return Ensemble(changed(ensemble.scorers), changed(ensemble.each), ensemble.all)

@@ -1,0 +1,143 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretune.contracts import Target
+from foretune.errors import MethodError
+from foretune.experience import Direction, Experience, Metric
+from foretune.methods.ranking.ensemble import history_features, load_ensemble, scores
+from foretune.methods.ranking.learn import gather, prime_from, steps_for
+from foretune.methods.ranking.training import (
+    QUERY,
+    SUPPORT,
+    Weights,
+    draw_lists,
+    jax_layers,
+    meta_features_of,
+)
+from foretune.methods.ranking.training import history_features as padded_features
+from foretune.methods.ranking.variants import dre
+from foretune.progress import SILENT
+from foretune.space import Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+
+
+def experience(n: int, *optima: float) -> Experience:
+    """Tasks whose losses are the distance of `a` to an optimum, each in a unit of its own."""
+    configs = SPACE.sample(n, seed=0)
+    matrix = np.stack([10.0**t * abs(configs.x[:, 0] - best) for t, best in enumerate(optima)])
+    names = [f"task {t}" for t in range(len(optima))]
+    return Experience.from_matrix(
+        SPACE, configs, names, [Metric("loss", Direction.MIN)], {"loss": matrix}
+    )
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return dre().learn(experience(60, 0.1, 0.15, 0.2, 0.85, 0.9), seed=0, progress=SILENT)
+
+
+def test_primes() -> None:
+    assert [prime_from(n) for n in (0, 1, 2, 8, 97, 100)] == [2, 2, 2, 11, 97, 101]
+
+
+def test_training_is_shorter_where_there_is_little_to_learn() -> None:
+    assert steps_for(200) == 512
+    assert steps_for(1000) == 1024
+    assert steps_for(9000) == steps_for(10**6) == 5000
+
+
+def drawn(count: int, times: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The rows of query and support lists of a task of `count` evaluations from row 7 on."""
+    draws = np.random.default_rng(0).random((times, 3), np.float32)
+    lists = jax.vmap(draw_lists, in_axes=(0, None, None, None))(draws, 7, count, prime_from(count))
+    query, in_query, support, in_support = map(np.asarray, lists)
+    return [(query[k][in_query[k]], support[k][in_support[k]]) for k in range(times)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 40, 100, 5000])
+def test_lists_are_disjoint_draws_without_repeats(count: int) -> None:
+    for query, support in drawn(count, 50):
+        both = np.concatenate([query, support])
+        assert len(np.unique(both)) == len(both) <= count
+        assert ((both >= 7) & (both < 7 + count)).all()
+        assert len(support) <= min(max(count // 2, 1), SUPPORT)
+        assert len(query) >= min(QUERY, count - len(support)) - (prime_from(count) - count)
+
+
+def test_every_evaluation_is_drawn_about_equally_often() -> None:
+    supports = np.concatenate([support for _, support in drawn(20, 1500)])
+    seen = np.bincount(supports - 7, minlength=20)
+    assert seen.min() > 0.7 * seen.mean()
+
+
+def test_numpy_and_jax_read_a_history_alike(prior) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.random((6, 2)), np.array([3.0, 1.0, 1.0, 50.0, 2.0, 0.0])
+    valid = np.array([True] * 6 + [False] * 2)
+    padded_y = jnp.asarray(np.append(y, [9.0, -9.0]), jnp.float32)
+    found = padded_features(padded_y, jnp.asarray(valid))
+    np.testing.assert_allclose(found[:6], history_features(y), atol=1e-5)
+    ensemble = prior.ensemble
+    weights = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
+    padded_x = jnp.asarray(np.concatenate([2 * x - 1, rng.random((2, 2))]), jnp.float32)
+    z = meta_features_of(weights, padded_x, padded_y, jnp.asarray(valid))
+    np.testing.assert_allclose(z, ensemble.meta_features(x, y), atol=1e-4)
+    nothing = meta_features_of(weights, padded_x, padded_y, jnp.zeros(8, dtype=bool))
+    np.testing.assert_allclose(
+        nothing, ensemble.meta_features(np.empty((0, 2)), np.empty(0)), atol=1e-4
+    )
+
+
+def test_meta_features_know_no_order_and_no_unit(prior) -> None:
+    rng = np.random.default_rng(1)
+    x, y, order = rng.random((9, 2)), rng.random(9), rng.permutation(9)
+    z = prior.ensemble.meta_features(x, y)
+    np.testing.assert_allclose(
+        prior.ensemble.meta_features(x[order], 5.0 * y[order] - 3.0), z, atol=1e-4
+    )
+    assert not np.allclose(prior.ensemble.meta_features(x, -y), z, atol=1e-2)
+
+
+def test_the_history_tells_which_past_tasks_to_follow(prior) -> None:
+    """Two kinds of tasks: optima near 0.15 and near 0.9. Two trials decide between them."""
+    ensemble = prior.ensemble
+    told, grid = np.array([[0.1, 0.5], [0.9, 0.5]]), np.array([[0.15, 0.5], [0.88, 0.5]])
+    for y, better in (np.array([0.0, 1.0]), 0), (np.array([1.0, 0.0]), 1):
+        found = scores(ensemble.scorers, ensemble.inputs(grid, ensemble.meta_features(told, y)))
+        assert found.mean(axis=0).argmax() == better
+
+
+def test_tasks_are_gathered_in_their_own_units() -> None:
+    evaluations = gather(experience(30, 0.1, 0.9))
+    assert evaluations.counts.tolist() == [30, 30]
+    assert evaluations.y[:30].std() == pytest.approx(1.0, rel=1e-4)
+    assert evaluations.y[30:].std() == pytest.approx(1.0, rel=1e-4)
+
+
+def test_seeds_are_learnt_together_and_differ() -> None:
+    past = experience(20, 0.1, 0.3)
+    together = dre().learn_many(past, [3, 4], progress=SILENT)
+    alone = dre().learn(past, seed=4, progress=SILENT)
+    x = np.random.default_rng(0).random((5, 2))
+    z = np.zeros(16, dtype=np.float32)
+    found = [scores(p.ensemble.scorers, p.ensemble.inputs(x, z)) for p in (*together, alone)]
+    # Alike up to the order of single-precision sums, which 512 steps carry on.
+    gaps = [np.abs(other - found[1]).mean() for other in (found[2], found[0])]
+    assert gaps[0] < 0.2 * gaps[1]
+
+
+def test_an_ensemble_is_saved_and_loaded(prior, tmp_path) -> None:
+    prior.save(tmp_path / "prior")
+    ensemble, space = load_ensemble(tmp_path / "prior", kind=prior.kind)
+    assert space == SPACE
+    for mine, theirs in zip(prior.ensemble.scorers, ensemble.scorers, strict=True):
+        np.testing.assert_array_equal(mine[0], theirs[0])
+        np.testing.assert_array_equal(mine[1], theirs[1])
+
+
+def test_another_space_is_refused(prior) -> None:
+    with pytest.raises(MethodError, match="the space it was learnt on"):
+        prior.surrogate(Target(Space.of({"other": (0.0, 1.0)})))
