@@ -16,7 +16,9 @@ FOREST = {"forest": {"trees": (1, 9), "share": (0.0, 1.0), "kind": ["a", "b"]}}
 
 
 def learnt_on(space: Space, encoder_layers: int = 1) -> DeepPipe:
-    layout = Layout.of(space, Sizes(factor=3, encoder_layers=encoder_layers, latent=4))
+    layout = Layout.of(
+        space, Sizes(factor=3, encoder_layers=encoder_layers, latent=4, learns_mean=True)
+    )
     rng = np.random.default_rng(0)
     layers = tuple(
         tuple(rng.standard_normal(part.shape).astype(np.float32) for part in layer)
@@ -47,8 +49,8 @@ def test_known_pipelines_keep_their_embeddings(
     larger = grown(learnt, large)
     assert larger.notes == (note,)
     known = small.sample(30, seed=0)
-    before = learnt.latent(known)
-    after = larger.model.latent(large.encode(known.dicts(), fill_defaults=True))
+    before = learnt.place(known).u
+    after = larger.model.place(large.encode(known.dicts(), fill_defaults=True)).u
     np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
 
 
@@ -76,7 +78,7 @@ def test_what_the_space_lacks_is_left_out() -> None:
     assert not any(part.any() for layer in smaller.new for part in layer)
     known = small.sample(20, seed=0)
     np.testing.assert_allclose(
-        smaller.model.latent(known), learnt.latent(large.adopt(known)), rtol=1e-4, atol=1e-4
+        smaller.model.place(known).u, learnt.place(large.adopt(known)).u, rtol=1e-4, atol=1e-4
     )
 
 

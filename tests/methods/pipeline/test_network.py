@@ -61,29 +61,29 @@ def _value(configs: Encoded, row: int, wanted, one_hots: list[float], is_open: b
 @pytest.mark.parametrize("encoder_layers", [0, 1, 2])
 def test_a_mixed_batch_equals_pipeline_by_pipeline(kind: str, encoder_layers: int) -> None:
     space = SPACES[kind]
-    embedding = Embedding(Layout.of(space, Sizes(2, encoder_layers, latent=3)))
+    embedding = Embedding(Layout.of(space, Sizes(2, encoder_layers, latent=3, learns_mean=True)))
     layers = random_layers(embedding)
     configs = space.sample(40, seed=0)
-    together = embedding.embed(layers, configs)
-    assert together.shape == (40, 3)
+    together = np.column_stack(embedding.embed(layers, configs))
+    assert together.shape == (40, 4)
     np.testing.assert_allclose(together, naive(embedding, layers, configs), rtol=2e-4, atol=2e-4)
 
 
 def test_numpy_and_jax_agree() -> None:
     embedding = Embedding(Layout.of(PIPELINE, Sizes(encoder_layers=2)))
     layers, configs = random_layers(embedding), PIPELINE.sample(20, seed=0)
-    by_jax = jax.jit(embedding)(layers, embedding.layout.read(configs))
-    by_numpy = embedding.embed(layers, configs)
+    by_jax, _ = jax.jit(embedding)(layers, embedding.layout.read(configs))
+    by_numpy, _ = embedding.embed(layers, configs)
     np.testing.assert_allclose(by_jax, by_numpy, rtol=1e-3, atol=1e-3 * np.abs(by_numpy).max())
 
 
 def test_algorithms_that_were_not_chosen_have_no_say() -> None:
     embedding = Embedding(Layout.of(PIPELINE, Sizes(encoder_layers=1)))
     layers, configs = random_layers(embedding), PIPELINE.sample(50, seed=0)
-    before = embedding.embed(layers, configs)
+    before, _ = embedding.embed(layers, configs)
     rows = [r for r, key in enumerate(embedding.rows(0)) if key[:2] == ("model", "svm")]
     layers[0][0][rows] += 1.0
-    moved = np.abs(embedding.embed(layers, configs) - before).max(axis=1) > 0
+    moved = np.abs(embedding.embed(layers, configs)[0] - before).max(axis=1) > 0
     is_svm = configs.values[:, PIPELINE.names.index("model")] == 0
     np.testing.assert_array_equal(moved, is_svm)
 
@@ -100,4 +100,12 @@ def test_first_weights_have_the_scale_of_their_own_inputs() -> None:
 def test_no_configurations_have_no_embeddings() -> None:
     embedding = Embedding(Layout.of(FLAT, Sizes()))
     nothing = FLAT.from_values(np.empty((0, 2)))
-    assert embedding.embed(embedding.initial(np.random.default_rng(0)), nothing).shape == (0, 20)
+    phi, mean = embedding.embed(embedding.initial(np.random.default_rng(0)), nothing)
+    assert phi.shape == (0, 20)
+    assert mean.shape == (0,)
+
+
+def test_nothing_is_expected_before_training() -> None:
+    embedding = Embedding(Layout.of(FLAT, Sizes(learns_mean=True)))
+    layers = embedding.initial(np.random.default_rng(0))
+    assert (embedding.embed(layers, FLAT.sample(9, seed=0))[1] == 0).all()

@@ -83,7 +83,7 @@ def _columns(embedding: Embedding, number: int) -> Sequence[Key]:
     if number < layout.sizes.encoder_layers:
         return layout.selected_keys
     last = number == layout.sizes.layers
-    return [(str(place),) for place in range(layout.sizes.latent if last else layout.hidden)]
+    return [(str(place),) for place in range(layout.sizes.outputs if last else layout.hidden)]
 
 
 def _begins_random(old: Embedding, new: Embedding, number: int) -> Singles:

@@ -67,6 +67,13 @@ class Sizes:
     layers: int = 4
     """Encoder and aggregation layers together; the projection to the latent space comes after."""
     latent: int = 20
+    learns_mean: bool = False
+    """Whether the network also says which loss to expect of a pipeline on any task."""
+
+    @property
+    def outputs(self) -> int:
+        """The latent dimensions, and the mean after them if it is learnt."""
+        return self.latent + self.learns_mean
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
 VERSION = 1
-KIND = "foretune-deeppipe"
 HELD_OUT = 0.15
 """The share of the tasks that decide when to stop, where the experience does not say which."""
 FIRST_LOOK = 2000
@@ -34,7 +33,8 @@ class DeepPipePrior:
 
     model: DeepPipe
     first: Encoded
-    transform: Callable[[Floats], Floats]
+    kind: str = "foretune-deeppipe"
+    """The artifact's kind, which keeps priors of different variants apart."""
 
     def surrogate(self, target: Target) -> Surrogate:
         """The learnt network; on a larger space, with new encoders that the target's trials train.
@@ -42,12 +42,12 @@ class DeepPipePrior:
         What is new is named in a warning and in the surrogate's `notes`.
         """
         if target.space == self.model.layout.space:
-            return DeepPipeSurrogate(Learnt.on(self.model, target.pool), self.transform)
+            return DeepPipeSurrogate(Learnt.on(self.model, target.pool))
         from foretune.methods.pipeline.training import Tuned
 
         larger = grown(self.model, target.space)
         if not larger.notes:
-            return DeepPipeSurrogate(Learnt.on(larger.model, target.pool), self.transform)
+            return DeepPipeSurrogate(Learnt.on(larger.model, target.pool))
         warnings.warn(
             f"past tasks knew nothing of {', '.join(larger.notes)}: what is new is learnt from "
             "the target's own trials",
@@ -55,8 +55,8 @@ class DeepPipePrior:
         )
         # Without encoders nothing belongs to the new algorithm alone, so all is tuned.
         parts = larger.new if self.model.layout.sizes.encoder_layers else None
-        tuned = Tuned(larger.model, self.transform, target.pool, parts)
-        return DeepPipeSurrogate(tuned, self.transform, larger.notes)
+        tuned = Tuned(larger.model, target.pool, parts)
+        return DeepPipeSurrogate(tuned, larger.notes)
 
     def opening(self, target: Target) -> Encoded:
         """The portfolio, as far as the target's space has its algorithms."""
@@ -84,7 +84,7 @@ class DeepPipePrior:
             "sizes": asdict(self.model.layout.sizes),
             "kernel": [self.model.log_lengthscale, self.model.log_signal, self.model.log_noise],
         }
-        save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+        save_artifact(path, kind=self.kind, version=VERSION, meta=meta, arrays=arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,9 @@ class DeepPipeLearner:
     """Meta-trains the network; each task's losses are transformed on their own."""
 
     sizes: Sizes
-    past: Callable[[Floats], Floats]
-    """How a past task's losses become what the network learns to predict."""
-    target: Callable[[Floats], Floats]
-    """The same for the target's trials, which are few."""
+    scores: Callable[[Floats], Floats]
+    """How a past task's losses become what the network learns to predict, up to their unit."""
+    kind: str = "foretune-deeppipe"
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
@@ -105,17 +104,17 @@ class DeepPipeLearner:
 
         experience = given(experience)
         configs = experience.configs
-        train, validation = _parts(experience, self.past, seed)
+        train, validation = _parts(experience, self.scores, seed)
         rng = np.random.default_rng(seed)
         looked_at = configs.take(rng.permutation(len(configs))[:FIRST_LOOK])
         start = untrained(Layout.of(experience.space, self.sizes), looked_at, seed)
         model = meta_trained(start, configs, train, validation, seed=seed, progress=progress)
         first = configs.take(portfolio([*train, *validation], len(configs)))
-        return DeepPipePrior(model, first, self.target)
+        return DeepPipePrior(model, first, self.kind)
 
     def load(self, path: Path) -> DeepPipePrior:
         """Read a saved prior."""
-        meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
+        meta, arrays = load_artifact(path, kind=self.kind, newest_version=VERSION)
         space, sizes = Space.from_json(meta["space"]), Sizes(**meta["sizes"])
         layers = tuple(
             (arrays[f"weights{number}"], arrays[f"biases{number}"])
@@ -123,7 +122,7 @@ class DeepPipeLearner:
         )
         model = DeepPipe(Layout.of(space, sizes), layers, *meta["kernel"])
         first = space.from_values(np.where(arrays["active"], arrays["values"], np.nan))
-        return DeepPipePrior(model, first, self.target)
+        return DeepPipePrior(model, first, self.kind)
 
 
 def _parts(

@@ -1,17 +1,18 @@
 """The surrogate: an exact Gaussian process on embedded pipelines (Algorithm 2).
 
-The latent space is scaled so that the kernel which past tasks taught is the most probable one
-before any trial; each trial then fits the process's few hyperparameters from there, in double
-precision, at the cost of a plain Gaussian process.
+Where the network has learnt a mean, the trials' losses become scores in the unit of past tasks and
+the process with the learnt kernel models what the mean leaves over. Where it has not, the process
+models standardised losses, and its few hyperparameters are fitted at every trial: the latent space
+is scaled so that the learnt kernel is the most probable one before any trial. Both happen in
+double precision and cost what a plain Gaussian process costs.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune.arrays import Floats, Ints
 from foretune.contracts import Observations, Posterior, Prediction
 from foretune.learning import CachedOnPool
 from foretune.methods.pipeline.layout import Layout
@@ -21,10 +22,27 @@ from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.networks import Layers
 from foretune.numerics.objectives import scalarise
+from foretune.numerics.scores import informed_scores
+from foretune.numerics.transforms import Standardise, standardise
 from foretune.space import Encoded
 
-Latent = CachedOnPool[Floats]
-"""Configurations -> their scaled embeddings (n, latent)."""
+RESIDUALS = Standardise(0.0, 1.0)
+"""Residuals have a unit already: that of the past tasks' scores."""
+DOUBT = 0.5
+"""Even odds that past tasks say nothing about the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where n pipelines lie."""
+
+    u: Floats
+    """(n, latent), embeddings in which the learnt lengthscale is the process's most probable."""
+    mean: Floats
+    """(n,), the loss to expect; 0 where the network does not learn it."""
+
+
+Places: TypeAlias = CachedOnPool[Place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +56,27 @@ class DeepPipe:
     log_signal: float
     log_noise: float
 
-    def latent(self, configs: Encoded) -> Floats:
-        """(n, latent), scaled so that the learnt lengthscale is the process's most probable one."""
-        scale = np.exp(self.start.log_lengthscales[0] - self.log_lengthscale)
-        scaled: Floats = Embedding(self.layout).embed(self.layers, configs) * scale
-        return scaled
+    def place(self, configs: Encoded) -> Place:
+        """The pipelines in the scaled latent space."""
+        phi, mean = Embedding(self.layout).embed(self.layers, configs)
+        return Place(phi * np.exp(self.start.log_lengthscales[0] - self.log_lengthscale), mean)
 
     @property
     def start(self) -> GPHyper:
         """The learnt kernel in the scaled latent space."""
-        default = GPHyper.default(one_group(self.layout.sizes.latent))
+        default = GPHyper.default(self.groups)
         return GPHyper(default.log_lengthscales, self.log_signal, self.log_noise)
 
-
-def one_group(width: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """All latent dimensions share one lengthscale."""
-    return np.zeros(width, dtype=np.int64)
+    @property
+    def groups(self) -> Ints:
+        """All latent dimensions share one lengthscale."""
+        return np.zeros(self.layout.sizes.latent, dtype=np.int64)
 
 
 class Source(Protocol):
     """Where the network for some observations comes from."""
 
-    def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Latent]:
+    def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
         """The network after the target's trials (n, L) so far: a pure function of them."""
 
 
@@ -68,34 +85,37 @@ class Learnt:
     """The network of past tasks, whatever the target's trials."""
 
     model: DeepPipe
-    latent: Latent
+    places: Places
 
     @classmethod
     def on(cls, model: DeepPipe, pool: Encoded | None) -> "Learnt":
         """With the pool's embeddings computed once."""
-        return cls(model, CachedOnPool(model.latent, pool))
+        return cls(model, CachedOnPool(model.place, pool))
 
-    def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Latent]:
+    def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
         """Always the same."""
         del configs, losses
-        return self.model, self.latent
+        return self.model, self.places
 
 
 @dataclass(frozen=True, slots=True)
 class LatentPosterior:
-    """A conditioned process in the latent space, read at configurations."""
+    """The learnt mean and a conditioned process in the latent space, read at configurations."""
 
-    latent: Latent
+    places: Places
     model: GP
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the transformed loss."""
-        return Prediction(*self.model.predict(self.latent(x)))
+        """Mean and standard deviation of the loss, in the unit of past tasks."""
+        at = self.places(x)
+        mean, std = self.model.predict(at.u)
+        return Prediction(at.mean + mean, std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the transformed loss."""
-        return self.model.sample(self.latent(x), n, np.random.default_rng(seed))
+        """Joint draws of the loss."""
+        at = self.places(x)
+        return at.mean + self.model.sample(at.u, n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +123,6 @@ class DeepPipeSurrogate:
     """Tunes the kernel to what was observed, then conditions on the believed rows too."""
 
     source: Source
-    transform: Callable[[Floats], Floats]
     notes: tuple[str, ...] = ()
     """What the target's space has that the past tasks' had not."""
 
@@ -111,18 +130,29 @@ class DeepPipeSurrogate:
         """The process after all successful trials."""
         del seed
         good = seen.successes()
-        real = ~good.believed
-        y = scalarise(good.losses, self.transform)
-        told = good.configs.take(np.flatnonzero(real))
-        learnt, latent = self.source.after(told, good.losses[real])
-        u = latent(good.configs)
-        hyper = _tuned(u[real], scalarise(good.losses[real], self.transform), learnt)
-        keep = informative_subset(u, y, LARGEST_GP)
-        return LatentPosterior(latent, GP.condition(u[keep], y[keep], hyper), float(y[real].min()))
+        real = np.flatnonzero(~good.believed)
+        learnt, places = self.source.after(good.configs.take(real), good.losses[real])
+        at = places(good.configs)
+        y = scalarise(good.losses, standardise)
+        keep = informative_subset(at.u, y, LARGEST_GP)
+        if learnt.layout.sizes.learns_mean:
+            z = _scores(y, at, learnt)
+            residuals = (z - at.mean)[keep]
+            model = GP.condition(at.u[keep], residuals, learnt.start, units=RESIDUALS)
+        else:
+            z = y
+            hyper = _tuned(at.u[real], y[real], learnt)
+            model = GP.condition(at.u[keep], y[keep], hyper)
+        return LatentPosterior(places, model, float(z[real].min()))
+
+
+def _scores(y: Floats, at: Place, learnt: DeepPipe) -> Floats:
+    """The trials' losses in the unit of past tasks, by their ranks."""
+    sigma = np.full(len(y), np.exp(0.5 * learnt.log_signal))
+    return informed_scores(y, at.mean, sigma, doubt=DOUBT)
 
 
 def _tuned(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:
     """FineTune of Algorithm 2: the kernel's parameters alone, always from the learnt ones."""
     keep = informative_subset(u, y, LARGEST_FIT)
-    groups = one_group(u.shape[1])
-    return fit_hyper(u[keep], y[keep], starts=(learnt.start,), groups=groups)
+    return fit_hyper(u[keep], y[keep], starts=(learnt.start,), groups=learnt.groups)

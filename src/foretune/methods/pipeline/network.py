@@ -35,8 +35,8 @@ class Embedding:
 
     layout: Layout
 
-    def __call__(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
-        """(n, latent) of what the layout has `read` of n pipelines (n, inputs + choices)."""
+    def __call__(self, layers: Sequence[tuple[Array, Array]], read: Array) -> tuple[Array, Array]:
+        """phi (n, latent) and the mean (n,) of n pipelines, as `Layout.read` has read them."""
         layout, encoding = self.layout, self.layout.sizes.encoder_layers
         hidden, choices = read[:, : len(layout.inputs)], read[:, len(layout.inputs) :]
         opened = choices @ layout.opens
@@ -52,7 +52,9 @@ class Embedding:
         for weights, biases in layers[encoding + 1 : -1]:
             hidden = _rectify(hidden @ weights + biases)
         weights, biases = layers[-1]
-        return hidden @ weights + biases
+        outputs = hidden @ weights + biases
+        latent = layout.sizes.latent
+        return outputs[:, :latent], outputs[:, latent:].sum(axis=1)
 
     def rows(self, number: int) -> Sequence[Key]:
         """The keys of what layer `number` reads; those after the first aggregation have none."""
@@ -85,21 +87,22 @@ class Embedding:
                 biases = np.zeros(of_biases.shape)
             else:
                 last = number == layout.sizes.layers
-                width = layout.sizes.latent if last else layout.hidden
+                width = layout.sizes.outputs if last else layout.hidden
                 fan_in = np.array([[len(rows)]])
                 weights = rng.standard_normal((len(rows), width))
                 biases = np.zeros((width,))
             scaled = weights * np.sqrt(2.0 / fan_in)
             layers.append((scaled.astype(np.float32), biases.astype(np.float32)))
+        # Nothing is expected of any pipeline before training.
+        layers[-1][0][:, layout.sizes.latent :] = 0.0
         return tuple(layers)
 
-    def embed(self, layers: Layers, configs: Encoded) -> Floats:
-        """(n, latent) of configurations, in NumPy."""
+    def embed(self, layers: Layers, configs: Encoded) -> tuple[Floats, Floats]:
+        """phi (n, latent) and the mean (n,) of configurations, in NumPy."""
         read = self.layout.read(configs)
-        if len(read) == 0:
-            return np.empty((0, self.layout.sizes.latent))
-        parts = [self(layers, read[at : at + CHUNK]) for at in range(0, len(read), CHUNK)]
-        return np.concatenate(parts).astype(np.float64)
+        parts = [self(layers, read[at : at + CHUNK]) for at in range(0, max(len(read), 1), CHUNK)]
+        phi, mean = (np.concatenate(part).astype(np.float64) for part in zip(*parts, strict=True))
+        return phi, mean
 
 
 def _rectify(x: Array) -> Array:

@@ -8,7 +8,6 @@ from foretune.experience import Experience
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.model import DeepPipeSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.transforms import standardise
 from foretune.progress import Progress
 
 VERSION = 1
@@ -31,8 +30,8 @@ class RandomNetworkPrior:
 
         layout = Layout.of(target.space, self.sizes)
         start = untrained(layout, target.space.sample(FIRST_LOOK, seed=0), self.seed)
-        tuned = Tuned(start, standardise, target.pool, steps=STEPS, growth=GROWTH)
-        return DeepPipeSurrogate(tuned, standardise)
+        tuned = Tuned(start, target.pool, steps=STEPS, growth=GROWTH)
+        return DeepPipeSurrogate(tuned)
 
     def save(self, path: Path) -> None:
         """Write the seed."""

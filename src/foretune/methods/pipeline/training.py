@@ -1,6 +1,6 @@
 """Training the network in JAX: on past tasks (Algorithm 1), or on the target's own trials."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeAlias
@@ -11,7 +11,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.learning import CachedOnPool, PastTask
 from foretune.methods.pipeline.layout import Layout, Singles
-from foretune.methods.pipeline.model import DeepPipe, Latent
+from foretune.methods.pipeline.model import DeepPipe, Places
 from foretune.methods.pipeline.network import Embedding
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.deep_kernel import (
@@ -26,10 +26,13 @@ from foretune.numerics.deep_kernel import (
 )
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.training import as_arrays, bucket, keep_compiled
+from foretune.numerics.transforms import standardise
 from foretune.progress import Progress
 from foretune.space import Encoded
 
-RATE = 3e-3
+MOST_TASKS, MOST_OBSERVATIONS = 16, 64
+"""What one step learns from: as many observations of a task as a search may have."""
+TUNING_RATE = 3e-3
 MOST_TUNED = 128
 """The network is tuned to at most so many of the target's trials."""
 LEAST_PADDED = 16
@@ -43,7 +46,7 @@ def untrained(layout: Layout, configs: Encoded, seed: int) -> DeepPipe:
     """A random network, with a lengthscale that suits the embeddings of these configurations."""
     embedding = Embedding(layout)
     layers = embedding.initial(np.random.default_rng(seed))
-    kernel = initial_kernel(embedding.embed(layers, configs).astype(np.float32))
+    kernel = initial_kernel(embedding.embed(layers, configs)[0].astype(np.float32))
     return _model(layout, DeepKernel(list(layers), kernel))
 
 
@@ -62,29 +65,39 @@ def meta_trained(
     """
     keep_compiled()
     layout = start.layout
-    trained = meta_train(
-        Embedding(layout),
-        _deep_kernel(start),
-        Curriculum(layout.read(configs), tasks, validation),
-        seed=seed,
-        schedule=schedule_for(tasks),
-        progress=progress,
-    )
+    curriculum = Curriculum(layout.read(configs), tasks, validation)
+    trained = _deep_kernel(start)
+    for number, schedule in enumerate(schedules_for(tasks)):
+        trained = meta_train(
+            Embedding(layout),
+            trained,
+            curriculum,
+            seed=seed + number,
+            schedule=schedule,
+            progress=progress,
+        )
     return _model(layout, trained)
 
 
-def schedule_for(tasks: Sequence[PastTask]) -> Schedule:
-    """Batches as large as the past allows, and a look at the validation tasks once an epoch."""
-    at_once = bucket(min(len(tasks), 16), least=2)
+def schedules_for(tasks: Sequence[PastTask]) -> list[Schedule]:
+    """Batches as large as the past allows, at three rates, each until the validation tasks stop it.
+
+    Few tasks are learnt by heart before long: they get a fifth of the looks, after fewer steps.
+    """
+    effort = float(np.clip(len(tasks) / 100, 0.2, 1.0))
+    at_once = bucket(min(len(tasks), MOST_TASKS), least=2)
     largest = max(len(task.rows) for task in tasks)
-    return Schedule(
-        tasks=at_once,
-        observations=bucket(min(largest, 64), least=8),
-        rate=RATE,
-        chunk=int(np.clip(4 * len(tasks) // at_once, 10, 100)),
-        most_chunks=150,
-        patience=10,
-    )
+    return [
+        Schedule(
+            tasks=at_once,
+            observations=bucket(min(largest, MOST_OBSERVATIONS), least=8),
+            rate=rate,
+            chunk=round(100 * effort),
+            most_chunks=round(chunks * effort),
+            patience=patience,
+        )
+        for rate, chunks, patience in ((3e-3, 90, 12), (1e-3, 40, 6), (3e-4, 20, 4))
+    ]
 
 
 @dataclass(frozen=True)
@@ -92,16 +105,15 @@ class Tuned:
     """A network that is tuned to the target's own trials, the whole or the parts that are new."""
 
     start: DeepPipe
-    transform: Callable[[Floats], Floats]
     pool: Encoded | None
     trainable: Parts | None = None
     """Which weights move; all, and the kernel too, where None."""
     steps: int = 100
     growth: float = 1.0
     """It is tuned again whenever the trials have grown by this factor, always from `start`."""
-    _known: dict[bytes, tuple[DeepPipe, Latent]] = field(default_factory=dict)
+    _known: dict[bytes, tuple[DeepPipe, Places]] = field(default_factory=dict)
 
-    def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Latent]:
+    def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
         """The network tuned to the last prefix of the trials (n, L) that is due."""
         n = last_due(len(losses), self.growth)
         prefix = configs.take(np.arange(n))
@@ -109,8 +121,8 @@ class Tuned:
         if key not in self._known:
             if len(self._known) >= CACHED:
                 del self._known[next(iter(self._known))]
-            tuned = self._tuned(prefix, scalarise(losses[:n], self.transform))
-            self._known[key] = (tuned, CachedOnPool(tuned.latent, self.pool))
+            tuned = self._tuned(prefix, scalarise(losses[:n], standardise))
+            self._known[key] = (tuned, CachedOnPool(tuned.place, self.pool))
         return self._known[key]
 
     def _tuned(self, configs: Encoded, y: Floats) -> DeepPipe:
@@ -128,7 +140,7 @@ class Tuned:
             z,
             np.arange(places) < len(kept),
             steps=self.steps,
-            rate=RATE,
+            rate=TUNING_RATE,
             trainable=None if self.trainable is None else _only(self.trainable),
         )
         return _model(self.start.layout, tuned)

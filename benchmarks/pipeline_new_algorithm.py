@@ -1,0 +1,196 @@
+"""DeepPipe's Experiment 4 (Table 3): an algorithm that past tasks did not know.
+
+Each algorithm of a stage is left out in turn. The rows of the table:
+
+    left out       encoders, meta-trained, the algorithm in neither past nor target
+    random         encoders, not meta-trained, the algorithm in the target
+    known          encoders, meta-trained, the algorithm in both
+    no encoders    no encoder layers, meta-trained without the algorithm, all tuned on the target
+    new encoder    encoders, meta-trained without the algorithm, its encoder tuned on the target
+
+Each run is one line of JSON, and a run that is there is not done again. The report gives the
+average rank among the rows, over tasks and trials.
+
+    python benchmarks/pipeline_new_algorithm.py --experience tensor_oboe.parquet \
+        --algorithms mlp --tasks 5 --trials 30 --out new.jsonl
+"""
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+
+from foretune.bench.metrics import best_so_far
+from foretune.bench.pools import pool_of
+from foretune.contracts import Prior, Target
+from foretune.experience import Experience, for_learning, named_split
+from foretune.methods.pipeline.layout import Sizes
+from foretune.methods.pipeline.learn import DeepPipeLearner
+from foretune.methods.pipeline.variants import deeppipe, deeppipe_ri
+from foretune.search import Design, Method, Optimizer, Told
+from foretune.space import Encoded, Space
+from foretune.terminal import TerminalProgress
+
+ROWS = ("left out", "random", "known", "no encoders", "new encoder")
+
+
+def without_algorithm(space: Space, stage: str, algorithm: str) -> Space:
+    """The space that lacks one algorithm of a stage, and its hyperparameters."""
+    found = next(s for s in space.structure.stages if s.name == stage)
+    used = {a.name: set(a.parameters) for a in found.algorithms}
+    others = set().union(*(used[name] for name in used if name != algorithm))
+    gone = {space.parameters[index].name for index in used[algorithm] - others}
+    document = json.loads(space.to_json())
+    kept = [item for item in document["hyperparameters"] if item["name"] not in gone]
+    for item in kept:
+        if item["name"] == stage:
+            item["choices"] = [c for c in item["choices"] if str(c) != algorithm]
+            item["weights"] = None
+            item["default_value"] = item["choices"][0]
+    conditions = [c for c in document["conditions"] if c["child"] not in gone]
+    document |= {"hyperparameters": kept, "conditions": conditions}
+    return Space.from_json(json.dumps(document))
+
+
+def uses(configs: Encoded, stage: str, algorithm: str) -> np.ndarray:
+    """(n,), which pipelines have the algorithm."""
+    space = configs.space
+    parameter = space.parameters[space.names.index(stage)]
+    return configs.values[:, space.names.index(stage)] == parameter.index_of(algorithm)
+
+
+def reduced(experience: Experience, stage: str, algorithm: str) -> Experience:
+    """The evaluations of all pipelines without the algorithm, in the space that lacks it."""
+    space = without_algorithm(experience.space, stage, algorithm)
+    left = np.flatnonzero(~uses(experience.configs, stage, algorithm))
+    configs = space.encode(experience.configs.take(left).dicts())
+    place = np.full(len(experience.configs), -1)
+    place[left] = np.arange(len(left))
+    rows = np.flatnonzero(place[experience.config_index] >= 0)
+    return Experience.build(
+        space,
+        experience.metrics,
+        experience.tasks,
+        experience.task_index[rows],
+        configs,
+        place[experience.config_index[rows]],
+        experience.values[rows],
+        status=experience.status[rows],
+        splits=experience.splits,
+    )
+
+
+def learner(encoder_layers: int) -> DeepPipeLearner:
+    own = deeppipe()
+    sizes = Sizes(encoder_layers=encoder_layers, learns_mean=own.sizes.learns_mean)
+    return DeepPipeLearner(sizes, own.scores)
+
+
+def priors(experience: Experience, given: argparse.Namespace, algorithm: str) -> dict[str, Prior]:
+    """The prior of each row, and what the target has of the algorithm is decided later."""
+    split = named_split(experience, given.split)
+    whole = for_learning(experience, split)
+    fewer = for_learning(reduced(experience, given.stage, algorithm), split)
+    progress = TerminalProgress()
+    smaller = learner(1).learn(fewer, seed=0, progress=progress)
+    return {
+        "left out": smaller,
+        "random": deeppipe_ri().learn(None, seed=0, progress=progress),
+        "known": learner(1).learn(whole, seed=0, progress=progress),
+        "no encoders": learner(0).learn(fewer, seed=0, progress=progress),
+        "new encoder": smaller,
+    }
+
+
+def played(
+    prior: Prior, pool: Encoded, losses: dict[bytes, float], start: Encoded, trials: int
+) -> list[float]:
+    """The best loss so far after each trial."""
+    method = Method("row", "", deeppipe, design=Design("random", 0))
+    optimizer = Optimizer(Target(pool.space, pool=pool), method, prior, seed=0, start=start)
+    for _ in range(min(trials, len(pool))):
+        suggestion = optimizer.ask()[0]
+        loss = losses[pool.keys()[suggestion.pool_index].tobytes()]
+        optimizer.tell([Told((loss,), id=suggestion.id)])
+    return best_so_far(optimizer.told.losses[:, 0]).tolist()
+
+
+def runs(experience: Experience, given: argparse.Namespace) -> Iterator[dict]:
+    finished = {(r["algorithm"], r["row"], r["task"]) for r in rows_of(given.out)}
+    tasks = named_split(experience, given.split).test[: given.tasks]
+    for algorithm in given.algorithms or algorithms_of(experience.space, given.stage):
+        left = [(r, t) for t in tasks for r in ROWS if (algorithm, r, t) not in finished]
+        if not left:
+            continue
+        learnt = priors(experience, given, algorithm)
+        first = learnt["new encoder"].first.dicts()
+        for row, task in left:
+            pool = pool_of(experience, task)
+            has = uses(pool.configs, given.stage, algorithm)
+            configs, values = pool.configs, pool.losses[:, 0]
+            if row == "left out":
+                space = learnt[row].model.layout.space
+                values = values[~has]
+                configs = space.encode(configs.take(np.flatnonzero(~has)).dicts())
+            losses = {
+                key.tobytes(): float(loss) for key, loss in zip(configs.keys(), values, strict=True)
+            }
+            wanted = configs.space.encode(first)
+            start = wanted.take(np.flatnonzero(wanted.isin(configs)))
+            began = time.perf_counter()
+            best = played(learnt[row], configs, losses, start, given.trials)
+            yield {"algorithm": algorithm, "row": row, "task": task} | {
+                "seconds": round(time.perf_counter() - began, 1),
+                "best": best,
+            }
+
+
+def algorithms_of(space: Space, stage: str) -> list[str]:
+    found = next(s for s in space.structure.stages if s.name == stage)
+    return [algorithm.name for algorithm in found.algorithms]
+
+
+def rows_of(out: Path) -> list[dict]:
+    return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+
+
+def report(out: Path) -> None:
+    """The average rank of each row, as in Table 3."""
+    found = {(r["algorithm"], r["task"], r["row"]): r["best"] for r in rows_of(out)}
+    for algorithm in dict.fromkeys(key[0] for key in found):
+        tasks = [t for a, t, row in found if a == algorithm and row == ROWS[0]]
+        whole = [t for t in tasks if all((algorithm, t, row) in found for row in ROWS)]
+        curves = [np.array([found[algorithm, t, row] for row in ROWS]) for t in whole]
+        if curves:
+            ranks = np.mean([rankdata(c, axis=0).mean(axis=1) for c in curves], axis=0)
+            line = ", ".join(f"{r} {rank:.2f}" for r, rank in zip(ROWS, ranks, strict=True))
+            print(f"{algorithm}: {line} ({len(whole)} tasks)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experience", type=Path, required=True)
+    parser.add_argument("--split", default="paper")
+    parser.add_argument("--stage", default="estimator")
+    parser.add_argument("--algorithms", nargs="+", help="which to leave out; all if not given")
+    parser.add_argument("--tasks", type=int, default=5, help="how many test tasks")
+    parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--out", type=Path, default=Path("pipeline_new_algorithm.jsonl"))
+    given = parser.parse_args()
+    experience = Experience.open(given.experience)
+    experience = experience.with_metrics([experience.metrics[0].name])
+    warnings.filterwarnings("ignore", message="past tasks knew nothing")
+    for row in runs(experience, given):
+        with given.out.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(row["algorithm"], row["row"], row["task"], f"{row['best'][-1]:.4f}", flush=True)
+    report(given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""How long DeepPipe takes: meta-training, and a suggestion over a whole pool.
+
+python benchmarks/pipeline_speed.py --experience tensor_oboe.parquet --split paper
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from foretune.bench.pools import pool_of
+from foretune.contracts import Target
+from foretune.experience import Experience, for_learning, named_split
+from foretune.search import Optimizer, Told, method
+from foretune.terminal import TerminalProgress
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experience", type=Path, required=True)
+    parser.add_argument("--split", default="paper")
+    parser.add_argument("--methods", nargs="+", default=["deeppipe", "deeppipe-ri", "gp"])
+    parser.add_argument("--trials", type=int, default=100)
+    given = parser.parse_args()
+    experience = Experience.open(given.experience)
+    experience = experience.with_metrics([experience.metrics[0].name])
+    split = named_split(experience, given.split)
+    past = for_learning(experience, split)
+    pool = pool_of(experience, split.test[0])
+    target = Target(experience.space, pool=pool.configs)
+    for name in given.methods:
+        began, cpu = time.perf_counter(), time.process_time()
+        prior = method(name).learn(past, seed=0, progress=TerminalProgress())
+        learning = f"{time.perf_counter() - began:.1f} s ({time.process_time() - cpu:.1f} s CPU)"
+        optimizer = Optimizer(target, method(name), prior, seed=0)
+        seconds = []
+        for _ in range(given.trials + 10):
+            began = time.process_time()
+            suggestion = optimizer.ask()[0]
+            seconds.append(time.process_time() - began)
+            loss = tuple(pool.losses[suggestion.pool_index])
+            optimizer.tell([Told(loss, id=suggestion.id)])
+        late, whole = np.median(seconds[-10:]), np.mean(seconds)
+        print(
+            f"{name}: learning {learning}; a suggestion among {len(pool.configs)} after "
+            f"{given.trials} trials {late:.3f} s CPU, on average {whole:.3f}, at most "
+            f"{max(seconds):.3f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

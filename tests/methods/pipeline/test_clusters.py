@@ -1,0 +1,20 @@
+import numpy as np
+import pytest
+
+from foretune.methods.pipeline.clusters import cluster_metric
+
+
+def test_clusters_that_lie_apart() -> None:
+    phi = np.array([[0.0, 0.0], [0.0, 1.0], [10.0, 0.0], [10.0, 1.0]])
+    assert cluster_metric(phi, np.array([0, 0, 1, 1]), seed=0) == 1.0
+    # Each one's own kind is 10 away; of the others, one is 1 away and one is further.
+    metric = cluster_metric(phi, np.array([0, 1, 0, 1]), seed=0, triples=200_000)
+    assert metric == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_line_by_hand() -> None:
+    """Kinds a a b at 0, 1, 3: (l, m, n) = (0, 1, 2) has 1 < 2 and (1, 0, 2) has 1 < 3."""
+    assert cluster_metric(np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1]), seed=0) == 1.0
+    # At 0, 2, 3: 2 < 1 is false, 2 < 3 is true.
+    metric = cluster_metric(np.array([[0.0], [2.0], [3.0]]), np.array([0, 0, 1]), seed=0)
+    assert metric == pytest.approx(0.5, abs=0.02)

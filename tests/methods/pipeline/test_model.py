@@ -1,0 +1,168 @@
+import numpy as np
+import pytest
+
+from foretune.contracts import Observations, Target
+from foretune.experience import Direction, Experience, Metric
+from foretune.methods.pipeline.layout import Layout, Sizes
+from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior
+from foretune.methods.pipeline.model import DeepPipe, DeepPipeSurrogate, Learnt
+from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.random_network import RandomNetworkPrior
+from foretune.methods.pipeline.training import Tuned, last_due, untrained
+from foretune.numerics.transforms import standardise
+from foretune.progress import SILENT
+from foretune.space import Encoded, Space
+from tests.methods.pipeline.spaces import PIPELINE
+
+SMALL = Sizes(factor=2, latent=4, learns_mean=True)
+MODELS = {"svm": {"C": (0.0, 1.0)}, "tree": {"depth": (0.0, 1.0)}}
+FOREST = {"forest": {"trees": (0.0, 1.0)}}
+
+
+def seen(configs: Encoded, losses: np.ndarray) -> Observations:
+    return Observations(configs, losses[:, None], np.zeros(len(losses), dtype=bool))
+
+
+def random_model(space: Space, sizes: Sizes = SMALL) -> DeepPipe:
+    return untrained(Layout.of(space, sizes), space.sample(100, seed=0), seed=0)
+
+
+def past(space: Space, tasks: int = 8) -> Experience:
+    """The best depth, C or number of trees is 0.2 on even tasks and 0.8 on odd ones."""
+    configs = space.sample(80, seed=0)
+    number = np.nan_to_num(configs.values[:, 1:]).sum(axis=1)
+    matrix = np.stack([np.square(number - (0.8 if t % 2 else 0.2)) for t in range(tasks)])
+    names = [f"task {t}" for t in range(tasks)]
+    return Experience.from_matrix(
+        space, configs, names, [Metric("loss", Direction.MIN)], {"loss": matrix}
+    )
+
+
+class TestScale:
+    def test_the_learnt_lengthscale_is_the_most_probable_one(self) -> None:
+        model = random_model(PIPELINE)
+        configs = PIPELINE.sample(5, seed=1)
+        phi, _ = Embedding(model.layout).embed(model.layers, configs)
+        learnt = phi / np.exp(model.log_lengthscale)
+        scaled = model.place(configs).u / np.exp(model.start.log_lengthscales)
+        np.testing.assert_allclose(scaled, learnt, rtol=1e-6)
+
+
+class TestSurrogate:
+    def test_a_change_of_the_losses_unit_changes_nothing(self) -> None:
+        surrogate = DeepPipeSurrogate(Learnt.on(random_model(PIPELINE), None))
+        configs, new = PIPELINE.sample(10, seed=1), PIPELINE.sample(7, seed=2)
+        losses = np.random.default_rng(0).random(10)
+        one = surrogate.condition(seen(configs, losses), seed=0)
+        other = surrogate.condition(seen(configs, 100.0 + 50.0 * losses), seed=0)
+        np.testing.assert_allclose(one.predict(new).mean, other.predict(new).mean, rtol=1e-5)
+        assert one.best == pytest.approx(other.best)
+
+    def test_believed_rows_leave_the_kernel_alone(self) -> None:
+        model = random_model(PIPELINE, Sizes(factor=2, latent=4))
+        surrogate = DeepPipeSurrogate(Learnt.on(model, None))
+        configs = PIPELINE.sample(10, seed=1)
+        losses = np.random.default_rng(0).random((10, 1))
+        told = surrogate.condition(
+            Observations(configs.take(range(8)), losses[:8], np.zeros(8, dtype=bool)), seed=0
+        )
+        both = surrogate.condition(Observations(configs, losses, np.arange(10) >= 8), seed=0)
+        assert both.model.hyper.log_signal == pytest.approx(told.model.hyper.log_signal, abs=1e-6)
+        assert len(both.model.x) == 10
+
+    def test_draws_agree_with_the_prediction(self) -> None:
+        surrogate = DeepPipeSurrogate(Learnt.on(random_model(PIPELINE), None))
+        configs, new = PIPELINE.sample(10, seed=1), PIPELINE.sample(3, seed=2)
+        losses = np.random.default_rng(0).random(10)
+        posterior = surrogate.condition(seen(configs, losses), seed=0)
+        draws, belief = posterior.sample(new, 4000, seed=0), posterior.predict(new)
+        np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.1)
+        np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.1)
+
+    def test_the_pool_is_embedded_once(self) -> None:
+        pool = PIPELINE.sample(20, seed=0)
+        learnt = Learnt.on(random_model(PIPELINE), pool)
+        _, places = learnt.after(pool, np.zeros((20, 1)))
+        assert places(pool) is places(pool)
+
+
+class TestTuning:
+    @pytest.mark.parametrize(
+        ("n", "growth", "due"),
+        [(1, 1.0, 1), (7, 1.0, 7), (9, 2.0, 8), (5, 1.25, 5), (11, 1.25, 10)],
+    )
+    def test_when_it_is_due(self, n: int, growth: float, due: int) -> None:
+        assert last_due(n, growth) == due
+
+    def test_training_fits_the_trials_better_than_random_weights(self) -> None:
+        prior = RandomNetworkPrior(Sizes(factor=4), seed=0)
+        surrogate = prior.surrogate(Target(PIPELINE))
+        configs = PIPELINE.sample(48, seed=1)
+        losses = np.sin(5.0 * np.nan_to_num(configs.x).sum(axis=1))
+        trained = surrogate.condition(seen(configs, losses), seed=0)
+        plain = DeepPipeSurrogate(Learnt.on(surrogate.source.start, None))
+        untrained_posterior = plain.condition(seen(configs, losses), seed=0)
+        likelihoods = [
+            posterior.model.log_marginal_likelihood for posterior in (trained, untrained_posterior)
+        ]
+        assert likelihoods[0] > likelihoods[1] + 5.0
+
+
+class TestNewAlgorithms:
+    @pytest.fixture(scope="class")
+    def prior(self) -> DeepPipePrior:
+        learner = DeepPipeLearner(SMALL, standardise)
+        return learner.learn(past(Space.of({"model": MODELS})), seed=0, progress=SILENT)
+
+    def test_only_the_new_encoder_learns(self, prior: DeepPipePrior) -> None:
+        larger = Space.of({"model": {**MODELS, **FOREST}})
+        with pytest.warns(UserWarning, match="nothing of algorithm 'forest' of stage 'model'"):
+            surrogate = prior.surrogate(Target(larger))
+        assert surrogate.notes == ("algorithm 'forest' of stage 'model'",)
+        configs = larger.sample(30, seed=0)
+        tuned, _ = surrogate.source.after(configs, np.arange(30.0)[:, None])
+        start = surrogate.source.start
+        is_forest = configs.values[:, 0] == 2
+        moved = np.abs(tuned.place(configs).u - start.place(configs).u).max(axis=1)
+        assert (moved[is_forest] > 1e-3).all()
+        np.testing.assert_allclose(moved[~is_forest], 0.0, atol=1e-6)
+
+    def test_without_encoders_the_whole_network_learns(self, prior: DeepPipePrior) -> None:
+        del prior
+        space, larger = (Space.of({"model": m}) for m in (MODELS, {**MODELS, **FOREST}))
+        plain = DeepPipePrior(random_model(space, Sizes(2, 0, latent=4)), space.sample(5, seed=0))
+        with pytest.warns(UserWarning, match="forest"):
+            surrogate = plain.surrogate(Target(larger))
+        assert isinstance(surrogate.source, Tuned)
+        assert surrogate.source.trainable is None
+
+    def test_the_opening_keeps_what_the_target_can_express(self, prior: DeepPipePrior) -> None:
+        larger = Space.of({"model": {**MODELS, **FOREST}})
+        assert prior.opening(Target(larger)).dicts() == prior.first.dicts()
+        fewer = Space.of({"model": {"svm": {"C": (0.0, 1.0)}, "dummy": {}}})
+        kept = prior.opening(Target(fewer)).dicts()
+        assert kept == [config for config in prior.first.dicts() if config["model"] == "svm"]
+
+
+class TestLearning:
+    def test_past_tasks_tell_similar_pipelines_apart(self) -> None:
+        """Three trials tell that the task is an odd one, where large numbers are good."""
+        space = Space.of({"model": MODELS})
+        prior = DeepPipeLearner(SMALL, standardise).learn(past(space), seed=0, progress=SILENT)
+        trials = space.encode([{"model": "svm", "model:svm:C": c} for c in (0.1, 0.5, 0.9)])
+        odd = np.square(np.array([0.1, 0.5, 0.9]) - 0.8)
+        belief = prior.surrogate(Target(space)).condition(seen(trials, odd), seed=0)
+        trees = space.encode([{"model": "tree", "model:tree:depth": d} for d in (0.2, 0.8)])
+        small, large = belief.predict(trees).mean
+        assert large < small
+
+    def test_named_validation_tasks_do_not_train(self) -> None:
+        """A task of another kind changes nothing where it only says when to stop."""
+        space = Space.of({"model": MODELS})
+        experience = past(space)
+        parts = {"train": experience.tasks[:6], "validation": experience.tasks[6:]}
+        named = experience.with_splits({"learning": parts})
+        learner = DeepPipeLearner(SMALL, standardise)
+        prior = learner.learn(named, seed=0, progress=SILENT)
+        again = learner.learn(named, seed=0, progress=SILENT)
+        np.testing.assert_array_equal(prior.model.layers[0][0], again.model.layers[0][0])
