@@ -59,8 +59,7 @@ class TestFeatures:
 
 
 class TestTuning:
-    def test_padding_does_not_matter(self) -> None:
-        """Nine trials are padded to sixteen, sixteen are not: the same weights move alike."""
+    def test_makes_the_trials_more_probable(self) -> None:
         x = inputs(FLAT.space.sample(9, seed=0))
         z = np.linspace(-1.0, 1.0, 9)
         start = random_start(x, 0)
