@@ -6,7 +6,7 @@ remembered for as long as the target is tuned.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +37,17 @@ class Limits:
     """At most so many tasks, drawn at random; all where None."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sources:
     """A Gaussian process for each past task, in the unit that its task's losses were brought to."""
 
     space: Space
     processes: tuple[GP, ...]
+
+    @cached_property
+    def stacked(self) -> Stacked:
+        """All processes at once, for single configurations."""
+        return Stacked(self.processes)
 
     def about(self, target: Target) -> "Voices":
         """What the processes say about one target."""
@@ -50,7 +55,7 @@ class Sources:
         return Voices(
             tuple(CachedOnPool(partial(_mean, p), target.pool) for p in self.processes),
             tuple(CachedOnPool(partial(_belief, p), target.pool) for p in self.processes),
-            Stacked(self.processes),
+            self.stacked,
         )
 
     def save(self, path: Path, kind: str) -> None:
@@ -86,7 +91,6 @@ class Voices:
     beliefs: tuple[Callable[[Encoded], Prediction], ...]
     """Of each process: configurations -> means and standard deviations."""
     stacked: Stacked
-    """All processes at once, for single configurations."""
 
 
 def _mean(process: GP, x: Encoded) -> Floats:
