@@ -12,6 +12,8 @@ from foretune.errors import MissingExtraError
 
 TREES = 100
 LEAVES = 15
+LEAST_IN_LEAF = 5
+"""LightGBM's 20 would be too many for a few dozen past tasks with a dozen algorithms each."""
 RATE = 0.1
 
 
@@ -44,6 +46,7 @@ class Ranker:
             "label_gain": [float(label**2) for label in range(k + 1)],
             "lambdarank_truncation_level": k,
             "num_leaves": LEAVES,
+            "min_data_in_leaf": LEAST_IN_LEAF,
             "learning_rate": RATE,
             "seed": seed,
             "deterministic": True,

@@ -269,6 +269,13 @@ METHODS: dict[str, Method] = {
             needs_experience=True,
         ),
         Method(
+            "deeppipe-paper",
+            "the same with the settings of its paper",
+            _made_by(_PIPELINE, "deeppipe_paper"),
+            design=Design("random", 0),
+            needs_experience=True,
+        ),
+        Method(
             "deeppipe-ri",
             "the same without past tasks: the network learns from the target alone",
             _made_by(_PIPELINE, "deeppipe_ri"),
@@ -292,6 +299,40 @@ METHODS: dict[str, Method] = {
             "the same without pre-training, an ablation",
             _made_by(_LATENT, "latent_cash_ri"),
             design=Design("per-algorithm", 2),
+        ),
+        Method(
+            "bandit-bo",
+            "one GP an algorithm, which share nothing",
+            _made_by(f"{_BASELINES}.bandits", "bandit_bo"),
+            design=Design("per-algorithm", 2),
+        ),
+        Method(
+            "rising-bandits",
+            "one random forest an algorithm; algorithms that fall behind are dropped",
+            _made_by(f"{_BASELINES}.bandits", "rising_bandits"),
+            design=Design("per-algorithm", 2),
+        ),
+        Method(
+            "pretrained-gps",
+            "one GP an algorithm, with mean and kernel learnt from past tasks",
+            _made_by(f"{_BASELINES}.pretrained_gps", "pretrained_gps"),
+            design=Design("per-algorithm", 2),
+            needs_experience=True,
+        ),
+        Method(
+            "as-ml",
+            "a GP on the algorithm that meta-features speak for",
+            _made_by(f"{_BASELINES}.algorithm_selection", "as_ml"),
+            needs_experience=True,
+            needs_meta_features=True,
+        ),
+        Method(
+            "ahs-ml",
+            "configurations in the order that meta-features speak for",
+            _made_by(f"{_BASELINES}.algorithm_selection", "ahs_ml"),
+            design=Design("random", None),
+            needs_experience=True,
+            needs_meta_features=True,
         ),
     )
 }

@@ -17,7 +17,8 @@ from foretune.methods.latent.embedding import Stack, activations, gradients
 from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
 from foretune.numerics.coregion import Hyper, HyperPrior, surprise
 
-ITERATIONS = 30
+ITERATIONS, ANCHOR_ITERATIONS = 15, 50
+"""Most fits start from an anchor's and need few iterations; anchors are rare and get more."""
 CACHED = 64
 
 
@@ -78,10 +79,11 @@ class HeadFit:
             begin = Fitted(Hyper.from_vector(self.prior.mode), self.start)
         else:
             begin = self(trials.first(anchor // 2 if n == anchor else anchor))
-        return self.minimised(begin, trials, self.output(trials.losses))
+        iterations = ANCHOR_ITERATIONS if n == anchor else ITERATIONS
+        return self.minimised(begin, trials, self.output(trials.losses), iterations)
 
-    def minimised(self, begin: Fitted, trials: Trials, z: Floats) -> Fitted:
-        """The minimum of Equation 5 that L-BFGS finds from `begin`."""
+    def minimised(self, begin: Fitted, trials: Trials, z: Floats, iterations: int) -> Fitted:
+        """The minimum of Equation 5 that L-BFGS finds from `begin` in so many iterations."""
         found = minimize(
             self.objective,
             np.concatenate([begin.hyper.to_vector(), _flat(begin.head)]),
@@ -89,7 +91,7 @@ class HeadFit:
             jac=True,
             method="L-BFGS-B",
             bounds=self.prior.bounds() + [(None, None)] * len(_flat(begin.head)),
-            options={"maxiter": ITERATIONS, "ftol": 1e-6},
+            options={"maxiter": iterations, "ftol": 1e-6},
         )
         return self.split(found.x)
 

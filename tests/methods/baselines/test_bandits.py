@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from foretune.contracts import Observations, Target
+from foretune.methods.baselines.bandits import IndependentSurrogate, remaining, turn
+from foretune.numerics.gp import GP
+from foretune.search import Optimizer, Told, method
+from foretune.space import Space
+
+SPACE = Space.of({"model": {"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "c": {}}})
+
+
+def seen(configs, losses: np.ndarray) -> Observations:
+    return Observations(configs, losses[:, None], np.zeros(len(losses), dtype=bool))
+
+
+def test_each_algorithm_has_the_process_of_its_own_trials() -> None:
+    configs = SPACE.sample(20, seed=0)
+    which = configs.values[:, 0].astype(int)
+    y = np.sin(5.0 * configs.x.sum(axis=1))
+    surrogate = IndependentSurrogate.of(Target(SPACE))
+    posterior = surrogate.condition(seen(configs, y), seed=0)
+    own = which == 0
+    column = surrogate.algorithms.columns[0]
+    x = configs.x[np.ix_(own, column)]
+    process = GP.condition(x, y[own], surrogate.fits[0].hyper(x, y[own]))
+    new = SPACE.sample(30, seed=1)
+    new = new.take(new.values[:, 0] == 0)
+    belief = posterior.predict(new)
+    mean, std = process.predict(new.x[:, column])
+    np.testing.assert_allclose(belief.mean, mean)
+    np.testing.assert_allclose(belief.std, std)
+    assert posterior.best == y.min()
+
+
+def test_an_untried_algorithm_is_believed_to_be_like_all() -> None:
+    configs = SPACE.sample(30, seed=0)
+    configs = configs.take(configs.values[:, 0] == 0)
+    y = np.linspace(1.0, 3.0, len(configs))
+    posterior = IndependentSurrogate.of(Target(SPACE)).condition(seen(configs, y), seed=0)
+    belief = posterior.predict(SPACE.encode([{"model": "b", "model:b:y": 0.5}]))
+    assert belief.mean[0] == pytest.approx(2.0)
+    assert belief.std[0] == pytest.approx(y.std())
+
+
+def test_arms_are_pulled_in_turn() -> None:
+    assert turn(np.array([0, 1, 2, 0]), np.ones(4), 3) == 1
+    assert turn(np.array([], dtype=int), np.array([]), 3) == 0
+
+
+def test_an_arm_without_progress_is_dropped_when_it_is_behind() -> None:
+    """After eight pulls each: arm 0 is best, arm 1 stands still, arm 2 improves by 0.1 a pull."""
+    which = np.tile([0, 1, 2], 8)
+    y = np.empty(24)
+    y[0::3], y[1::3], y[2::3] = 1.0, 5.0, 3.0 - 0.1 * np.arange(8)
+    assert remaining(which, y, 3).tolist() == [0, 2]
+    assert remaining(which[:21], y[:21], 3).tolist() == [0, 1, 2]
+    assert turn(which, y, 3) == 0
+
+
+def test_failed_pulls_drop_nobody() -> None:
+    which = np.tile([0, 1], 8)
+    y = np.where(which == 0, 1.0, np.nan)
+    assert remaining(which, y, 2).tolist() == [0, 1]
+
+
+def test_rising_bandits_suggest_the_arm_whose_turn_it_is() -> None:
+    chosen = method("rising-bandits")
+    optimizer = Optimizer(Target(SPACE), chosen, chosen.learn(None, seed=0), seed=0)
+    models = []
+    for number in range(9):
+        suggestion = optimizer.ask()[0]
+        models.append(suggestion.config["model"])
+        optimizer.tell([Told((float(number % 4),), id=suggestion.id)])
+    # `c` has one configuration, so its turns after the first go to whatever comes next.
+    assert models.count("c") == 1
+    assert {"a", "b"} <= set(models[6:])

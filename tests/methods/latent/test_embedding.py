@@ -1,0 +1,45 @@
+import numpy as np
+from scipy.optimize import approx_fprime
+
+from foretune.methods.latent.embedding import Embedding, activations, gradients, random_stack
+from tests.methods.latent.examples import ALGORITHMS, SPACE
+
+CONFIGS = SPACE.sample(12, seed=3)
+INPUTS, WHICH = ALGORITHMS.inputs(CONFIGS), ALGORITHMS.chosen(CONFIGS)
+STACK = random_stack(ALGORITHMS, seed=0)
+
+
+def test_each_configuration_goes_through_its_own_algorithms_network() -> None:
+    placed = activations(STACK, INPUTS, WHICH)[-1]
+    for row in range(len(CONFIGS)):
+        signal = INPUTS[row]
+        for number, (weights, biases) in enumerate(STACK):
+            signal = signal @ weights[WHICH[row]] + biases[WHICH[row]]
+            signal = np.maximum(signal, 0.0) if number < 2 else signal
+        np.testing.assert_allclose(placed[row], signal)
+
+
+def test_gradients_agree_with_finite_differences() -> None:
+    slope = np.random.default_rng(1).normal(size=(len(CONFIGS), 3))
+    found = gradients(STACK, activations(STACK, INPUTS, WHICH), WHICH, slope)
+    for number in range(3):
+        weights, biases = STACK[number]
+
+        some = np.random.default_rng(2).choice(weights.size, 12, replace=False)
+
+        def value(entries: np.ndarray, number: int = number, some=some) -> float:
+            weights = STACK[number][0].copy()
+            weights.ravel()[some] = entries
+            moved = (*STACK[:number], (weights, STACK[number][1]), *STACK[number + 1 :])
+            return float((activations(moved, INPUTS, WHICH)[-1] * slope).sum())
+
+        numeric = approx_fprime(weights.ravel()[some], value, 1e-7)
+        np.testing.assert_allclose(found[number][0].ravel()[some], numeric, atol=1e-5)
+        assert found[number][1].shape == biases.shape
+
+
+def test_features_and_head_together_are_the_embedding() -> None:
+    for movable in (1, 2, 3):
+        embedding = Embedding(ALGORITHMS, STACK, movable=movable)
+        placed = activations(embedding.head, embedding.features(CONFIGS), WHICH)[-1]
+        np.testing.assert_allclose(placed, embedding.place(CONFIGS))

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from foretune.contracts import Target
+from foretune.errors import MethodError
+from foretune.methods.latent.learn import LatentPrior, pre_trained
+from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate
+from foretune.progress import SILENT
+from foretune.search import Optimizer, Told, method
+from foretune.space import Space
+from tests.methods.latent.examples import ALGORITHMS, SPACE, experience, losses
+
+
+@pytest.fixture(scope="module")
+def prior() -> LatentPrior:
+    learnt = method("latent-cash").learn(experience([0.2, 0.3, 0.7, 0.8]), seed=0, progress=SILENT)
+    assert isinstance(learnt, LatentPrior)
+    return learnt
+
+
+def test_pre_training_makes_a_bowl_of_the_losses(prior: LatentPrior) -> None:
+    """Configurations nearer to the origin are better, across algorithms (Equation 10)."""
+    past = experience([0.2])
+    placed = prior.embeddings[0].place(past.configs)
+    bowl = np.square(placed).sum(axis=1)
+    ranks = [np.argsort(np.argsort(v)) for v in (bowl, losses(past.configs, 0.2))]
+    assert np.corrcoef(ranks)[0, 1] > 0.9
+    assert bowl.mean() == pytest.approx(1.0)
+
+
+def test_meta_features_choose_before_the_first_trial(prior: LatentPrior) -> None:
+    surrogate = prior.surrogate(Target(SPACE, meta_features={"optimum": 0.3}))
+    assert isinstance(surrogate, LatentSurrogate)
+
+
+def test_without_meta_features_the_first_trials_choose(prior: LatentPrior) -> None:
+    surrogate = prior.surrogate(Target(SPACE))
+    assert isinstance(surrogate, ChoosingSurrogate)
+
+
+def test_another_space_is_refused(prior: LatentPrior) -> None:
+    with pytest.raises(MethodError, match="fingerprint"):
+        prior.surrogate(Target(Space.of({"a": (0.0, 1.0)})))
+
+
+def test_an_ablation_pre_trains_one_source_at_random() -> None:
+    past = experience([0.2, 0.3, 0.7, 0.8])
+    learnt = method("latent-cash-random").learn(past, seed=1, progress=SILENT)
+    assert isinstance(learnt, LatentPrior)
+    assert len(learnt.embeddings) == 1
+    assert learnt.ranker is None
+
+
+def test_the_shared_latent_space_helps(prior: LatentPrior) -> None:
+    """On a target like the past ones the first model-based trials are already near the best."""
+    pool = SPACE.sample(300, seed=7)
+    pool = pool.take(pool.first_occurrences())
+    y = losses(pool, 0.25)
+
+    def reached(name: str, learnt: object, seed: int) -> float:
+        optimizer = Optimizer(Target(SPACE, pool=pool), method(name), learnt, seed=seed)
+        for _ in range(9):
+            suggestion = optimizer.ask()[0]
+            optimizer.tell([Told((float(y[suggestion.pool_index]),), id=suggestion.id)])
+        return float(optimizer.told.losses.min() - y.min())
+
+    independent = method("bandit-bo").learn(None, seed=0)
+    ours = np.mean([reached("latent-cash", prior, seed) for seed in range(3)])
+    theirs = np.mean([reached("bandit-bo", independent, seed) for seed in range(3)])
+    assert ours < 0.5 * theirs
+
+
+def test_the_adversary_makes_algorithms_overlap() -> None:
+    """Nearest neighbours in the latent space are more mixed with the regulariser than without."""
+    past = experience([0.5])
+    gaps = np.argsort(np.argsort(losses(past.configs, 0.5))) / len(past.configs)
+    which = ALGORITHMS.chosen(past.configs)
+    kept = which < 2
+    mixed = []
+    for beta in (0.0, 0.1):
+        embedding = pre_trained(ALGORITHMS, past.configs, gaps, seed=0, beta=beta)
+        u, own = embedding.place(past.configs)[kept], which[kept]
+        distances = np.square(u[:, None] - u[None, :]).sum(axis=2) + 1e9 * np.eye(len(u))
+        mixed.append(float((own[distances.argmin(axis=1)] != own).mean()))
+    assert mixed[1] > mixed[0]

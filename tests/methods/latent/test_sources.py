@@ -1,0 +1,65 @@
+import numpy as np
+
+from foretune.learning import PastTask
+from foretune.methods.latent.embedding import Embedding, random_stack
+from foretune.methods.latent.sources import MetaFeatures, early_success, fit_ranker, most_likely
+from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
+
+NAN = float("nan")
+
+
+def bowl_about(optimum: float) -> Embedding:
+    """An embedding by hand, whose |u| is the distance of the flexibility to `optimum`."""
+    weights, biases = (np.array(array) for array in random_stack(ALGORITHMS, 0)[0])
+    weights[:], biases[:] = 0.0, 0.0
+    # Units 0 and 1 are the two sides of flexibility - optimum.
+    flexibility = {0: ((0.5, -0.5), 0.5), 1: ((-1.0, 0.0), 1.0), 2: ((0.0, 0.0), optimum + 0.55)}
+    for m, (slopes, offset) in flexibility.items():
+        for unit, sign in enumerate((1.0, -1.0)):
+            weights[m, :, unit] = sign * np.array(slopes)
+            biases[m, unit] = sign * (offset - optimum)
+    same = np.zeros((3, 32, 32))
+    same[:, 0, 0] = same[:, 1, 1] = 1.0
+    last = np.zeros((3, 32, 3))
+    last[:, 0, 0], last[:, 1, 0] = 3.0, -3.0
+    stack = ((weights, biases), (same, np.zeros((3, 32))), (last, np.zeros((3, 3))))
+    return Embedding(ALGORITHMS, stack)
+
+
+def test_distances_of_meta_features_by_hand() -> None:
+    """Ranks among 10, 20, 1000: each value has a share of smaller ones, half of its ties."""
+    table = MetaFeatures.of([{"n": 10.0}, {"n": 20.0, "p": 3.0}, {"n": 1000.0}])
+    assert table.names == ("n", "p")
+    found = table.distances({"n": 20.0, "other": 1.0})
+    np.testing.assert_allclose(found[:, 0], [1 / 3, 0.0, 1 / 3])
+    assert np.isnan(found[:, 1]).all()
+
+
+def test_early_success_is_the_mean_of_the_running_best() -> None:
+    task = PastTask(np.arange(4), np.array([0.5, 0.25, 0.75, 0.0]))
+    order = np.array([0.0, 1.0, 2.0, 3.0])
+    assert early_success(order, task) == -np.mean([0.5, 0.25, 0.25, 0.0])
+    assert early_success(-order, task) == 0.0
+
+
+def test_the_first_trials_speak_for_the_source_that_made_them() -> None:
+    embeddings = [bowl_about(optimum) for optimum in (0.1, 0.5, 0.9)]
+    configs = SPACE.sample(20, seed=4)
+    for source, optimum in enumerate((0.1, 0.5, 0.9)):
+        z = losses(configs, optimum)
+        assert most_likely(embeddings, configs, (z - z.mean()) / z.std()) == source
+
+
+def test_the_ranker_learns_that_near_meta_features_mean_a_near_optimum() -> None:
+    optima = np.linspace(0.05, 0.95, 24)
+    embeddings = [bowl_about(optimum) for optimum in optima]
+    configs = SPACE.sample(150, seed=5)
+    tasks = [
+        PastTask(np.arange(len(configs)), np.argsort(np.argsort(losses(configs, optimum))) / 150)
+        for optimum in optima
+    ]
+    table = MetaFeatures.of([{"optimum": float(optimum)} for optimum in optima])
+    ranker = fit_ranker(embeddings, tasks, configs, table, seed=0)
+    for target in (0.12, 0.48, 0.83):
+        first = int(np.argmax(ranker.scores(table.distances({"optimum": target}))))
+        assert abs(optima[first] - target) < 0.2

@@ -1,0 +1,74 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretune.methods.latent.learn import padded
+from foretune.methods.latent.training import (
+    Networks,
+    applied,
+    bowl_loss,
+    cross_entropy,
+    initial_networks,
+    pairs_of,
+    pre_training_loss,
+    reversed_gradient,
+)
+
+U = jnp.asarray([[[0.0, 3.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])
+
+
+def test_the_bowl_by_hand() -> None:
+    """Equation 11: mean of (gap - |u|²)² of each algorithm, summed over those that are there."""
+    gap = jnp.asarray([[10.0, 16.0], [1.0, 3.0]])
+    first, second = (1.0 + 0.0) / 2, (0.0 + 4.0) / 2
+    both = jnp.asarray([True, True])
+    assert bowl_loss(U, gap, both) == pytest.approx(first + second)
+    assert bowl_loss(U, gap, jnp.asarray([True, False])) == pytest.approx(first)
+
+
+def test_the_classifiers_cross_entropy_by_hand() -> None:
+    """Equation 12 for one pair; the logit is the first coordinate."""
+    classifier = [(jnp.asarray([[[1.0], [0.0]]]), jnp.zeros((1, 1)))]
+    logits = np.array([0.0, 4.0, 1.0, 0.0])
+    probability = 1.0 / (1.0 + np.exp(-logits))
+    by_hand = -np.mean(np.log([*probability[:2], *(1.0 - probability[2:])]))
+    both = jnp.asarray([True, True])
+    assert cross_entropy(classifier, U, both) == pytest.approx(by_hand, abs=1e-5)
+    assert cross_entropy(classifier, U, jnp.asarray([True, False])) == 0.0
+
+
+def test_every_pair_of_algorithms_has_a_classifier() -> None:
+    first, second = pairs_of(4)
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == [
+        (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)
+    ]  # fmt: skip
+
+
+def test_the_descent_is_that_of_equation_13() -> None:
+    """The embedding follows bowl - beta CE, the classifiers follow CE."""
+    rng = np.random.default_rng(0)
+    which = np.repeat([0, 1, 2], 20)
+    source = padded(rng.random((60, 3)), which, rng.random(60), 3)
+    networks = initial_networks(jax.random.key(0), *source.x.shape[::2])
+    beta, key = jnp.asarray(0.5), jax.random.key(1)
+    found = jax.grad(pre_training_loss)(networks, key, source, beta)
+
+    def parts(networks: Networks) -> tuple[jax.Array, jax.Array]:
+        present = source.counts > 0
+        rows = (jax.random.uniform(key, (4, 32)) * source.counts[:, None]).astype(jnp.int32)
+        x = jnp.take_along_axis(source.x, rows[:, :, None], axis=1)
+        u = applied(networks.embedding, x)
+        bowl = bowl_loss(u, jnp.take_along_axis(source.gap, rows, axis=1), present)
+        return bowl, cross_entropy(networks.classifiers, u, present)
+
+    outer = jax.grad(lambda n: parts(n)[0] - beta * parts(n)[1])(networks).embedding
+    inner = jax.grad(lambda n: parts(n)[1])(networks).classifiers
+    for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves((outer, inner)), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_a_reversed_gradient_keeps_the_value() -> None:
+    value, gradient = jax.value_and_grad(lambda u: reversed_gradient(u, jnp.asarray(0.1)) ** 2)(3.0)
+    assert value == pytest.approx(9.0)
+    assert gradient == pytest.approx(-0.6)
