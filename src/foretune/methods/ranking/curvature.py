@@ -6,27 +6,31 @@ their NumPy twins for the few observations of a running search. All of them are 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from foretune.arrays import Floats
+
+Scores: TypeAlias = NDArray[np.floating[Any]]
+"""Single precision in a running search; all that follows from them is as precise as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quadratic:
     """The second-order picture of a loss at M scorers' scores of one list."""
 
-    value: Floats
+    value: Scores
     """(M,)"""
-    slope: Floats
+    slope: Scores
     """(M, n)"""
-    curvature: Floats
+    curvature: Scores
     """(M, n, n), positive semidefinite."""
 
 
-Criterion: TypeAlias = Callable[[Floats], Quadratic]
+Criterion: TypeAlias = Callable[[Scores], Quadratic]
 """Scores (M, n) -> their loss, with its derivatives."""
 
 WEIGHTINGS: dict[str, Callable[[Floats], Floats]] = {
@@ -58,19 +62,20 @@ def _ranks(y: Floats) -> Floats:
 def _list_wise(y: Floats, weights: Floats) -> Criterion:
     remains = y[None, :] >= y[:, None]
 
-    def at(scores: Floats) -> Quadratic:
-        left = np.where(remains, scores[:, None, :], -np.inf)
+    def at(scores: Scores) -> Quadratic:
+        weight = weights.astype(scores.dtype)
+        left = np.where(remains, scores[:, None, :], scores.dtype.type(-np.inf))
         highest = left.max(axis=2, keepdims=True)
         share = np.exp(left - highest)
         total = share.sum(axis=2, keepdims=True)
         share /= total
         rest = (highest + np.log(total))[:, :, 0]
-        weighted = share * weights[:, None]
+        weighted = share * weight[:, None]
         mean = weighted.sum(axis=1)
         curvature = -np.swapaxes(weighted, 1, 2) @ share
         n = np.arange(len(y))
         curvature[:, n, n] += mean
-        return Quadratic((rest - scores) @ weights, mean - weights, curvature)
+        return Quadratic((rest - scores) @ weight, mean - weight, curvature)
 
     return at
 
@@ -78,7 +83,7 @@ def _list_wise(y: Floats, weights: Floats) -> Criterion:
 def _pair_wise(y: Floats) -> Criterion:
     better = (y[:, None] < y[None, :]) * (2.0 / len(y))
 
-    def at(scores: Floats) -> Quadratic:
+    def at(scores: Scores) -> Quadratic:
         gap = scores[:, None, :] - scores[:, :, None]
         value = (better * np.logaddexp(0.0, gap)).sum(axis=(1, 2))
         chance = expit(gap)
@@ -96,7 +101,7 @@ def _pair_wise(y: Floats) -> Criterion:
 def _squared(wanted: Floats) -> Criterion:
     twice = 2.0 * np.eye(len(wanted))
 
-    def at(scores: Floats) -> Quadratic:
+    def at(scores: Scores) -> Quadratic:
         off = scores - wanted
         shape = (len(scores), *twice.shape)
         return Quadratic(np.square(off).sum(axis=1), 2.0 * off, np.broadcast_to(twice, shape))

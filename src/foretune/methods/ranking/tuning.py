@@ -7,21 +7,22 @@ weights. So instead of a thousand steps of Adam, each step here solves the linea
 
 by one Newton step. With n observations and far more weights it is solved among the observations:
 theta - theta_0 = v J' a with n numbers a, which needs only the kernel K = v J J' (n, n). The
-penalty says how far the task may lie from the initial weights theta_0; it makes the optimum unique
-where the loss alone would drive the scores of every list apart without end, and it takes the place
-of early stopping. Nothing depends on earlier steps, so a resumed search is the same search.
+penalty says how far the task may lie from the initial weights theta_0; without it the loss would
+drive the scores of every list apart without end. Each trial's tuning starts from theta_0 again, so
+nothing depends on earlier trials, and a resumed search is the same search.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.methods.ranking.curvature import Criterion, Quadratic
+from foretune.methods.ranking.curvature import Criterion, Quadratic, Scores
 from foretune.methods.ranking.ensemble import Singles, activations
 from foretune.numerics.networks import Layers
 
 SHRINK = 0.5
+TOLERANCE = 0.01
+"""Tuning ends when no scorer's objective falls by a larger share in a step."""
 ATTEMPTS = 6
 """How often a step may be shortened before it is given up."""
 
@@ -43,12 +44,8 @@ class _Point:
     layers: list[Singles]
     """Activations of every layer, the inputs first."""
     picture: Quadratic
-    objective: Floats
+    objective: Scores
     """(M,), the loss and the penalty."""
-
-    @property
-    def scores(self) -> Floats:
-        return self.layers[-1][:, :, 0].astype(np.float64)
 
 
 def fine_tuned(initial: Layers, inputs: Singles, rank: Criterion, tuning: Tuning) -> Layers:
@@ -56,7 +53,9 @@ def fine_tuned(initial: Layers, inputs: Singles, rank: Criterion, tuning: Tuning
     now = _evaluate(initial, initial, inputs, rank, tuning)
     for _ in range(tuning.steps):
         goal = _newton(initial, now, _slopes(now), tuning)
-        now = _line_search(initial, now, goal, inputs, rank, tuning)
+        before, now = now, _line_search(initial, now, goal, inputs, rank, tuning)
+        if (before.objective - now.objective <= TOLERANCE * before.objective).all():
+            break
     return now.scorers
 
 
@@ -64,7 +63,7 @@ def _evaluate(
     initial: Layers, scorers: Layers, inputs: Singles, rank: Criterion, tuning: Tuning
 ) -> _Point:
     layers = activations(scorers, inputs)
-    picture = rank(layers[-1][:, :, 0].astype(np.float64))
+    picture = rank(layers[-1][:, :, 0])
     moved = sum(
         np.square(now - start).reshape(len(now), -1).sum(axis=1)
         for layer, first in zip(scorers, initial, strict=True)
@@ -87,13 +86,13 @@ def _slopes(now: _Point) -> list[Singles]:
 
 def _newton(initial: Layers, now: _Point, slopes: list[Singles], tuning: Tuning) -> Layers:
     """Where one Newton step of the linearised problem leads."""
-    kernel = tuning.variance * _kernel(now, slopes).astype(np.float64)
+    kernel = np.float32(tuning.variance) * _kernel(now, slopes)
     gone = _along(initial, now, slopes)
     curvature = now.picture.curvature
     n = kernel.shape[1]
     right = np.einsum("mij,mj->mi", curvature, gone) - now.picture.slope
     # With s(a) = scores - gone + K a the slope of the problem, K (slope + a), is zero here:
-    dual = np.linalg.solve(np.eye(n) + curvature @ kernel, right[:, :, None])
+    dual = np.linalg.solve(np.eye(n, dtype=np.float32) + curvature @ kernel, right[:, :, None])
     push = (tuning.variance * dual).astype(np.float32)
     return tuple(
         (
@@ -114,9 +113,9 @@ def _kernel(now: _Point, slopes: list[Singles]) -> Singles:
     return total
 
 
-def _along(initial: Layers, now: _Point, slopes: list[Singles]) -> Floats:
+def _along(initial: Layers, now: _Point, slopes: list[Singles]) -> Singles:
     """J (theta_now - theta_0), (M, n): how far the scores have come, to first order."""
-    total = np.zeros(now.scores.shape)
+    total = np.zeros(now.layers[-1].shape[:2], dtype=np.float32)
     for layer, first, before, slope in zip(
         now.scorers, initial, now.layers[:-1], slopes, strict=True
     ):
