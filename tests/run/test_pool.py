@@ -192,22 +192,27 @@ PROGRAM = """
     from foretune.run.pool import ProcessPool
     from tests.run.jobs import do
 
-    if __name__ == "__main__":
-        with ProcessPool(do) as pool:
-            pool.submit("pid")
-            print(pool.results()[0].result, flush=True)
-            pool.submit("hang")
-            pool.results()
+    # Without the guard that multiprocessing asks for: nothing in this file is run twice.
+    with ProcessPool(do) as pool:
+        pool.submit("pid")
+        print(pool.results()[0].result, flush=True)
+        pool.submit("hang")
+        pool.results()
 """
+
+
+def written(tmp_path, program):
+    """A program in a file, and the environment it runs in."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(program))
+    root = Path(__file__).parents[2]
+    return path, {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
 
 
 @pytest.fixture
 def program(tmp_path):
     """A program whose worker hangs: (process, pid of the worker)."""
-    path = tmp_path / "program.py"
-    path.write_text(textwrap.dedent(PROGRAM))
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
+    path, environment = written(tmp_path, PROGRAM)
     process = subprocess.Popen(
         [sys.executable, str(path)],
         stdout=subprocess.PIPE,
@@ -234,6 +239,26 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(program):
     time.sleep(0.2)
     process.kill()
     assert gone(worker)
+
+
+OWN_FUNCTION = """
+    from foretune.run.pool import ProcessPool
+
+    def double(x):
+        return 2 * x
+
+    if __name__ == "__main__":
+        with ProcessPool(double) as pool:
+            pool.submit(21)
+            print(pool.results()[0].result)
+"""
+
+
+def test_a_function_of_the_program_itself(tmp_path):
+    path, environment = written(tmp_path, OWN_FUNCTION)
+    command = [sys.executable, str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert ended.stdout.strip() == "42"
 
 
 @pytest.mark.parametrize("limit", [{"wall_seconds": 0}, {"memory_bytes": -1}])

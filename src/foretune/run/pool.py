@@ -15,7 +15,7 @@ from typing import Generic
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Job, Limits, Outcome, Result
-from foretune.run.staff import Worker
+from foretune.run.staff import Luggage, Worker
 from foretune.run.worker import CPU_SIGNAL
 
 NO_LIMITS = Limits()
@@ -28,7 +28,7 @@ MOST_FAILED_STARTS = 3
 
 
 class ProcessPool(Generic[Job, Result]):
-    """Evaluates `function` in up to `workers` spawned processes.
+    """Evaluates `function` in up to `workers` processes of its own.
 
     The function goes to each worker once, when that starts; it and the jobs are pickled on their
     way through a pipe between processes of one user, never on disk. Data that all trials need
@@ -45,7 +45,7 @@ class ProcessPool(Generic[Job, Result]):
         if workers < 1:
             raise UsageError(f"a pool needs at least one worker, but got {workers}: ask for one")
         self.workers = workers
-        self._function = function
+        self._luggage = Luggage(function)
         self._limits = limits
         self._staff: list[Worker] = []
         self._waiting: deque[tuple[int, Job]] = deque()
@@ -95,7 +95,7 @@ class ProcessPool(Generic[Job, Result]):
         """Give waiting jobs to idle workers; start more workers while those are too few."""
         idle = [worker for worker in self._staff if worker.key is None]
         while len(idle) < len(self._waiting) and len(self._staff) < self.workers:
-            worker = Worker(self._function, self._limits.cpu_seconds)
+            worker = Worker(self._luggage, self._limits.cpu_seconds)
             self._staff.append(worker)
             idle.append(worker)
         for worker in idle:
@@ -156,7 +156,7 @@ class ProcessPool(Generic[Job, Result]):
             raise ForetuneError(
                 "a worker process must be able to import the function it evaluates, but it "
                 f"{_ended(code)} while starting: define the function in a module that can be "
-                "imported, and start the program below  if __name__ == '__main__'"
+                "imported"
             )
 
     def _inspected(self, worker: Worker) -> Outcome[Result] | None:

@@ -1,31 +1,54 @@
 """One worker process as its parent sees it."""
 
-import multiprocessing
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import Pipe, spawn
 from typing import Any
 
 from foretune.run.calling import Answer
 from foretune.run.memory import resident_bytes
-from foretune.run.threads import one_numeric_thread
-from foretune.run.worker import READY, serve
+from foretune.run.threads import ONE_NUMERIC_THREAD
+from foretune.run.worker import READY
+
+PROGRAM = "from foretune.run.worker import main; main({}, {})"
+
+
+class Luggage:
+    """What a worker is sent when it starts: the function, and how modules are found."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = pickle.dumps(function)
+        """Opened by a process of the same user at the other end of a pipe, and never stored."""
+        everything = spawn.get_preparation_data("foretune worker")
+        wanted = {"name", "sys_path", "sys_argv", "dir", "orig_dir"}
+        # The program itself is run anew only if the function is defined in it: then it needs the
+        # guard  if __name__ == "__main__",  and else it does not.
+        if b"__main__" in self.function:
+            wanted |= {"init_main_from_name", "init_main_from_path"}
+        self.preparation = {name: each for name, each in everything.items() if name in wanted}
 
 
 class Worker:
-    """A spawned process and the parent's end of its pipe."""
+    """A process started from nothing (never forked, for a fork copies the locks of threads that
+    it does not copy) and the parent's end of its pipe.
+    """
 
-    def __init__(self, function: Callable[[Any], Any], cpu_seconds: float | None) -> None:
-        # Never forked: a fork copies the locks of threads that it does not copy.
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(
-            target=serve, args=(theirs, function, cpu_seconds), daemon=True
+    def __init__(self, luggage: Luggage, cpu_seconds: float | None) -> None:
+        self.connection, theirs = Pipe()
+        # Its own session: Ctrl-C reaches the parent only, and what it starts can be ended with it.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM.format(theirs.fileno(), cpu_seconds)],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, **ONE_NUMERIC_THREAD},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
-        with one_numeric_thread():
-            self.process.start()
         # Only the worker holds its end now, so that its death ends the conversation.
         theirs.close()
         self.since = time.monotonic()
@@ -33,13 +56,13 @@ class Worker:
         self.ready = False
         self.key: int | None = None
         """The job it works on."""
+        self._say(luggage.preparation)
+        self._say(luggage.function)
 
     def take(self, key: int, job: Any) -> None:
         """Begin a job."""
         self.key, self.since = key, time.monotonic()
-        # A worker that died while idle is found out when its end of the pipe is read.
-        with suppress(BrokenPipeError, ConnectionResetError):
-            self.connection.send(job)
+        self._say(job)
 
     def listen(self) -> Answer | None:
         """The answer to the job; None if it says that it is ready. EOFError when it is dead."""
@@ -53,25 +76,20 @@ class Worker:
 
     def memory(self) -> int:
         """Resident bytes; 0 when it is gone."""
-        return resident_bytes(self._pid) or 0
+        return resident_bytes(self.process.pid) or 0
 
     def end(self) -> int:
         """Clear away a worker whose pipe is closed, and return how it ended."""
-        self.process.join()
         self.connection.close()
-        return self.process.exitcode or 0
+        return self.process.wait()
 
     def kill(self) -> None:
         """End the worker and every process it has started."""
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, signal.SIGKILL)
-        # While it is starting it does not lead a group of its own yet.
-        self.process.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.end()
 
-    @property
-    def _pid(self) -> int:
-        pid = self.process.pid
-        if pid is None:
-            raise RuntimeError("a worker was asked for its process before it was started")
-        return pid
+    def _say(self, message: Any) -> None:
+        # A worker that died is found out when its end of the pipe is read.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.connection.send(message)

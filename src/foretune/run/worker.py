@@ -2,13 +2,13 @@
 
 import contextlib
 import os
+import pickle
+import select
 import signal
 import threading
-from collections.abc import Callable
-from multiprocessing import parent_process
+from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from foretune.run.calling import Answer, call, one_line
 
@@ -17,9 +17,15 @@ CPU_SIGNAL = signal.SIGPROF
 READY = "ready"
 
 
-def serve(connection: Connection, function: Callable[[Any], Any], cpu_limit: float | None) -> None:
+def main(descriptor: int, cpu_limit: float | None) -> None:
     """Answer jobs until the parent closes the connection or is gone."""
-    _stand_alone()
+    threading.Thread(target=_end_with_parent, args=(descriptor,), daemon=True).start()
+    # When the machine runs out of memory, the kernel is to choose a worker, not the parent.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    connection = Connection(descriptor)
+    spawn.prepare(connection.recv())
+    function = pickle.loads(connection.recv())
     connection.send(READY)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
@@ -34,23 +40,14 @@ def serve(connection: Connection, function: Callable[[Any], Any], cpu_limit: flo
 def _send(connection: Connection, answer: Answer) -> None:
     try:
         connection.send(answer)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, pickle.PicklingError) as error:
         reason = f"the result cannot be sent between processes: {one_line(error)}"
         connection.send(Answer(None, answer.seconds, reason))
 
 
-def _stand_alone() -> None:
-    """Leave the terminal's group, so that Ctrl-C reaches the parent only, and go when it goes."""
-    os.setsid()
-    signal.signal(CPU_SIGNAL, signal.SIG_DFL)
-    # When the machine runs out of memory, the kernel is to choose a worker, not the parent.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os.killpg(0, signal.SIGKILL)
+def _end_with_parent(descriptor: int) -> None:
+    """Wait until nobody holds the other end of the pipe, and end with all that was started."""
+    poller = select.poll()
+    poller.register(descriptor, 0)
+    poller.poll()
+    os.killpg(0, signal.SIGKILL)
