@@ -1,0 +1,63 @@
+"""What latent-cash costs: pre-training, and a suggestion after 224 trials over 12 algorithms.
+
+One thread; the space has 12 algorithms of 1 to 5 hyperparameters, as in the paper.
+
+    OPENBLAS_NUM_THREADS=1 XLA_FLAGS="--xla_cpu_multi_thread_eigen=false" \\
+        python benchmarks/latent_speed.py --evaluations 40000
+"""
+
+import argparse
+import time
+from statistics import median
+
+import numpy as np
+
+from foretune.contracts import Target
+from foretune.methods.latent.learn import LatentPrior, pre_trained
+from foretune.methods.latent.sources import MetaFeatures
+from foretune.search import Optimizer, Told, method
+from foretune.space import Encoded, Space
+from foretune.space.algorithms import Algorithms
+
+TOLD, REPEATS = 224, 7
+SPACE = Space.of(
+    {"model": {f"a{i}": {f"p{j}": (0.0, 1.0) for j in range(1 + i % 5)} for i in range(12)}}
+)
+ALGORITHMS = Algorithms.of(SPACE)
+
+
+def losses(configs: Encoded) -> np.ndarray:
+    inputs, which = ALGORITHMS.inputs(configs), ALGORITHMS.chosen(configs)
+    return np.square(inputs - 0.3).sum(axis=1) + 0.05 * which
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--evaluations", type=int, default=40_000)
+    evaluations = parser.parse_args().evaluations
+    configs = SPACE.sample(evaluations, seed=0)
+    gaps = np.argsort(np.argsort(losses(configs))) / evaluations
+    for attempt in ("first", "second"):
+        wall, cpu = time.perf_counter(), time.process_time()
+        embedding = pre_trained(ALGORITHMS, configs, gaps, seed=0)
+        spent = f"{time.perf_counter() - wall:.1f} s ({time.process_time() - cpu:.1f} s of CPU)"
+        print(f"pre-training on {evaluations} evaluations, {attempt} time: {spent}")
+    prior = LatentPrior("benchmark", SPACE, (embedding,), MetaFeatures.of([{}]), None)
+    optimizer = Optimizer(Target(SPACE), method("latent-cash"), prior)
+    told = SPACE.sample(TOLD + REPEATS, seed=1)
+    rows = [Told((float(y),), config=c) for y, c in zip(losses(told), told.dicts(), strict=True)]
+    optimizer.tell(rows[:TOLD])
+    optimizer.ask()
+    seconds = []
+    for row in rows[TOLD:]:
+        optimizer.tell([row])
+        optimizer.tell([Told((1.0,), id=pending) for pending in optimizer.pending])
+        wall, cpu = time.perf_counter(), time.process_time()
+        optimizer.ask()
+        seconds.append((time.perf_counter() - wall, time.process_time() - cpu))
+    wall_each, cpu_each = (median(column) for column in zip(*seconds, strict=True))
+    print(f"a suggestion after {TOLD} trials: {wall_each:.2f} s ({cpu_each:.2f} s of CPU)")
+
+
+if __name__ == "__main__":
+    main()
