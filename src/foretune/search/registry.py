@@ -251,7 +251,7 @@ METHODS: dict[str, Method] = {
             "dre",
             "Deep Ranking Ensemble: networks that learnt to rank past tasks' configurations",
             _made_by(_RANKING, "dre"),
-            design=Design("prior", 1),
+            design=Design("random", 3),
             acquisition="own",
             needs_experience=True,
         ),

@@ -28,7 +28,8 @@ def after_three_random(name: str) -> Method:
 
 def best_after(observations: int, chosen: Method, prior: Prior, y: np.ndarray, seed: int) -> float:
     """How far the best of so many observations is above the optimum."""
-    optimizer = Optimizer(Target(SPACE, pool=POOL), chosen, prior, seed=seed)
+    nothing = POOL.take([])  # not even what the prior would open with
+    optimizer = Optimizer(Target(SPACE, pool=POOL), chosen, prior, seed=seed, start=nothing)
     found = []
     for _ in range(observations):
         suggestion = optimizer.ask()[0]

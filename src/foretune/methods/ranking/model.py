@@ -50,8 +50,17 @@ class RankingPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate for one task in the space that the prior was learnt on."""
         check_space(self.space, target)
-        references = self.space.sample(REFERENCES, seed=0) if target.pool is None else target.pool
-        return RankingSurrogate(self.ensemble, self.settings, references)
+        return RankingSurrogate(self.ensemble, self.settings, self._references(target))
+
+    def opening(self, target: Target) -> Encoded:
+        """The configuration that the scorers rank best before anything is known of the task."""
+        references = self._references(target)
+        nothing = Observations(references.take([]), np.empty((0, 1)), np.empty(0, dtype=bool))
+        expected = self.surrogate(target).condition(nothing, seed=0).predict(references).mean
+        return references.take([int(np.argmin(expected))])
+
+    def _references(self, target: Target) -> Encoded:
+        return self.space.sample(REFERENCES, seed=0) if target.pool is None else target.pool
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
