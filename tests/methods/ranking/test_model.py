@@ -1,0 +1,94 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from foretune.contracts import Observations, Target
+from foretune.methods.ranking.ensemble import random_ensemble
+from foretune.methods.ranking.model import RankingPrior, Settings, _ranks_among
+from foretune.methods.ranking.tuning import Tuning
+from foretune.space import Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+POOL = SPACE.sample(50, seed=0)
+PRIOR = RankingPrior(
+    "test",
+    SPACE,
+    random_ensemble(2, seed=0, meta_features=True),
+    Settings(Tuning(variance=0.3, steps=10)),
+)
+
+
+def seen(n: int, believed: int = 0) -> Observations:
+    losses = np.square(POOL.x[:n] - 0.4).sum(axis=1)[:, None]
+    return Observations(POOL.take(np.arange(n)), losses, np.arange(n) >= n - believed)
+
+
+def posterior(n: int = 20, believed: int = 0, unit: str = "scores"):
+    prior = replace(PRIOR, settings=replace(PRIOR.settings, unit=unit))
+    return prior.surrogate(Target(SPACE, pool=POOL)).condition(seen(n, believed), seed=0)
+
+
+def test_ranks_by_hand() -> None:
+    ordered = np.array([-1.0, 0.0, 2.0, 5.0])
+    assert _ranks_among(ordered, np.array([5.0, 2.0, -1.0, 9.0]), "ranks").tolist() == [1, 2, 4, 0]
+    found = _ranks_among(ordered, np.array([5.0, -1.0, 1.0]), "scores")
+    np.testing.assert_allclose(found, [ndtri(1 / 8), ndtri(7 / 8), 0.0], atol=1e-12)
+
+
+def test_beyond_the_references_ranks_go_on() -> None:
+    ordered = np.array([-1.0, 0.0, 2.0, 5.0])
+    found = _ranks_among(ordered, np.array([5.0, 6.0, 7.0]), "scores")
+    np.testing.assert_allclose(np.diff(found), -1.0 / ordered.std())
+
+
+def test_each_scorer_gives_every_rank_once() -> None:
+    found = posterior(unit="ranks").sample(POOL, 30, seed=0)
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.tile(np.arange(1, 51), (30, 1)))
+
+
+def test_the_mean_follows_the_losses_that_were_told() -> None:
+    mean = posterior(40).predict(POOL).mean
+    truth = np.square(POOL.x - 0.4).sum(axis=1)
+    assert np.corrcoef(mean[:40], truth[:40])[0, 1] > 0.8
+    assert np.corrcoef(mean[40:], truth[40:])[0, 1] > 0.5
+
+
+def test_the_best_is_the_incumbents_mean_rank() -> None:
+    found = posterior()
+    incumbent = int(np.argmin(seen(20).losses[:, 0]))
+    assert found.best == pytest.approx(found.predict(POOL).mean[incumbent])
+
+
+def test_a_believed_trial_is_never_the_incumbent() -> None:
+    losses = seen(20).losses.copy()
+    losses[19] = -1.0
+    told = Observations(POOL.take(np.arange(20)), losses, np.arange(20) == 19)
+    found = PRIOR.surrogate(Target(SPACE, pool=POOL)).condition(told, seed=0)
+    assert found.incumbent.dicts() == POOL.take([int(np.argmin(losses[:19, 0]))]).dicts()
+
+
+def test_utility_is_the_mean_gain_over_the_incumbent() -> None:
+    found = posterior()
+    each = np.stack([found.sample(POOL, 1, seed=seed)[0] for seed in range(100)])
+    scorers = np.unique(each, axis=0)
+    incumbent = int(np.argmin(seen(20).losses[:, 0]))
+    assert len(scorers) == 10
+    gain = np.maximum(scorers[:, [incumbent]] - scorers, 0.0).mean(axis=0)
+    np.testing.assert_allclose(found.utility(POOL), gain, atol=0.05 * np.log(2.0))
+    assert (found.utility(POOL) > 0.0).all()
+
+
+def test_without_trials_the_prior_opens_with_what_it_ranks_best() -> None:
+    target = Target(SPACE, pool=POOL)
+    nothing = PRIOR.surrogate(target).condition(seen(0), seed=0)
+    best = int(np.argmin(nothing.predict(POOL).mean))
+    assert PRIOR.opening(target).dicts() == POOL.take([best]).dicts()
+
+
+def test_without_tuning_trials_change_only_the_meta_features() -> None:
+    fixed = replace(PRIOR, settings=replace(PRIOR.settings, tuning=None))
+    found = fixed.surrogate(Target(SPACE, pool=POOL)).condition(seen(20), seed=0)
+    assert found.scorers is PRIOR.ensemble.scorers
+    assert found.meta_features.shape == (16,)
