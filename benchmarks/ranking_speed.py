@@ -46,7 +46,8 @@ def milliseconds(name: str, prior: Prior, told: int, repeats: int = REPEATS) -> 
     """The median wall and processor time of a suggestion after `told` trials."""
     pool = SPACE.sample(POOL, seed=1)
     losses, configs = loss(pool, 0), pool.dicts()
-    optimizer = Optimizer(Target(SPACE, pool=pool), method(name), prior)
+    target, no_opening = Target(SPACE, pool=pool), pool.take([])
+    optimizer = Optimizer(target, method(name), prior, start=no_opening)
     optimizer.tell(Told((float(losses[row]),), config=configs[row]) for row in range(told))
     wall, processor = [], []
     for row in range(told, told + repeats):
