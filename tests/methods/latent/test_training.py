@@ -52,7 +52,7 @@ def test_the_descent_is_that_of_equation_13() -> None:
     source = padded(rng.random((60, 3)), which, rng.random(60), 3)
     networks = initial_networks(jax.random.key(0), *source.x.shape[::2])
     beta, key = jnp.asarray(0.5), jax.random.key(1)
-    found = jax.grad(pre_training_loss)(networks, key, source, beta)
+    found = jax.jit(jax.grad(pre_training_loss))(networks, key, source, beta)
 
     def parts(networks: Networks) -> tuple[jax.Array, jax.Array]:
         present = source.counts > 0
@@ -62,8 +62,8 @@ def test_the_descent_is_that_of_equation_13() -> None:
         bowl = bowl_loss(u, jnp.take_along_axis(source.gap, rows, axis=1), present)
         return bowl, cross_entropy(networks.classifiers, u, present)
 
-    outer = jax.grad(lambda n: parts(n)[0] - beta * parts(n)[1])(networks).embedding
-    inner = jax.grad(lambda n: parts(n)[1])(networks).classifiers
+    outer = jax.jit(jax.grad(lambda n: parts(n)[0] - beta * parts(n)[1]))(networks).embedding
+    inner = jax.jit(jax.grad(lambda n: parts(n)[1]))(networks).classifiers
     for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves((outer, inner)), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
