@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from foretune.methods.pipeline.layout import SHARED, Encoder, Input, Layout, Sizes, StageLayout
+from foretune.methods.pipeline.layout import (
+    LEAST_HIDDEN,
+    SHARED,
+    Encoder,
+    Input,
+    Layout,
+    Sizes,
+    StageLayout,
+)
 from foretune.space import Space
 from tests.methods.pipeline.spaces import CASH, FLAT, PIPELINE
 
@@ -115,4 +123,4 @@ def test_widths_of_another_layout_are_kept() -> None:
     carried = Layout.of(large, Sizes(), like=learnt)
     assert Layout.of(large, Sizes()).stages[0].size == 2
     assert carried.stages[0].size == learnt.stages[0].size == 1
-    assert carried.hidden == learnt.hidden == 8
+    assert carried.hidden == learnt.hidden == LEAST_HIDDEN

@@ -4,17 +4,17 @@ import pytest
 from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.pipeline.layout import Layout, Sizes
-from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior
+from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
 from foretune.methods.pipeline.model import DeepPipe, DeepPipeSurrogate, Learnt
 from foretune.methods.pipeline.network import Embedding
 from foretune.methods.pipeline.random_network import RandomNetworkPrior
 from foretune.methods.pipeline.training import Tuned, last_due, untrained
-from foretune.numerics.transforms import standardise
+from foretune.numerics.scores import midrank_scores
 from foretune.progress import SILENT
 from foretune.space import Encoded, Space
 from tests.methods.pipeline.spaces import PIPELINE
 
-SMALL = Sizes(factor=2, latent=4, learns_mean=True)
+SMALL = Sizes(latent=4, learns_mean=True)
 MODELS = {"svm": {"C": (0.0, 1.0)}, "tree": {"depth": (0.0, 1.0)}}
 FOREST = {"forest": {"trees": (0.0, 1.0)}}
 
@@ -108,12 +108,13 @@ class TestTuning:
         assert likelihoods[0] > likelihoods[1] + 5.0
 
 
-class TestNewAlgorithms:
-    @pytest.fixture(scope="class")
-    def prior(self) -> DeepPipePrior:
-        learner = DeepPipeLearner(SMALL, standardise)
-        return learner.learn(past(Space.of({"model": MODELS})), seed=0, progress=SILENT)
+@pytest.fixture(scope="module")
+def prior() -> DeepPipePrior:
+    learner = DeepPipeLearner(SMALL, midrank_scores)
+    return learner.learn(past(Space.of({"model": MODELS})), seed=0, progress=SILENT)
 
+
+class TestNewAlgorithms:
     def test_only_the_new_encoder_learns(self, prior: DeepPipePrior) -> None:
         larger = Space.of({"model": {**MODELS, **FOREST}})
         with pytest.warns(UserWarning, match="nothing of algorithm 'forest' of stage 'model'"):
@@ -127,8 +128,7 @@ class TestNewAlgorithms:
         assert (moved[is_forest] > 1e-3).all()
         np.testing.assert_allclose(moved[~is_forest], 0.0, atol=1e-6)
 
-    def test_without_encoders_the_whole_network_learns(self, prior: DeepPipePrior) -> None:
-        del prior
+    def test_without_encoders_the_whole_network_learns(self) -> None:
         space, larger = (Space.of({"model": m}) for m in (MODELS, {**MODELS, **FOREST}))
         plain = DeepPipePrior(random_model(space, Sizes(2, 0, latent=4)), space.sample(5, seed=0))
         with pytest.warns(UserWarning, match="forest"):
@@ -145,10 +145,9 @@ class TestNewAlgorithms:
 
 
 class TestLearning:
-    def test_past_tasks_tell_similar_pipelines_apart(self) -> None:
+    def test_past_tasks_tell_which_pipelines_are_alike(self, prior: DeepPipePrior) -> None:
         """Three trials tell that the task is an odd one, where large numbers are good."""
         space = Space.of({"model": MODELS})
-        prior = DeepPipeLearner(SMALL, standardise).learn(past(space), seed=0, progress=SILENT)
         trials = space.encode([{"model": "svm", "model:svm:C": c} for c in (0.1, 0.5, 0.9)])
         odd = np.square(np.array([0.1, 0.5, 0.9]) - 0.8)
         belief = prior.surrogate(Target(space)).condition(seen(trials, odd), seed=0)
@@ -157,12 +156,15 @@ class TestLearning:
         assert large < small
 
     def test_named_validation_tasks_do_not_train(self) -> None:
-        """A task of another kind changes nothing where it only says when to stop."""
-        space = Space.of({"model": MODELS})
-        experience = past(space)
-        parts = {"train": experience.tasks[:6], "validation": experience.tasks[6:]}
-        named = experience.with_splits({"learning": parts})
-        learner = DeepPipeLearner(SMALL, standardise)
-        prior = learner.learn(named, seed=0, progress=SILENT)
-        again = learner.learn(named, seed=0, progress=SILENT)
-        np.testing.assert_array_equal(prior.model.layers[0][0], again.model.layers[0][0])
+        """Neither those that the experience names, nor those that are held out by the seed."""
+        experience = past(Space.of({"model": MODELS}))
+        named = {"train": experience.tasks[:6], "validation": experience.tasks[6:]}
+        train, validation = parts(experience.with_splits({"learning": named}), midrank_scores, 0)
+        assert (len(train), len(validation)) == (6, 2)
+        train, validation = parts(experience, midrank_scores, 0)
+        assert (len(train), len(validation)) == (7, 1)
+
+    def test_one_task_alone_trains_and_validates(self) -> None:
+        experience = past(Space.of({"model": MODELS}), tasks=1)
+        train, validation = parts(experience, midrank_scores, 0)
+        assert (len(train), len(validation)) == (1, 1)

@@ -20,6 +20,8 @@ from foretune.space.structure import Stage
 Key: TypeAlias = tuple[str, ...]
 Singles: TypeAlias = NDArray[np.float32]
 
+LEAST_HIDDEN = 32
+"""In spaces of very few hyperparameters F sum_i L_i rectified neurons could all fall silent."""
 SHARED = "algorithms without hyperparameters"
 """The name of the encoder that these share in each stage."""
 
@@ -84,7 +86,9 @@ class Layout:
     sizes: Sizes
     stages: tuple[StageLayout, ...]
     hidden: int
-    """Neurons of each aggregation layer: F sum_i L_i of the space the network was made for."""
+    """Neurons of each aggregation layer: F sum_i L_i of the space the network was made for, but no
+    fewer than `LEAST_HIDDEN`.
+    """
 
     @classmethod
     def of(cls, space: Space, sizes: Sizes, like: "Layout | None" = None) -> "Layout":
@@ -98,7 +102,9 @@ class Layout:
             names = tuple(algorithm.name for algorithm in stage.algorithms)
             stages.append(StageLayout(stage.name, known.get(stage.name, widest), encoders, names))
             first_choice += len(names)
-        hidden = sizes.factor * sum(s.size for s in stages) if like is None else like.hidden
+        if like is not None:
+            return cls(space, sizes, tuple(stages), like.hidden)
+        hidden = max(sizes.factor * sum(stage.size for stage in stages), LEAST_HIDDEN)
         return cls(space, sizes, tuple(stages), hidden)
 
     @property

@@ -104,7 +104,7 @@ class DeepPipeLearner:
 
         experience = given(experience)
         configs = experience.configs
-        train, validation = _parts(experience, self.scores, seed)
+        train, validation = parts(experience, self.scores, seed)
         rng = np.random.default_rng(seed)
         looked_at = configs.take(rng.permutation(len(configs))[:FIRST_LOOK])
         start = untrained(Layout.of(experience.space, self.sizes), looked_at, seed)
@@ -125,7 +125,7 @@ class DeepPipeLearner:
         return DeepPipePrior(model, first, self.kind)
 
 
-def _parts(
+def parts(
     experience: Experience, transform: Callable[[Floats], Floats], seed: int
 ) -> tuple[list[PastTask], list[PastTask]]:
     """The tasks that train and those that validate; one task alone does both."""

@@ -61,6 +61,17 @@ class DeepPipe:
         phi, mean = Embedding(self.layout).embed(self.layers, configs)
         return Place(phi * np.exp(self.start.log_lengthscales[0] - self.log_lengthscale), mean)
 
+    def scores(self, losses: Floats, at: Place) -> Floats:
+        """What the process models of the losses (n, L) at n places.
+
+        With a learnt mean, scores in the unit of past tasks, by rank; else standardised losses.
+        """
+        y = scalarise(losses, standardise)
+        if not self.layout.sizes.learns_mean:
+            return y
+        sigma = np.full(len(y), np.exp(0.5 * self.log_signal))
+        return informed_scores(y, at.mean, sigma, doubt=DOUBT)
+
     @property
     def start(self) -> GPHyper:
         """The learnt kernel in the scaled latent space."""
@@ -133,23 +144,15 @@ class DeepPipeSurrogate:
         real = np.flatnonzero(~good.believed)
         learnt, places = self.source.after(good.configs.take(real), good.losses[real])
         at = places(good.configs)
-        y = scalarise(good.losses, standardise)
-        keep = informative_subset(at.u, y, LARGEST_GP)
+        z = learnt.scores(good.losses, at)
+        keep = informative_subset(at.u, z, LARGEST_GP)
         if learnt.layout.sizes.learns_mean:
-            z = _scores(y, at, learnt)
             residuals = (z - at.mean)[keep]
             model = GP.condition(at.u[keep], residuals, learnt.start, units=RESIDUALS)
         else:
-            z = y
-            hyper = _tuned(at.u[real], y[real], learnt)
-            model = GP.condition(at.u[keep], y[keep], hyper)
+            hyper = _tuned(at.u[real], z[real], learnt)
+            model = GP.condition(at.u[keep], z[keep], hyper)
         return LatentPosterior(places, model, float(z[real].min()))
-
-
-def _scores(y: Floats, at: Place, learnt: DeepPipe) -> Floats:
-    """The trials' losses in the unit of past tasks, by their ranks."""
-    sigma = np.full(len(y), np.exp(0.5 * learnt.log_signal))
-    return informed_scores(y, at.mean, sigma, doubt=DOUBT)
 
 
 def _tuned(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:

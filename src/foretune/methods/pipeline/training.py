@@ -24,9 +24,7 @@ from foretune.numerics.deep_kernel import (
     initial_kernel,
     meta_train,
 )
-from foretune.numerics.objectives import scalarise
 from foretune.numerics.training import as_arrays, bucket, keep_compiled
-from foretune.numerics.transforms import standardise
 from foretune.progress import Progress
 from foretune.space import Encoded
 
@@ -121,7 +119,8 @@ class Tuned:
         if key not in self._known:
             if len(self._known) >= CACHED:
                 del self._known[next(iter(self._known))]
-            tuned = self._tuned(prefix, scalarise(losses[:n], standardise))
+            scores = self.start.scores(losses[:n], self.start.place(prefix))
+            tuned = self._tuned(prefix, scores)
             self._known[key] = (tuned, CachedOnPool(tuned.place, self.pool))
         return self._known[key]
 
