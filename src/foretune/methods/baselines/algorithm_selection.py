@@ -9,8 +9,10 @@ algorithm as a one-hot, or the configuration in the unit cube with 0.5 for what 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.contracts import Surrogate, Target
@@ -72,7 +74,7 @@ class Knowledge:
 
     def save(self, path: Path, kind: str) -> None:
         """Write one safetensors file."""
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "ranker": np.frombuffer(self.ranker.text.encode(), np.uint8),
             "values": np.nan_to_num(self.listed.values),
             "active": self.listed.active,

@@ -205,7 +205,8 @@ def _not_dominated(left: Ints, which: Ints, y: Floats) -> Ints:
             rate = (running[-1 - WINDOW] - running[-1]) / WINDOW
             reach[place] = running[-1] - rate * ahead
     keep = (reach < bests.min()) | (bests == bests.min())
-    return left[keep]
+    kept: Ints = left[keep]
+    return kept
 
 
 def _as_one(seen: Observations) -> Floats:
