@@ -6,7 +6,7 @@ from past tasks by their marginal likelihood and adapts both to the target at ev
 weights at every trial.
 
 Labels are standardised in every draw, as the target's losses will be. FSBO scales them by random
-limits instead; on recorded tables the two are equally likely on held-out tasks.
+limits instead; on one recorded table held-out tasks were as likely under either.
 """
 
 from dataclasses import dataclass
