@@ -4,6 +4,10 @@ AS-ML ranks the algorithms for the target's meta-features and tunes the first on
 process. AHS-ML ranks pairs of an algorithm and its hyperparameters and tries them from the top of
 the list. Both rankers are LambdaMART, whose input is the meta-features of a dataset, and the
 algorithm as a one-hot, or the configuration in the unit cube with 0.5 for what is inactive.
+
+Meta-features are alike for all entries of a list, so at the root of a tree no split by them gains
+anything; LightGBM never tries such a feature again further down. Here every algorithm has columns
+of its own for them, which are missing for the entries of other algorithms.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +62,18 @@ class AlgorithmRegion:
 
 
 @dataclass(frozen=True, slots=True)
+class Entries:
+    """A list of n entries to be ranked."""
+
+    which: Ints
+    """(n,), their algorithms."""
+    inputs: Floats
+    """(n, E), what describes them beside the dataset."""
+    scores: Floats
+    """(n,), higher for what should come first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """A ranker, and the meta-features that it reads."""
 
@@ -67,9 +83,11 @@ class Knowledge:
     listed: Encoded
     """Configurations that a list is made of where the target has no pool; perhaps none."""
 
-    def rank(self, described: Mapping[str, float], entries: Floats) -> Ints:
-        """The order in which entries (n, E) suit a dataset best."""
-        scores = self.ranker.scores(_joined(_row(described, self.names), entries))
+    def rank(self, described: Mapping[str, float], which: Ints, entries: Floats) -> Ints:
+        """The order in which entries (n, E) of the algorithms `which` (n,) suit a dataset best."""
+        algorithms = len(Algorithms.of(self.space))
+        about = _row(described, self.names)
+        scores = self.ranker.scores(_features(about, which, algorithms, entries))
         return np.argsort(-scores, kind="stable")
 
     def save(self, path: Path, kind: str) -> None:
@@ -102,7 +120,8 @@ class SelectionPrior:
         """The configurations of the algorithm that is ranked first."""
         check_space(self.knowledge.space, target)
         algorithms = Algorithms.of(target.space)
-        order = self.knowledge.rank(target.meta_features, np.eye(len(algorithms)))
+        every = np.arange(len(algorithms))
+        order = self.knowledge.rank(target.meta_features, every, np.eye(len(algorithms)))
         return AlgorithmRegion(target.space, algorithms, int(order[0]))
 
     def surrogate(self, target: Target) -> Surrogate:
@@ -128,10 +147,10 @@ class SelectionLearner:
         algorithms = Algorithms.of(experience.space)
         which = algorithms.chosen(experience.configs)
 
-        def entries(task: PastTask) -> tuple[Floats, Floats]:
+        def entries(task: PastTask) -> Entries:
             tried = np.unique(which[task.rows])
             bests = np.array([task.z[which[task.rows] == m].min() for m in tried])
-            return np.eye(len(algorithms))[tried], -bests
+            return Entries(tried, np.eye(len(algorithms))[tried], -bests)
 
         nothing = experience.configs.take([])
         return SelectionPrior(_learnt(experience, entries, nothing, seed))
@@ -151,7 +170,8 @@ class ListPrior:
         """The ranking list: of the pool where there is one, else of past tasks' best."""
         check_space(self.knowledge.space, target)
         configs = self.knowledge.listed if target.pool is None else target.pool
-        order = self.knowledge.rank(target.meta_features, configs.x)
+        which = Algorithms.of(target.space).chosen(configs)
+        order = self.knowledge.rank(target.meta_features, which, configs.x)
         return configs.take(order[:MOST_OPENING])
 
     def surrogate(self, target: Target) -> Surrogate:
@@ -174,9 +194,11 @@ class ListLearner:
         experience = given(experience)
         rng = np.random.default_rng(seed)
 
-        def entries(task: PastTask) -> tuple[Floats, Floats]:
+        which = Algorithms.of(experience.space).chosen(experience.configs)
+
+        def entries(task: PastTask) -> Entries:
             part = task.subsample(MOST_LISTED, rng)
-            return experience.configs.take(part.rows).x, -part.z
+            return Entries(which[part.rows], experience.configs.take(part.rows).x, -part.z)
 
         best = [
             task.rows[np.argsort(task.z, kind="stable")[:BEST_OF_EACH]]
@@ -192,20 +214,22 @@ class ListLearner:
 
 def _learnt(
     experience: Experience,
-    entries: Callable[[PastTask], tuple[Floats, Floats]],
+    entries: Callable[[PastTask], Entries],
     listed: Encoded,
     seed: int,
 ) -> Knowledge:
-    """A ranker of lists, one a past task; `entries` gives a list's features and scores."""
+    """A ranker of lists, one a past task; `entries` gives what a list holds."""
+    algorithms = len(Algorithms.of(experience.space))
     named = [name for name in experience.tasks if experience.task(name).succeeded.any()]
     described = [experience.meta_features.get(name, {}) for name in named]
     names = tuple(sorted({name for each in described for name in each}))
     features, labels, lengths = [], [], []
     for about, task in zip(described, past_tasks(experience, share_of_better), strict=True):
-        inputs, scores = entries(task)
-        features.append(_joined(_row(about, names), inputs))
-        labels.append(relevances(scores, TOP))
-        lengths.append(len(scores))
+        listed_here = entries(task)
+        which, inputs = listed_here.which, listed_here.inputs
+        features.append(_features(_row(about, names), which, algorithms, inputs))
+        labels.append(relevances(listed_here.scores, TOP))
+        lengths.append(len(which))
     ranker = Ranker.fit(np.concatenate(features), np.concatenate(labels), lengths, k=TOP, seed=seed)
     return Knowledge(experience.space, names, ranker, listed)
 
@@ -215,9 +239,11 @@ def _row(described: Mapping[str, float], names: Sequence[str]) -> Floats:
     return np.array([described.get(name, np.nan) for name in names], dtype=np.float64)
 
 
-def _joined(about: Floats, entries: Floats) -> Floats:
-    """(n, F + E), a dataset's meta-features beside each of its entries (n, E)."""
-    return np.column_stack([np.tile(about, (len(entries), 1)), entries])
+def _features(about: Floats, which: Ints, algorithms: int, entries: Floats) -> Floats:
+    """(n, M F + E): a dataset's meta-features in the columns of each entry's algorithm."""
+    blocks = np.full((len(which), algorithms, len(about)), np.nan)
+    blocks[np.arange(len(which)), which] = about
+    return np.column_stack([blocks.reshape(len(which), -1), entries])
 
 
 def _kind(name: str) -> str:
