@@ -25,8 +25,8 @@ from foretune.contracts import Prior, Target
 from foretune.experience import Experience
 from foretune.methods.copula.learn import CopulaLearner
 from foretune.methods.copula.model import Settings
-from foretune.methods.copula.scores import midrank_scores
 from foretune.methods.copula.variants import gcp_prior, gcp_prior_midrank, gcp_prior_paper
+from foretune.numerics.scores import midrank_scores
 from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
 

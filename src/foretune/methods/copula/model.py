@@ -16,9 +16,9 @@ from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.learning import CachedOnPool, check_space
 from foretune.methods.copula.prior import Belief, Networks
-from foretune.methods.copula.scores import DOUBT, informed_scores
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
+from foretune.numerics.scores import DOUBT, informed_scores
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.space import Encoded, Space
 

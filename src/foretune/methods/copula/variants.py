@@ -2,7 +2,7 @@
 
 from foretune.methods.copula.learn import CopulaLearner
 from foretune.methods.copula.model import Settings
-from foretune.methods.copula.scores import midrank_scores
+from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import copula_scores, standardise
 
 INFORMED = Settings(target="informed", random_weights=True)
