@@ -4,6 +4,12 @@ A message states the rule, what was received and the remedy. The command line sh
 sentence with exit code 2 and changes nothing on disk.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+EXTRAS = {"jax": "neural", "optax": "neural", "lightgbm": "automl", "matplotlib": "bench"}
+"""Optional packages, and the extra that brings each."""
+
 
 class ForetuneError(Exception):
     """A mistake that the user can mend: shown without a traceback."""
@@ -41,3 +47,15 @@ class UsageError(ForetuneError):
 
 class ExhaustedError(ForetuneError):
     """Every configuration that could be suggested has been tried or is being tried."""
+
+
+@contextmanager
+def extras_named(purpose: str) -> Iterator[None]:
+    """Turn the failed import of an optional package into what the user can do about it."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise MissingExtraError(package, EXTRAS[package], purpose) from missing

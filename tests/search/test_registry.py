@@ -1,7 +1,7 @@
 import pytest
 
-from foretune.errors import MethodError
-from foretune.search import METHODS, method
+from foretune.errors import MethodError, MissingExtraError
+from foretune.search import METHODS, Method, method
 from foretune.search.scoring import ACQUISITIONS
 
 
@@ -9,7 +9,7 @@ def test_every_method_names_known_parts() -> None:
     for name, entry in METHODS.items():
         assert entry.name == name
         assert entry.acquisition in ACQUISITIONS
-        assert entry.design.how in ("random", "sobol", "prior")
+        assert entry.design.how in ("random", "sobol", "prior", "per-algorithm")
 
 
 def test_a_misspelt_name_gets_a_hint() -> None:
@@ -27,3 +27,20 @@ def test_a_method_that_transfers_asks_for_experience() -> None:
         if entry.needs_experience:
             with pytest.raises(MethodError, match="--experience FILE"):
                 entry.learn(None, seed=0)
+
+
+@pytest.mark.parametrize(("package", "extra"), [("jax.numpy", "neural"), ("lightgbm", "automl")])
+def test_a_missing_package_is_named_with_its_extra(package: str, extra: str) -> None:
+    def unavailable() -> None:
+        raise ModuleNotFoundError(name=package)
+
+    with pytest.raises(MissingExtraError, match=rf"the method 'deep' needs .*foretune\[{extra}\]"):
+        Method("deep", "", unavailable).learn(None, seed=0)
+
+
+def test_a_mistake_of_ours_is_not_called_a_missing_extra() -> None:
+    def broken() -> None:
+        raise ModuleNotFoundError(name="foretune.misspelt")
+
+    with pytest.raises(ModuleNotFoundError):
+        Method("broken", "", broken).learn(None, seed=0)

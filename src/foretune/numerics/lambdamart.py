@@ -73,6 +73,6 @@ def _lightgbm() -> Any:
         import lightgbm
     except ImportError as missing:
         raise MissingExtraError(
-            "lightgbm", "cash", "learning to rank by meta-features"
+            "lightgbm", "automl", "learning to rank by meta-features"
         ) from missing
     return lightgbm

@@ -42,7 +42,8 @@ class Feasibility:
         codes = x.codes.astype(np.float32)
         # Asking the trees themselves is ten times as fast as `predict_proba` on small batches.
         votes = [tree.tree_.predict(codes)[:, 1] for tree in self.forest.estimators_]
-        return np.maximum(np.mean(votes, axis=0), LEAST_PROBABILITY)
+        share: Floats = np.mean(votes, axis=0)
+        return np.maximum(share, LEAST_PROBABILITY)
 
     def discount(self, x: Encoded) -> Floats:
         """(len(x),), what a candidate's log utility loses for its risk: at most 0."""

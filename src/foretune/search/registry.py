@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from foretune.contracts import Learner, Prior
-from foretune.errors import MethodError
+from foretune.errors import MethodError, extras_named
 from foretune.experience import Experience
 from foretune.progress import SILENT, Progress
 
@@ -45,11 +45,13 @@ class Method:
                 f"the method '{self.name}' learns from past tasks, but got no experience: "
                 "give one (--experience FILE), or choose a method that starts from nothing"
             )
-        return self.learner().learn(experience, seed=seed, progress=progress)
+        with extras_named(f"the method '{self.name}'"):
+            return self.learner().learn(experience, seed=seed, progress=progress)
 
     def load(self, path: Path) -> Prior:
         """Read a prior that was saved for this method."""
-        return self.learner().load(path)
+        with extras_named(f"the method '{self.name}'"):
+            return self.learner().load(path)
 
 
 def _made_by(module: str, maker: str) -> Callable[[], Learner]:
