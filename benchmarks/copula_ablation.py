@@ -33,7 +33,9 @@ from foretune.search import Design, Method, Optimizer, Told
 
 def trusting() -> CopulaLearner:
     """Scores informed by a prior that is never doubted."""
-    return CopulaLearner("trusting", midrank_scores, Settings(target="informed", doubt=0.0))
+    return CopulaLearner(
+        "trusting", midrank_scores, Settings(target="informed", grouped=True, doubt=0.0)
+    )
 
 
 VARIANTS = {

@@ -37,6 +37,8 @@ class Settings:
     """The target's scores: `copula`, `standardise`, or `informed` by the prior."""
     doubt: float = DOUBT
     """The chance that past tasks say nothing about the target, for `informed` scores."""
+    grouped: bool = False
+    """Whether the columns of one categorical share a lengthscale."""
     random_weights: bool = False
     """Whether several objectives are weighted anew at every trial, or always alike."""
 
@@ -62,7 +64,7 @@ class CopulaPrior:
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
         objectives = len(self.networks.layers)
         residuals = partial(_residuals, settings=self.settings, objectives=objectives)
-        groups = self.space.column_groups
+        groups = self.space.column_groups if self.settings.grouped else None
         fit = AnchoredFit(output=residuals, units=RESIDUALS, groups=groups)
         return CopulaSurrogate(believe, self.settings, fit)
 

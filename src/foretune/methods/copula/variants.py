@@ -5,7 +5,7 @@ from foretune.methods.copula.model import Settings
 from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import copula_scores, standardise
 
-INFORMED = Settings(target="informed", random_weights=True)
+INFORMED = Settings(target="informed", grouped=True, random_weights=True)
 
 
 def cts() -> CopulaLearner:
@@ -30,7 +30,7 @@ def gp_prior() -> CopulaLearner:
 
 def gcp_prior_midrank() -> CopulaLearner:
     """Algorithm 2 with scores of past tasks that keep their best apart, an ablation."""
-    return CopulaLearner("foretune-gcp-prior-midrank", midrank_scores, Settings())
+    return CopulaLearner("foretune-gcp-prior-midrank", midrank_scores, Settings(grouped=True))
 
 
 def gcp_prior() -> CopulaLearner:
