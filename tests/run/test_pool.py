@@ -33,7 +33,7 @@ def alive(pid):
     return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
-def gone(pid, within=5.0):
+def gone(pid, within=60.0):
     end = time.monotonic() + within
     while time.monotonic() < end:
         if not alive(pid):
@@ -165,17 +165,19 @@ def test_the_cpu_limit_begins_anew_with_each_trial():
 
 
 def test_what_a_trial_started_ends_with_it():
-    with ProcessPool(do, limits=Limits(wall_seconds=0.5)) as pool:
+    with ProcessPool(do, limits=Limits(wall_seconds=3.0)) as pool:
         [first] = outcomes(pool, ["pid"])
         pool.submit("child")
-        assert pool.results(timeout=0.2) == []
-        listing = subprocess.run(
-            ["pgrep", "-P", str(first.result)], capture_output=True, text=True, check=True
-        )
-        child = int(listing.stdout.split()[-1])
+        children = ""
+        while not children:
+            assert pool.results(timeout=0.05) == []
+            listing = subprocess.run(
+                ["pgrep", "-P", str(first.result)], capture_output=True, text=True, check=False
+            )
+            children = listing.stdout
         [outcome] = pool.results()
     assert outcome.status == Status.TIMEOUT
-    assert gone(child)
+    assert gone(int(children.split()[-1]))
 
 
 def test_a_function_that_workers_cannot_load_is_one_clear_error(capfd):
@@ -229,7 +231,7 @@ def test_ctrl_c_stops_at_once_and_leaves_nothing(program):
     process, worker = program
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=5)
+    _, said = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in said
     assert gone(worker)
 
