@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,12 @@ from foretune.bench.pools import TaskPool, pool_of
 from foretune.contracts import Prior, Target
 from foretune.experience import Experience
 from foretune.methods.copula.learn import CopulaLearner
-from foretune.methods.copula.model import Settings
-from foretune.methods.copula.variants import gcp_prior, gcp_prior_midrank, gcp_prior_paper
+from foretune.methods.copula.variants import (
+    INFORMED,
+    gcp_prior,
+    gcp_prior_midrank,
+    gcp_prior_paper,
+)
 from foretune.numerics.scores import midrank_scores
 from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
@@ -33,9 +38,7 @@ from foretune.search import Design, Method, Optimizer, Told
 
 def trusting() -> CopulaLearner:
     """Scores informed by a prior that is never doubted."""
-    return CopulaLearner(
-        "trusting", midrank_scores, Settings(target="informed", grouped=True, doubt=0.0)
-    )
+    return CopulaLearner("trusting", midrank_scores, replace(INFORMED, doubt=0.0))
 
 
 VARIANTS = {

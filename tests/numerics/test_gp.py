@@ -26,13 +26,18 @@ def reference(hyper: GPHyper) -> GaussianProcessRegressor:
     return GaussianProcessRegressor(kernel, alpha=np.exp(hyper.log_noise), optimizer=None)
 
 
+@pytest.mark.parametrize("prior_weight", [1.0, 0.01])
 @pytest.mark.parametrize("kernel", [MATERN52, RBF()])
-def test_gradient_agrees_with_finite_differences(kernel: Kernel):
+def test_gradient_agrees_with_finite_differences(kernel: Kernel, prior_weight: float):
     x, y = observations(15)
     z = (y - y.mean()) / y.std()
     vector = HYPER.to_vector() + 0.1
-    _, gradient = negative_log_posterior(vector, x, z, kernel)
-    numeric = approx_fprime(vector, lambda v: negative_log_posterior(v, x, z, kernel)[0], 1e-6)
+
+    def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
+        return negative_log_posterior(v, x, z, kernel, None, prior_weight)
+
+    _, gradient = objective(vector)
+    numeric = approx_fprime(vector, lambda v: objective(v)[0], 1e-6)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-4)
 
 
@@ -236,3 +241,16 @@ def test_the_gradient_of_shared_lengthscales_agrees_with_finite_differences():
         return negative_log_posterior(v, x, y, MATERN52, groups=groups)[0]
 
     np.testing.assert_allclose(gradient, approx_fprime(vector, value, 1e-6), rtol=1e-3, atol=1e-3)
+
+
+def test_a_light_prior_leaves_the_choice_to_the_likelihood():
+    x, y = observations(25)
+    z = (y - y.mean()) / y.std()
+
+    def surprise(hyper: GPHyper) -> float:
+        return negative_log_posterior(hyper.to_vector(), x - x.mean(axis=0), z, MATERN52, None, 0)[
+            0
+        ]
+
+    light, full = (fit_hyper(x, y, prior_weight=weight) for weight in (1e-4, 1.0))
+    assert surprise(light) < surprise(full) - 0.1

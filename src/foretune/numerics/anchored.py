@@ -42,7 +42,7 @@ class AnchoredFit:
 
     Rank-based scores of the first losses change with every later one. Therefore the raw losses
     are passed, and `output` is applied to each prefix on its own: the anchors then stay the same.
-    Columns of one of the `groups` share a lengthscale (see `gp.fit_hyper`).
+    For `groups` and `prior_weight` see `gp.fit_hyper`.
     """
 
     def __init__(
@@ -52,11 +52,13 @@ class AnchoredFit:
         kernel: Kernel = MATERN52,
         units: Standardise | None = None,
         groups: Ints | None = None,
+        prior_weight: float = 1.0,
     ) -> None:
         self.output = output
         self.kernel = kernel
         self.units = units
         self.groups = groups
+        self.prior_weight = prior_weight
         self._known: dict[bytes, GPHyper] = {}
 
     def gp(self, x: Floats, y: Floats) -> GP:
@@ -86,6 +88,7 @@ class AnchoredFit:
             kernel=self.kernel,
             units=self.units,
             groups=self.groups,
+            prior_weight=self.prior_weight,
         )
 
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:

@@ -50,13 +50,15 @@ def fit_hyper(
     kernel: Kernel = MATERN52,
     units: Standardise | None = None,
     groups: Ints | None = None,
+    prior_weight: float = 1.0,
     max_iterations: int = 100,
 ) -> GPHyper:
     """The most probable hyperparameters for losses y (n,) at x (n, d).
 
     Maximises likelihood times prior by L-BFGS-B from each of `starts` (from the prior's mode when
     there are none) and keeps the best. Columns of one of the `groups` (d,) share a lengthscale,
-    as the columns of one categorical hyperparameter should; all have their own where None.
+    as the columns of one categorical hyperparameter should; all have their own where None. The
+    prior counts `prior_weight` times: near 0 the likelihood decides (type-II maximum likelihood).
     """
     groups = np.arange(x.shape[1]) if groups is None else groups
     n_groups = int(groups.max()) + 1
@@ -65,7 +67,7 @@ def fit_hyper(
         minimize(
             negative_log_posterior,
             _grouped(start.to_vector(), groups),
-            args=(x - x.mean(axis=0), units(y), kernel, groups),
+            args=(x - x.mean(axis=0), units(y), kernel, groups, prior_weight),
             jac=True,
             method="L-BFGS-B",
             bounds=hyper_bounds(n_groups),
@@ -83,6 +85,7 @@ def negative_log_posterior(
     z: Floats,
     kernel: Kernel,
     groups: Ints | None = None,
+    prior_weight: float = 1.0,
 ) -> tuple[float, Floats]:
     """-log(likelihood x prior) up to the prior's constant, and its gradient.
 
@@ -96,8 +99,8 @@ def negative_log_posterior(
     gradient: Floats = np.append(by_group, by_column[len(groups) :])
     spread = prior_spread(n_groups)
     deviation = (vector - prior_mode(groups)) / spread
-    value += 0.5 * float(deviation @ deviation) + 0.5 * n * np.log(2.0 * np.pi)
-    return value, gradient + deviation / spread
+    value += 0.5 * prior_weight * float(deviation @ deviation) + 0.5 * n * np.log(2.0 * np.pi)
+    return value, gradient + prior_weight * deviation / spread
 
 
 def _negative_log_likelihood(

@@ -109,7 +109,7 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
 def test_a_wrong_prior_is_overcome_by_the_targets_own_trials() -> None:
     """The prior calls a = 0 best; the target's best is a = 0.8."""
     chosen = Method("test", "", lambda: None, design=Design("prior", 5))
-    optimizer = Optimizer(Target(SPACE), chosen, prior(target="informed"), seed=0)
+    optimizer = Optimizer(Target(SPACE), chosen, prior(target="informed", prior_weight=1.0), seed=0)
     for _ in range(25):
         s = optimizer.ask()[0]
         loss = (s.config["a"] - 0.8) ** 2 + 0.1 * (s.config["b"] - 0.5) ** 2

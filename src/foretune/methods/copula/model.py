@@ -37,6 +37,9 @@ class Settings:
     """The target's scores: `copula`, `standardise`, or `informed` by the prior."""
     doubt: float = DOUBT
     """The chance that past tasks say nothing about the target, for `informed` scores."""
+    prior_weight: float = 0.01
+    """Of the belief about the process's hyperparameters: next to nothing is the paper's type-II
+    maximum likelihood."""
     grouped: bool = False
     """Whether the columns of one categorical share a lengthscale."""
     random_weights: bool = False
@@ -64,8 +67,12 @@ class CopulaPrior:
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
         objectives = len(self.networks.layers)
         residuals = partial(_residuals, settings=self.settings, objectives=objectives)
-        groups = self.space.column_groups if self.settings.grouped else None
-        fit = AnchoredFit(output=residuals, units=RESIDUALS, groups=groups)
+        fit = AnchoredFit(
+            output=residuals,
+            units=RESIDUALS,
+            groups=self.space.column_groups if self.settings.grouped else None,
+            prior_weight=self.settings.prior_weight,
+        )
         return CopulaSurrogate(believe, self.settings, fit)
 
     def save(self, path: Path) -> None:

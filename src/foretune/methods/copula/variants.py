@@ -1,11 +1,15 @@
 """The methods of this room, as learners for the registry."""
 
+from dataclasses import replace
+
 from foretune.methods.copula.learn import CopulaLearner
 from foretune.methods.copula.model import Settings
 from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import copula_scores, standardise
 
-INFORMED = Settings(target="informed", grouped=True, random_weights=True)
+OURS = Settings(prior_weight=1.0, grouped=True)
+"""Our Gaussian process instead of the paper's."""
+INFORMED = replace(OURS, target="informed", random_weights=True)
 
 
 def cts() -> CopulaLearner:
@@ -30,7 +34,7 @@ def gp_prior() -> CopulaLearner:
 
 def gcp_prior_midrank() -> CopulaLearner:
     """Algorithm 2 with scores of past tasks that keep their best apart, an ablation."""
-    return CopulaLearner("foretune-gcp-prior-midrank", midrank_scores, Settings(grouped=True))
+    return CopulaLearner("foretune-gcp-prior-midrank", midrank_scores, OURS)
 
 
 def gcp_prior() -> CopulaLearner:
