@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from foretune.arrays import Floats
-from foretune.contracts import Prior
+from foretune.contracts import Prior, Target
 from foretune.experience import Status
 from foretune.progress import SILENT
 from foretune.search import Method, Optimizer, Suggestion, Told
@@ -43,27 +43,26 @@ class MethodConformance:
     def test_suggestions_lie_in_the_space(self, kind: str) -> None:
         """What is suggested can be encoded, which checks every rule of the space."""
         optimizer = self.optimizer(kind)
-        suggestions = run(optimizer, problem(kind), trials=9)
+        suggestions = run(optimizer, problem(kind), trials=8)
         encoded = optimizer.target.space.encode([s.config for s in suggestions])
-        assert len(encoded) == 9
+        assert len(encoded) == 8
         assert not _repeats(encoded)
 
-    def test_a_pool_is_tried_without_repeats_to_its_end(self, kind: str) -> None:
+    def test_a_pool_is_tried_without_repeats_to_its_end(self) -> None:
         """Every member of a pool is suggested once."""
-        small = problem(kind)
-        pool = small.pool.take(np.arange(14))
-        target = small.target()
-        target = type(target)(target.space, pool=pool)
-        optimizer = Optimizer(target, self.method, _prior(self.method, kind), seed=1)
-        indices = [s.pool_index for s in run(optimizer, small, trials=14)]
-        assert sorted(i for i in indices if i is not None) == list(range(14))
+        small = problem("pipeline")
+        pool = small.pool.take(np.arange(10))
+        target = Target(small.space, pool=pool)
+        optimizer = Optimizer(target, self.method, _prior(self.method, "pipeline"), seed=1)
+        indices = [s.pool_index for s in run(optimizer, small, trials=10)]
+        assert sorted(i for i in indices if i is not None) == list(range(10))
 
-    def test_asking_for_many_gives_different_ones(self, kind: str) -> None:
-        """ask(8) gives 8 different ones, pending ones are not suggested again."""
-        optimizer = self.optimizer(kind)
-        run(optimizer, problem(kind), trials=7)
-        batch = optimizer.ask(8)
-        later = optimizer.ask(2)
+    def test_asking_for_many_gives_different_ones(self) -> None:
+        """ask(6) gives 6 different ones, pending ones are not suggested again."""
+        optimizer = self.optimizer("cash")
+        run(optimizer, problem("cash"), trials=7)
+        batch = optimizer.ask(6)
+        later = optimizer.ask()
         encoded = optimizer.target.space.encode([s.config for s in [*batch, *later]])
         assert not _repeats(Encoded.concat([encoded, optimizer.told.configs]))
 
@@ -71,7 +70,7 @@ class MethodConformance:
     def test_trouble_is_survived(self, trouble: str) -> None:
         """Failures, NaN, constant and absurd losses leave the optimiser able to go on."""
         optimizer = self.optimizer("pipeline")
-        for number in range(9):
+        for number in range(8):
             suggestion = optimizer.ask()[0]
             optimizer.tell([_troubled(suggestion, trouble, number)])
         assert optimizer.target.space.encode([optimizer.ask()[0].config])
@@ -85,16 +84,10 @@ class MethodConformance:
         assert len(optimizer.ask(2)) == 2
         assert len(optimizer.told) == observations
 
-    def test_the_seed_decides(self, kind: str) -> None:
-        """The same seed gives the same suggestions."""
-        first = run(self.optimizer(kind), problem(kind), trials=8)
-        second = run(self.optimizer(kind), problem(kind), trials=8)
-        assert [s.config for s in first] == [s.config for s in second]
-
     def test_a_resumed_study_goes_on_as_if_never_stopped(self, kind: str) -> None:
         """An optimiser rebuilt from the trials alone suggests what the old one would have."""
         uninterrupted = self.optimizer(kind)
-        history = run(uninterrupted, problem(kind), trials=8)
+        history = run(uninterrupted, problem(kind), trials=7)
         resumed = self.optimizer(kind)
         tell_elsewhere(
             resumed, problem(kind), resumed.target.space.encode([s.config for s in history])
@@ -102,7 +95,7 @@ class MethodConformance:
         assert resumed.ask()[0].config == uninterrupted.ask()[0].config
 
     def test_a_saved_prior_suggests_the_same(self, kind: str) -> None:
-        """Saving and loading a prior changes no suggestion."""
+        """With the same seed, a prior and its saved and loaded copy suggest the same."""
         prior = _prior(self.method, kind)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "prior.safetensors"
