@@ -7,7 +7,7 @@ precision, maximises the marginal likelihood of batches of tasks; prediction hap
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -204,6 +204,11 @@ class Schedule:
     most_chunks: int = 50
     patience: int = 8
     """Chunks without progress on the validation tasks after which training stops."""
+
+    def for_few(self, tasks: int) -> "Schedule":
+        """The same for so many tasks: fewer than 50 are soon learnt by heart, and take less."""
+        share = float(np.clip(tasks / 50, 0.2, 1.0))
+        return replace(self, most_chunks=max(1, round(self.most_chunks * share)))
 
 
 AT_EASE = Schedule()

@@ -191,7 +191,7 @@ class FsboLearner:
             random_start(x, seed),
             Curriculum(x, teaching, held_out),
             seed=seed,
-            schedule=SCHEDULE,
+            schedule=SCHEDULE.for_few(len(tasks)),
             progress=progress,
         )
         return FsboPrior(experience.space, params)

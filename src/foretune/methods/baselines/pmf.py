@@ -130,7 +130,7 @@ class PmfLearner:
             DeepKernel(jnp.asarray(padded), initial_kernel(table)),
             Curriculum(rows, teaching, held_out),
             seed=seed,
-            schedule=SCHEDULE,
+            schedule=SCHEDULE.for_few(len(tasks)),
             progress=progress,
         )
         positions = np.asarray(learnt.network[:n_configs], dtype=np.float64)
