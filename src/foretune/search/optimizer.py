@@ -83,22 +83,30 @@ class Optimizer:
         """Suggestions that were asked for and not told yet, by id."""
         return {id_: config.dicts()[0] for id_, config in self._pending.items()}
 
-    def ask(self, n: int = 1) -> list[Suggestion]:
-        """`n` different configurations that were neither told nor are pending."""
+    def ask(self, n: int = 1, *, among: Encoded | None = None) -> list[Suggestion]:
+        """`n` different configurations that were neither told nor are pending.
+
+        among: choose only from these, where part of the configuration is already decided.
+        """
         if n < 1:
             raise UsageError(f"ask(n) needs n >= 1, but got n={n}: ask for at least one suggestion")
-        return [self._ask_one() for _ in range(n)]
+        candidates = self._candidates if among is None else Pool(among)
+        return [self._ask_one(candidates) for _ in range(n)]
 
     def tell(self, outcomes: Iterable[Told]) -> None:
         """Take in outcomes, of suggestions by id or of configurations tried elsewhere."""
         outcomes = list(outcomes)
         self._check_told_once(outcomes)
-        configs = [self._config_of(outcome) for outcome in outcomes]
+        configs = self._configs_of(outcomes)
         losses = [self._losses_of(outcome) for outcome in outcomes]
-        for outcome, config, loss in zip(outcomes, configs, losses, strict=True):
-            if outcome.id is not None:
-                del self._pending[outcome.id]
-            self._told = _with_row(self._told, config, loss)
+        if not outcomes:
+            return
+        self.withdraw(outcome.id for outcome in outcomes if outcome.id is not None)
+        self._told = Observations(
+            Encoded.concat([self._told.configs, *configs]),
+            np.concatenate([self._told.losses, losses]),
+            np.zeros(len(self._told) + len(outcomes), dtype=bool),
+        )
 
     def assume_pending(self, suggestions: Iterable[Suggestion]) -> None:
         """Take suggestions that another process (or an earlier life) is still running."""
@@ -106,8 +114,13 @@ class Optimizer:
             self._pending[suggestion.id] = self.target.space.encode([suggestion.config])
             self._next_id = max(self._next_id, suggestion.id + 1)
 
-    def _ask_one(self) -> Suggestion:
-        choice, reason = self._choose()
+    def withdraw(self, ids: Iterable[int]) -> None:
+        """Forget pending suggestions that nobody will tell about."""
+        for id_ in ids:
+            del self._pending[id_]
+
+    def _ask_one(self, candidates: Candidates) -> Suggestion:
+        choice, reason = self._choose(candidates)
         suggestion = Suggestion(
             self._next_id, choice.config.dicts()[0], reason, pool_index=choice.pool_index
         )
@@ -115,29 +128,29 @@ class Optimizer:
         self._next_id += 1
         return suggestion
 
-    def _choose(self) -> tuple[Choice, str]:
+    def _choose(self, candidates: Candidates) -> tuple[Choice, str]:
         """The next configuration and what chose it: the start list, the design, or the model."""
         seed = derived_seed(self.seed, len(self._told), len(self._pending))
         tried = Encoded.concat([self._told.configs, *self._pending.values()])
         waiting = np.flatnonzero(~self._start.isin(tried))
-        if len(waiting):
+        if len(waiting) and candidates is self._candidates:
             return self._from_start(int(waiting[0])), "start"
         design = self._design
         in_design = design.trials is None or len(tried) - len(self._start) < design.trials
         if in_design and design.how == "prior":
             belief = self._surrogate.condition(self._nothing(), seed=seed)
-            return self._maximise(belief, "thompson", tried, seed)
+            return self._maximise(belief, "thompson", candidates, tried, seed)
         if in_design or not self._told.succeeded.any():
-            return self._draw(tried, seed), design.how if in_design else "random"
+            return self._draw(candidates, tried, seed), design.how if in_design else "random"
         posterior = self._surrogate.condition(self._with_beliefs(seed), seed=seed)
-        return self._maximise(posterior, self.method.acquisition, tried, seed)
+        return self._maximise(posterior, self.method.acquisition, candidates, tried, seed)
 
-    def _draw(self, tried: Encoded, seed: int) -> Choice:
+    def _draw(self, candidates: Candidates, tried: Encoded, seed: int) -> Choice:
         if self._design.how == "sobol":
             # One sequence, so its scrambling must not change from ask to ask.
-            return self._candidates.draw(tried, seed=self.seed, how="sobol", index=len(tried))
+            return candidates.draw(tried, seed=self.seed, how="sobol", index=len(tried))
         how = self._design.how if self._design.how == "per-algorithm" else "random"
-        return self._candidates.draw(tried, seed=seed, how=how, index=0)
+        return candidates.draw(tried, seed=seed, how=how, index=0)
 
     def _from_start(self, row: int) -> Choice:
         config = self._start.take([row])
@@ -152,7 +165,7 @@ class Optimizer:
         return Choice(config, int(members[0]))
 
     def _maximise(
-        self, posterior: Posterior, name: str, tried: Encoded, seed: int
+        self, posterior: Posterior, name: str, candidates: Candidates, tried: Encoded, seed: int
     ) -> tuple[Choice, str]:
         feasible = self._feasibility()
         acquisition = ACQUISITIONS[name]
@@ -161,7 +174,7 @@ class Optimizer:
         def score(x: Encoded) -> Floats:
             return acquisition.score(posterior, x, feasible.discount(x), seen, seed=seed)
 
-        return self._candidates.best(score, tried, self._best_told(), seed=seed), name
+        return candidates.best(score, tried, self._best_told(), seed=seed), name
 
     def _feasibility(self) -> Feasibility:
         # Learnt anew when something was told, not for each member of a batch.
@@ -209,12 +222,15 @@ class Optimizer:
                     "give the configuration instead of the id"
                 )
 
-    def _config_of(self, outcome: Told) -> Encoded:
-        if outcome.id is not None:
-            return self._pending[outcome.id]
-        if outcome.config is None:
+    def _configs_of(self, outcomes: list[Told]) -> list[Encoded]:
+        """One batch of one for each outcome; configurations tried elsewhere are read at once."""
+        given = [outcome.config for outcome in outcomes if outcome.id is None]
+        configs = [config for config in given if config is not None]
+        if len(configs) < len(given):
             raise UsageError("an outcome needs an id or a configuration, but got neither: give one")
-        return self.target.space.encode([outcome.config])
+        encoded = self.target.space.encode(configs)
+        rows = (encoded.take([row]) for row in range(len(encoded)))
+        return [next(rows) if told.id is None else self._pending[told.id] for told in outcomes]
 
     def _losses_of(self, outcome: Told) -> Floats:
         width = len(self.target.objectives)
@@ -262,11 +278,3 @@ def _trend(predictions: Floats, losses: Floats) -> Floats:
     variance = float(centred @ centred)
     slope: Floats = centred @ (losses - losses.mean(axis=0)) / variance if variance else np.zeros(1)
     return np.atleast_2d(slope)
-
-
-def _with_row(seen: Observations, config: Encoded, losses: Floats) -> Observations:
-    return Observations(
-        Encoded.concat([seen.configs, config]),
-        np.concatenate([seen.losses, losses[None, :]]),
-        np.append(seen.believed, False),
-    )
