@@ -1,0 +1,72 @@
+"""Where studies are stored: what a user writes, as a URL that the database library takes."""
+
+import sqlite3
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+from foretune.errors import UsageError
+
+SQLITE = "sqlite:///"
+SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
+SQLITE_MAGIC = b"SQLite format 3\x00"
+DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
+"""For each kind of server, the module that its plain URL means, and the one to use instead."""
+
+
+def storage_url(given: str) -> str:
+    """The URL of a storage; the path of an SQLite file is one as well."""
+    if "://" not in given:
+        if not given.endswith(SQLITE_FILES):
+            raise UsageError(
+                "a store must be a URL (sqlite:///PATH, postgresql://..., mysql://...) or the path "
+                f"of an SQLite file ending with {', '.join(SQLITE_FILES)}, but got '{given}'"
+            )
+        given = SQLITE + given
+    kind, rest = given.split("://", 1)
+    if kind == "sqlite":
+        check_file(sqlite_path(given))
+    elif kind.partition("+")[0] not in DRIVERS:
+        raise UsageError(
+            f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one"
+        )
+    elif kind in DRIVERS:
+        usual, other = DRIVERS[kind]
+        if find_spec(usual) is None and find_spec(other) is not None:
+            kind = f"{kind}+{other}"
+    return f"{kind}://{rest}"
+
+
+def sqlite_path(url: str) -> Path:
+    """The file of an SQLite URL."""
+    return Path(url.removeprefix(SQLITE).partition("?")[0])
+
+
+def is_sqlite(url: str) -> bool:
+    """True for a file, False for a server."""
+    return url.startswith("sqlite")
+
+
+def check_file(path: Path) -> None:
+    """Refuse what cannot be an SQLite file."""
+    if path.name in ("", ":memory:"):
+        raise UsageError("an SQLite store needs a file, but got none: write sqlite:///PATH")
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"the folder of a store must exist, but there is no '{path.parent}': make it first"
+        )
+    if path.is_dir():
+        raise UsageError(f"a store must be a file, but '{path}' is a folder: name a file in it")
+    if path.exists() and path.stat().st_size:
+        with path.open("rb") as stream:
+            if stream.read(len(SQLITE_MAGIC)) != SQLITE_MAGIC:
+                raise UsageError(
+                    f"a store must be an SQLite file, but '{path}' is something else: "
+                    "name another file"
+                )
+
+
+def log_ahead(path: Path) -> None:
+    """Let an SQLite file be read while it is written to. The file remembers it."""
+    with closing(sqlite3.connect(path, timeout=60.0)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")

@@ -1,0 +1,129 @@
+"""Which processes are alive: on this machine by asking the kernel, elsewhere by their heartbeat."""
+
+import os
+import socket
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+BEAT_SECONDS = 15.0
+GRACE_SECONDS = 60.0
+"""A process elsewhere that has not beaten for so long is dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who runs a trial."""
+
+    machine: str
+    pid: int
+    started: str
+    """When the process was started, as its machine writes it: numbers of processes come again."""
+    token: str
+    """One study, opened once by one process."""
+
+    @classmethod
+    def new(cls) -> "Owner":
+        """This process, for a study that it opens now."""
+        return cls(this_machine(), os.getpid(), started(os.getpid()) or "", uuid.uuid4().hex[:12])
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def is_here(self) -> bool:
+        """True if this machine can tell whether it is alive."""
+        return self.machine == this_machine()
+
+    def is_running_here(self) -> bool:
+        """True if the process is on this machine and alive."""
+        return self.is_here() and started(self.pid) == self.started
+
+
+@cache
+def this_machine() -> str:
+    """A name for the processes whose numbers this one can look up.
+
+    Containers may share a host name but not their processes; a reboot ends all of them.
+    """
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        parts += [boot, os.readlink("/proc/self/ns/pid")]
+    return " ".join(parts)
+
+
+def started(pid: int) -> str | None:
+    """When a process was started; None when it is gone or only waits to be cleared away."""
+    if Path("/proc/self/stat").exists():
+        try:
+            # The name of the program, in parentheses, may contain anything.
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+        except OSError:
+            return None
+        state, *rest = fields.split()
+        return None if state in "ZX" else rest[18]
+    command = ["ps", "-o", "lstart=", "-p", str(pid)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return said or None
+
+
+class Witness:
+    """Remembers when the processes of other machines last showed a sign of life.
+
+    Only this process's own clock is read, so clocks of machines may differ.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Hashable, float]] = {}
+        self._moved: set[str] = set()
+
+    def look(self, token: str, sign: Hashable) -> None:
+        """Take in what an owner shows now; a sign that differs from the last one is life."""
+        before = self._seen.get(token)
+        if before is None or before[0] != sign:
+            self._seen[token] = (sign, time.monotonic())
+            if before is not None:
+                self._moved.add(token)
+
+    def is_dead(self, token: str) -> bool:
+        """True if it has shown nothing new for longer than the grace."""
+        return time.monotonic() - self._seen[token][1] > GRACE_SECONDS
+
+    def is_unsure(self, token: str) -> bool:
+        """True if it has been looked at, but has neither moved nor been still for long enough."""
+        return token not in self._moved and not self.is_dead(token)
+
+
+class Heart:
+    """A thread that calls `beat` from time to time."""
+
+    def __init__(self, beat: Callable[[], None]) -> None:
+        self._beat = beat
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to beat, if it does not yet."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="foretune heart", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(BEAT_SECONDS):
+            # A storage out of reach is for the main thread to report: a later beat may get there.
+            with suppress(Exception):
+                self._beat()

@@ -1,0 +1,320 @@
+"""Studies in an Optuna storage.
+
+Everything is written through Optuna's own storage, so its tools can read along. What Optuna leaves
+open is closed here by a lock of the whole study: who may begin the last trial, who runs what a
+crash left running.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from foretune.errors import ForetuneError, UsageError, extras_named
+from foretune.experience import Metric, Status
+from foretune.run.addresses import is_sqlite, log_ahead, sqlite_path, storage_url
+from foretune.run.heartbeat import Heart, Owner, Witness
+from foretune.run.identity import check_same, identity
+from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
+from foretune.run.stored import ABANDONED, BEAT, OWNER, Translation
+from foretune.run.study import NOTHING, Study, StudyTrial
+from foretune.space import Space
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage, RDBStorage
+    from optuna.trial import FrozenTrial
+
+IDENTITY = "foretune"
+"""User attribute of the study: its space, metrics and settings."""
+BUSY_SECONDS = 120
+"""How long SQLite waits for another program that writes."""
+
+
+class OptunaStudy(Study):
+    """A study that outlives its process and that others can join."""
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        space: Space,
+        metrics: Sequence[Metric],
+        database: "RDBStorage",
+        lock: Reentrant,
+    ) -> None:
+        from optuna.storages import get_storage
+
+        super().__init__(name, url, space, metrics)
+        self._database = database
+        self._storage: BaseStorage = get_storage(database)
+        self._id = self._storage.get_study_id_from_name(name)
+        self._translation = Translation(space, metrics)
+        self._lock = lock
+        self._owner = Owner.new()
+        self._witness = Witness()
+        self._heart = Heart(self._beat)
+        self._beats = 0
+        self._held: dict[int, int] = {}
+        """Number -> Optuna's id of the trials that this process runs."""
+        self._ended: dict[int, StudyTrial] = {}
+
+    @classmethod
+    def join(
+        cls,
+        url: str,
+        name: str,
+        *,
+        space: Space,
+        metrics: Sequence[Metric],
+        settings: Mapping[str, Any] = NOTHING,
+    ) -> "OptunaStudy":
+        """Create the study, or join it where it is the same."""
+        with extras_named("a study that is stored"):
+            import optuna  # noqa: F401
+        address = storage_url(url)
+        with _plain_errors(address):
+            # Tables too are created by one process only.
+            everything = Reentrant(_exclusive(address, "foretune"))
+            with everything.hold():
+                database = _database(address)
+                _create(database, name, metrics, identity(space, metrics, settings))
+            everything.close()
+            lock = Reentrant(_exclusive(address, f"foretune {name}"))
+            return cls(name, address, space, metrics, database, lock)
+
+    def trials(self) -> list[StudyTrial]:
+        """All trials of all processes as they are now, by number."""
+        return [self._read(frozen) for frozen in self._frozen()]
+
+    def begin(self, config: Mapping[str, Any], *, chosen_by: str) -> int:
+        """Store a running trial, which others see at once, and return its number."""
+        known = self.space.encode([config]).dicts()[0]
+        template = self._translation.running(known, self._owner, chosen_by)
+        with self.locked():
+            trial_id = self._storage.create_new_trial(self._id, template)
+            number = self._storage.get_trial_number_from_id(trial_id)
+            self._held[number] = trial_id
+        self._heart.start()
+        return number
+
+    def end(
+        self,
+        number: int,
+        *,
+        status: Status,
+        values: Mapping[str, float] = NOTHING,
+        seconds: float = float("nan"),
+        reason: str = "",
+        notes: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """Store how a trial ended; the state comes last, so that a kill leaves it running."""
+        from optuna.trial import TrialState
+
+        told, attributes = self._translation.outcome(status, values, seconds, reason, notes)
+        with self.locked():
+            trial_id = self._held.pop(number)
+            if self._is_mine(self._storage.get_trial(trial_id)):
+                for key, value in attributes.items():
+                    self._storage.set_trial_user_attr(trial_id, key, value)
+                state = TrialState.COMPLETE if status is Status.DONE else TrialState.FAIL
+                self._storage.set_trial_state_values(trial_id, state, told)
+
+    def left_behind(self) -> list[StudyTrial]:
+        """Trials to be run again: those of dead processes, and those that were let go."""
+        return [self._read(frozen) for frozen in self._unfinished() if self._is_dead(frozen)]
+
+    def unsure(self) -> list[StudyTrial]:
+        """Running trials of other machines of which no sign of life or death is known yet."""
+        return [
+            self._read(frozen)
+            for frozen in self._unfinished()
+            if not (owner := _owner(frozen)).is_here() and self._witness.is_unsure(owner.token)
+        ]
+
+    def take_over(self, number: int) -> None:
+        """Make a trial that was left behind one of this process."""
+        from optuna.trial import TrialState
+
+        with self.locked():
+            trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
+            frozen = self._storage.get_trial(trial_id)
+            self._storage.set_trial_system_attr(trial_id, OWNER, self._owner.record())
+            if frozen.state is TrialState.WAITING:
+                self._storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+            else:
+                times = int(frozen.user_attrs.get(ABANDONED, 0)) + 1
+                self._storage.set_trial_user_attr(trial_id, ABANDONED, times)
+            self._held[number] = trial_id
+        self._heart.start()
+
+    def let_go(self, number: int) -> None:
+        """Give a running trial of this process back: in Optuna's words, it waits."""
+        from optuna.trial import TrialState
+
+        with self.locked():
+            trial_id = self._held.pop(number)
+            if self._is_mine(self._storage.get_trial(trial_id)):
+                self._storage.set_trial_state_values(trial_id, TrialState.WAITING)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Inside it no other process begins, ends or takes over a trial."""
+        with self._plain_errors(), self._lock.hold():
+            yield
+
+    def close(self) -> None:
+        """Let go what is running and leave the storage."""
+        self._heart.stop()
+        # What cannot be let go because the storage is out of reach is found by its owner's death.
+        with suppress(ForetuneError):
+            for number in list(self._held):
+                self.let_go(number)
+        self._database.remove_session()
+        self._database.engine.dispose()
+        self._lock.close()
+
+    def _frozen(self) -> "list[FrozenTrial]":
+        with self._plain_errors():
+            found = self._storage.get_all_trials(self._id, deepcopy=False)
+        return [frozen for frozen in found if OWNER in frozen.system_attrs]
+
+    def _read(self, frozen: "FrozenTrial") -> StudyTrial:
+        if frozen.number in self._ended:
+            return self._ended[frozen.number]
+        trial = self._translation.trial(frozen)
+        if trial.status is not None:
+            self._ended[trial.number] = trial
+        return trial
+
+    def _unfinished(self) -> "list[FrozenTrial]":
+        """Trials that run or wait, after a look at their owners' signs of life."""
+        found = [frozen for frozen in self._frozen() if not frozen.state.is_finished()]
+        signs: dict[str, list[tuple[int, int]]] = {}
+        for frozen in found:
+            beat = frozen.system_attrs.get(BEAT, 0)
+            signs.setdefault(_owner(frozen).token, []).append((frozen.number, beat))
+        for token, shown in signs.items():
+            self._witness.look(token, tuple(shown))
+        return found
+
+    def _is_dead(self, frozen: "FrozenTrial") -> bool:
+        owner = _owner(frozen)
+        if frozen.state.name == "WAITING":
+            return True
+        if owner.token == self._owner.token:
+            return frozen.number not in self._held
+        if owner.is_here():
+            return not owner.is_running_here()
+        return self._witness.is_dead(owner.token)
+
+    def _is_mine(self, frozen: "FrozenTrial") -> bool:
+        running = not frozen.state.is_finished()
+        return running and _owner(frozen).token == self._owner.token
+
+    def _beat(self) -> None:
+        """Show a sign of life, on one of the trials that are running."""
+        with self.locked():
+            if self._held:
+                self._beats += 1
+                trial_id = min(self._held.values())
+                self._storage.set_trial_system_attr(trial_id, BEAT, self._beats)
+
+    def _plain_errors(self) -> AbstractContextManager[None]:
+        return _plain_errors(self.url or "")
+
+
+def _owner(frozen: "FrozenTrial") -> Owner:
+    return Owner(**frozen.system_attrs[OWNER])
+
+
+def _exclusive(url: str, name: str) -> Exclusive:
+    if is_sqlite(url):
+        path = sqlite_path(url)
+        return FileLock(path.with_name(f"{path.name}.lock"))
+    from sqlalchemy import create_engine
+
+    return ServerLock(create_engine(url, pool_pre_ping=True), name)
+
+
+def _database(url: str) -> "RDBStorage":
+    from optuna.storages import RDBStorage
+
+    if is_sqlite(url):
+        log_ahead(sqlite_path(url))
+        return RDBStorage(url, engine_kwargs={"connect_args": {"timeout": BUSY_SECONDS}})
+    return RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
+
+
+def _create(
+    database: "RDBStorage", name: str, metrics: Sequence[Metric], wanted: dict[str, Any]
+) -> None:
+    """Make the study unless it exists; refuse one that is another's or different."""
+    import optuna
+
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study(
+            storage=database,
+            study_name=name,
+            directions=["minimize" if m.sign > 0 else "maximize" for m in metrics],
+            load_if_exists=True,
+        )
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+    stored = study.user_attrs.get(IDENTITY)
+    if stored is not None:
+        check_same(name, stored, wanted)
+        return
+    if study.get_trials(deepcopy=False):
+        raise UsageError(
+            f"a study must have been begun by foretune, but '{name}' was begun by another program: "
+            "choose another name (or another store)"
+        )
+    _name_metrics(study, metrics)
+    study.set_user_attr(IDENTITY, wanted)
+
+
+def _name_metrics(study: Any, metrics: Sequence[Metric]) -> None:
+    import warnings
+
+    from optuna.exceptions import ExperimentalWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        study.set_metric_names([metric.name for metric in metrics])
+
+
+@contextmanager
+def _plain_errors(url: str) -> Iterator[None]:
+    """Say what a storage complains of in one sentence."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(
+            f"the store '{_shown(url)}' needs a database driver, but it cannot be imported "
+            f"({error}): install one, such as psycopg[binary] or pymysql"
+        ) from error
+    except (StorageInternalError, SQLAlchemyError, RuntimeError, OSError) as error:
+        if isinstance(error, StorageInternalError) and error.__cause__ is not None:
+            said = str(error.__cause__)
+        else:
+            said = str(error)
+        first = next(iter(said.strip().splitlines()), type(error).__name__)
+        raise UsageError(
+            f"the store '{_shown(url)}' must be within reach and of this version of Optuna, but it "
+            f"says: {first}; once that is mended, the same command resumes"
+        ) from error
+
+
+def _shown(url: str) -> str:
+    """The URL without its password."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return url

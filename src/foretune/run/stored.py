@@ -1,0 +1,139 @@
+"""Trials as Optuna stores them: real parameters with distributions, so that its tools show them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foretune.experience import Metric, Status
+from foretune.run.heartbeat import Owner
+from foretune.run.study import StudyTrial
+from foretune.space import Kind, Parameter, Space
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+OWNER = "foretune:owner"
+"""System attribute: who runs the trial. Trials without it are not Foretune's."""
+BEAT = "foretune:beat"
+"""System attribute: a number that grows while the owner lives."""
+ABANDONED = "abandoned"
+"""User attribute: how many processes died while they ran the trial."""
+SECONDS, REASON, STATUS, CHOSEN_BY = "seconds", "reason", "status", "chosen_by"
+NOTES, ALSO = "notes", "also"
+"""User attributes; `also` holds values of metrics that are not optimised."""
+
+
+class Translation:
+    """Between the trials of one space and Optuna's."""
+
+    def __init__(self, space: Space, metrics: Sequence[Metric]) -> None:
+        self._metrics = tuple(metrics)
+        self._parameters = {p.name: p for p in space.parameters}
+        self._labels = {p.name: _labels(p) for p in space.parameters if not p.is_number}
+        self._distributions = {
+            p.name: _distribution(p, self._labels.get(p.name, ())) for p in space.parameters
+        }
+
+    def running(self, config: Mapping[str, Any], owner: Owner, chosen_by: str) -> "FrozenTrial":
+        """A trial that is about to be stored as running."""
+        from optuna.trial import TrialState, create_trial
+
+        return create_trial(
+            state=TrialState.RUNNING,
+            params={name: self._written(name, value) for name, value in config.items()},
+            distributions={name: self._distributions[name] for name in config},
+            user_attrs={CHOSEN_BY: chosen_by} if chosen_by else {},
+            system_attrs={OWNER: owner.record()},
+        )
+
+    def trial(self, frozen: "FrozenTrial") -> StudyTrial:
+        """A stored trial."""
+        attributes = frozen.user_attrs
+        notes = dict(attributes.get(NOTES, {}))
+        if ABANDONED in attributes:
+            notes[ABANDONED] = attributes[ABANDONED]
+        return StudyTrial(
+            number=frozen.number,
+            config=self._config(frozen.params),
+            status=_status(frozen),
+            values=self._values(frozen),
+            seconds=float(attributes.get(SECONDS, math.nan)),
+            reason=str(attributes.get(REASON, "")),
+            chosen_by=str(attributes.get(CHOSEN_BY, "")),
+            notes=notes,
+        )
+
+    def outcome(
+        self,
+        status: Status,
+        values: Mapping[str, float],
+        seconds: float,
+        reason: str,
+        notes: Mapping[str, Any],
+    ) -> tuple[list[float] | None, dict[str, Any]]:
+        """Optuna's values, and the user attributes, of a trial that has ended."""
+        done = status is Status.DONE
+        names = [metric.name for metric in self._metrics] if done else []
+        attributes: dict[str, Any] = {
+            SECONDS: None if math.isnan(seconds) else seconds,
+            REASON: reason,
+            STATUS: status.name if status is Status.TIMEOUT else None,
+            NOTES: dict(notes),
+            ALSO: {name: float(value) for name, value in values.items() if name not in names},
+        }
+        told = {key: value for key, value in attributes.items() if value not in (None, "", {})}
+        return [float(values[name]) for name in names] if done else None, told
+
+    def _written(self, name: str, value: Any) -> Any:
+        if name not in self._labels:
+            return value
+        return self._labels[name][int(self._parameters[name].number_of(value))]
+
+    def _config(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: parameter.choices[self._labels[name].index(params[name])]
+            if name in self._labels
+            else params[name]
+            for name, parameter in self._parameters.items()
+            if name in params
+        }
+
+    def _values(self, frozen: "FrozenTrial") -> dict[str, float]:
+        also = frozen.user_attrs.get(ALSO, {})
+        if frozen.state.name != "COMPLETE":
+            return dict(also)
+        names = [metric.name for metric in self._metrics]
+        return {**dict(zip(names, frozen.values, strict=True)), **also}
+
+
+def _status(frozen: "FrozenTrial") -> Status | None:
+    if not frozen.state.is_finished():
+        return None
+    if frozen.state.name == "COMPLETE":
+        return Status.DONE
+    return Status[frozen.user_attrs.get(STATUS, Status.FAILED.name)]
+
+
+def _labels(parameter: Parameter) -> tuple[Any, ...]:
+    """The choices as Optuna keeps them: as they are, or in words where it could not tell them apart
+    (it takes True for 1) or not write them down.
+    """
+    plain = all(isinstance(c, str | int | float | None) for c in parameter.choices)
+    if plain and len(set(parameter.choices)) == len(parameter.choices):
+        return parameter.choices
+    return tuple(f"{index}: {choice!r}" for index, choice in enumerate(parameter.choices))
+
+
+def _distribution(parameter: Parameter, labels: Sequence[Any]) -> "BaseDistribution":
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    if parameter.kind is Kind.FLOAT:
+        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+    if parameter.kind is Kind.INT:
+        return IntDistribution(int(parameter.low), int(parameter.high), log=parameter.log)
+    return CategoricalDistribution(labels)

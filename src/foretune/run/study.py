@@ -1,0 +1,205 @@
+"""Studies: the trials of one tuning task, kept where they survive and others can join.
+
+A study lives in an Optuna storage (an SQLite file, PostgreSQL or MySQL), or in memory. Whoever
+runs trials reads all of them, begins one, and ends it; docs/decisions/011-studies.md gives the
+reasons.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from foretune.errors import UsageError
+from foretune.experience import Metric, Status
+from foretune.space import Space
+
+NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class StudyTrial:
+    """One trial, as a study holds it."""
+
+    number: int
+    config: dict[str, Any]
+    status: Status | None
+    """None while it is running or waits to be run again."""
+    values: dict[str, float]
+    """By the name of the metric, each in its own direction; those that were reported besides the
+    study's metrics as well."""
+    seconds: float
+    """NaN when unknown."""
+    reason: str = ""
+    """Why it is not DONE."""
+    chosen_by: str = ""
+    """What suggested it: `Suggestion.reason`."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """Small JSON values. `abandoned` counts the processes that died while they ran it."""
+
+
+class Study(ABC):
+    """The trials of one task. Use it in a `with` statement.
+
+    with Study.open("runs.db", "digits", space=space, metrics=[Metric("error")]) as study:
+        number = study.begin(config, chosen_by="random")
+        study.end(number, status=Status.DONE, values={"error": 0.1}, seconds=2.5)
+    """
+
+    def __init__(self, name: str, url: str | None, space: Space, metrics: Sequence[Metric]) -> None:
+        self.name = name
+        self.url = url
+        """None in memory."""
+        self.space = space
+        self.metrics = tuple(metrics)
+        """What is optimised; a trial that is DONE has a value for each."""
+
+    @staticmethod
+    def open(
+        url: str | None,
+        name: str,
+        *,
+        space: Space,
+        metrics: Sequence[Metric],
+        settings: Mapping[str, Any] = NOTHING,
+    ) -> "Study":
+        """Create the study, or join it where it exists.
+
+        url: None for memory; `sqlite:///PATH`, `postgresql://...`, `mysql://...`; or the path of an
+            SQLite file that ends with .db, .sqlite or .sqlite3.
+        settings: what else all who join must agree on (JSON values).
+        """
+        if not metrics:
+            raise UsageError(f"a study needs at least one metric, but '{name}' got none: name one")
+        if url is None:
+            return MemoryStudy(name, space, metrics)
+        from foretune.run.optuna_study import OptunaStudy
+
+        return OptunaStudy.join(url, name, space=space, metrics=metrics, settings=settings)
+
+    @abstractmethod
+    def trials(self) -> list[StudyTrial]:
+        """All trials of all processes as they are now, by number; cheap to call often."""
+
+    @abstractmethod
+    def begin(self, config: Mapping[str, Any], *, chosen_by: str) -> int:
+        """Store a running trial, which others see at once, and return its number."""
+
+    @abstractmethod
+    def end(
+        self,
+        number: int,
+        *,
+        status: Status,
+        values: Mapping[str, float] = NOTHING,
+        seconds: float = float("nan"),
+        reason: str = "",
+        notes: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """Store how a trial ended, in one step. Nothing happens where another process, believing
+        this one dead, has taken the trial over: its outcome counts.
+        """
+
+    @abstractmethod
+    def left_behind(self) -> list[StudyTrial]:
+        """Trials to be run again: those of dead processes, and those that were let go."""
+
+    @abstractmethod
+    def unsure(self) -> list[StudyTrial]:
+        """Running trials of other machines of which no sign of life or death is known yet."""
+
+    @abstractmethod
+    def take_over(self, number: int) -> None:
+        """Make a trial that was left behind one of this process, to be run under its number."""
+
+    @abstractmethod
+    def let_go(self, number: int) -> None:
+        """Give a running trial of this process back, unfinished: whoever comes next runs it."""
+
+    @abstractmethod
+    def locked(self) -> AbstractContextManager[None]:
+        """Inside it no other process begins, ends or takes over a trial. Keep it short."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go what is running and leave the storage."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class MemoryStudy(Study):
+    """A study of this process only, gone with it."""
+
+    def __init__(self, name: str, space: Space, metrics: Sequence[Metric]) -> None:
+        super().__init__(name, None, space, metrics)
+        self._trials: list[StudyTrial] = []
+        self._running: set[int] = set()
+        self._lock = threading.RLock()
+
+    def trials(self) -> list[StudyTrial]:
+        """All trials."""
+        return list(self._trials)
+
+    def begin(self, config: Mapping[str, Any], *, chosen_by: str) -> int:
+        """Add a running trial."""
+        with self._lock:
+            number = len(self._trials)
+            known = self.space.encode([config]).dicts()[0]
+            self._trials.append(
+                StudyTrial(number, known, None, {}, float("nan"), chosen_by=chosen_by)
+            )
+            self._running.add(number)
+            return number
+
+    def end(
+        self,
+        number: int,
+        *,
+        status: Status,
+        values: Mapping[str, float] = NOTHING,
+        seconds: float = float("nan"),
+        reason: str = "",
+        notes: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """Keep how a trial ended."""
+        with self._lock:
+            if number in self._running:
+                self._running.remove(number)
+                self._trials[number] = replace(
+                    self._trials[number],
+                    status=status,
+                    values=dict(values),
+                    seconds=seconds,
+                    reason=reason,
+                    notes=dict(notes),
+                )
+
+    def left_behind(self) -> list[StudyTrial]:
+        """Trials that were let go."""
+        return [t for t in self._trials if t.status is None and t.number not in self._running]
+
+    def unsure(self) -> list[StudyTrial]:
+        """None: nobody else can join."""
+        return []
+
+    def take_over(self, number: int) -> None:
+        """Run a trial again."""
+        self._running.add(number)
+
+    def let_go(self, number: int) -> None:
+        """Give a trial back."""
+        self._running.discard(number)
+
+    def locked(self) -> AbstractContextManager[Any]:
+        """Keep other threads out."""
+        return self._lock
+
+    def close(self) -> None:
+        """Let go what is running."""
+        self._running.clear()

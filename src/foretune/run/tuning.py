@@ -1,0 +1,267 @@
+"""The one loop that tunes: trials from an optimiser, evaluated by an executor, kept in a study."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from foretune.errors import ExhaustedError, UsageError
+from foretune.experience import Status
+from foretune.run.executor import Executor, Outcome
+from foretune.run.objectives import Measured, ResultError, measured
+from foretune.run.stored import ABANDONED
+from foretune.run.study import Study, StudyTrial
+from foretune.search.optimizer import Optimizer
+from foretune.search.trials import Suggestion, Told
+
+LOOK_SECONDS = 2.0
+"""How often to look for what other processes did, while nothing happens here."""
+MOST_ABANDONED = 5
+"""A trial during which so many processes died is not tried again: it may be what kills them."""
+
+Ending: TypeAlias = Literal["trials", "time", "exhausted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to stop; None is without a limit."""
+
+    trials: int | None = None
+    """How many trials the study is to have, those of other processes and earlier runs included."""
+    seconds: float | None = None
+    """How long this run may take, on the clock. What is running then is left to the next run."""
+
+    def __post_init__(self) -> None:
+        for name in ("trials", "seconds"):
+            limit = getattr(self, name)
+            if limit is not None and not limit > 0:
+                raise UsageError(
+                    f"a budget of {name} must be a positive number, but got {limit}: choose one, "
+                    "or None for no limit"
+                )
+
+
+class Watch(Protocol):
+    """What a display hears."""
+
+    def began(self, trial: StudyTrial) -> None:
+        """A trial was begun or taken over by this process."""
+
+    def ended(self, trial: StudyTrial) -> None:
+        """A trial of any process has ended."""
+
+
+class SilentWatch:
+    """Shows nothing."""
+
+    def began(self, trial: StudyTrial) -> None:
+        """Ignore."""
+
+    def ended(self, trial: StudyTrial) -> None:
+        """Ignore."""
+
+
+SILENT_WATCH = SilentWatch()
+
+
+def tune(
+    study: Study,
+    optimizer: Optimizer,
+    executor: Executor[dict[str, Any], Any],
+    budget: Budget,
+    *,
+    watch: Watch = SILENT_WATCH,
+) -> Ending:
+    """Run trials until the budget is used up, and say what ended it.
+
+    The optimiser must be new: it is told all that the study holds. Its objectives are the study's
+    metrics, in order, or the first ones of them. What the executor's function returns is a number
+    or a mapping, see `objectives.measured`. Ctrl-C, and every other exception, leaves all finished
+    trials stored, and those that were running to be run again.
+    """
+    if len(optimizer.target.objectives) > len(study.metrics):
+        raise UsageError(
+            f"an optimiser must have at most as many objectives as the study has metrics, but got "
+            f"{len(optimizer.target.objectives)} and {len(study.metrics)}: add metrics"
+        )
+    tuning = _Tuning(study, optimizer, executor, budget, watch)
+    try:
+        return tuning.run()
+    finally:
+        tuning.let_go()
+
+
+class _Tuning:
+    """One run of the loop."""
+
+    def __init__(
+        self,
+        study: Study,
+        optimizer: Optimizer,
+        executor: Executor[dict[str, Any], Any],
+        budget: Budget,
+        watch: Watch,
+    ) -> None:
+        self._study, self._optimizer, self._executor = study, optimizer, executor
+        self._budget, self._watch = budget, watch
+        self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
+        self._running: dict[int, int] = {}
+        """Key of the executor -> number of the trial."""
+        self._ids: dict[int, int] = {}
+        """Number of an unfinished trial -> id under which the optimiser waits for it."""
+        self._told: set[int] = set()
+
+    def run(self) -> Ending:
+        """Keep the workers busy until the budget is used up."""
+        self._learn(silently=True)
+        while True:
+            ending = self._fill()
+            if self._is_late():
+                return "time"
+            if self._running:
+                for outcome in self._executor.results(self._patience()):
+                    self._take_in(outcome)
+            elif ending is not None and not self._study.unsure():
+                return ending
+            else:
+                time.sleep(self._patience())
+            self._learn()
+
+    def let_go(self) -> None:
+        """Leave what is still running to whoever comes next."""
+        for number in self._running.values():
+            self._study.let_go(number)
+
+    def _fill(self) -> Ending | None:
+        """Give every idle worker a trial; why there was none for it otherwise."""
+        while len(self._running) < self._executor.workers:
+            if self._is_late():
+                return "time"
+            again = self._left_behind()
+            if again is not None:
+                self._submit(again)
+                continue
+            begun = self._begin()
+            if not isinstance(begun, StudyTrial):
+                return begun
+            self._submit(begun)
+        return None
+
+    def _submit(self, trial: StudyTrial) -> None:
+        self._running[self._executor.submit(trial.config)] = trial.number
+        self._watch.began(trial)
+
+    # Trials that were left behind
+
+    def _left_behind(self) -> StudyTrial | None:
+        """Take over a trial that nobody runs, if there is one within the budget."""
+        waiting = len(self._study.left_behind())
+        if not waiting or self._is_full(len(self._told) + len(self._ids) - waiting):
+            return None
+        with self._study.locked():
+            for trial in self._study.left_behind():
+                self._study.take_over(trial.number)
+                times = int(trial.notes.get(ABANDONED, 0)) + 1
+                if times < MOST_ABANDONED:
+                    return trial
+                reason = f"{times} processes ended while they ran it"
+                self._study.end(trial.number, status=Status.FAILED, reason=reason)
+        return None
+
+    # New trials
+
+    def _begin(self) -> StudyTrial | Ending:
+        """Begin a trial that the optimiser suggests and that no other process has begun."""
+        while True:
+            self._learn()
+            if self._is_full(len(self._told) + len(self._ids)):
+                return "trials"
+            try:
+                suggestion = self._optimizer.ask()[0]
+            except ExhaustedError:
+                return "exhausted"
+            with self._study.locked():
+                trials = self._study.trials()
+                double = self._double_of(suggestion, trials)
+                if double is None:
+                    if self._is_full(len(trials)):
+                        return "trials"
+                    return self._begun(suggestion)
+            # Another process had the same idea meanwhile: what comes of it there is the answer.
+            self._ids[double] = suggestion.id
+
+    def _begun(self, suggestion: Suggestion) -> StudyTrial:
+        number = self._study.begin(suggestion.config, chosen_by=suggestion.reason)
+        self._ids[number] = suggestion.id
+        return StudyTrial(
+            number, suggestion.config, None, {}, float("nan"), chosen_by=suggestion.reason
+        )
+
+    def _double_of(self, suggestion: Suggestion, trials: list[StudyTrial]) -> int | None:
+        """The number of a trial with this configuration, among those not known to the optimiser."""
+        new = [t for t in trials if t.number not in self._told and t.number not in self._ids]
+        if not new:
+            return None
+        space = self._study.space
+        same = space.encode([t.config for t in new]).isin(space.encode([suggestion.config]))
+        return next((t.number for t, is_same in zip(new, same, strict=True) if is_same), None)
+
+    def _is_full(self, trials: int) -> bool:
+        return self._budget.trials is not None and trials >= self._budget.trials
+
+    # What came of trials
+
+    def _take_in(self, outcome: Outcome[Any]) -> None:
+        number = self._running.get(outcome.key)
+        if number is None:
+            return  # of an earlier run of this executor
+        status, reason = outcome.status, outcome.reason
+        result = Measured({})
+        if status is Status.DONE:
+            try:
+                result = measured(outcome.result, self._study.metrics)
+            except ResultError as error:
+                status, reason = Status.FAILED, str(error)
+        self._study.end(
+            number,
+            status=status,
+            values=result.values,
+            seconds=outcome.seconds,
+            reason=reason,
+            notes=result.notes,
+        )
+        del self._running[outcome.key]
+
+    def _learn(self, *, silently: bool = False) -> None:
+        """Tell the optimiser what is new in the study, whoever did it."""
+        new = [trial for trial in self._study.trials() if trial.number not in self._told]
+        ended = [trial for trial in new if trial.status is not None]
+        self._optimizer.tell([self._outcome(trial) for trial in ended])
+        self._told.update(trial.number for trial in ended)
+        for trial in new:
+            if trial.status is None and trial.number not in self._ids:
+                # Ids of its own suggestions are not negative.
+                self._ids[trial.number] = -1 - trial.number
+                suggestion = Suggestion(-1 - trial.number, trial.config, trial.chosen_by)
+                self._optimizer.assume_pending([suggestion])
+        for trial in ended if not silently else []:
+            self._watch.ended(trial)
+
+    def _outcome(self, trial: StudyTrial) -> Told:
+        metrics = self._study.metrics[: len(self._optimizer.target.objectives)]
+        losses = tuple(m.sign * trial.values.get(m.name, np.nan) for m in metrics)
+        status = trial.status or Status.DONE
+        pending = self._ids.pop(trial.number, None)
+        if pending is None:
+            return Told(losses, config=trial.config, status=status)
+        return Told(losses, id=pending, status=status)
+
+    # Time
+
+    def _is_late(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+    def _patience(self) -> float:
+        left = LOOK_SECONDS if self._end is None else self._end - time.monotonic()
+        return max(0.0, min(left, LOOK_SECONDS))
