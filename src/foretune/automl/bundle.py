@@ -1,0 +1,145 @@
+"""A folder of knowledge: per space an experience, what was learnt from it, and a manifest.
+
+The manifest names every file with its SHA-256 and its size, and says how each came about. A file
+is held against them when it is opened, not before, so that opening the folder costs nothing.
+The package ships one such folder, and `foretune learn` keeps one for each user.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn
+
+from foretune.automl.recipe import write_text
+from foretune.errors import ArtifactError
+from foretune.experience.atomic import replace_file
+
+FORMAT = "foretune-knowledge"
+VERSION = 1
+MANIFEST = "manifest.json"
+LARGEST_MANIFEST = 4 * 2**20
+SHIPPED = Path(__file__).parent / "shipped"
+"""The folder that comes with the package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One file of the folder."""
+
+    file: str
+    sha256: str
+    bytes: int
+    content: str = ""
+    """Of what was learnt, the fingerprint of the experience it was learnt from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What the folder knows about one space."""
+
+    space: str
+    """The fingerprint of the space that priors and portfolios hold for."""
+    tasks: int
+    evaluations: int
+    metrics: tuple[str, ...]
+    """What was measured."""
+    definition: Kept
+    """The space as JSON."""
+    experience: Kept | None = None
+    priors: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict)
+    """{method: {metric: file}}"""
+    portfolios: Mapping[str, Kept] = field(default_factory=dict)
+    """{metric: file}"""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """How it was made: date, versions, the recipe of the collection."""
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Learnt":
+        """What `asdict` has written."""
+        experience = plain["experience"]
+        return cls(
+            space=str(plain["space"]),
+            tasks=int(plain["tasks"]),
+            evaluations=int(plain["evaluations"]),
+            metrics=tuple(str(metric) for metric in plain["metrics"]),
+            definition=Kept(**plain["definition"]),
+            experience=None if experience is None else Kept(**experience),
+            priors={
+                str(method): {str(metric): Kept(**kept) for metric, kept in of.items()}
+                for method, of in plain["priors"].items()
+            },
+            portfolios={str(metric): Kept(**kept) for metric, kept in plain["portfolios"].items()},
+            about=dict(plain["about"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """An opened folder."""
+
+    folder: Path
+    spaces: Mapping[str, Learnt] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Bundle":
+        """Read the manifest; a folder without one knows nothing yet."""
+        path = folder / MANIFEST
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return cls(folder)
+        except (OSError, UnicodeDecodeError) as error:
+            _refuse(path, f"cannot be read ({error})")
+        try:
+            plain = json.loads(text) if len(text) <= LARGEST_MANIFEST else {}
+            if (plain["format"], plain["version"]) != (FORMAT, VERSION):
+                raise ValueError(f"format {plain['format']!r}, version {plain['version']!r}")
+            spaces = {str(name): Learnt.from_dict(of) for name, of in plain["spaces"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            _refuse(path, f"is not the manifest of such a folder ({error})")
+        return cls(folder, spaces)
+
+    def path(self, kept: Kept) -> Path:
+        """Where a file lies, after holding it against the manifest."""
+        path = self.folder / kept.file
+        if path.parent != self.folder:
+            _refuse(path, "lies outside of its folder")
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            _refuse(path, f"cannot be read ({error.strerror or error})")
+        if len(content) != kept.bytes or hashlib.sha256(content).hexdigest() != kept.sha256:
+            _refuse(path, "was altered: its checksum is not the one in the manifest")
+        return path
+
+    def keep(self, file: str, write: Callable[[Path], None], *, content: str = "") -> Kept:
+        """Let `write` fill a file of the folder; the manifest, which names it, is saved apart."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace_file(self.folder / file, write)
+        written = (self.folder / file).read_bytes()
+        return Kept(file, hashlib.sha256(written).hexdigest(), len(written), content)
+
+    def with_space(self, name: str, learnt: Learnt) -> "Bundle":
+        """The folder with this knowledge about one space."""
+        return replace(self, spaces={**self.spaces, name: learnt})
+
+    def save(self) -> None:
+        """Write the manifest, in one step."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        plain = {
+            "format": FORMAT,
+            "version": VERSION,
+            "foretune": version("foretune"),
+            "spaces": {name: asdict(learnt) for name, learnt in self.spaces.items()},
+        }
+        write_text(self.folder / MANIFEST, json.dumps(plain, indent=1) + "\n")
+
+
+def _refuse(path: Path, what: str) -> NoReturn:
+    raise ArtifactError(
+        f"a folder of knowledge must be as its manifest says, but '{path}' {what}: install "
+        "Foretune again if it is its own, or make it with 'foretune learn'"
+    )

@@ -1,0 +1,197 @@
+"""Folders of knowledge from experience: priors and portfolios, learnt within a time."""
+
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foretune.automl.bundle import Bundle, Kept, Learnt
+from foretune.automl.lessons import Lesson, learn_apart
+from foretune.automl.measures import by_metric, content_of
+from foretune.automl.scores import SCORERS
+from foretune.experience import Experience
+from foretune.methods.zero_shot.build import Recipe, build
+from foretune.methods.zero_shot.portfolio import Portfolio
+from foretune.methods.zero_shot.table import LEAST_SHARE
+from foretune.progress import SILENT, Progress
+
+KEPT_METHODS = ("gcp-prior",)
+"""Methods whose priors are shipped, and refreshed where nothing else is asked for."""
+PORTFOLIO_LENGTH = 20
+UP_TO_DATE = "up to date"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is learnt about one space."""
+
+    name: str
+    """Of the space."""
+    methods: tuple[str, ...] = KEPT_METHODS
+    metrics: tuple[str, ...] = ()
+    """All that were measured if empty."""
+    seconds: float = math.inf
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One thing that was learnt, or not."""
+
+    what: str
+    """`portfolio`, or the name of a method."""
+    metric: str
+    seconds: float = 0.0
+    note: str = ""
+    """Empty where it is new; else why it is not."""
+
+
+def learn_bundle(
+    experience: Experience,
+    plan: Plan,
+    bundle: Bundle,
+    *,
+    ship: bool = False,
+    about: Mapping[str, Any] | None = None,
+    progress: Progress = SILENT,
+) -> tuple[Bundle, list[Done]]:
+    """Bring what `bundle` knows about a space up to `experience`, and save it.
+
+    What was learnt from the same experience before stays as it is. Portfolios come first, for
+    they take no time; each prior is kept as soon as it is learnt.
+
+    ship: keep the experience, too, so that the folder can stand alone.
+    """
+    measured = plan.metrics or tuple(metric.name for metric in experience.metrics)
+    views = {name: by_metric(experience, SCORERS[name].metric) for name in measured}
+    learnt = _described(experience, plan, bundle, ship=ship, about=about or {})
+    done = []
+    for metric, view in views.items():
+        learnt, made = _with_portfolio(learnt, plan, bundle, metric, view)
+        done.append(made)
+    progress.start(f"learning {plan.name}", len(plan.methods) * len(views))
+    try:
+        for made, kept in _priors(learnt, plan, bundle, views):
+            if kept is not None:
+                of_method = {**learnt.priors.get(made.what, {}), made.metric: kept}
+                learnt = replace(learnt, priors={**learnt.priors, made.what: of_method})
+                bundle.with_space(plan.name, learnt).save()
+            done.append(made)
+            progress.step(note=f"{made.what}, {made.metric}")
+    finally:
+        progress.stop()
+    bundle = bundle.with_space(plan.name, learnt)
+    bundle.save()
+    return bundle, done
+
+
+def portfolio_of(experience: Experience, k: int, *, source: str) -> Portfolio:
+    """The first k configurations to try, by experience of one metric."""
+    recipe = Recipe(k=k)
+    return build(comparable(experience), recipe).portfolio(recipe, source)
+
+
+def comparable(experience: Experience) -> Experience:
+    """The tasks that have tried most of what most tasks have tried; all where there are none.
+
+    A search tries configurations of its own, few of which any other task has: it says nothing
+    about the others.
+    """
+    tried = np.zeros((len(experience.tasks), len(experience.configs)), dtype=bool)
+    tried[experience.task_index, experience.config_index] = True
+    counts = tried.sum(axis=0)
+    common = tried[:, counts >= LEAST_SHARE * counts.max()]
+    tasks = np.flatnonzero(common.mean(axis=1) >= LEAST_SHARE)
+    return experience.only(experience.tasks[task] for task in tasks) if len(tasks) else experience
+
+
+def _described(
+    experience: Experience, plan: Plan, bundle: Bundle, *, ship: bool, about: Mapping[str, Any]
+) -> Learnt:
+    """What is known without learning; what was learnt before, if it holds for the same space."""
+    space = experience.space
+    before = bundle.spaces.get(plan.name)
+    file = f"{plan.name}.space.json"
+    definition = bundle.keep(file, partial(_write, text=space.to_json()))
+    whole = bundle.keep(f"{plan.name}.parquet", experience.save) if ship else None
+    usable = before is not None and before.space == space.fingerprint
+    return Learnt(
+        space=space.fingerprint,
+        tasks=len(experience.tasks),
+        evaluations=len(experience),
+        metrics=tuple(metric.name for metric in experience.metrics),
+        definition=definition,
+        experience=whole,
+        priors=before.priors if before is not None and usable else {},
+        portfolios=before.portfolios if before is not None and usable else {},
+        about={
+            "date": datetime.now(UTC).date().isoformat(),
+            "foretune": version("foretune"),
+            **about,
+        },
+    )
+
+
+def _with_portfolio(
+    learnt: Learnt, plan: Plan, bundle: Bundle, metric: str, view: Experience
+) -> tuple[Learnt, Done]:
+    content = content_of(view)
+    before = learnt.portfolios.get(metric)
+    if before is not None and before.content == content:
+        return learnt, Done("portfolio", metric, note=UP_TO_DATE)
+    source = f"{len(view.tasks)} datasets, {plan.name}, {metric}"
+    found = portfolio_of(view, PORTFOLIO_LENGTH, source=source)
+    kept = bundle.keep(f"{plan.name}.portfolio.{metric}.json", found.save, content=content)
+    return replace(learnt, portfolios={**learnt.portfolios, metric: kept}), Done(
+        "portfolio", metric
+    )
+
+
+def _priors(
+    learnt: Learnt, plan: Plan, bundle: Bundle, views: Mapping[str, Experience]
+) -> Iterator[tuple[Done, Kept | None]]:
+    """Each prior that is up to date, then each that has to be learnt, as it is done."""
+    contents = {metric: content_of(view) for metric, view in views.items()}
+    todo = []
+    for method, metric in product(plan.methods, views):
+        before = learnt.priors.get(method, {}).get(metric)
+        if before is not None and before.content == contents[metric]:
+            yield Done(method, metric, note=UP_TO_DATE), before
+        else:
+            todo.append((method, metric))
+    if not todo:
+        return
+    with tempfile.TemporaryDirectory() as place:
+        for metric in {metric for _, metric in todo}:
+            views[metric].save(Path(place) / f"{metric}.parquet")
+        lessons = [_lesson(Path(place), method, metric, plan.seed) for method, metric in todo]
+        ended = learn_apart(lessons, seconds=plan.seconds)
+        for (method, metric), learning in zip(todo, ended, strict=True):
+            kept = None
+            if not learning.failure:
+                file = f"{plan.name}.{method}.{metric}.safetensors"
+                copy = partial(_copy, learning.lesson.out)
+                kept = bundle.keep(file, copy, content=contents[metric])
+            yield Done(method, metric, learning.seconds, learning.failure), kept
+
+
+def _lesson(place: Path, method: str, metric: str, seed: int) -> Lesson:
+    source, out = place / f"{metric}.parquet", place / f"{method}.{metric}.safetensors"
+    return Lesson(source, method, seed, out)
+
+
+def _copy(source: Path, path: Path) -> None:
+    shutil.copyfile(source, path)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,305 @@
+"""The user's own experience: what every `fit` has tried, for the fits after it.
+
+    HOME/experience/SPACE.parquet         all that was remembered, one evaluation of a pipeline once
+    HOME/experience/SPACE.lock            held by whoever changes that file
+    HOME/experience/SPACE.journals/ID.*   of each fit: what it is, and a line a trial
+
+A fit writes to journals of its own, so that several can run at once, and a line is on the disk
+before the next trial begins. Journals whose fit has ended, however it ended, are merged into the
+file by whoever looks next. Names of tables, fingerprints of their content, configurations,
+scores, times and meta-features are kept; rows, columns and labels of tables never are.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from foretune.automl.datasets import Table
+from foretune.automl.joining import MARK, identity, joined
+from foretune.automl.journal import Journal, Line
+from foretune.automl.locking import held, locked
+from foretune.automl.recipe import write_text
+from foretune.errors import ForetuneError, SpaceError, UsageError
+from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.space import Space
+
+HOME_VARIABLE = "FORETUNE_HOME"
+LONGEST_NAME = 60
+
+
+def home() -> Path:
+    """The folder of the user's own experience and of what was learnt from it."""
+    chosen = os.environ.get(HOME_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("foretune")
+
+
+def task_name(table: Table) -> str:
+    """The name of a table and a fingerprint of its content: the same data is the same task."""
+    digest = hashlib.sha256(json.dumps([table.schema.to_list(), table.classes]).encode())
+    digest.update(np.ascontiguousarray(table.x).tobytes())
+    digest.update(np.ascontiguousarray(table.y).tobytes())
+    return f"{table.name[:LONGEST_NAME]}{MARK}{digest.hexdigest()[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a fit says about itself before its first trial."""
+
+    space_name: str
+    space: Space
+    metrics: tuple[Metric, ...]
+    task: str
+    meta_features: Mapping[str, float]
+
+    def to_json(self) -> str:
+        """As the head of a journal."""
+        return json.dumps(
+            {
+                "space": json.loads(self.space.to_json()),
+                "metrics": {metric.name: metric.direction for metric in self.metrics},
+                "task": self.task,
+                "meta_features": {n: v for n, v in self.meta_features.items() if np.isfinite(v)},
+            }
+        )
+
+
+class Recording:
+    """The journal of one running fit: lines go in, and `close` makes them part of the memory."""
+
+    def __init__(self, memory: "Memory", fit: Fit, head: Path, alive: IO[bytes]) -> None:
+        self._memory, self._fit, self._alive = memory, fit, alive
+        self._journal = Journal(head.with_suffix(".jsonl"))
+
+    def add(
+        self,
+        config: Mapping[str, Any],
+        values: Mapping[str, float],
+        *,
+        status: Status = Status.DONE,
+        seconds: float = float("nan"),
+    ) -> None:
+        """One trial; it is on the disk when this returns."""
+        self._journal.add(Line(self._fit.task, dict(config), status, dict(values), seconds))
+
+    def close(self) -> None:
+        """End the recording and merge what it holds."""
+        self._alive.close()
+        self._memory.settle(self._fit.space_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The user's own experience in one folder."""
+
+    folder: Path
+
+    @classmethod
+    def of_user(cls) -> "Memory":
+        """That of the user who runs this, or of the folder in FORETUNE_HOME."""
+        return cls(home() / "experience")
+
+    def spaces(self) -> list[str]:
+        """The names of the spaces of which something is remembered."""
+        for journals in sorted(self.folder.glob("*.journals")):
+            self.settle(journals.stem)
+        return sorted(file.stem for file in self.folder.glob("*.parquet"))
+
+    # Writing
+
+    def begin(self, fit: Fit) -> Recording:
+        """A journal for a fit that is about to run."""
+        with self._changing(fit.space_name):
+            head = self._journals(fit.space_name) / f"{secrets.token_hex(8)}.json"
+            head.parent.mkdir(exist_ok=True)
+            write_text(head, fit.to_json())
+            alive = held(head.with_suffix(".alive"))
+        if alive is None:
+            raise RuntimeError("a new lock is held by somebody else")
+        return Recording(self, fit, head, alive)
+
+    def remember(self, fit: Fit, evaluations: Sequence[Evaluation]) -> None:
+        """Take in all trials of a fit at once."""
+        recording = self.begin(fit)
+        try:
+            for each in evaluations:
+                seconds = float("nan") if each.seconds is None else each.seconds
+                recording.add(each.config, each.values, status=each.status, seconds=seconds)
+        finally:
+            recording.close()
+
+    def add(self, space_name: str, experience: Experience) -> None:
+        """Take in experience that was collected elsewhere."""
+        with self._changing(space_name):
+            self._grow(space_name, [experience])
+
+    def settle(self, space_name: str) -> None:
+        """Merge the journals of fits that have ended."""
+        if not self._journals(space_name).is_dir():
+            return
+        with self._changing(space_name):
+            ended = [*self._ended(space_name)]
+            self._grow(space_name, [made for head, made in ended if made is not None])
+            # Only now: what is merged twice is the same, what is merged never would be lost.
+            for head, _ in ended:
+                _remove(head)
+
+    def forget(self, space_name: str, task: str | None = None) -> int:
+        """Remove one task, or all of a space; how many evaluations that were."""
+        self.settle(space_name)
+        with self._changing(space_name):
+            known = self._open(space_name)
+            if known is None:
+                return 0
+            chosen = known.tasks if task is None else _matching(known, task)
+            if not chosen:
+                raise UsageError(
+                    f"a task to forget must be a remembered one, but there is no '{task}' in "
+                    f"'{space_name}': see  foretune experience show"
+                )
+            lost = sum(len(known.task(each)) for each in chosen)
+            if len(chosen) == len(known.tasks):
+                self._file(space_name).unlink()
+            else:
+                known.without(chosen).save(self._file(space_name))
+            return lost
+
+    # Reading
+
+    def recall(self, space_name: str) -> Experience | None:
+        """All that is remembered of a space, fits that have ended included."""
+        self.settle(space_name)
+        return self._open(space_name)
+
+    def earlier(self, space_name: str, task: str) -> list[Evaluation]:
+        """What was tried on this very table before."""
+        known = self.recall(space_name)
+        if known is None:
+            return []
+        names = [metric.name for metric in known.metrics]
+        found = []
+        for name in _matching(known, task):
+            records = known.task(name)
+            for row, config in enumerate(records.configs.dicts()):
+                values = dict(zip(names, records.values[row].tolist(), strict=True))
+                measured = {n: value for n, value in values.items() if np.isfinite(value)}
+                status = Status(int(records.status[row]))
+                seconds = float(records.seconds[row])
+                found.append(Evaluation(name, config, measured, status, seconds))
+        return found
+
+    def export(self, space_name: str, path: Path) -> Experience:
+        """Write what is remembered of a space to an experience file."""
+        known = self.recall(space_name)
+        if known is None:
+            raise UsageError(
+                f"only what is remembered can be exported, but nothing is of '{space_name}': "
+                "see  foretune experience show"
+            )
+        known.save(path)
+        return known
+
+    # Files
+
+    def _file(self, space_name: str) -> Path:
+        return self.folder / f"{space_name}.parquet"
+
+    def _journals(self, space_name: str) -> Path:
+        return self.folder / f"{space_name}.journals"
+
+    def _open(self, space_name: str) -> Experience | None:
+        file = self._file(space_name)
+        return Experience.open(file) if file.exists() else None
+
+    @contextmanager
+    def _changing(self, space_name: str) -> Iterator[None]:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with locked(self.folder / f"{space_name}.lock"):
+                yield
+        except OSError as error:
+            raise UsageError(
+                f"what is remembered must be kept in a folder that can be written to, but "
+                f"'{self.folder}' gave '{error.strerror or error}': set {HOME_VARIABLE} to "
+                "another one, or use --no-remember"
+            ) from error
+
+    def _ended(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
+        """The heads of journals whose fit has ended, and what they hold, if anything."""
+        for head in sorted(self._journals(space_name).glob("*.json")):
+            alive = held(head.with_suffix(".alive"))
+            if alive is None:
+                continue
+            with alive:
+                try:
+                    yield head, _read(head)
+                except (ForetuneError, ValueError, KeyError, TypeError, AttributeError):
+                    # Not ours to judge, and not to be in the way of every later fit.
+                    head.rename(head.with_suffix(".broken"))
+
+    def _grow(self, space_name: str, added: Sequence[Experience]) -> None:
+        if not added:
+            return
+        known = self._open(space_name)
+        for each in added:
+            try:
+                known = joined(known, each) if known is not None else each
+            except SpaceError:
+                # Hyperparameters have changed their kind since: the new ones begin anew.
+                file = self._file(space_name)
+                file.rename(file.with_suffix(f".before-{secrets.token_hex(4)}"))
+                known = each
+        if known is not None:
+            known.save(self._file(space_name))
+
+
+def _matching(experience: Experience, task: str) -> list[str]:
+    """The task with this name, or with the same content."""
+    wanted = identity(task)
+    return [each for each in experience.tasks if each == task or identity(each) == wanted]
+
+
+def _read(head: Path) -> Experience | None:
+    """The trials of a journal; None where none of them succeeded."""
+    plain = json.loads(head.read_text(encoding="utf-8"))
+    space = Space.from_json(json.dumps(plain["space"]))
+    lines = Journal(head.with_suffix(".jsonl")).lines
+    names = {
+        name
+        for line in lines
+        if line.status is Status.DONE
+        for name, value in line.values.items()
+        if np.isfinite(value)
+    }
+    metrics = [Metric(n, Direction(d)) for n, d in plain["metrics"].items() if n in names]
+    if not metrics:
+        return None
+    return Experience.build(
+        space,
+        metrics,
+        [plain["task"]],
+        np.zeros(len(lines), dtype=np.int64),
+        space.encode([line.config for line in lines]),
+        np.arange(len(lines)),
+        [[line.values.get(metric.name, np.nan) for metric in metrics] for line in lines],
+        status=[line.status for line in lines],
+        seconds=[line.seconds for line in lines],
+        meta_features={plain["task"]: plain["meta_features"]},
+    )
+
+
+def _remove(head: Path) -> None:
+    for suffix in (".jsonl", ".alive", ".json"):
+        with suppress(FileNotFoundError):
+            head.with_suffix(suffix).unlink()
