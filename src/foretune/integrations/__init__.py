@@ -1,0 +1,1 @@
+"""Foretune inside other tools; one room a tool."""

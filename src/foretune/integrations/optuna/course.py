@@ -1,0 +1,174 @@
+"""The search in one study: from its trials to the next whole configuration.
+
+Everything follows from the seed and from the trials that the storage holds, so a study goes on
+after an interruption, or in another process, as if it had never stopped.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from foretune.errors import ExhaustedError, SpaceError
+from foretune.experience import Status
+from foretune.integrations.optuna.knowledge import Knowledge
+from foretune.integrations.optuna.known import KnownSpace
+from foretune.integrations.optuna.values import UNFIT, inward
+from foretune.search import Optimizer, Suggestion, Told
+from foretune.search.seeds import derived_seed
+from foretune.space import Encoded, Space
+
+CHOICES_IN_PART = 2_000
+"""So many random configurations are compared where part of the configuration is decided."""
+
+
+@dataclass
+class Course:
+    """What is known about one study."""
+
+    signs: tuple[float, ...]
+    """1 for an objective that is minimised, else -1."""
+    knowledge: Knowledge
+    seed: int
+    plans: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """By trial number: the configuration that was suggested for a trial that still runs."""
+    _known: KnownSpace = field(default_factory=KnownSpace)
+    _ended: list[tuple[datetime, int]] = field(default_factory=list)
+    """The trials that were taken in, in their order."""
+    _worst: list[float] | None = None
+    _optimizer: Optimizer | None = None
+    _untold: list[FrozenTrial] = field(default_factory=list)
+
+    def takes_in(self, trials: Iterable[FrozenTrial]) -> bool:
+        """Learn from the trials that have ended; False if earlier ones are not as they were."""
+        ended = sorted((_moment(t), t.number, t) for t in trials if t.state.is_finished())
+        if [(moment, number) for moment, number, _ in ended[: len(self._ended)]] != self._ended:
+            return False
+        for moment, number, trial in ended[len(self._ended) :]:
+            self._known.learn(trial)
+            self._untold.append(trial)
+            self._ended.append((moment, number))
+            self.plans.pop(number, None)
+        return True
+
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """What this study is known to ask for."""
+        return self._known.distributions
+
+    def plan(
+        self, trial: FrozenTrial, trials: Sequence[FrozenTrial], decided: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The configuration for `trial`, of which part is `decided`; kept until it ends.
+
+        Empty where nothing is known to choose from.
+        """
+        if trial.number not in self.plans:
+            self.plans[trial.number] = self._asked(trial, trials, decided)
+        return self.plans[trial.number]
+
+    def _asked(
+        self, trial: FrozenTrial, trials: Sequence[FrozenTrial], decided: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        space = self.knowledge.space_for(self._known)
+        if space is None:
+            return {}
+        optimizer = self._optimizer_in(space, trials)
+        optimizer.withdraw(list(optimizer.pending))
+        optimizer.assume_pending(self._running(space, trial, trials))
+        seed = derived_seed(self.seed, trial.number)
+        among = _completions(space, decided, seed)
+        try:
+            return optimizer.ask(among=among)[0].config
+        except ExhaustedError:
+            # Optuna's studies have no end of their own: go on, with a second look at something.
+            again = space.sample(1, seed=seed) if among is None else among.take([0])
+            return again.dicts()[0]
+
+    def _optimizer_in(self, space: Space, trials: Sequence[FrozenTrial]) -> Optimizer:
+        """The optimiser, which knows all ended trials."""
+        if self._optimizer is None or self._optimizer.target.space != space:
+            self._optimizer = self.knowledge.optimizer(space, len(self.signs), self.seed)
+            order = {number: place for place, (_, number) in enumerate(self._ended)}
+            ended = (trial for trial in trials if trial.number in order)
+            self._untold = sorted(ended, key=lambda trial: order[trial.number])
+            self._worst = None
+        self._optimizer.seed = self.seed
+        outcomes = (self._outcome(space, trial) for trial in self._untold)
+        self._optimizer.tell([outcome for outcome in outcomes if outcome is not None])
+        self._untold = []
+        return self._optimizer
+
+    def _outcome(self, space: Space, trial: FrozenTrial) -> Told | None:
+        """How a trial ended; None where the model cannot learn from it."""
+        failed = trial.state is TrialState.FAIL
+        config = legal_config(space, trial.params, fill=not failed)
+        if config is None:
+            return None
+        if failed or infeasible(trial):
+            return Told((np.nan,) * len(self.signs), config=config, status=Status.FAILED)
+        if trial.state is TrialState.PRUNED:
+            # It was stopped because others did better: as bad as the worst before it.
+            return None if self._worst is None else Told(tuple(self._worst), config=config)
+        losses = np.multiply(trial.values, self.signs)
+        if np.isfinite(losses).all():
+            before = losses if self._worst is None else self._worst
+            self._worst = np.maximum(before, losses).tolist()
+        return Told(tuple(losses.tolist()), config=config)
+
+    def _running(
+        self, space: Space, trial: FrozenTrial, trials: Sequence[FrozenTrial]
+    ) -> list[Suggestion]:
+        """The trials under way: those of this process as planned, others as far as they say."""
+        found = []
+        for other in trials:
+            if other.state is TrialState.RUNNING and other.number != trial.number:
+                params = {**self.plans.get(other.number, {}), **other.params}
+                config = legal_config(space, params, fill=True) if params else None
+                if config is not None:
+                    found.append(Suggestion(other.number, config, "running"))
+        return found
+
+
+def legal_config(space: Space, params: Mapping[str, Any], *, fill: bool) -> dict[str, Any] | None:
+    """The configuration of `space` that a trial's parameters are; None where it is none.
+
+    fill: give what the trial did not ask for its default, instead of giving up.
+    """
+    given = {p.name: inward(p, params[p.name]) for p in space.parameters if p.name in params}
+    if any(value is UNFIT for value in given.values()):
+        return None
+    columns = {name: [value] for name, value in given.items()}
+    try:
+        return space.from_columns(columns, 1, fill_defaults=fill, drop_inactive=True).dicts()[0]
+    except SpaceError:
+        return None
+
+
+def infeasible(trial: FrozenTrial) -> bool:
+    """Whether the trial broke a constraint, in either of the ways that Optuna has stored them."""
+    broken = list(trial.system_attrs.get("constraints") or ())
+    broken += [v for key, v in trial.system_attrs.items() if key.startswith("constraints:")]
+    return any(value > 0 for value in broken)
+
+
+def _completions(space: Space, decided: Mapping[str, Any], seed: int) -> Encoded | None:
+    """Random configurations that agree with what is decided; None where nothing is."""
+    given = {p.name: inward(p, decided[p.name]) for p in space.parameters if p.name in decided}
+    given = {name: value for name, value in given.items() if value is not UNFIT}
+    if not given:
+        return None
+    rng = np.random.default_rng(seed)
+    drawn = np.column_stack([p.quantile(rng.random(CHOICES_IN_PART)) for p in space.parameters])
+    for column, parameter in enumerate(space.parameters):
+        if parameter.name in given:
+            drawn[:, column] = parameter.number_of(given[parameter.name])
+    settled = space.rules.settle(drawn)
+    return space.from_values(settled[~space.rules.forbidden(settled)])
+
+
+def _moment(trial: FrozenTrial) -> datetime:
+    return trial.datetime_complete or datetime.min

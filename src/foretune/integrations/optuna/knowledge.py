@@ -1,0 +1,139 @@
+"""What a search starts from: a method, and the space and the prior that past studies give it."""
+
+import hashlib
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from foretune.contracts import Prior, Target
+from foretune.errors import MethodError, UsageError
+from foretune.integrations.optuna.cache import remembered
+from foretune.integrations.optuna.known import KnownSpace
+from foretune.integrations.optuna.past import Past
+from foretune.search import Method, Optimizer, method
+from foretune.space import Space
+from foretune.space.optuna import from_distributions
+
+WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "gcp"
+"""The methods that are used where none is named."""
+FEWEST_STUDIES = 3
+"""Unless a method is named, fewer past studies than these are not worth learning from."""
+
+
+@dataclass
+class Knowledge:
+    """A method and its sources; either a ready prior, or a table of past studies, or neither."""
+
+    name: str | None
+    """Of the method; None for the default ones."""
+    past: Past | None = None
+    prior: Prior | None = None
+    space: Space | None = None
+    """Given by the user; else it is read off the trials."""
+    _learnt: dict[tuple[str, str], Prior] = field(default_factory=dict)
+
+    def space_for(self, known: KnownSpace) -> Space | None:
+        """The space to search: given, usual in the past as long as it fits, or the study's own."""
+        if self.space is not None:
+            return self.space
+        usual = None if self.past is None else self.past.usual_space
+        if usual is not None and fits(usual, known):
+            return usual
+        return known.space()
+
+    def optimizer(self, space: Space, objectives: int, seed: int) -> Optimizer:
+        """An optimiser that has been told nothing yet."""
+        chosen, prior = self._method_and_prior(space)
+        if objectives > 1 and not chosen.several_objectives:
+            raise MethodError(
+                f"the method '{chosen.name}' has one objective, but the study has {objectives}: "
+                "choose another method"
+            )
+        names = tuple(f"loss_{number}" for number in range(objectives))
+        return Optimizer(Target(space, names), chosen, prior, seed=seed)
+
+    def _method_and_prior(self, space: Space) -> tuple[Method, Prior]:
+        if self.prior is not None:
+            return method(self.name or WITH_EXPERIENCE), self.prior
+        if self.name is not None:
+            chosen = method(self.name)
+            return chosen, self._learn(chosen, space)
+        if self._is_worth_learning(space):
+            return method(WITH_EXPERIENCE), self._learn(method(WITH_EXPERIENCE), space)
+        return method(WITHOUT_EXPERIENCE), self._learn(method(WITHOUT_EXPERIENCE), space)
+
+    def _is_worth_learning(self, space: Space) -> bool:
+        if self.past is None or find_spec("jax") is None:
+            return False
+        experience = self.past.experience_in(space)
+        return experience is not None and len(experience.tasks) >= FEWEST_STUDIES
+
+    def _learn(self, chosen: Method, space: Space) -> Prior:
+        """The prior for one space, from memory, from disk, or from the past studies."""
+        key = (chosen.name, space.fingerprint)
+        if key not in self._learnt:
+            self._learnt[key] = self._from_past(chosen, space)
+        return self._learnt[key]
+
+    def _from_past(self, chosen: Method, space: Space) -> Prior:
+        if not chosen.needs_experience:
+            return chosen.learn(None, seed=0)
+        past = self.past
+        experience = None if past is None else past.experience_in(space)
+        if past is None or experience is None:
+            raise MethodError(
+                f"the method '{chosen.name}' learns from past studies, but none was found that "
+                "shares half of this study's hyperparameters: give other experience, or choose a "
+                "method that starts from nothing, such as 'gcp'"
+            )
+        prior = remembered(
+            _key(chosen, space, past),
+            load=chosen.load,
+            make=lambda: chosen.learn(experience, seed=0),
+            save=_save_prior,
+        )
+        assert prior is not None
+        return prior
+
+
+def prior_space(prior: Prior) -> Space:
+    """The space that a given prior holds for."""
+    space = getattr(prior, "space", None)
+    if not isinstance(space, Space):
+        raise UsageError(
+            f"a prior is used in the space it was learnt on, but a {type(prior).__name__} does not "
+            "say which: give it as `space`"
+        )
+    return space
+
+
+def fits(usual: Space, known: KnownSpace) -> bool:
+    """Whether the study asks for what the usual space holds, as far as its trials tell.
+
+    Hyperparameters of the usual space that depend on others may not have been asked for yet.
+    """
+    distributions = known.distributions
+    if not distributions:
+        return True
+    expected = {p.name: p for p in usual.parameters}
+    own = Space.of(from_distributions(distributions))
+    always = {
+        p.name
+        for p, condition in zip(usual.parameters, usual.rules.conditions, strict=True)
+        if condition is None and p.size > 1
+    }
+    return always <= set(own.names) <= set(expected) and all(
+        (p.kind, p.low, p.high, p.log, p.choices) == (q.kind, q.low, q.high, q.log, q.choices)
+        for p, q in ((p, expected[p.name]) for p in own.parameters)
+    )
+
+
+def _key(chosen: Method, space: Space, past: Past) -> str:
+    """Names all that a prior follows from; another release may learn otherwise."""
+    parts = [chosen.name, version("foretune"), space.fingerprint, past.digest()]
+    return f"prior-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"
+
+
+def _save_prior(prior: Prior, path: Path) -> None:
+    prior.save(path)

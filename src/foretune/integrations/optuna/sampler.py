@@ -1,0 +1,234 @@
+"""The sampler: Optuna's questions, answered parameter by parameter from a whole configuration."""
+
+import threading
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from foretune.contracts import Prior
+from foretune.errors import UsageError
+from foretune.experience import Experience
+from foretune.experience.importers.optuna_storage import open_storage
+from foretune.integrations.optuna.course import Course
+from foretune.integrations.optuna.knowledge import WITH_EXPERIENCE, Knowledge, prior_space
+from foretune.integrations.optuna.past import Past
+from foretune.integrations.optuna.storage import past_studies, same_storage
+from foretune.integrations.optuna.values import UNFIT, outward
+from foretune.search import method as method_named
+from foretune.search.seeds import derived_seed
+from foretune.space import Space
+
+
+class ForetuneSampler(BaseSampler):
+    """Any method of Foretune inside any Optuna study.
+
+        study = optuna.create_study(storage="sqlite:///mine.db", sampler=ForetuneSampler())
+        study.optimize(objective, n_trials=50)
+
+    The whole configuration is chosen when a trial asks for its first hyperparameter, from the space
+    that earlier trials, past studies or `space` tell; what nobody has seen before is drawn at
+    random. The other studies of the study's own storage are what it learns from, unless something
+    else is given.
+
+    Arguments:
+        method: a name of `foretune methods`; by default `gcp-prior` where there are past studies to
+            learn from, else `gcp`.
+        experience: past tasks to learn from, as an `Experience` or its file.
+        prior: what the method has learnt already, as a `Prior` or its file.
+        space: what will be asked for, in any way that `Space.of` reads; known from the first trial
+            on, and never guessed.
+        seed: makes suggestions reproducible. Give parallel processes different seeds, or none.
+        past_studies: whether the other studies of the storage are experience where none is given.
+        constraints_func: as for Optuna's own samplers; values above 0 are violations.
+    """
+
+    def __init__(
+        self,
+        method: str | None = None,
+        *,
+        experience: Experience | Path | str | None = None,
+        prior: Prior | Path | str | None = None,
+        space: Any = None,
+        seed: int | None = None,
+        past_studies: bool = True,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+    ) -> None:
+        if experience is not None and prior is not None:
+            raise UsageError(
+                "a sampler learns from experience or has a prior, but got both: give one of them"
+            )
+        self._method = None if method is None else method_named(method).name
+        self._space = None if space is None else Space.of(space)
+        self._past = None if experience is None else Past.of_experience(_opened(experience))
+        self._prior = self._read_prior(prior)
+        self._storage: str | BaseStorage | None = None
+        self._past_studies = past_studies
+        self._constraints_func = constraints_func
+        self._seed = _fresh_seed() if seed is None else seed
+        self._courses: dict[tuple[int, str], Course] = {}
+        self._lock = threading.RLock()
+
+    @classmethod
+    def from_storage(
+        cls,
+        storage: str | BaseStorage,
+        method: str | None = None,
+        *,
+        space: Any = None,
+        seed: int | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+    ) -> "ForetuneSampler":
+        """A sampler that has learnt from all studies of a storage, given by URL, file or object.
+
+        They are read when the first trial begins; a second process finds what was learnt on disk.
+        """
+        sampler = cls(method, space=space, seed=seed, constraints_func=constraints_func)
+        if isinstance(storage, str):
+            open_storage(storage)  # a wrong name is refused here and not in the first trial
+        sampler._storage = storage
+        return sampler
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """What earlier trials of this study asked for, conditional ones included."""
+        del trial
+        with self._lock:
+            return dict(self._course(study, _trials_of(study)).distributions())
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The part of the trial's configuration that lies in `search_space`."""
+        if not search_space:
+            return {}
+        plan = self._plan(study, trial)
+        found = {
+            name: outward(distribution, plan[name])
+            for name, distribution in search_space.items()
+            if name in plan
+        }
+        return {name: value for name, value in found.items() if value is not UNFIT}
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """A value from the trial's configuration, or a random one where that has none."""
+        plan = self._plan(study, trial)
+        if param_name in plan:
+            value = outward(param_distribution, plan[param_name])
+            if value is not UNFIT:
+                return value
+        seed = derived_seed(self._seed, trial.number, zlib.crc32(param_name.encode()))
+        random = RandomSampler(seed=seed)
+        return random.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Store the constraints, where a function gives them."""
+        del values
+        if self._constraints_func is None or state is TrialState.FAIL:
+            return
+        constraints = tuple(float(value) for value in self._constraints_func(trial))
+        if np.isnan(constraints).any():
+            raise ValueError("Constraint values cannot be NaN.")
+        study._storage.set_trial_system_attr(trial._trial_id, "constraints", constraints)
+
+    def reseed_rng(self) -> None:
+        """Go on with other random numbers, so that copies of the sampler differ."""
+        with self._lock:
+            self._seed = _fresh_seed()
+            for course in self._courses.values():
+                course.seed = self._seed
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process reads the studies itself."""
+        return {**self.__dict__, "_lock": None, "_courses": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def _plan(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
+        with self._lock:
+            trials = _trials_of(study)
+            course = self._course(study, trials)
+            return course.plan(trial, trials, _decided(study, trial))
+
+    def _course(self, study: Study, trials: Sequence[FrozenTrial]) -> Course:
+        """The search in this study, begun anew where the storage is not as it was."""
+        key = (study._study_id, study.study_name)
+        course = self._courses.get(key)
+        if course is None or not course.takes_in(trials):
+            knowledge = self._knowledge(study) if course is None else course.knowledge
+            signs = tuple(-1.0 if d.name == "MAXIMIZE" else 1.0 for d in study.directions)
+            course = self._courses[key] = Course(signs, knowledge, self._seed)
+            course.takes_in(trials)
+        return course
+
+    def _knowledge(self, study: Study) -> Knowledge:
+        if self._prior is not None:
+            space = self._space or prior_space(self._prior)
+            return Knowledge(self._method, prior=self._prior, space=space)
+        past = self._past
+        learns = self._method is None or method_named(self._method).needs_experience
+        if past is None and learns:
+            past = self._studies_beside(study)
+        if past is not None and past.losses.shape[1] != len(study.directions):
+            raise UsageError(
+                f"experience must have as many metrics as the study has objectives, but it has "
+                f"{past.losses.shape[1]} and the study {len(study.directions)}: choose some with "
+                "Experience.with_metrics"
+            )
+        return Knowledge(self._method, past=past, space=self._space)
+
+    def _studies_beside(self, study: Study) -> Past | None:
+        if self._storage is not None:
+            given = self._storage
+            storage = open_storage(given) if isinstance(given, str) else given
+            but = study._study_id if same_storage(storage, study._storage) else None
+            return past_studies(storage, len(study.directions), but=but)
+        if not self._past_studies:
+            return None
+        return past_studies(study._storage, len(study.directions), but=study._study_id)
+
+    def _read_prior(self, given: Prior | Path | str | None) -> Prior | None:
+        if isinstance(given, str | Path):
+            return method_named(self._method or WITH_EXPERIENCE).load(Path(given))
+        return given
+
+
+def _trials_of(study: Study) -> list[FrozenTrial]:
+    # Not `study.get_trials`: a pruner may show the sampler only some of the trials.
+    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
+def _decided(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """The values that others have fixed: enqueued ones, those of a PartialFixedSampler."""
+    decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
+    sampler = study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        decided |= sampler._fixed_params
+        sampler = sampler._base_sampler
+    return decided
+
+
+def _opened(experience: Experience | Path | str) -> Experience:
+    return experience if isinstance(experience, Experience) else Experience.open(Path(experience))
+
+
+def _fresh_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1)[0])
