@@ -85,6 +85,17 @@ def test_every_entry_that_names_an_original_is_no_original_itself():
         assert original is None or not original.variant_of
 
 
+@pytest.mark.parametrize(
+    ("whole", "known", "held_out"), [("classification", 81, 19), ("regression", 25, 6)]
+)
+def test_the_sides_of_a_group_share_no_family(whole, known, held_out):
+    sides = group(f"{whole}-known"), group(f"{whole}-held-out")
+    assert [len(side) for side in sides] == [known, held_out]
+    assert sorted(e.name for side in sides for e in side) == sorted(e.name for e in group(whole))
+    first, second = ({entry.family for entry in side} for side in sides)
+    assert not first & second
+
+
 @pytest.mark.parametrize("entry", group("bundled"), ids=lambda entry: entry.name)
 def test_bundled_datasets(entry):
     table = load(entry)

@@ -10,9 +10,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from foretune.automl.collect import Collection, collect, held_out_families
+from foretune.automl.collect import Collection, collect
 from foretune.automl.datasets import Table, Task
 from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.families import held_out_families
 from foretune.automl.journal import Journal
 from foretune.automl.prepared import Known, prepare, table_path
 from foretune.automl.recipe import Folder, Recipe

@@ -12,6 +12,7 @@ import pandas as pd
 
 from foretune.automl.datasets import Table, Task
 from foretune.automl.entries import ENTRIES, FOLDERS, Entry
+from foretune.automl.families import held_out_families
 from foretune.automl.frames import read_frame
 from foretune.errors import UsageError
 from foretune.experience.naming import suggestion
@@ -27,19 +28,25 @@ GROUPS: dict[str, Callable[[Entry], bool]] = {
     "bundled": lambda e: e.wheel is None,
 }
 """Datasets that are collected together, without the artificial ones."""
+KNOWN, HELD_OUT = "-known", "-held-out"
+"""The two sides of a group: what ships knows the one, and is tried on the other."""
 
 
 def group(name: str) -> list[Entry]:
-    """The entries of a group, of `artificial` ones, or the one with this name."""
+    """The entries of a group or of one side of it, of `artificial` ones, or one by its name."""
     if name == "artificial":
         return [entry for entry in ENTRIES.values() if entry.artificial]
-    if name in GROUPS:
-        return [e for e in ENTRIES.values() if GROUPS[name](e) and not e.artificial]
+    side = next((side for side in (KNOWN, HELD_OUT) if name.endswith(side)), "")
+    whole = name.removesuffix(side)
+    if whole in GROUPS:
+        entries = [e for e in ENTRIES.values() if GROUPS[whole](e) and not e.artificial]
+        apart = held_out_families({entry.family for entry in entries})
+        return [e for e in entries if not side or (e.family in apart) == (side == HELD_OUT)]
     if name in ENTRIES:
         return [ENTRIES[name]]
     raise UsageError(
-        f"the catalogue has the groups {', '.join(GROUPS)} and artificial, and datasets by name, "
-        f"but not '{name}': {suggestion(name, list(ENTRIES))}"
+        f"the catalogue has the groups {', '.join(GROUPS)} (also with {KNOWN} or {HELD_OUT}) and "
+        f"artificial, and datasets by name, but not '{name}': {suggestion(name, list(ENTRIES))}"
     )
 
 

@@ -6,14 +6,14 @@ all is done, the folder `NAME.parts` with the prepared tables and the journal of
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
-from hashlib import sha256
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from foretune.automl.families import held_out_families
 from foretune.automl.journal import Journal, Line
 from foretune.automl.prepared import Known, prepare
 from foretune.automl.recipe import Folder, Recipe
@@ -29,8 +29,6 @@ from foretune.space import Space
 CHECKPOINT_SECONDS = 300.0
 """How often the output is brought up to date while trials are running."""
 MOST_REASONS = 50
-ONE_OF = 5
-"""One family of so many is held out."""
 SPLIT = "families"
 """The name of the split that keeps variants of one dataset on one side."""
 
@@ -191,12 +189,6 @@ class Collection:
         held = held_out_families({family.get(task, task) for task in tasks})
         test = [task for task in tasks if family.get(task, task) in held]
         return {"train": [task for task in tasks if task not in test], "test": test}
-
-
-def held_out_families(families: Set[str]) -> set[str]:
-    """A fifth of the families, drawn by a hash of their names."""
-    ordered = sorted(families, key=lambda name: sha256(name.encode()).digest())
-    return set(ordered[: len(families) // ONE_OF])
 
 
 def _lines(experience: Experience) -> list[Line]:
