@@ -1,0 +1,118 @@
+"""The first lines of a report: what was found, in one sentence and a few numbers."""
+
+from collections import Counter
+
+import numpy as np
+
+from foretune.experience import Status
+from foretune.report.curves import trials_needed
+from foretune.report.markup import Markup, element
+from foretune.report.sections import better_text
+from foretune.report.story import Story
+from foretune.report.wording import counted, duration_text, listed, number_text, shortened
+
+
+def headline(story: Story) -> Markup:
+    """The head of the page."""
+    kicker = " · ".join(part for part in ("Foretune report", story.when) if part)
+    return element(
+        "header",
+        element("p", kicker, class_="kicker"),
+        element("h1", story.title),
+        element("p", _sentence(story), class_="lead"),
+        element("dl", [_tile(*tile) for tile in _tiles(story)], class_="tiles"),
+    )
+
+
+def _sentence(story: Story) -> str:
+    done = sum(trial.status is Status.DONE for trial in story.trials)
+    if not story.trials:
+        return "No trial has begun yet."
+    if not done:
+        return _nothing_found(story)
+    if story.objectives > 1:
+        goals = [metric.name for metric in story.metrics[: story.objectives]]
+        return f"{counted(len(story.trials), 'trial')} looked for {listed(goals)} at once."
+    value = story.best_value
+    if value is None:
+        return f"{counted(done, 'trial')} succeeded, but none was named the best."
+    among = (
+        "The only trial" if len(story.trials) == 1 else f"The best of {len(story.trials):,} trials"
+    )
+    said = f"{among} reached {story.metric.name} {number_text(value)}{_with(story)}."
+    if story.test_score is not None:
+        said += f" On data that it has not seen, the model scores {number_text(story.test_score)}."
+    return said
+
+
+def _nothing_found(story: Story) -> str:
+    ended = [trial for trial in story.trials if trial.status is not None]
+    if not ended:
+        return f"{counted(len(story.trials), 'trial')} running; none has ended yet."
+    said = f"None of {counted(len(ended), 'trial')} succeeded."
+    reasons = Counter(trial.reason for trial in ended if trial.reason)
+    if reasons:
+        reason, times = reasons.most_common(1)[0]
+        said += f" Most often ({times:,} times): {shortened(reason, 200)}"
+    return said
+
+
+def _with(story: Story) -> str:
+    """What the best one is made of, where it has a name."""
+    named = [step.algorithm for step in story.pipeline if step.algorithm]
+    return f" with {named[-1]}" if named else ""
+
+
+def _tiles(story: Story) -> list[tuple[str, str, str]]:
+    """Name, number, note."""
+    tiles = []
+    if story.objectives > 1:
+        tiles += _best_of_each(story)
+    elif story.best_value is not None:
+        note = f"trial {story.best}; {better_text(story.metric.direction)}"
+        tiles.append((f"Best {story.metric.name}", number_text(story.best_value), note))
+    if story.test_score is not None:
+        tiles.append(("Test score", number_text(story.test_score), "on unseen data"))
+    tiles.append(("Trials", f"{len(story.trials):,}", _endings(story)))
+    seconds = np.array([trial.seconds for trial in story.trials], dtype=np.float64)
+    if np.isfinite(seconds).any():
+        note = f"{duration_text(float(np.nanmedian(seconds)))} a trial (median)"
+        tiles.append(("Time in trials", duration_text(float(np.nansum(seconds))), note))
+    if story.expected_random and story.objectives == 1 and story.best_value is not None:
+        tiles.append(_against_random(story, story.expected_random, story.best_value))
+    return tiles
+
+
+def _best_of_each(story: Story) -> list[tuple[str, str, str]]:
+    tiles = []
+    for metric in story.metrics[: story.objectives]:
+        known = [
+            (metric.sign * trial.values[metric.name], trial)
+            for trial in story.trials
+            if trial.status is Status.DONE and metric.name in trial.values
+        ]
+        if known:
+            _, trial = min(known, key=lambda pair: pair[0])
+            note = f"trial {trial.number}; {better_text(metric.direction)}"
+            tiles.append((f"Best {metric.name}", number_text(trial.values[metric.name]), note))
+    return tiles
+
+
+def _endings(story: Story) -> str:
+    counts = Counter(trial.status for trial in story.trials)
+    names = {Status.FAILED: "failed", Status.TIMEOUT: "out of time", None: "running"}
+    said = [f"{counts[status]:,} {name}" for status, name in names.items() if counts[status]]
+    return ", ".join(said) or "all succeeded"
+
+
+def _against_random(story: Story, expected: object, value: float) -> tuple[str, str, str]:
+    curve = np.asarray(expected, dtype=np.float64)
+    needed = trials_needed(curve, value, story.metric.direction)
+    shown = f"more than {len(curve):,}" if needed is None else f"about {needed:,}"
+    return ("Random search needs", shown, "trials for this score, by expectation")
+
+
+def _tile(name: str, number: str, note: str) -> Markup:
+    return element(
+        "div", element("dt", name), element("dd", number), element("dd", note, class_="note")
+    )

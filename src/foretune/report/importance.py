@@ -1,0 +1,134 @@
+"""Which hyperparameters made the difference among the trials of one run.
+
+A random forest learns how the trials rank from their configurations. A hyperparameter's effect is
+the share of the forest's variance that is lost when its values are exchanged between trials: the
+total-effect index of Sobol, by Jansen's estimator. Ranks instead of values keep a few disasters
+from deciding everything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import rankdata
+
+from foretune.arrays import Floats
+from foretune.space import Encoded
+
+FEWEST_TRIALS = 10
+FEWEST_ACTIVE = 5
+"""A hyperparameter that fewer trials had active cannot be judged."""
+LEAST_EXPLAINED = 0.05
+"""A forest that foretells less than this has learnt nothing."""
+MOST_TRIALS = 2_000
+"""A forest of more trials tells the same at a higher price."""
+NOTHING_LEARNT = (
+    "The trials do not tell which hyperparameters matter: a random forest that learns from some of "
+    "them foretells nothing about the others. More trials may tell."
+)
+TREES = 64
+EXCHANGES = 3
+"""How often the values of one hyperparameter are exchanged; the effects are averaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """How much of the variation among trials one hyperparameter explains."""
+
+    parameter: str
+    share: float
+    """Of the forest's variance, interactions included: effects may add up to more than 1."""
+    trials: int
+    """Among those looked at, how many had it active."""
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """Effects, the largest first; with the reason where they cannot be relied on."""
+
+    effects: tuple[Effect, ...]
+    trials: int = 0
+    """How many trials were looked at."""
+    explained: float = 0.0
+    """The share of the variation that the forest foretells for trials it has not seen."""
+    reason: str = ""
+
+
+def importance(configs: Encoded, losses: Floats, *, seed: int) -> Importance:
+    """The effects of the hyperparameters on losses (n,), of which those not finite are left out."""
+    rng = np.random.default_rng(seed)
+    usable = np.flatnonzero(np.isfinite(losses))
+    if len(usable) > MOST_TRIALS:
+        usable = np.sort(rng.choice(usable, MOST_TRIALS, replace=False))
+    configs, losses = configs.take(usable), losses[usable]
+    reason = _hindrance(configs, losses)
+    if reason:
+        return Importance((), len(usable), reason=reason)
+    return _measured(configs, rankdata(losses) / len(losses), rng)
+
+
+def _hindrance(configs: Encoded, losses: Floats) -> str:
+    if len(losses) < FEWEST_TRIALS:
+        return (
+            f"It takes {FEWEST_TRIALS} successful trials to tell which hyperparameters matter; "
+            f"there {'is' if len(losses) == 1 else 'are'} {len(losses)}."
+        )
+    if np.ptp(losses) == 0:
+        return "All trials scored the same, so nothing made a difference."
+    if not _varied(configs):
+        return "No hyperparameter took different values in enough trials to be judged."
+    return ""
+
+
+def _varied(configs: Encoded) -> list[int]:
+    """The columns of hyperparameters that took more than one value, in enough trials."""
+    columns = []
+    for column in range(len(configs.space)):
+        values = configs.values[configs.active[:, column], column]
+        if len(values) >= FEWEST_ACTIVE and np.ptp(values) > 0:
+            columns.append(column)
+    return columns
+
+
+def _measured(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Importance:
+    from sklearn.ensemble import RandomForestRegressor
+
+    columns = _varied(configs)
+    active = configs.active[:, columns]
+    # Noise in the place of inactive values: any constant would tell which algorithm was chosen,
+    # and so take the credit from the choice.
+    codes = np.where(active, configs.codes[:, columns], rng.random(active.shape))
+    forest = RandomForestRegressor(
+        n_estimators=TREES,
+        min_samples_leaf=max(1, min(3, len(ranks) // 20)),
+        max_features=0.7,
+        oob_score=True,
+        random_state=int(rng.integers(2**31)),
+        n_jobs=1,
+    ).fit(codes, ranks)
+    foretold = forest.predict(codes)
+    variance = float(foretold.var()) or 1.0
+    effects = []
+    for place, column in enumerate(columns):
+        rows = np.flatnonzero(active[:, place])
+        changed = [
+            forest.predict(_exchanged(codes[rows], place, rng)) - foretold[rows]
+            for _ in range(EXCHANGES)
+        ]
+        share = float(np.sum(np.square(changed))) / (2 * EXCHANGES * len(ranks) * variance)
+        effects.append(Effect(configs.space.parameters[column].name, share, len(rows)))
+    effects.sort(key=lambda effect: -effect.share)
+    explained = max(0.0, float(forest.oob_score_))
+    reason = "" if explained >= LEAST_EXPLAINED else NOTHING_LEARNT
+    return Importance(tuple(effects), len(ranks), explained, reason)
+
+
+def _exchanged(codes: Floats, column: int, rng: np.random.Generator) -> Floats:
+    changed = codes.copy()
+    changed[:, column] = rng.permutation(changed[:, column])
+    return changed
+
+
+def most_important(found: Importance, names: Sequence[str], most: int) -> list[str]:
+    """The `most` names with the largest effects; the first of `names` where none is known."""
+    return [effect.parameter for effect in found.effects[:most]] or list(names[:most])

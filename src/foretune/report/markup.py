@@ -1,0 +1,54 @@
+"""HTML built from elements, so that no text can reach a page unescaped."""
+
+import html
+from collections.abc import Iterable
+from typing import TypeAlias
+
+
+class Markup(str):
+    """HTML that is safe as it is; every other string is text, and is escaped."""
+
+    __slots__ = ()
+
+
+Content: TypeAlias = "str | Iterable[Content]"
+
+VOID = frozenset({"meta"})
+"""Elements without an end tag, as far as the page has them."""
+
+
+def element(tag: str, *content: Content, **attributes: str | bool) -> Markup:
+    """An element with escaped text and attributes.
+
+    A trailing underscore is dropped from an attribute's name and other underscores are hyphens:
+    `class_`, `aria_label`. False leaves an attribute out, True writes its name alone.
+    """
+    written = "".join(_attribute(name, value) for name, value in attributes.items())
+    if tag in VOID:
+        return Markup(f"<{tag}{written}>")
+    return Markup(f"<{tag}{written}>{joined(*content)}</{tag}>")
+
+
+def joined(*content: Content) -> Markup:
+    """Pieces one after the other, text among them escaped."""
+    return Markup("".join(_safe(piece) for piece in content))
+
+
+def well_formed(text: str) -> str:
+    """The text with whatever UTF-8 cannot hold (half characters of odd file names) replaced."""
+    return text.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def _attribute(name: str, value: str | bool) -> str:
+    if value is False:
+        return ""
+    written = name.rstrip("_").replace("_", "-")
+    return f" {written}" if value is True else f' {written}="{_safe(str(value))}"'
+
+
+def _safe(content: Content) -> str:
+    if isinstance(content, Markup):
+        return content
+    if isinstance(content, str):
+        return html.escape(well_formed(content), quote=True)
+    return joined(*content)

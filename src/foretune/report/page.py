@@ -1,0 +1,158 @@
+"""One self-contained HTML file that tells a story: it needs no network and trusts no text.
+
+The page says by a content security policy that nothing may be loaded and that only its own style
+and script, known by their hashes, may act. So even a mistake in escaping could run nothing.
+"""
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from foretune.experience import Status
+from foretune.experience.atomic import replace_file
+from foretune.report import sections
+from foretune.report.headline import headline
+from foretune.report.importance import Importance, importance
+from foretune.report.markup import Markup, element
+from foretune.report.payload import columns_of, payload
+from foretune.report.story import Story
+from foretune.report.wording import counted
+
+SCRIPTS = (
+    "data.js", "scales.js", "plot.js", "curve.js", "slices.js", "map.js", "front.js", "table.js",
+    "main.js",
+)  # fmt: skip
+"""In the order in which each may use what the earlier ones define."""
+
+
+def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
+    """Write the report to `path`, in one step or not at all."""
+    text = page(story, seed=seed)
+    replace_file(path, lambda temporary: _write(temporary, text))
+
+
+def page(story: Story, *, seed: int = 0) -> str:
+    """The report as HTML."""
+    columns = columns_of(story)
+    found = importance(columns.configs, columns.losses, seed=seed)
+    style, script = _style(), _script()
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"{story.title} - Foretune report"),
+        element("style", style),
+    )
+    body = element(
+        "body",
+        headline(story),
+        element("main", _parts(story, found)),
+        element("footer", "Written by Foretune. This file is complete: it loads nothing."),
+        element("div", id="tip", class_="tip", role="status", hidden=True),
+        element("script", payload(story, columns, found), type="application/json", id="story"),
+        element("script", script),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+def _parts(story: Story, found: Importance) -> list[Markup]:
+    done = any(trial.status is Status.DONE for trial in story.trials)
+    parts = [element("noscript", sections.paragraph("Pictures and trials need JavaScript."))]
+    if done:
+        parts.append(_course(story))
+    if story.objectives > 1 and done:
+        parts.append(_front(story))
+    parts.append(sections.best_pipeline(story))
+    parts.append(sections.next_steps(story))
+    if done:
+        parts.append(sections.effects(story, found))
+    if story.embedding:
+        parts.append(_map(len(story.embedding)))
+    parts.append(_trials(story))
+    parts += [sections.transferred(story), sections.data_facts(story), sections.about(story)]
+    return parts
+
+
+def _course(story: Story) -> Markup:
+    label = (
+        f"The best {story.metric.name} so far, over {counted(len(story.trials), 'trial')}; "
+        "the table below holds the same numbers."
+    )
+    return sections.section(
+        "course",
+        "The course of the search",
+        element("div", id="course-key", class_="key"),
+        sections.canvas("course-plot", label, "plot tall"),
+    )
+
+
+def _front(story: Story) -> Markup:
+    first, second = (metric.name for metric in story.metrics[:2])
+    return sections.section(
+        "front",
+        f"{first} against {second}",
+        sections.paragraph(element("span", id="front-note")),
+        sections.canvas("front-plot", f"Trials by {first} and {second}", "plot tall"),
+    )
+
+
+def _map(points: int) -> Markup:
+    return sections.section(
+        "map",
+        "The map of pipelines",
+        sections.paragraph("Pipelines that lie near each other behave alike; rings were tried."),
+        element("div", id="map-key", class_="key"),
+        sections.canvas("map-plot", f"A map of {counted(points, 'pipeline')}", "plot square"),
+    )
+
+
+def _trials(story: Story) -> Markup:
+    if not story.trials:
+        return sections.section("trials", "Trials", sections.paragraph("None yet.", kind="empty"))
+    return sections.section(
+        "trials",
+        "Trials",
+        element("div", id="trials-tools", class_="tools"),
+        element(
+            "div", id="trials-table", class_="grid", tabindex="0", role="region",
+            aria_label="All trials",
+        ),
+        element("div", id="trial-detail", class_="detail", aria_live="polite"),
+    )  # fmt: skip
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+@cache
+def _style() -> Markup:
+    return Markup(_asset("page.css"))
+
+
+@cache
+def _script() -> Markup:
+    """All scripts in one function of their own, so that no name of theirs is global."""
+    body = "\n".join(_asset(name) for name in SCRIPTS)
+    return Markup(f'(() => {{\n"use strict";\n{body}\n}})();\n')
+
+
+def _asset(name: str) -> str:
+    return (files("foretune.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

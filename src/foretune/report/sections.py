@@ -1,0 +1,270 @@
+"""The parts of a report that need no script: sentences, tables, the pipeline as a flow."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from foretune.experience import Direction, Status
+from foretune.report.importance import Importance
+from foretune.report.markup import Markup, element, joined
+from foretune.report.story import Source, Step, Story
+from foretune.report.wording import counted, duration_text, number_text
+
+NOTHING = frozenset({"none", "passthrough", "drop"})
+"""Algorithms that leave the data as they are: drawn faintly."""
+MOST_EFFECTS = 12
+LEAST_EFFECT = 0.005
+"""What would be shown as 0 % is left out."""
+WEAK_FOREST = 0.2
+"""Below this share of explained variation, effects are hints at best."""
+
+
+def section(key: str, title: str, *content: Markup | str, wide: bool = True) -> Markup:
+    """A titled part of the page that can be linked to."""
+    heading = element("h2", title, id=f"{key}-title")
+    kind = "card wide" if wide else "card"
+    return element(
+        "section", heading, *content, id=key, class_=kind, aria_labelledby=f"{key}-title"
+    )
+
+
+def paragraph(*content: Markup | str, kind: str = "note") -> Markup:
+    """A paragraph of running text."""
+    return element("p", *content, class_=kind)
+
+
+def pairs(items: Sequence[tuple[str, str]]) -> Markup:
+    """Names and texts side by side."""
+    rows = [element("div", element("dt", name), element("dd", text)) for name, text in items]
+    return element("dl", rows, class_="pairs")
+
+
+def bullets(texts: Sequence[str]) -> Markup:
+    """A plain list."""
+    return element("ul", [element("li", text) for text in texts], class_="plain")
+
+
+def canvas(key: str, label: str, kind: str = "plot") -> Markup:
+    """A place for a picture that the script draws; the label is read aloud instead."""
+    picture = element("canvas", role="img", aria_label=label)
+    return element("div", picture, id=key, class_=kind)
+
+
+def best_pipeline(story: Story) -> Markup:
+    """The best trial's pipeline as boxes that data flow through, and the ensemble around it."""
+    parts: list[Markup] = []
+    if len(story.pipeline) == 1 and not story.pipeline[0].algorithm:
+        parts.append(element("div", _settings(story.pipeline[0]), class_="detail"))
+    elif story.pipeline:
+        parts.append(element("ol", [_box(step) for step in story.pipeline], class_="flow"))
+    else:
+        parts.append(paragraph("There is no best configuration yet.", kind="empty"))
+    if story.ensemble:
+        parts.append(_ensemble(story))
+    return section("pipeline", _pipeline_title(story), *parts)
+
+
+def _pipeline_title(story: Story) -> str:
+    many = len(story.pipeline) > 1
+    what = "pipeline" if many else "configuration"
+    return f"The best {what}" + (f" (trial {story.best})" if story.best is not None else "")
+
+
+def _settings(step: Step) -> Markup:
+    rows = [
+        element("div", element("dt", name), element("dd", setting_text(value)))
+        for name, value in step.settings.items()
+    ]
+    return element("dl", rows)
+
+
+def _box(step: Step) -> Markup:
+    content = [element("span", step.name, class_="step")]
+    if step.algorithm:
+        content.append(element("strong", step.algorithm))
+    if step.settings:
+        content.append(_settings(step))
+    kind = "faint" if step.algorithm.lower() in NOTHING else "box"
+    return element("li", content, class_=kind)
+
+
+def setting_text(value: Any) -> str:
+    """A hyperparameter's value for people."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value if isinstance(value, str) else repr(value)
+    return number_text(value)
+
+
+def _ensemble(story: Story) -> Markup:
+    total = sum(weight for weight, _ in story.ensemble) or 1.0
+    rows = [
+        element(
+            "tr",
+            element("th", f"trial {number}", scope="row"),
+            element("td", bar(weight / total)),
+            element("td", f"{weight / total:.0%}", class_="number"),
+        )
+        for weight, number in sorted(story.ensemble, reverse=True)
+    ]
+    said = paragraph(
+        f"The saved model blends {counted(len(rows), 'pipeline')}; each has a say by its weight."
+    )
+    return joined(said, element("table", element("tbody", rows), class_="bars"))
+
+
+def bar(share: float) -> Markup:
+    """A share between 0 and 1 as a bar, in SVG because the page bans style attributes."""
+    width = f"{100 * min(max(share, 0.0), 1.0):.1f}%"
+    return element(
+        "svg",
+        element("rect", class_="track", width="100%", height="100%", rx="3"),
+        element("rect", class_="fill", width=width, height="100%", rx="3"),
+        class_="bar",
+        aria_hidden="true",
+    )
+
+
+def effects(story: Story, found: Importance) -> Markup:
+    """What mattered: a bar for each hyperparameter, and room for the slices."""
+    slices = element("div", id="slices", class_="slices")
+    if found.reason:
+        body = [paragraph(found.reason, kind="empty")]
+    else:
+        body = [paragraph(_effects_note(found)), _effects_table(found)]
+    if any(trial.status is Status.DONE for trial in story.trials):
+        body.append(element("h3", "Score by hyperparameter"))
+        body.append(paragraph(element("span", id="slices-note")))
+        body.append(slices)
+    return section("importance", "Which hyperparameters mattered", *body)
+
+
+def _effects_note(found: Importance) -> str:
+    said = (
+        "The share of the differences among trials that a hyperparameter explains, alone and "
+        "together with others, by a random forest of "
+        f"{counted(found.trials, 'trial')}. The forest foretells {found.explained:.0%} of the "
+        "differences in rank of trials it has not seen"
+    )
+    if found.explained < WEAK_FOREST:
+        return said + ": too little to rely on, so take these bars as hints."
+    return said + "."
+
+
+def _effects_table(found: Importance) -> Markup:
+    shown = [effect for effect in found.effects if effect.share >= LEAST_EFFECT][:MOST_EFFECTS]
+    largest = found.effects[0].share or 1.0
+    rows = [
+        element(
+            "tr",
+            element("th", named(effect.parameter), scope="row"),
+            element("td", bar(effect.share / largest)),
+            element("td", f"{effect.share:.0%}", class_="number"),
+            element(
+                "td",
+                "" if effect.trials == found.trials else f"in {counted(effect.trials, 'trial')}",
+                class_="aside",
+            ),
+        )
+        for effect in shown
+    ]
+    table = element("table", element("tbody", rows), class_="bars")
+    left = len(found.effects) - len(rows)
+    if not left:
+        return table
+    rest = f"{counted(left, 'hyperparameter')} with smaller effects left out."
+    return joined(table, paragraph(rest))
+
+
+def named(name: str) -> Markup:
+    """A hyperparameter's name, its stage and algorithm in small letters before it."""
+    owner, _, own = name.rpartition(":")
+    if not owner:
+        return joined(name)
+    return joined(element("small", owner.replace(":", " / ")), element("span", own))
+
+
+def transferred(story: Story) -> Markup:
+    """Which experience the search started from, and what was made of it."""
+    parts: list[Markup] = []
+    if story.transferred:
+        head = [element("th", text, scope="col") for text in ("experience", "tasks", "trials", "")]
+        rows = [_source_row(source) for source in story.transferred]
+        parts.append(
+            element(
+                "div",
+                element(
+                    "table",
+                    element("thead", element("tr", head)),
+                    element("tbody", rows),
+                    class_="sources",
+                ),
+                class_="scroll",
+            )
+        )
+    else:
+        parts.append(
+            paragraph("This search started from nothing: no experience was used.", kind="empty")
+        )
+    if story.advice:
+        parts.append(bullets(story.advice))
+    return section("experience", "What was transferred, and from where", *parts)
+
+
+def _source_row(source: Source) -> Markup:
+    return element(
+        "tr",
+        element("th", source.name, scope="row"),
+        element("td", f"{source.tasks:,}", class_="number"),
+        element("td", f"{source.evaluations:,}", class_="number"),
+        element("td", source.note),
+    )
+
+
+def data_facts(story: Story) -> Markup:
+    """The data, and what was assumed about them."""
+    parts = [pairs(story.facts)] if story.facts else []
+    if story.assumptions:
+        parts += [element("h3", "What was assumed"), bullets(story.assumptions)]
+    return section("data", "The data", *parts, wide=False) if parts else joined()
+
+
+def about(story: Story) -> Markup:
+    """How long things took, and what is needed to do it again."""
+    parts: list[Markup] = []
+    if story.timings:
+        total = sum(seconds for _, seconds in story.timings) or 1.0
+        rows = [
+            element(
+                "tr",
+                element("th", what, scope="row"),
+                element("td", bar(seconds / total)),
+                element("td", duration_text(seconds), class_="number"),
+            )
+            for what, seconds in story.timings
+        ]
+        parts.append(element("table", element("tbody", rows), class_="bars"))
+    if story.command:
+        parts += [element("h3", "The command"), code(story.command)]
+    if story.versions:
+        said = ", ".join(f"{name} {version}" for name, version in story.versions.items())
+        parts += [element("h3", "Versions"), paragraph(said)]
+    return section("run", "The run", *parts, wide=False) if parts else joined()
+
+
+def next_steps(story: Story) -> Markup:
+    """Commands that use the result."""
+    if not story.next_steps:
+        return joined()
+    steps = [
+        element("div", element("h3", what), code(command)) for what, command in story.next_steps
+    ]
+    return section("next", "What to do next", element("div", steps, class_="columns"))
+
+
+def code(text: str) -> Markup:
+    """A command to be copied."""
+    return element("pre", element("code", text), tabindex="0")
+
+
+def better_text(direction: Direction) -> str:
+    """Which way a metric is read."""
+    return "higher is better" if direction is Direction.MAX else "lower is better"

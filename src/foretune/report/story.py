@@ -1,0 +1,157 @@
+"""What a report tells: plain data that `fit` and `tune` fill, and `page.write_page` draws."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foretune.errors import UsageError
+from foretune.experience import Metric, Status
+from foretune.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class StoryTrial:
+    """One trial, as it was stored."""
+
+    number: int
+    config: Mapping[str, Any]
+    status: Status | None
+    """None while it runs."""
+    values: Mapping[str, float]
+    """By metric, each in its own direction; metrics that are not known are left out."""
+    seconds: float
+    """NaN where unknown."""
+    reason: str = ""
+    """Why it is not done."""
+    chosen_by: str = ""
+    """What suggested it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a pipeline: what was chosen there, and how it was set."""
+
+    name: str
+    algorithm: str
+    """Empty where there was nothing to choose."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Experience that the search started from."""
+
+    name: str
+    tasks: int
+    evaluations: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """A pipeline on the map: near ones behave alike."""
+
+    x: float
+    y: float
+    algorithm: str
+    value: float | None = None
+    """Of the first metric; None where it was not evaluated here."""
+    trial: int | None = None
+    """The number of the trial that tried it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Everything a report says about one run. What is left empty is left out of the page."""
+
+    title: str
+    space: Space
+    metrics: Sequence[Metric]
+    """All that was measured; the first is what the search looked for."""
+    trials: Sequence[StoryTrial]
+    """In the order in which they were begun; configurations lie in `space`."""
+    objectives: int = 1
+    """How many of the leading metrics were searched for at once."""
+    when: str = ""
+    command: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    """About the data: name and text."""
+    assumptions: Sequence[str] = ()
+    best: int | None = None
+    """The number of the best trial; None where none has succeeded, or where several objectives
+    leave no single best."""
+    pipeline: Sequence[Step] = ()
+    """The best trial's, in the order of its steps."""
+    test_score: float | None = None
+    """The first metric on data that the search did not see."""
+    ensemble: Sequence[tuple[float, int]] = ()
+    """Weight and trial number of each member."""
+    transferred: Sequence[Source] = ()
+    advice: Sequence[str] = ()
+    """What the method did and why, one sentence each."""
+    expected_random: Sequence[float] | None = None
+    """The best value that random search is expected to have found after 1, 2, 3, ... trials."""
+    embedding: Sequence[MapPoint] | None = None
+    timings: Sequence[tuple[str, float]] = ()
+    """What took how many seconds."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    next_steps: Sequence[tuple[str, str]] = ()
+    """What to do with the result, and the command that does it: predict, resume, ..."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.objectives <= len(self.metrics):
+            raise UsageError(
+                f"a report needs at least one metric and one objective, but got "
+                f"{len(self.metrics)} metrics of which {self.objectives} are objectives: name the "
+                "metric that was searched for first"
+            )
+        if self.best is not None and self.best_trial is None:
+            raise UsageError(
+                f"the best trial of a report must be one of its trials, but got number "
+                f"{self.best}: pass its number, or None"
+            )
+
+    @property
+    def metric(self) -> Metric:
+        """What the search looked for."""
+        return self.metrics[0]
+
+    @property
+    def best_trial(self) -> StoryTrial | None:
+        """The trial with the number `best`."""
+        return next((trial for trial in self.trials if trial.number == self.best), None)
+
+    @property
+    def best_value(self) -> float | None:
+        """What the best trial reached."""
+        best = self.best_trial
+        return None if best is None else best.values.get(self.metric.name)
+
+
+def steps_of(
+    space: Space, config: Mapping[str, Any], order: Sequence[str] = ()
+) -> tuple[Step, ...]:
+    """A configuration as steps: one a stage of the space, and one for what is common to all.
+
+    order: the names of the stages as data flows through them; others follow.
+    """
+    steps = []
+    for stage in space.structure.stages:
+        if stage.choice is None:
+            used, algorithm, name = stage.algorithms[0], "", stage.name
+        else:
+            chosen = space.parameters[stage.choice]
+            if chosen.name not in config:
+                continue
+            used = stage.algorithms[chosen.index_of(config[chosen.name]) or 0]
+            algorithm, name = used.name, stage.name
+        names = (space.parameters[index].name for index in used.parameters)
+        settings = {_short(known): config[known] for known in names if known in config}
+        steps.append(Step(name, algorithm, settings))
+    places = {name: place for place, name in enumerate(order)}
+    return tuple(sorted(steps, key=lambda step: places.get(step.name, len(places))))
+
+
+def _short(name: str) -> str:
+    """A hyperparameter's name without its stage and algorithm, which the step says already."""
+    return name.rpartition(":")[2]
