@@ -41,8 +41,8 @@ class MissingExtraError(ForetuneError):
         )
 
 
-class UsageError(ForetuneError):
-    """A command was called with arguments that do not fit together."""
+class UsageError(ForetuneError, ValueError):
+    """Arguments, or data, that do not fit: of a command, or of a call."""
 
 
 class ExhaustedError(ForetuneError):

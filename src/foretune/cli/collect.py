@@ -1,38 +1,19 @@
 """`foretune collect`: experience from datasets."""
 
-import re
 import sys
 import time
-from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import click
 
+from foretune.cli.quantities import memory, seconds
 from foretune.errors import UsageError
 
 SPACES = ("cash", "pipeline-classification", "pipeline-regression")
 """The shipped spaces, written out so that `--help` need not import them; a test compares."""
 LINE_SECONDS = 60.0
-
-
-def _quantity(text: str, units: Mapping[str, float], example: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z]+)", text)
-    if found is None or found[2] not in units or float(found[1]) <= 0:
-        raise click.BadParameter(
-            f"it must be a positive number with a unit ({', '.join(units)}), such as {example}, "
-            f"but got '{text}'"
-        )
-    return float(found[1]) * units[found[2]]
-
-
-def _seconds(text: str) -> float:
-    return _quantity(text, {"s": 1.0, "m": 60.0, "h": 3600.0}, "20s")
-
-
-def _bytes(text: str) -> float:
-    return _quantity(text, {"MB": 2.0**20, "GB": 2.0**30}, "2GB")
 
 
 class LineProgress:
@@ -91,7 +72,7 @@ class LineProgress:
 @click.option("--max-rows", type=click.IntRange(50), default=20_000, show_default=True)
 @click.option(
     "--time-limit",
-    type=_seconds,
+    type=seconds,
     metavar="TIME",
     default="60s",
     show_default=True,
@@ -99,7 +80,7 @@ class LineProgress:
 )
 @click.option(
     "--memory",
-    type=_bytes,
+    type=memory,
     metavar="SIZE",
     default="2GB",
     show_default=True,

@@ -58,6 +58,11 @@ class ProcessPool(Generic[Job, Result]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def start(self) -> None:
+        """Start all workers now, so that they import what they need before the first job."""
+        while len(self._staff) < self.workers:
+            self._staff.append(Worker(self._luggage, self._limits.cpu_seconds))
+
     def submit(self, job: Job) -> int:
         """Queue a job and return its key."""
         key = self._submitted
