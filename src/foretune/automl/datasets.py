@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +21,7 @@ from foretune.experience.naming import suggestion
 LEAST_ROWS = 10
 MOST_CLASSES_OF_NUMBERS = 20
 """A target of whole numbers with at most so many different ones is taken as classes."""
+LARGEST_INTEGER = 2**63 - 1
 FORMAT = 1
 
 
@@ -28,6 +30,22 @@ class Task(StrEnum):
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
+
+
+class LabelKind(StrEnum):
+    """What the classes of a table were before they became texts."""
+
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    NUMBER = "number"
+
+    def labels(self, classes: Sequence[str]) -> NDArray[Any]:
+        """The classes as they were."""
+        if self is LabelKind.BOOLEAN:
+            return np.array([text == "True" for text in classes])
+        types = {LabelKind.TEXT: np.str_, LabelKind.INTEGER: np.int64, LabelKind.NUMBER: np.float64}
+        return np.array(classes, dtype=np.str_).astype(types[self])
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +60,8 @@ class Table:
     y: Floats
     """(n,): numbers, or codes of `classes`."""
     classes: tuple[str, ...] = ()
+    """In ascending order of what they are."""
+    label_kind: LabelKind = LabelKind.TEXT
 
     def __len__(self) -> int:
         return len(self.y)
@@ -76,8 +96,11 @@ class Table:
             )
         column = known[target]
         task = task or inferred_task(column)
-        y, classes = _target(column, task, target)
-        return cls(name, task, schema, schema.matrix(known), y, classes)
+        x = schema.matrix(known)
+        if task is Task.REGRESSION:
+            return cls(name, task, schema, x, _numbers(column, target))
+        codes, classes, kind = _classes(column, target)
+        return cls(name, task, schema, x, codes, classes, kind)
 
     def rows(self, index: Ints) -> "Table":
         """Some of its rows."""
@@ -113,6 +136,7 @@ class Table:
             "task": str(self.task),
             "columns": self.schema.to_list(),
             "classes": list(self.classes),
+            "label_kind": str(self.label_kind),
         }
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
@@ -132,7 +156,10 @@ class Table:
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']}")
             schema = Schema.from_list(about["columns"])
-            return cls(about["name"], Task(about["task"]), schema, x, y, tuple(about["classes"]))
+            # Tables that were prepared before labels had a kind are still in use.
+            kind = LabelKind(about.get("label_kind", LabelKind.TEXT))
+            classes = tuple(about["classes"])
+            return cls(about["name"], Task(about["task"]), schema, x, y, classes, kind)
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise UsageError(
                 f"a prepared table must be a file that was saved as one, but '{path}' is not "
@@ -150,23 +177,43 @@ def inferred_task(target: "pd.Series[Any]") -> Task:
     return Task.CLASSIFICATION if whole and (few or len(values) == 2) else Task.REGRESSION
 
 
-def _target(column: "pd.Series[Any]", task: Task, target: str) -> tuple[Floats, tuple[str, ...]]:
-    if task is Task.REGRESSION:
-        y = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        if not np.isfinite(y).all():
-            raise UsageError(
-                f"the target of a regression must be finite numbers, but '{target}' holds others: "
-                "mend those rows or choose classification"
-            )
-        return y, ()
+def _numbers(column: "pd.Series[Any]", target: str) -> Floats:
+    y = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if not np.isfinite(y).all():
+        raise UsageError(
+            f"the target of a regression must be finite numbers, but '{target}' holds others: "
+            "mend those rows or choose classification"
+        )
+    return y
+
+
+def _classes(column: "pd.Series[Any]", target: str) -> tuple[Floats, tuple[str, ...], LabelKind]:
+    """The code of each row, what the codes mean, and what they were."""
     texts = np.array([str(value) for value in column])
-    classes, codes = np.unique(texts, return_inverse=True)
-    if len(classes) < 2:
+    names, codes = np.unique(texts, return_inverse=True)
+    if len(names) < 2:
         raise UsageError(
             f"a classification needs at least two classes, but '{target}' holds only "
-            f"'{classes[0]}': choose another target"
+            f"'{names[0]}': choose another target"
         )
-    return codes.astype(np.float64), tuple(str(name) for name in classes)
+    kind = _label_kind(column)
+    order = np.argsort(kind.labels(names.tolist()), kind="stable")
+    position = np.empty(len(order))
+    position[order] = np.arange(len(order))
+    return position[codes], tuple(str(name) for name in names[order]), kind
+
+
+def _label_kind(column: "pd.Series[Any]") -> LabelKind:
+    values = column.tolist()
+    inferred = pd.api.types.infer_dtype(values, skipna=True)
+    if inferred == "integer" and max(abs(int(value)) for value in values) > LARGEST_INTEGER:
+        return LabelKind.TEXT
+    kinds = {
+        "boolean": LabelKind.BOOLEAN,
+        "integer": LabelKind.INTEGER,
+        "floating": LabelKind.NUMBER,
+    }
+    return kinds.get(inferred, LabelKind.TEXT)
 
 
 def _spread(order: Ints, y: Floats) -> NDArray[np.int64]:

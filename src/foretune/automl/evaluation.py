@@ -1,16 +1,15 @@
 """The score of a configuration on a table: cross-validation where rows are few, else hold-out."""
 
 import time
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from foretune.arrays import Floats, Ints
 from foretune.automl.datasets import Table, Task
-from foretune.automl.pipelines import build_pipeline
+from foretune.automl.members import Member, refit
 from foretune.automl.scores import Predictions, scorer
 from foretune.errors import UsageError
 
@@ -64,43 +63,46 @@ class Score:
     folds: dict[str, tuple[float, ...]]
     seconds: float
     """CPU time of fitting and predicting."""
+    rows: Ints | None = None
+    """(m,), the rows that were scored, in an order that is the same for every configuration."""
+    predictions: Floats | None = None
+    """(m, classes) probabilities, or (m, 1) numbers, each from a model that had not seen it."""
 
 
-def evaluate(config: Mapping[str, Any], table: Table, protocol: Protocol) -> Score:
-    """Fit and score a configuration on every split."""
+def evaluate(
+    config: Mapping[str, Any], table: Table, protocol: Protocol, *, keep_predictions: bool = False
+) -> Score:
+    """Fit and score a configuration on every split.
+
+    keep_predictions: also give what was predicted, for `blend`.
+    """
     scorers = {name: scorer(name, table.task) for name in protocol.metrics}
-    probabilities = any(each.needs_probabilities for each in scorers.values())
+    probabilities = table.task is Task.CLASSIFICATION and (
+        keep_predictions or any(each.needs_probabilities for each in scorers.values())
+    )
     start = time.process_time()
     folds: dict[str, list[float]] = {name: [] for name in scorers}
+    kept: list[tuple[Ints, Floats]] = []
     for learn, held in protocol.splits(table):
-        model = build_pipeline(config, table.categorical, table.task, seed=protocol.seed)
-        given = _predictions(model, table, learn, held, probabilities=probabilities)
+        member = refit(config, table, seed=protocol.seed, rows=learn)
+        given = _predictions(member, table, held, probabilities=probabilities)
         for name, each in scorers.items():
             folds[name].append(each.score(given))
+        if keep_predictions:
+            kept.append((held, given.blendable))
     values = {name: float(np.mean(scores)) for name, scores in folds.items()}
     seconds = time.process_time() - start
-    return Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
+    score = Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
+    if not kept:
+        return score
+    rows, predictions = zip(*kept, strict=True)
+    return replace(score, rows=np.concatenate(rows), predictions=np.concatenate(predictions))
 
 
-def _predictions(
-    model: Any, table: Table, learn: Ints, held: Ints, *, probabilities: bool
-) -> Predictions:
-    y = table.y[learn]
-    with warnings.catch_warnings():
-        # What a configuration is worth shows in its score, however scikit-learn warns of it.
-        warnings.simplefilter("ignore")
-        if table.task is Task.REGRESSION:
-            model.fit(table.x[learn], y)
-            return Predictions(table.y[held], np.asarray(model.predict(table.x[held])).ravel())
-        # Classes that this part lacks must leave no gap between the codes.
-        present, codes = np.unique(y, return_inverse=True)
-        model.fit(table.x[learn], codes)
-        predicted = present[np.asarray(model.predict(table.x[held])).ravel().astype(np.int64)]
-        certain: Floats | None = None
-        if probabilities:
-            certain = np.zeros((len(held), len(table.classes)))
-            certain[:, present.astype(np.int64)] = model.predict_proba(table.x[held])
-    return Predictions(table.y[held], predicted, certain)
+def _predictions(member: Member, table: Table, held: Ints, *, probabilities: bool) -> Predictions:
+    x = table.x[held]
+    certain = member.probabilities(x, len(table.classes)) if probabilities else None
+    return Predictions(table.y[held], member.predict(x), certain)
 
 
 def _dealt(table: Table, parts: int, rng: np.random.Generator) -> Ints:

@@ -32,6 +32,11 @@ class Predictions:
             raise RuntimeError("a metric of probabilities was asked for without them")
         return self.probabilities
 
+    @property
+    def blendable(self) -> Floats:
+        """What can be averaged with other models: (n, classes) probabilities or (n, 1) numbers."""
+        return self.predicted[:, None] if self.probabilities is None else self.probabilities
+
 
 @dataclass(frozen=True, slots=True)
 class Scorer:

@@ -1,0 +1,162 @@
+"""A model for tables: how their columns are read, and one or several fitted pipelines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from foretune.arrays import Floats
+from foretune.automl.columns import Schema
+from foretune.automl.datasets import LabelKind, Table, Task
+from foretune.automl.members import Member
+from foretune.automl.model_file import read_model, write_model
+from foretune.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Predicts the target of tables like the one it was fitted to.
+
+    Several members are blended: the mean of their probabilities, or of their numbers, by weight.
+    """
+
+    schema: Schema
+    task: Task
+    target: str
+    classes: tuple[str, ...]
+    """In the order of the columns of `predict_proba`; none for regression."""
+    members: tuple[Member, ...]
+    metric: str
+    """What the members were chosen by."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """Anything else worth keeping, as JSON."""
+    label_kind: LabelKind = LabelKind.TEXT
+
+    def __post_init__(self) -> None:
+        weights = np.array([member.weight for member in self.members])
+        if not len(weights) or not (np.isfinite(weights) & (weights > 0)).all():
+            raise UsageError(
+                "a model needs members with positive weights, but got "
+                f"{weights.tolist()}: leave the others out"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        members: Sequence[Member],
+        *,
+        target: str,
+        metric: str,
+        about: Mapping[str, Any] | None = None,
+    ) -> "Model":
+        """The model of members that were fitted to this table."""
+        return cls(
+            table.schema,
+            table.task,
+            target,
+            table.classes,
+            tuple(members),
+            metric,
+            dict(about or {}),
+            table.label_kind,
+        )
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The classes as they were in the table: texts, whole numbers, numbers or booleans."""
+        return self.label_kind.labels(self.classes)
+
+    def predict(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """(n,) labels or numbers.
+
+        Columns may come in any order and with more beside them. What cannot be read as in the
+        table of the fit, such as a category that it did not have, counts as missing.
+        """
+        x = self.schema.matrix(frame)
+        if self.task is Task.REGRESSION:
+            return self._mean([member.predict(x) for member in self.members])
+        if len(self.members) == 1:
+            codes = self.members[0].predict(x)
+        else:
+            codes = self._probabilities(x).argmax(axis=1)
+        return self.labels[codes.astype(np.int64)]
+
+    def predict_proba(self, frame: pd.DataFrame) -> Floats:
+        """(n, classes) probabilities."""
+        if self.task is Task.REGRESSION:
+            raise UsageError(
+                f"probabilities need classes, but '{self.target}' is a number: predict it"
+            )
+        return self._probabilities(self.schema.matrix(frame))
+
+    def _probabilities(self, x: Floats) -> Floats:
+        return self._mean([member.probabilities(x, len(self.classes)) for member in self.members])
+
+    def _mean(self, predicted: Sequence[Floats]) -> Floats:
+        if len(predicted) == 1:
+            return predicted[0]
+        weights = [member.weight for member in self.members]
+        mean: Floats = np.average(np.stack(predicted), axis=0, weights=weights)
+        return mean
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file, in one step."""
+        about = {
+            "columns": self.schema.to_list(),
+            "task": str(self.task),
+            "target": self.target,
+            "classes": list(self.classes),
+            "label_kind": str(self.label_kind),
+            "metric": self.metric,
+            "about": self.about,
+            "members": [
+                {"config": each.config, "known": list(each.known), "weight": each.weight}
+                for each in self.members
+            ],
+        }
+        write_model(Path(path), about, [member.pipeline for member in self.members])
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Model":
+        """Read a file that `save` has written, and refuse every other one."""
+        about, pipelines = read_model(Path(path))
+        try:
+            members = tuple(
+                Member(each["config"], pipeline, tuple(each["known"]), float(each["weight"]))
+                for each, pipeline in zip(about["members"], pipelines, strict=True)
+            )
+            model = cls(
+                Schema.from_list(about["columns"]),
+                Task(about["task"]),
+                about["target"],
+                tuple(about["classes"]),
+                members,
+                about["metric"],
+                about["about"],
+                LabelKind(about["label_kind"]),
+            )
+            model._check()
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(
+                f"a model must be a file saved by Foretune, but what '{path}' says about itself "
+                f"is not complete ({error}): fit it again"
+            ) from error
+        return model
+
+    def _check(self) -> None:
+        """Refuse parts that do not belong together (ValueError)."""
+        if len(self.labels) != len(set(self.classes)) or not isinstance(self.target, str):
+            raise ValueError("classes that differ and a target")
+        for member in self.members:
+            known = list(member.known)
+            if known != sorted(set(known) & set(range(len(self.classes)))):
+                raise ValueError(f"a member knows the classes {known} of {len(self.classes)}")
+            if bool(known) != (self.task is Task.CLASSIFICATION):
+                raise ValueError(f"a member for another task than {self.task}")
+            if member.pipeline.n_features_in_ != len(self.schema.features):
+                raise ValueError(f"a member for {member.pipeline.n_features_in_} columns")
