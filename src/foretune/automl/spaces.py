@@ -161,6 +161,11 @@ class ShippedSpace:
         chosen = {name: of for name, of in self.algorithms().items() if not only or name in only}
         return Space.of({**self.stages, self.choice: chosen}, stages=(*self.stages, self.choice))
 
+    def missing(self) -> list[str]:
+        """Estimators that it would have if their packages were installed."""
+        wanted = {"pipeline-classification": CLASSIFIERS, "pipeline-regression": REGRESSORS}
+        return [name for name in wanted.get(self.name, {}) if name not in self.algorithms()]
+
     def check(self, only: Sequence[str]) -> None:
         """Refuse estimators that it does not have."""
         known = self.algorithms()

@@ -1,0 +1,125 @@
+"""What a fit is going to do with a table, decided before the first trial and said in sentences."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from foretune.automl.datasets import Table, Task
+from foretune.automl.evaluation import Protocol
+from foretune.automl.scores import scorer
+from foretune.automl.spaces import ShippedSpace, shipped
+from foretune.errors import UsageError
+from foretune.experience import Metric
+from foretune.experience.naming import listed
+from foretune.run.executor import Limits
+from foretune.space import Space
+
+DEFAULT_TRIALS = 50
+MOST_SEARCH_ROWS = 30_000
+"""Of larger tables a part is searched on; the model that is kept learns from all rows."""
+RARE_CLASS = 0.1
+"""Where a class is rarer than this, a model that never predicts it would look good by accuracy."""
+LEAST_ROWS_A_FOLD = 3
+
+Sentences: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asks for; None is left to the plan."""
+
+    trials: int | None = None
+    """How many; 50 where neither trials nor seconds are given."""
+    seconds: float | None = None
+    """For the whole search, on the clock."""
+    metric: str | None = None
+    space: str | None = None
+    only: tuple[str, ...] = ()
+    method: str = "auto"
+    jobs: int = 1
+    ensemble: int = 1
+    seed: int = 0
+    trial_seconds: float = 120.0
+    """For one trial, on the clock."""
+    trial_memory: int = 4 * 2**30
+
+    def __post_init__(self) -> None:
+        for name in ("jobs", "ensemble"):
+            if getattr(self, name) < 1:
+                raise UsageError(
+                    f"{name} must be at least 1, but got {getattr(self, name)}: choose a number"
+                )
+
+    @property
+    def most_trials(self) -> int | None:
+        """How many trials end the search; None where time alone does."""
+        if self.trials is None and self.seconds is None:
+            return DEFAULT_TRIALS
+        return self.trials
+
+    @property
+    def limits(self) -> Limits:
+        """What one trial is held to."""
+        return Limits(wall_seconds=self.trial_seconds, memory_bytes=self.trial_memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a table is going to be searched."""
+
+    shipped: ShippedSpace
+    space: Space
+    metric: Metric
+    protocol: Protocol
+    table: Table
+    """The rows that trials are scored on."""
+    notes: Sentences
+    """What was assumed, for people."""
+
+
+def planned(table: Table, wishes: Wishes) -> Plan:
+    """The plan for a table."""
+    space = shipped(wishes.space or f"pipeline-{table.task}")
+    if space.task is not table.task:
+        raise UsageError(
+            f"the space '{space.name}' is for {space.task}, but the target asks for {table.task}: "
+            f"leave --space out, or say --task {space.task}"
+        )
+    metric, why = (wishes.metric, "as asked for") if wishes.metric else _default_metric(table)
+    others = [name for name in space.metrics if name != metric]
+    searched = table.sample(MOST_SEARCH_ROWS, seed=wishes.seed)
+    protocol = Protocol(
+        (scorer(metric, table.task).metric.name, *others),
+        folds=_folds(searched),
+        seed=wishes.seed,
+    )
+    notes = [f"optimising {metric} ({why})", f"scored by {protocol.describe(searched)}"]
+    if len(searched) < len(table):
+        notes.append(
+            f"searching on {len(searched):,} of {len(table):,} rows; the model learns from all"
+        )
+    built = space.build(wishes.only)
+    left_out = space.missing()
+    if left_out and not wishes.only:
+        notes.append(f"without {listed(left_out)}, which are not installed")
+    return Plan(space, built, scorer(metric, table.task).metric, protocol, searched, tuple(notes))
+
+
+def _default_metric(table: Table) -> tuple[str, str]:
+    if table.task is Task.REGRESSION:
+        return "r2", "the usual one for numbers"
+    shares = np.bincount(table.y.astype(np.int64), minlength=len(table.classes)) / len(table)
+    rarest = float(shares.min())
+    if rarest < RARE_CLASS:
+        return "balanced_accuracy", f"because the rarest class has {rarest:.1%} of the rows"
+    return "accuracy", "the usual one for classes"
+
+
+def _folds(table: Table) -> int:
+    """Five, or as many as leave every fold a row of the rarest class, but at least two."""
+    usual = 5
+    if table.task is Task.REGRESSION:
+        return max(2, min(usual, len(table) // LEAST_ROWS_A_FOLD))
+    rarest = int(np.bincount(table.y.astype(np.int64)).min())
+    return max(2, min(usual, rarest))

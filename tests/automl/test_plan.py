@@ -1,0 +1,81 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.datasets import Table, Task
+from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
+from foretune.errors import UsageError
+
+
+def table(y: list[object] | np.ndarray, task: Task | None = None) -> Table:
+    x = np.random.default_rng(0).normal(size=(len(y), 2))
+    return Table.of(pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y}), "y", task=task)
+
+
+def test_balanced_classes_are_scored_by_accuracy() -> None:
+    plan = planned(table(["u", "v"] * 20), Wishes())
+    assert plan.metric.name == plan.protocol.metrics[0] == "accuracy"
+    assert plan.shipped.name == "pipeline-classification"
+    assert "accuracy" in plan.notes[0]
+
+
+def test_rare_classes_are_scored_by_balanced_accuracy() -> None:
+    plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes())
+    assert plan.metric.name == "balanced_accuracy"
+    assert "5.0%" in plan.notes[0]
+
+
+def test_numbers_are_regressed() -> None:
+    plan = planned(table(np.linspace(0, 1, 40)), Wishes())
+    assert (plan.metric.name, plan.shipped.name) == ("r2", "pipeline-regression")
+
+
+def test_the_metric_asked_for_comes_first_and_the_others_are_measured_too() -> None:
+    plan = planned(table(["u", "v"] * 20), Wishes(metric="auc"))
+    assert plan.protocol.metrics[0] == "auc"
+    assert set(plan.protocol.metrics) == {"auc", "accuracy", "balanced_accuracy", "log_loss"}
+
+
+def test_every_fold_has_a_row_of_the_rarest_class() -> None:
+    few = table(["u"] * 37 + ["v"] * 3)
+    plan = planned(few, Wishes())
+    assert plan.protocol.folds == 3
+    for _, held in plan.protocol.splits(plan.table):
+        assert set(few.y[held]) == {0.0, 1.0}
+
+
+def test_large_tables_are_searched_in_part_and_that_is_said() -> None:
+    large = table(np.arange(MOST_SEARCH_ROWS + 10) % 2)
+    plan = planned(large, Wishes())
+    assert len(plan.table) == MOST_SEARCH_ROWS
+    assert any("30,000 of 30,010 rows" in note for note in plan.notes)
+
+
+def test_a_space_for_another_task_is_refused() -> None:
+    with pytest.raises(UsageError, match="'cash' is for classification, but the target asks for"):
+        planned(table(np.linspace(0, 1, 40)), Wishes(space="cash"))
+
+
+def test_a_metric_for_another_task_is_refused() -> None:
+    with pytest.raises(UsageError, match="must be one of accuracy"):
+        planned(table(["u", "v"] * 20), Wishes(metric="r2"))
+
+
+def test_spaces_are_narrowed() -> None:
+    plan = planned(table(["u", "v"] * 20), Wishes(only=("rf", "knn")))
+    assert {config["estimator"] for config in plan.space.sample(50, seed=0).dicts()} == {"rf", "knn"}
+    with pytest.raises(UsageError, match="not to 'forest'"):
+        planned(table(["u", "v"] * 20), Wishes(only=("forest",)))
+
+
+@pytest.mark.parametrize(
+    ("wishes", "trials"),
+    [(Wishes(), 50), (Wishes(trials=7), 7), (Wishes(seconds=9.0), None)],
+)
+def test_a_search_ends_by_trials_or_by_time(wishes: Wishes, trials: int | None) -> None:
+    assert wishes.most_trials == trials
+
+
+def test_impossible_wishes_are_refused() -> None:
+    with pytest.raises(UsageError, match="jobs must be at least 1, but got 0"):
+        Wishes(jobs=0)
