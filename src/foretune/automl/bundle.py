@@ -126,6 +126,16 @@ class Bundle:
         """The folder with this knowledge about one space."""
         return replace(self, spaces={**self.spaces, name: learnt})
 
+    def without_space(self, name: str) -> "Bundle":
+        """The folder without one space, whose files are removed."""
+        gone = self.spaces[name]
+        files = [gone.definition, *gone.portfolios.values()]
+        files += [kept for of_method in gone.priors.values() for kept in of_method.values()]
+        files += [] if gone.experience is None else [gone.experience]
+        for kept in files:
+            (self.folder / Path(kept.file).name).unlink(missing_ok=True)
+        return replace(self, spaces={n: of for n, of in self.spaces.items() if n != name})
+
     def save(self) -> None:
         """Write the manifest, in one step."""
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -6,22 +6,23 @@ the whole are lifted into that part, experience is narrowed to it. Files are ope
 needed: a fit that starts from the shipped prior and portfolio reads no experience at all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
 from foretune.automl.bundle import SHIPPED, Bundle, Kept, Learnt
 from foretune.automl.joining import identity
-from foretune.automl.learn_knowledge import KEPT_METHODS, portfolio_of
-from foretune.automl.lessons import learnt_prior
+from foretune.automl.learn_knowledge import KEPT_METHODS, comparable, portfolio_of
+from foretune.automl.lessons import clear_cache, learnt_prior
 from foretune.automl.lifting import lifted
+from foretune.automl.likeness import Choice, chosen_for
 from foretune.automl.measures import by_metric, stand_in
 from foretune.automl.memory import Memory, home
 from foretune.automl.narrowing import narrowed
 from foretune.automl.scores import scorer
 from foretune.automl.spaces import shipped
-from foretune.contracts import Prior
+from foretune.contracts import Opening, Prior, Target
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError, UsageError
 from foretune.experience import Experience, Metric
 from foretune.methods.zero_shot.portfolio import Portfolio
@@ -55,11 +56,6 @@ class Shelf:
     own: bool
     """Whether it knows the user's own experience."""
 
-    def prior(self, method: str, metric: str) -> Kept | None:
-        """The file of a prior, if there is one."""
-        of_method = self.learnt.priors.get(method, {})
-        return of_method.get(stand_in(metric, list(of_method))) if of_method else None
-
     def space(self) -> Space:
         """The whole space."""
         path = self.bundle.path(self.learnt.definition)
@@ -88,13 +84,15 @@ class Knowledge:
         only: Sequence[str] = (),
         own: bool = True,
         without: str | None = None,
+        space: Space | None = None,
         ships: Path = SHIPPED,
     ) -> "Knowledge":
         """What the package and the user know about a shipped space.
 
         only: estimators to which it is narrowed. own: whether to use what was remembered. without:
         a task, with its fingerprint, whose own records are left out: those of the table that is
-        about to be searched, where they are used as its trials.
+        about to be searched, where they are used as its trials. space: the narrowed space, where
+        it is built already.
         """
         chosen = shipped(name)
         measured = scorer(metric, chosen.task).metric
@@ -108,7 +106,8 @@ class Knowledge:
             except ForetuneError as error:
                 notes.append(f"your own experience is left out ({error})")
         notes += [_stands_in(source, metric) for source in sources if source.measured != metric]
-        return cls(chosen.build(only), measured, tuple(sources), tuple(shelves), tuple(notes))
+        space = chosen.build(only) if space is None else space
+        return cls(space, measured, tuple(sources), tuple(shelves), tuple(notes))
 
     @classmethod
     def of(
@@ -158,23 +157,17 @@ class Knowledge:
         """
         if not self.sources or not (method.needs_experience or method.name in KEPT_METHODS):
             return method.learn(None, seed=seed, progress=progress)
-        for shelf in self.shelves:
-            kept = shelf.prior(method.name, self.metric.name)
-            if kept is not None:
-                prior = method.load(shelf.bundle.path(kept))
-                alike = shelf.learnt.space == self.space.fingerprint
-                return prior if alike else lifted(prior, shelf.space(), self.space)
+        for shelf, kept in self._kept(method):
+            return self._here(method.load(shelf.bundle.path(kept)), shelf)
         return learnt_prior(self._given(), method, seed=seed, seconds=seconds, progress=progress)
 
     def origin(self, method: Method) -> str:
         """Where `prior` of this method comes from, in words."""
-        for shelf in self.shelves:
-            if shelf.prior(method.name, self.metric.name) is not None:
-                whose = "your own prior, learnt" if shelf.own else "the shipped prior, learnt"
-                date, tasks = shelf.learnt.about.get("date", "before"), shelf.learnt.tasks
-                return f"{whose} on {date} from {tasks} datasets"
-        known = sum(source.tasks for source in self.sources)
-        return f"learnt now from {known} datasets" if known else "nothing: no experience"
+        for shelf, _ in self._kept(method):
+            whose = "your own" if shelf.own else "the shipped"
+            date = shelf.learnt.about.get("date", "an earlier day")
+            return f"{whose} prior, learnt on {date} from {shelf.learnt.tasks} datasets"
+        return f"learnt now from {self.tasks} datasets" if self.sources else "no experience"
 
     def portfolio(self, k: int) -> Encoded:
         """The k configurations of the user's space to try first, in order.
@@ -190,6 +183,31 @@ class Knowledge:
                 return self.space.encode(found.first(k).configs)
         built = portfolio_of(self._given(), k, source="experience")
         return self.space.encode(built.configs)
+
+    def suggest(self, k: int, features: Mapping[str, float]) -> Choice:
+        """The k configurations to try first on a table of these meta-features, in order.
+
+        As `portfolio`, but datasets that are like the table count more.
+        """
+        return chosen_for(comparable(self._given()), k, features)
+
+    def _kept(self, method: Method) -> Iterator[tuple[Shelf, Kept]]:
+        """Where priors of a method lie: by the metric itself, then by what speaks for it."""
+        found = [(shelf, shelf.learnt.priors.get(method.name, {})) for shelf in self.shelves]
+        recorded = list(dict.fromkeys(metric for _, of in found for metric in of))
+        spoken = stand_in(self.metric.name, recorded) if recorded else ""
+        for metric in dict.fromkeys([self.metric.name, spoken]):
+            yield from ((shelf, of[metric]) for shelf, of in found if metric in of)
+
+    def _here(self, prior: Prior, shelf: Shelf) -> Prior:
+        """A prior of the whole space for the user's part of it."""
+        if shelf.learnt.space == self.space.fingerprint:
+            return prior
+        whole = shelf.space()
+        if not isinstance(prior, Opening):
+            return lifted(prior, whole, self.space)
+        k = len(prior.opening(Target(whole)))
+        return lifted(prior, whole, self.space, first=self.portfolio(k))
 
     def _given(self) -> Experience:
         if self.experience is None:
@@ -214,6 +232,14 @@ def _own_shelves(name: str, ready: Sequence[Shelf]) -> list[Shelf]:
 def own_bundle() -> Path:
     """The folder that keeps what `foretune learn` has learnt for the user."""
     return home() / "knowledge"
+
+
+def forget_learnt(name: str) -> None:
+    """Drop what `foretune learn` has learnt about a space: it knew what is to be forgotten."""
+    bundle = Bundle.open(own_bundle())
+    if name in bundle.spaces:
+        bundle.without_space(name).save()
+    clear_cache()
 
 
 def _shipped_source(shelf: Shelf, metric: str) -> Source:

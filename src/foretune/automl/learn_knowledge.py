@@ -16,8 +16,7 @@ import numpy as np
 
 from foretune.automl.bundle import Bundle, Kept, Learnt
 from foretune.automl.lessons import Lesson, learn_apart
-from foretune.automl.measures import by_metric, content_of
-from foretune.automl.scores import SCORERS
+from foretune.automl.measures import content_of
 from foretune.experience import Experience
 from foretune.methods.zero_shot.build import Recipe, build
 from foretune.methods.zero_shot.portfolio import Portfolio
@@ -37,8 +36,6 @@ class Plan:
     name: str
     """Of the space."""
     methods: tuple[str, ...] = KEPT_METHODS
-    metrics: tuple[str, ...] = ()
-    """All that were measured if empty."""
     seconds: float = math.inf
     seed: int = 0
 
@@ -56,24 +53,23 @@ class Done:
 
 
 def learn_bundle(
-    experience: Experience,
+    views: Mapping[str, Experience],
     plan: Plan,
     bundle: Bundle,
     *,
-    ship: bool = False,
+    ships: Experience | None = None,
     about: Mapping[str, Any] | None = None,
     progress: Progress = SILENT,
 ) -> tuple[Bundle, list[Done]]:
-    """Bring what `bundle` knows about a space up to `experience`, and save it.
+    """Bring what `bundle` knows about a space up to its experience, and save it.
 
     What was learnt from the same experience before stays as it is. Portfolios come first, for
     they take no time; each prior is kept as soon as it is learnt.
 
-    ship: keep the experience, too, so that the folder can stand alone.
+    views: the experience by each metric, all in one space. ships: what the folder keeps of it, so
+    that it can stand alone; nothing if None.
     """
-    measured = plan.metrics or tuple(metric.name for metric in experience.metrics)
-    views = {name: by_metric(experience, SCORERS[name].metric) for name in measured}
-    learnt = _described(experience, plan, bundle, ship=ship, about=about or {})
+    learnt = _described(views, plan, bundle, ships, about or {})
     done = []
     for metric, view in views.items():
         learnt, made = _with_portfolio(learnt, plan, bundle, metric, view)
@@ -115,24 +111,29 @@ def comparable(experience: Experience) -> Experience:
 
 
 def _described(
-    experience: Experience, plan: Plan, bundle: Bundle, *, ship: bool, about: Mapping[str, Any]
+    views: Mapping[str, Experience],
+    plan: Plan,
+    bundle: Bundle,
+    ships: Experience | None,
+    about: Mapping[str, Any],
 ) -> Learnt:
     """What is known without learning; what was learnt before, if it holds for the same space."""
-    space = experience.space
+    largest = max(views.values(), key=len)
+    space = largest.space
     before = bundle.spaces.get(plan.name)
     file = f"{plan.name}.space.json"
     definition = bundle.keep(file, partial(_write, text=space.to_json()))
-    whole = bundle.keep(f"{plan.name}.parquet", experience.save) if ship else None
-    usable = before is not None and before.space == space.fingerprint
+    whole = None if ships is None else bundle.keep(f"{plan.name}.parquet", ships.save)
+    holds = before is not None and before.space == space.fingerprint
     return Learnt(
         space=space.fingerprint,
-        tasks=len(experience.tasks),
-        evaluations=len(experience),
-        metrics=tuple(metric.name for metric in experience.metrics),
+        tasks=len(largest.tasks),
+        evaluations=len(largest),
+        metrics=tuple(views),
         definition=definition,
         experience=whole,
-        priors=before.priors if before is not None and usable else {},
-        portfolios=before.portfolios if before is not None and usable else {},
+        priors=before.priors if before is not None and holds else {},
+        portfolios=before.portfolios if before is not None and holds else {},
         about={
             "date": datetime.now(UTC).date().isoformat(),
             "foretune": version("foretune"),

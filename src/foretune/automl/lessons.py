@@ -111,6 +111,12 @@ def prior_cache() -> Path:
     return user_cache_path("foretune") / "priors"
 
 
+def clear_cache() -> None:
+    """Remove what was learnt on the way."""
+    for path in prior_cache().glob("*.safetensors"):
+        path.unlink(missing_ok=True)
+
+
 def _learnt_in_time(experience: Experience, method: Method, seed: int, seconds: float) -> Prior:
     with tempfile.TemporaryDirectory() as place:
         source, out = Path(place) / "experience.parquet", Path(place) / "prior.safetensors"

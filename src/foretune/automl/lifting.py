@@ -27,8 +27,12 @@ from foretune.search.scoring import OwnLogUtility, OwnUtility
 from foretune.space import Encoded, Space
 
 
-def lifted(prior: Prior, whole: Space, part: Space) -> Prior:
-    """`prior`, which holds for `whole`, for targets in `part`; itself where both are equal."""
+def lifted(prior: Prior, whole: Space, part: Space, *, first: Encoded | None = None) -> Prior:
+    """`prior`, which holds for `whole`, for targets in `part`; itself where both are equal.
+
+    first: what the search opens with instead of the prior's own opening, if it has one. Of that
+    the part may lack the best, which were to be complemented.
+    """
     if whole == part:
         return prior
     if isinstance(prior, Bounded):
@@ -36,8 +40,11 @@ def lifted(prior: Prior, whole: Space, part: Space) -> Prior:
             "a prior that bounds the search holds for its own space only, but it was asked for "
             f"in {part!r}: learn it from experience in that space"
         )
-    made = LiftedOpening if isinstance(prior, Opening) else LiftedPrior
-    return made(prior, whole, part)
+    if not isinstance(prior, Opening):
+        return LiftedPrior(prior, whole, part)
+    if first is None:
+        first, _ = reencoded(prior.opening(Target(whole)), part)
+    return LiftedOpening(prior, whole, part, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +135,21 @@ class LiftedPrior:
         """The surrogate for a task in the part."""
         check_space(self.part, target)
         lift = Lift.for_target(self.whole, target)
-        return LiftedSurrogate(self.inner.surrogate(self._there(target, lift)), lift)
+        there = replace(target, space=self.whole, pool=lift.lifted_pool)
+        return LiftedSurrogate(self.inner.surrogate(there), lift)
 
     def save(self, path: Path) -> None:
         """Write the prior of the whole."""
         self.inner.save(path)
-
-    def _there(self, target: Target, lift: Lift) -> Target:
-        return replace(target, space=self.whole, pool=lift.lifted_pool)
 
 
 @dataclass(frozen=True, slots=True)
 class LiftedOpening(LiftedPrior):
     """The same of a prior that names the first configurations to try."""
 
+    first: Encoded
+
     def opening(self, target: Target) -> Encoded:
-        """Those of the prior's first configurations that lie in the part."""
+        """Those to try first, in order."""
         check_space(self.part, target)
-        if not isinstance(self.inner, Opening):
-            raise TypeError("a prior without an opening was taken for one with it")
-        lift = Lift.for_target(self.whole, target)
-        first, _ = reencoded(self.inner.opening(self._there(target, lift)), self.part)
-        return first
+        return self.first

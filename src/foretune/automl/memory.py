@@ -156,13 +156,13 @@ class Memory:
                 _remove(head)
 
     def forget(self, space_name: str, task: str | None = None) -> int:
-        """Remove one task, or all of a space; how many evaluations that were."""
+        """Remove the tables of a name, one task, or all of a space; how many evaluations it was."""
         self.settle(space_name)
         with self._changing(space_name):
             known = self._open(space_name)
             if known is None:
                 return 0
-            chosen = known.tasks if task is None else _matching(known, task)
+            chosen = known.tasks if task is None else _named(known, task)
             if not chosen:
                 raise UsageError(
                     f"a task to forget must be a remembered one, but there is no '{task}' in "
@@ -189,7 +189,9 @@ class Memory:
             return []
         names = [metric.name for metric in known.metrics]
         found = []
-        for name in _matching(known, task):
+        for name in known.tasks:
+            if identity(name) != identity(task):
+                continue
             records = known.task(name)
             for row, config in enumerate(records.configs.dicts()):
                 values = dict(zip(names, records.values[row].tolist(), strict=True))
@@ -264,10 +266,9 @@ class Memory:
             known.save(self._file(space_name))
 
 
-def _matching(experience: Experience, task: str) -> list[str]:
-    """The task with this name, or with the same content."""
-    wanted = identity(task)
-    return [each for each in experience.tasks if each == task or identity(each) == wanted]
+def _named(experience: Experience, task: str) -> list[str]:
+    """The tasks with this name, with or without its fingerprint."""
+    return [each for each in experience.tasks if task in (each, each.rpartition(MARK)[0])]
 
 
 def _read(head: Path) -> Experience | None:

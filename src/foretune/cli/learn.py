@@ -1,0 +1,186 @@
+"""`foretune learn`: priors and portfolios from experience, within a time."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foretune.cli.collect import SPACES
+from foretune.cli.quantities import seconds
+from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from foretune.automl.learn_knowledge import Done
+    from foretune.experience import Experience
+
+METHODS = ("gcp-prior",)
+"""What is learnt where nothing else is asked for, written out so that `--help` need not import it;
+a test compares."""
+
+
+@click.command("learn")
+@click.option("--space", "spaces", type=click.Choice(SPACES), multiple=True, help="Repeatable.")
+@click.option("--method", "methods", multiple=True, help=f"Repeatable; else {', '.join(METHODS)}.")
+@click.option("--metric", "metrics", multiple=True, help="Repeatable; else all that were measured.")
+@click.option(
+    "--time",
+    "time_",
+    type=seconds,
+    metavar="TIME",
+    default="60s",
+    show_default=True,
+    help="On the clock; what is not learnt by then stays as it was.",
+)
+@click.option(
+    "--experience",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Learn from this file alone, into --out.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for --experience.")
+@click.option("--seed", type=int, default=0, show_default=True)
+def learn_command(
+    spaces: tuple[str, ...],
+    methods: tuple[str, ...],
+    metrics: tuple[str, ...],
+    time_: float,
+    file: Path | None,
+    out: Path | None,
+    seed: int,
+) -> None:
+    """Refresh what searches begin with, from shipped experience and your own.
+
+    Every search adds to your own experience. This command learns priors and portfolios from it,
+    for each space of which there is some, and later searches begin with them.
+
+    With --experience and --out it makes a folder of knowledge that stands alone, as the one that
+    ships was made.
+
+    \b
+    Examples:
+      foretune learn
+      foretune learn --space pipeline-regression --time 10m
+      foretune learn --space pipeline-regression --experience runs.parquet --out knowledge/
+    """
+    if (file is None) != (out is None) or (file is not None and len(spaces) != 1):
+        raise UsageError(
+            "a file is learnt from with --space NAME --experience FILE --out FOLDER, but some of "
+            "these are missing: give all three"
+        )
+    chosen = methods or METHODS
+    _check(chosen)
+    if file is not None and out is not None:
+        _from_file(spaces[0], file, out, chosen, metrics, time_, seed)
+    else:
+        _from_all(spaces, chosen, metrics, time_, seed)
+
+
+def _check(methods: tuple[str, ...]) -> None:
+    from foretune.search.registry import method
+
+    for name in methods:
+        method(name)
+
+
+def _from_file(
+    space: str,
+    file: Path,
+    out: Path,
+    methods: tuple[str, ...],
+    metrics: tuple[str, ...],
+    time_: float,
+    seed: int,
+) -> None:
+    from foretune.automl.bundle import Bundle
+    from foretune.automl.learn_knowledge import Plan, learn_bundle
+    from foretune.automl.measures import by_metric
+    from foretune.automl.scores import scorer
+    from foretune.automl.spaces import shipped
+    from foretune.experience import Experience
+    from foretune.terminal import TerminalProgress
+
+    experience = Experience.open(file)
+    task = shipped(space).task
+    names = metrics or tuple(metric.name for metric in experience.metrics)
+    views = {name: by_metric(experience, scorer(name, task).metric) for name in names}
+    click.echo(f"{space}: {len(experience.tasks)} datasets, {len(experience):,} evaluations")
+    _, done = learn_bundle(
+        views,
+        Plan(space, methods, time_, seed),
+        Bundle.open(out),
+        ships=experience,
+        about=_collected(file),
+        progress=TerminalProgress(),
+    )
+    _say(done)
+    click.echo(f"Saved {out}")
+
+
+def _from_all(
+    spaces: tuple[str, ...],
+    methods: tuple[str, ...],
+    metrics: tuple[str, ...],
+    time_: float,
+    seed: int,
+) -> None:
+    import time
+
+    from foretune.automl.bundle import Bundle
+    from foretune.automl.knowledge import own_bundle
+    from foretune.automl.learn_knowledge import Plan, learn_bundle
+    from foretune.automl.memory import Memory
+    from foretune.terminal import TerminalProgress
+
+    end = time.monotonic() + time_
+    memory = Memory.of_user()
+    own = memory.spaces()
+    todo = [name for name in spaces or own if name in own]
+    if not todo:
+        click.echo("Nothing to learn: there is no experience of your own yet. Searches add to it.")
+        return
+    bundle = Bundle.open(own_bundle())
+    for name in todo:
+        known = memory.recall(name)
+        measured = () if known is None else tuple(metric.name for metric in known.metrics)
+        views = _views(name, metrics or measured)
+        plan = Plan(name, methods, max(end - time.monotonic(), 0.0), seed)
+        bundle, done = learn_bundle(views, plan, bundle, progress=TerminalProgress())
+        _say(done)
+    click.echo(f"Saved {bundle.folder}")
+
+
+def _views(name: str, metrics: tuple[str, ...]) -> dict[str, "Experience"]:
+    """All experience of a space by each metric."""
+    from foretune.automl.knowledge import Knowledge
+
+    views: dict[str, Experience] = {}
+    for metric in metrics:
+        knowledge = Knowledge.for_space(name, metric=metric)
+        if not views:
+            click.echo(f"{name}: {'; '.join(str(source) for source in knowledge.sources)}")
+        if knowledge.whole is not None:
+            views[metric] = knowledge.whole
+    return views
+
+
+def _collected(file: Path) -> Mapping[str, Any]:
+    """How a collection was made, where its note lies beside it."""
+    import json
+
+    note = file.with_suffix(".collect.json")
+    if not note.exists():
+        return {}
+    try:
+        plain = json.loads(note.read_text(encoding="utf-8"))
+        return {"recipe": plain["recipe"]}
+    except (ValueError, KeyError) as error:
+        raise UsageError(
+            f"the note of a collection must be whole, but '{note}' is not ({error}): remove it"
+        ) from error
+
+
+def _say(done: list["Done"]) -> None:
+    for each in done:
+        how = each.note or (f"learnt in {each.seconds:.1f} s" if each.seconds else "learnt")
+        click.echo(f"  {each.what:<12} {each.metric:<18} {how}")

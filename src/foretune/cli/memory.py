@@ -1,0 +1,149 @@
+"""`foretune experience`: what your searches have taught, shown, exported, forgotten."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from foretune.cli.collect import SPACES
+from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from foretune.automl.memory import Memory
+    from foretune.experience import Experience
+
+MOST_TASKS = 30
+
+of_space = click.option("--space", type=click.Choice(SPACES), help="Else the only one there is.")
+
+
+@click.group("experience")
+def experience_group() -> None:
+    """Show, export, add to, or forget your own experience.
+
+    Every search adds what it tried: configurations, scores, times, and numbers that describe the
+    table. Rows, columns and labels of tables are never kept. The environment variable
+    FORETUNE_HOME moves the folder.
+    """
+
+
+@experience_group.command("show")
+@click.option("--space", type=click.Choice(SPACES), help="Everything about this one.")
+def show_command(space: str | None) -> None:
+    """List the datasets that your searches have seen."""
+    from foretune.automl.memory import Memory
+    from foretune.experience import summarise
+
+    memory = Memory.of_user()
+    names = memory.spaces()
+    if space is not None:
+        names = [name for name in names if name == space]
+    if not names:
+        click.echo(f"Nothing is remembered yet in {memory.folder}. Searches add to it.")
+    for name in names:
+        known = memory.recall(name)
+        if known is not None:
+            click.echo(summarise(known) if space else _overview(name, known))
+    if names:
+        click.echo(f"\nKept in {memory.folder}")
+
+
+@experience_group.command("export")
+@click.argument("file", type=click.Path(path_type=Path))
+@of_space
+def export_command(file: Path, space: str | None) -> None:
+    """Write your experience to FILE (.parquet), to share it or to keep it."""
+    from foretune.automl.memory import Memory
+
+    if file.suffix != ".parquet":
+        raise UsageError(f"the output must be a .parquet file, but got '{file}': rename it")
+    memory = Memory.of_user()
+    known = memory.export(_chosen(memory, space), file)
+    click.echo(f"Saved {file}: {len(known.tasks)} datasets, {len(known):,} evaluations")
+
+
+@experience_group.command("add")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--space", type=click.Choice(SPACES), required=True)
+def add_command(file: Path, space: str) -> None:
+    """Add the evaluations in FILE, of `foretune collect` or of another user, to your own.
+
+    \b
+    Example:
+      foretune collect --space pipeline-regression --datasets tables/ -o own.parquet
+      foretune experience add own.parquet --space pipeline-regression
+      foretune learn
+    """
+    from foretune.automl.memory import Memory
+    from foretune.automl.narrowing import narrowed
+    from foretune.automl.scores import scorer
+    from foretune.automl.spaces import shipped
+    from foretune.experience import Experience
+
+    experience = Experience.open(file)
+    chosen = shipped(space)
+    for metric in experience.metrics:
+        scorer(metric.name, chosen.task)
+    added = narrowed(experience, chosen.build())
+    Memory.of_user().add(space, added)
+    click.echo(f"Added {len(added):,} evaluations on {len(added.tasks)} datasets to '{space}'")
+
+
+@experience_group.command("forget")
+@click.argument("task", required=False)
+@of_space
+@click.option("--all", "all_", is_flag=True, help="Everything, of all spaces or of --space.")
+def forget_command(task: str | None, space: str | None, all_: bool) -> None:
+    """Forget the dataset TASK, or --all of them, for good.
+
+    What was learnt from them before goes, too: searches begin with the shipped priors until
+    `foretune learn` is run again.
+    """
+    from foretune.automl.knowledge import forget_learnt
+    from foretune.automl.memory import Memory
+
+    if (task is None) != all_:
+        raise UsageError(
+            "either one dataset or --all is forgotten, but got "
+            f"{'both' if task else 'neither'}: name a dataset, or give --all"
+        )
+    memory = Memory.of_user()
+    names = [space] if space else memory.spaces() if all_ else [_chosen(memory, None)]
+    lost = 0
+    for name in names:
+        lost += memory.forget(name, task)
+        forget_learnt(name)
+    click.echo(f"Forgot {lost:,} evaluations")
+
+
+def _chosen(memory: "Memory", space: str | None) -> str:
+    names = memory.spaces()
+    if space is None and len(names) == 1:
+        return names[0]
+    if space is None:
+        found = f"there are {', '.join(names)}" if names else "nothing is remembered yet"
+        raise UsageError(f"--space says which experience is meant, but {found}: give --space")
+    return space
+
+
+def _overview(name: str, known: "Experience") -> str:
+    lines = [f"{name}: {len(known.tasks)} datasets, {len(known):,} evaluations"]
+    width = max(len(task) for task in known.tasks[:MOST_TASKS])
+    for task in known.tasks[:MOST_TASKS]:
+        lines.append(f"  {task:<{width}}  {_best(known, task)}")
+    if len(known.tasks) > MOST_TASKS:
+        lines.append(f"  ... and {len(known.tasks) - MOST_TASKS} more")
+    return "\n".join(lines)
+
+
+def _best(known: "Experience", task: str) -> str:
+    """How many evaluations, and the best value of the first metric that was measured."""
+    import numpy as np
+
+    records = known.task(task)
+    for column, metric in enumerate(known.metrics):
+        losses = records.losses[:, column]
+        if np.isfinite(losses).any():
+            best = float(np.nanmin(losses)) * metric.sign
+            return f"{len(records):>5} evaluations, best {metric.name} {best:.5g}"
+    return f"{len(records):>5} evaluations, none succeeded"

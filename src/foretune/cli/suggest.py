@@ -1,0 +1,130 @@
+"""`foretune suggest`: the best configurations for a table by what past ones taught, none run."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foretune.cli.collect import SPACES
+from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from foretune.automl.knowledge import Knowledge
+    from foretune.automl.memory import Fit
+
+
+@click.command("suggest")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
+@click.option("-k", "length", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--metric", metavar="NAME", help="Else as `foretune fit` chooses.")
+@click.option("--space", type=click.Choice(SPACES), help="Else the pipelines for the task.")
+@click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def suggest_command(
+    data: Path,
+    target: str,
+    length: int,
+    metric: str | None,
+    space: str | None,
+    only: str | None,
+    as_json: bool,
+) -> None:
+    """Print the configurations that past datasets recommend for DATA, without running any.
+
+    DATA is a CSV or Parquet table. Datasets that are like it count more. Where you have searched
+    this very table before, the best that was found comes first.
+
+    \b
+    Examples:
+      foretune suggest train.csv --target label
+      foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
+    """
+    from foretune.automl.fit import described
+    from foretune.automl.knowledge import Knowledge
+    from foretune.automl.memory import task_name
+    from foretune.automl.plan import Wishes, planned
+    from foretune.automl.reading import read_training
+
+    table = read_training(data, target).table
+    names = tuple(only.split(",")) if only else ()
+    plan = planned(table, Wishes(metric=metric, space=space, only=names))
+    about = described(plan, task_name(table))
+    knowledge = Knowledge.for_space(
+        about.space_name,
+        metric=plan.metric.name,
+        only=names,
+        without=about.task,
+        space=plan.space,
+    )
+    if not knowledge.sources:
+        raise UsageError(
+            f"suggestions need past datasets, but there are none of '{about.space_name}': collect "
+            "some with 'foretune collect' and add them with 'foretune experience add'"
+        )
+    found = [*_before(knowledge, about), *_now(knowledge, length, about)][:length]
+    if as_json:
+        said = {"table": table.name, "task": table.task, "metric": plan.metric.name}
+        click.echo(json.dumps({**said, "suggestions": found}))
+        return
+    click.echo(f"{table.name}: {'; '.join((*plan.notes, *knowledge.notes))}.")
+    click.echo(f"By {'; '.join(map(str, knowledge.sources))}:")
+    for number, each in enumerate(found, start=1):
+        click.echo(_shown(number, each))
+
+
+def _before(knowledge: "Knowledge", about: "Fit") -> list[dict[str, Any]]:
+    """The best of the user's own trials on this very table, if there are any."""
+    from foretune.automl.memory import Memory
+    from foretune.experience import Status
+
+    name, sign = knowledge.metric.name, knowledge.metric.sign
+    done = [
+        each
+        for each in Memory.of_user().earlier(about.space_name, about.task)
+        if each.status is Status.DONE and name in each.values
+    ]
+    if not done:
+        return []
+    best = min(done, key=lambda each: sign * each.values[name])
+    why = f"the best of your {len(done)} trials on this table ({name} {best.values[name]:.5g})"
+    return [{"config": dict(best.config), "why": why, "seconds": _known(best.seconds)}]
+
+
+def _now(knowledge: "Knowledge", length: int, about: "Fit") -> list[dict[str, Any]]:
+    choice = knowledge.suggest(length, about.meta_features)
+    return [
+        {
+            "config": config,
+            "why": f"in the best {max(place, 0.01):.0%} of pipelines on like datasets",
+            "better_pipelines": float(place),
+            "seconds": _known(seconds),
+        }
+        for config, place, seconds in zip(
+            choice.configs.dicts(), choice.places, choice.seconds, strict=True
+        )
+    ]
+
+
+def _known(seconds: float | None) -> float | None:
+    return None if seconds is None or math.isnan(seconds) else round(float(seconds), 3)
+
+
+def _shown(number: int, suggestion: dict[str, Any]) -> str:
+    """Steps first, then what each is set to."""
+    config = suggestion["config"]
+    steps = [f"{name}={value}" for name, value in config.items() if ":" not in name]
+    settings = [
+        f"{name.rpartition(':')[2]}={value:.4g}"
+        if isinstance(value, float)
+        else f"{name.rpartition(':')[2]}={value}"
+        for name, value in config.items()
+        if ":" in name
+    ]
+    took = "" if suggestion["seconds"] is None else f", about {suggestion['seconds']:.2g} s a score"
+    lines = [f"{number}. {suggestion['why']}{took}", f"   {', '.join(steps)}"]
+    if settings:
+        lines.append(f"   {', '.join(settings)}")
+    return "\n".join(lines)
