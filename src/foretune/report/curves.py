@@ -1,11 +1,15 @@
 """The course of a search, and what random search would have found in its place."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune.arrays import Floats, Ints
 from foretune.experience import Direction
+
+LOG_ABOVE = 50.0
+"""Losses that differ by more than this factor are shown on a logarithmic axis."""
 
 
 def expected_best(values: Sequence[float] | Floats, n: int, direction: Direction) -> Floats:
@@ -38,3 +42,49 @@ def trials_needed(
     curve = np.asarray(expected, dtype=np.float64)
     reached = curve <= value if better is Direction.MIN else curve >= value
     return int(np.argmax(reached)) + 1 if reached.any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The part of an axis that is shown."""
+
+    low: float
+    high: float
+    log: bool
+    beyond: int
+    """How many values are worse than what is shown."""
+
+
+def shown_range(values: Floats, direction: Direction, also: Sequence[float] = ()) -> Range:
+    """From the best value to the worst one worth showing: disasters would flatten all others.
+
+    Worth showing is what lies within Tukey's fence, or in `also`. Values that are NaN are ignored.
+    """
+    sign = 1.0 if direction is Direction.MIN else -1.0
+    losses = sign * values[np.isfinite(values)]
+    if losses.size == 0:
+        return Range(0.0, 1.0, False, 0)
+    first, third = np.quantile(losses, (0.25, 0.75))
+    fence = third + 1.5 * (third - first) if third > first else np.inf
+    kept = np.concatenate([losses[losses <= fence], sign * np.asarray(also, dtype=np.float64)])
+    best, worst = float(kept.min()), float(kept.max())
+    beyond = int((losses > worst).sum())
+    if best == worst:
+        worst += abs(best) * 0.01 or 1.0
+    if sign > 0 and best > 0 and worst / best > LOG_ABOVE:
+        return Range(best / 1.15, worst * 1.15, True, beyond)
+    room = 0.06 * (worst - best)
+    ends = sign * (best - room), sign * (worst + room)
+    return Range(min(ends), max(ends), False, beyond)
+
+
+def unbeaten(losses: Floats) -> Ints:
+    """The rows of losses (n, 2) that no other row beats in both, by their first loss.
+
+    Rows with NaN are never among them; of equal rows, the first is.
+    """
+    rows = np.flatnonzero(np.isfinite(losses).all(axis=1))
+    rows = rows[np.lexsort((losses[rows, 1], losses[rows, 0]))]
+    second = losses[rows, 1]
+    least = np.minimum.accumulate(np.concatenate([[np.inf], second[:-1]]))
+    return rows[second < least] if len(rows) else rows

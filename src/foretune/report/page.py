@@ -13,10 +13,11 @@ from pathlib import Path
 from foretune.experience import Status
 from foretune.experience.atomic import replace_file
 from foretune.report import sections
+from foretune.report.curves import unbeaten
 from foretune.report.headline import headline
 from foretune.report.importance import Importance, importance
 from foretune.report.markup import Markup, element
-from foretune.report.payload import columns_of, payload
+from foretune.report.payload import Columns, columns_of, payload
 from foretune.report.story import Story
 from foretune.report.wording import counted
 
@@ -36,7 +37,7 @@ def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
 def page(story: Story, *, seed: int = 0) -> str:
     """The report as HTML."""
     columns = columns_of(story)
-    found = importance(columns.configs, columns.losses, seed=seed)
+    found = importance(columns.configs, columns.losses[:, 0], seed=seed)
     style, script = _style(), _script()
     head = element(
         "head",
@@ -51,7 +52,7 @@ def page(story: Story, *, seed: int = 0) -> str:
     body = element(
         "body",
         headline(story),
-        element("main", _parts(story, found)),
+        element("main", _parts(story, columns, found)),
         element("footer", "Written by Foretune. This file is complete: it loads nothing."),
         element("div", id="tip", class_="tip", role="status", hidden=True),
         element("script", payload(story, columns, found), type="application/json", id="story"),
@@ -60,13 +61,13 @@ def page(story: Story, *, seed: int = 0) -> str:
     return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
 
 
-def _parts(story: Story, found: Importance) -> list[Markup]:
+def _parts(story: Story, columns: Columns, found: Importance) -> list[Markup]:
     done = any(trial.status is Status.DONE for trial in story.trials)
     parts = [element("noscript", sections.paragraph("Pictures and trials need JavaScript."))]
     if done:
         parts.append(_course(story))
     if story.objectives > 1 and done:
-        parts.append(_front(story))
+        parts.append(_front(story, len(unbeaten(columns.losses[:, :2]))))
     parts.append(sections.best_pipeline(story))
     parts.append(sections.next_steps(story))
     if done:
@@ -91,12 +92,15 @@ def _course(story: Story) -> Markup:
     )
 
 
-def _front(story: Story) -> Markup:
+def _front(story: Story, unbeaten_trials: int) -> Markup:
     first, second = (metric.name for metric in story.metrics[:2])
     return sections.section(
         "front",
         f"{first} against {second}",
-        sections.paragraph(element("span", id="front-note")),
+        sections.paragraph(
+            f"{counted(unbeaten_trials, 'trial')} cannot be improved in one without losing in the "
+            "other; the line joins them."
+        ),
         sections.canvas("front-plot", f"Trials by {first} and {second}", "plot tall"),
     )
 

@@ -3,20 +3,25 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from foretune.arrays import Floats, Ints
 from foretune.experience import Status
-from foretune.report.importance import Importance, most_important
+from foretune.report.colours import coloured
+from foretune.report.curves import shown_range, unbeaten
+from foretune.report.importance import Importance
 from foretune.report.markup import Markup, well_formed
 from foretune.report.story import Story
 from foretune.space import Encoded, Kind, Parameter, Space
 
 DIGITS = 6
-SLICES = 6
+MOST_SLICES = 6
+MOST_COLUMNS = 8
+"""Of hyperparameters in the table of trials; the others share one column."""
 LONGEST_TEXT = 400
 """Of a reason in the table: a traceback belongs into a log."""
 RUNNING = "3"
@@ -30,7 +35,7 @@ class Columns:
     values: Floats
     """(n, metrics), NaN where unknown."""
     losses: Floats
-    """(n,): the first metric, minimised; NaN where the trial is not done."""
+    """(n, metrics), minimised; NaN where the trial is not done."""
 
 
 def columns_of(story: Story) -> Columns:
@@ -43,39 +48,93 @@ def columns_of(story: Story) -> Columns:
     ).reshape(len(story.trials), len(names))
     values[~np.isfinite(values)] = np.nan
     done = np.array([trial.status is Status.DONE for trial in story.trials], dtype=bool)
-    losses = np.where(done, story.metric.sign * values[:, 0], np.nan)
+    signs = np.array([metric.sign for metric in story.metrics])
+    losses = np.where(done[:, None], signs * values, np.nan)
     return Columns(configs, values, losses)
 
 
 def payload(story: Story, columns: Columns, found: Importance) -> Markup:
     """JSON that may stand inside a script element."""
-    names = [p.name for p in story.space.parameters if p.kind is not Kind.CONSTANT]
-    ordered = most_important(found, names, len(names))
-    place = {parameter.name: index for index, parameter in enumerate(story.space.parameters)}
     rows = {trial.number: row for row, trial in enumerate(story.trials)}
     return in_script(
         {
-            "metrics": [[metric.name, str(metric.direction)] for metric in story.metrics],
-            "objectives": story.objectives,
+            "metrics": _metrics(story, columns),
             "numbers": _numbers([trial.number for trial in story.trials]),
             "status": "".join(_status(trial.status) for trial in story.trials),
-            "values": [_rounded(column) for column in columns.values.T],
             "seconds": _rounded([trial.seconds for trial in story.trials], digits=3),
             "reasons": _words(trial.reason for trial in story.trials),
             "chosen": _words(trial.chosen_by for trial in story.trials),
-            "parameters": [
-                _parameter(parameter, columns.configs.values[:, index])
-                for index, parameter in enumerate(story.space.parameters)
-            ],
-            "order": [place[name] for name in ordered],
-            "slices": SLICES,
-            "stages": _stages(story),
-            "colour": algorithm_choice(story.space),
             "best": None if story.best is None else rows[story.best],
             "random": _rounded(story.expected_random or ()),
-            "map": _map(story, rows),
+            "front": unbeaten(columns.losses[:, :2]).tolist() if story.objectives > 1 else [],
+            **_hyperparameters(story, columns, found),
+            **_algorithms(story, columns.configs, rows),
         }
     )
+
+
+def _metrics(story: Story, columns: Columns) -> list[dict[str, Any]]:
+    """What was measured, and the part of it that pictures show."""
+    described = []
+    for place, metric in enumerate(story.metrics):
+        # Random search's end belongs into the picture, however far below the trials it lies.
+        also = list(story.expected_random or ())[: len(story.trials)][-1:] if place == 0 else []
+        values = columns.values[:, place]
+        done = np.where(np.isfinite(columns.losses[:, place]), values, np.nan)
+        shown = shown_range(done, metric.direction, also)
+        described.append(
+            {
+                "name": well_formed(metric.name),
+                "sign": int(metric.sign),
+                "values": _rounded(values),
+                **asdict(shown),
+            }
+        )
+    return described
+
+
+def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[str, Any]:
+    """All hyperparameters, and which of them are shown where, as places in their list."""
+    configs, parameters = columns.configs, story.space.parameters
+    names = [p.name for p in parameters if p.kind is not Kind.CONSTANT]
+    known = [effect.parameter for effect in found.effects]
+    order = [story.space.names.index(name) for name in dict.fromkeys([*known, *names])]
+    done = np.isfinite(columns.losses[:, 0])
+    stages = _stages(story)
+    others = [index for index in order if index not in stages]
+    common = [index for index in others if 2 * configs.active[:, index].sum() >= len(configs)]
+    shown = [*stages, *common[:MOST_COLUMNS]]
+    return {
+        "parameters": [
+            _parameter(parameter, configs.values[:, index])
+            for index, parameter in enumerate(parameters)
+        ],
+        "order": order,
+        "slices": [i for i in order if _varies(configs.values[done, i])][:MOST_SLICES],
+        "columns": shown,
+        "rest": [index for index in others if index not in shown],
+    }
+
+
+def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[str, Any]:
+    """The algorithms and their colours, the same in all pictures, and the map of pipelines."""
+    choice = algorithm_choice(story.space)
+    tried = [] if choice is None else list(map(choice_text, story.space.parameters[choice].choices))
+    points = story.embedding or ()
+    names = list(dict.fromkeys([*tried, *(shortened(point.algorithm) for point in points)]))
+    place = {name: index for index, name in enumerate(names)}
+    at = [place[shortened(point.algorithm)] for point in points]
+    counts = np.bincount(at, minlength=len(names)) / (1 + len(at))
+    if choice is not None:
+        values = configs.values[configs.active[:, choice], choice]
+        counts += np.bincount(values.astype(np.int64), minlength=len(names))
+    colours, key = coloured(names, counts)
+    return {
+        "algorithm": -1 if choice is None else choice,
+        "colours": colours,
+        "key": key,
+        "map": _map(story, names, at, rows) if points else None,
+    }
 
 
 def algorithm_choice(space: Space) -> int | None:
@@ -128,16 +187,18 @@ def _words(texts: Iterable[str]) -> dict[str, Any]:
     """Texts by their place in a list, because most of them repeat."""
     known: dict[str, int] = {}
     at = [known.setdefault(shortened(text), len(known)) for text in texts]
-    return {"words": list(known), "at": at if len(known) > 1 else None}
+    return {"known": list(known) or [""], "at": at if len(known) > 1 else None}
 
 
 def _parameter(parameter: Parameter, values: Floats) -> dict[str, Any]:
     active = np.flatnonzero(~np.isnan(values))
     whole = parameter.kind is not Kind.FLOAT
     shown = values[active].astype(np.int64).tolist() if whole else _rounded(values[active])
+    owner, _, own = well_formed(parameter.name).rpartition(":")
     return {
         "name": well_formed(parameter.name),
-        "kind": str(parameter.kind),
+        "owner": owner.replace(":", " / "),
+        "own": own,
         "log": parameter.log,
         "low": parameter.low,
         "high": parameter.high,
@@ -153,22 +214,31 @@ def _gaps(rows: Ints) -> list[int]:
     return gaps
 
 
-def _map(story: Story, rows: dict[int, int]) -> dict[str, Any] | None:
-    points = story.embedding
-    if not points:
-        return None
-    # The order of the choices keeps an algorithm's colour the same in all pictures.
-    choice = algorithm_choice(story.space)
-    known = () if choice is None else story.space.parameters[choice].choices
-    names = list(
-        dict.fromkeys([*map(choice_text, known), *(shortened(p.algorithm) for p in points)])
-    )
-    place = {name: index for index, name in enumerate(names)}
+def _map(
+    story: Story, names: Sequence[str], at: Sequence[int], rows: dict[int, int]
+) -> dict[str, Any]:
+    points = story.embedding or ()
+    values = np.array([math.nan if p.value is None else p.value for p in points], dtype=np.float64)
     return {
         "x": _rounded(point.x for point in points),
         "y": _rounded(point.y for point in points),
         "names": names,
-        "at": [place[shortened(point.algorithm)] for point in points],
-        "values": _rounded(math.nan if p.value is None else p.value for p in points),
+        "algorithms": at,
+        "values": _rounded(values),
+        "shares": _rounded(_rank_shares(-story.metric.sign * values), digits=3),
         "trials": [None if p.trial is None else rows.get(p.trial) for p in points],
     }
+
+
+def _rank_shares(values: Floats) -> Floats:
+    """From 0 for the least to 1 for the largest: ranks, because values may be far apart."""
+    shares = np.full(len(values), np.nan)
+    known = np.flatnonzero(np.isfinite(values))
+    ranks = rankdata(values[known], method="average")
+    shares[known] = (ranks - 1) / (len(known) - 1) if len(known) > 1 else 1.0
+    return shares
+
+
+def _varies(values: Floats) -> bool:
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and float(np.ptp(known)) > 0

@@ -132,7 +132,7 @@ def effects(story: Story, found: Importance) -> Markup:
         body = [paragraph(_effects_note(found)), _effects_table(found)]
     if any(trial.status is Status.DONE for trial in story.trials):
         body.append(element("h3", "Score by hyperparameter"))
-        body.append(paragraph(element("span", id="slices-note")))
+        body.append(element("p", id="slices-note", class_="key"))
         body.append(slices)
     return section("importance", "Which hyperparameters mattered", *body)
 

@@ -2,65 +2,45 @@
 
 const raw = JSON.parse(document.getElementById("story").textContent);
 const count = raw.status.length;
-const STATUS = ["done", "failed", "out of time", "running"];
-
+const allRows = () => Array.from({ length: count }, (_, row) => row);
 const floats = (list) => Float64Array.from(list, (value) => value ?? NaN);
+const words = ({ known, at }) => (row) => (at ? known[at[row]] : known[0]);
 
 const trials = {
-  number: raw.numbers ?? Array.from({ length: count }, (_, row) => row),
+  number: raw.numbers ?? allRows(),
   status: Uint8Array.from(raw.status),
   seconds: floats(raw.seconds),
   reason: words(raw.reasons),
   chosenBy: words(raw.chosen),
 };
+const STATUS = ["done", "failed", "out of time", "running"];
+const isDone = (row) => trials.status[row] === 0;
+const isBad = (row) => trials.status[row] === 1 || trials.status[row] === 2;
 
-const metrics = raw.metrics.map(([name, direction], index) => ({
-  name,
-  sign: direction === "max" ? -1 : 1, // what a value is multiplied with to be minimised
-  values: floats(raw.values[index]),
-}));
+const metrics = raw.metrics.map((metric) => ({ ...metric, values: floats(metric.values) }));
 
 const parameters = raw.parameters.map((parameter) => {
   const values = new Float64Array(count).fill(NaN);
   let row = 0;
   parameter.values.forEach((value, index) => {
     row = parameter.rows ? row + parameter.rows[index] : index; // rows come as differences
-    values[row] = value ?? NaN;
+    values[row] = value;
   });
-  const cut = parameter.name.lastIndexOf(":");
-  return {
-    ...parameter,
-    values,
-    owner: parameter.name.slice(0, Math.max(cut, 0)).replaceAll(":", " / "),
-    own: parameter.name.slice(cut + 1),
-    text: (at) => valueText(parameter, values[at]),
-  };
+  const { choices } = parameter;
+  const text = (at) => (isKnown(values[at]) ? choices[values[at]] ?? short(values[at]) : "");
+  return { ...parameter, values, text };
 });
+const algorithm = parameters[raw.algorithm]; // undefined where there is nothing to choose
 
-const algorithm = raw.colour === null ? null : parameters[raw.colour];
-
-function words({ words: known, at }) {
-  return (row) => (at ? known[at[row]] : known[0]) ?? "";
+function isKnown(value) {
+  return !Number.isNaN(value);
 }
 
-function valueText(parameter, value) {
-  if (Number.isNaN(value)) return "";
-  return parameter.choices.length ? parameter.choices[value] : short(value);
+// The rows that can be drawn: done, with a value that lies within the picture.
+function shownRows(metric) {
+  return allRows().filter((row) => isDone(row) && metric.values[row] >= metric.low && metric.values[row] <= metric.high);
 }
 
-const isDone = (row) => trials.status[row] === 0;
-
-// The rows with a value of this metric, and their values as losses.
-function finished(metric) {
-  const rows = [];
-  for (let row = 0; row < count; row++) {
-    if (isDone(row) && !Number.isNaN(metric.values[row])) rows.push(row);
-  }
-  return rows;
-}
-
-function settingsOf(row, among = parameters) {
-  return among
-    .filter((parameter) => !Number.isNaN(parameter.values[row]))
-    .map((parameter) => [parameter, parameter.text(row)]);
+function settingsOf(row, among) {
+  return among.filter(({ values }) => isKnown(values[row])).map((one) => [one, one.text(row)]);
 }

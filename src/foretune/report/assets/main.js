@@ -1,24 +1,20 @@
 // Everything begins here, and again whenever colours or paper change.
 
-function repaintAll() {
-  for (const paint of pictures) paint();
+const parts = { "course-plot": drawCourse, "trials-table": drawTable, "front-plot": drawFront, slices: drawSlices, "map-plot": drawMap };
+for (const [key, draw] of Object.entries(parts)) {
+  const host = document.getElementById(key);
+  if (host) draw(host);
 }
 
-drawCourse();
-drawTable();
-drawFront();
-drawSlices();
-drawMap();
-
+const repaintAll = () => pictures.forEach((paint) => paint());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaintAll);
-addEventListener("beforeprint", () => {
-  document.documentElement.classList.add("printing"); // paper is white
+const onPaper = (printing) => () => {
+  document.documentElement.classList.toggle("printing", printing); // paper is white
   repaintAll();
-});
-addEventListener("afterprint", () => {
-  document.documentElement.classList.remove("printing");
-  repaintAll();
-});
+};
+addEventListener("beforeprint", onPaper(true));
+addEventListener("afterprint", onPaper(false));
+
 // Two frames later the first picture is on the screen.
 requestAnimationFrame(() => requestAnimationFrame(() => {
   performance.mark("foretune-ready");

@@ -1,11 +1,16 @@
 // Pictures on canvases: drawn when first seen, and again when their size or the colours change.
 
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 const MANY = 2000; // beyond this, points are small squares: circles would take too long
-const NAMED = 7; // so many algorithms get a colour of their own
 const tip = document.getElementById("tip");
 const pictures = [];
+
+function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+const palette = () => [0, 1, 2, 3, 4, 5, 6].map((index) => css(`--c${index}`)).concat(css("--other"));
+const ramp = () => [0, 1, 2, 3, 4, 5].map((index) => css(`--s${index}`));
+const shade = (stops, share) => stops[Math.round(share * 5)];
 
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -14,15 +19,15 @@ function make(tag, attributes = {}, ...children) {
   return node;
 }
 
-// `draw(pen, width, height)` returns what the pointer can find: {x, y, text}, x and y in pixels.
+// `draw(pen, width, height)` returns what the pointer can find: {x, y, text}, in pixels.
 function picture(host, draw) {
   const canvas = host.querySelector("canvas");
   let points = null;
   let seen = false;
   const paint = () => {
     const { width, height } = host.getBoundingClientRect();
-    if (!seen || !width || !height) return;
-    const ratio = Math.min(window.devicePixelRatio || 1, 3);
+    if (!seen || !width) return;
+    const ratio = Math.min(devicePixelRatio, 3);
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     const pen = canvas.getContext("2d");
@@ -30,138 +35,119 @@ function picture(host, draw) {
     pen.font = FONT;
     points = draw(pen, width, height);
   };
-  const look = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    look.disconnect();
+  const paintNow = () => {
     seen = true;
     paint();
+  };
+  const look = new IntersectionObserver(([entry]) => {
+    if (!entry.isIntersecting) return;
+    look.disconnect();
+    paintNow();
   }, { rootMargin: "300px" });
   look.observe(host);
-  new ResizeObserver(paint).observe(host);
-  canvas.addEventListener("pointermove", (event) => showTip(event, canvas, points));
+  let width = 0;
+  new ResizeObserver(() => {
+    if (width && width !== host.clientWidth) paint();
+    width = host.clientWidth;
+  }).observe(host);
+  canvas.addEventListener("pointermove", (event) => points && showTip(event, canvas, points));
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
-  pictures.push(() => { seen = true; paint(); });
+  pictures.push(paintNow);
   return paint;
 }
 
-function showTip(event, canvas, points) {
-  if (!points) return;
+function showTip({ clientX, clientY }, canvas, points) {
   const box = canvas.getBoundingClientRect();
-  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
   let nearest = -1;
   let least = 24 ** 2;
-  for (let index = 0; index < points.x.length; index++) {
-    const distance = (points.x[index] - x) ** 2 + (points.y[index] - y) ** 2;
+  points.x.forEach((x, index) => {
+    const distance = (x - clientX + box.left) ** 2 + (points.y[index] - clientY + box.top) ** 2;
     if (distance < least) [least, nearest] = [distance, index];
-  }
+  });
   tip.hidden = nearest < 0;
-  if (nearest < 0) return;
+  if (tip.hidden) return;
   tip.textContent = points.text(nearest);
   const { width, height } = tip.getBoundingClientRect();
-  const left = Math.min(event.clientX + 14, window.innerWidth - width - 8);
-  const above = event.clientY - height - 12;
-  tip.style.transform = `translate(${Math.max(left, 8)}px, ${above < 8 ? event.clientY + 18 : above}px)`;
+  const left = Math.max(8, Math.min(clientX + 14, innerWidth - width - 8));
+  const top = clientY > height + 20 ? clientY - height - 12 : clientY + 18;
+  tip.style.transform = `translate(${left}px, ${top}px)`;
 }
 
 function trialText(row) {
-  const lines = [`trial ${trials.number[row]}`];
-  for (const metric of metrics) {
-    if (!Number.isNaN(metric.values[row])) lines.push(`${metric.name}: ${short(metric.values[row])}`);
-  }
-  if (!isDone(row)) lines.push(STATUS[trials.status[row]], trials.reason(row));
-  const chosen = raw.order.map((index) => parameters[index]);
-  const shown = settingsOf(row, algorithm ? [algorithm, ...chosen.filter((one) => one !== algorithm)] : chosen);
-  for (const [parameter, text] of shown.slice(0, 5)) lines.push(`${parameter.own}: ${text}`);
-  return lines.filter(Boolean).map((line) => (line.length > 80 ? `${line.slice(0, 79)}…` : line)).join("\n");
+  const settings = settingsOf(row, raw.order.map((index) => parameters[index])).slice(0, 5);
+  const lines = [
+    `trial ${trials.number[row]}`,
+    ...metrics.filter(({ values }) => isKnown(values[row])).map(({ name, values }) => `${name}: ${short(values[row])}`),
+    ...settings.map(([parameter, text]) => `${parameter.own}: ${text}`),
+  ];
+  return lines.map((line) => (line.length > 80 ? `${line.slice(0, 79)}…` : line)).join("\n");
 }
 
-// Grid lines, numbers and names; the name of the upright axis lies above it, easy to read.
-function axes(pen, x, y, { xName, yName, xTicks }) {
-  pen.lineWidth = 1;
+// Draws both axes, each {low, high, log, name, ticks}, and returns the places of values on them.
+// The name of the upright axis lies above it, where it is easy to read.
+function frame(pen, width, height, across, upright) {
+  const top = upright.name ? 26 : 8;
+  const foot = height - (across.name ? 44 : 28);
+  const numbers = upright.ticks ?? ticksOf(upright, Math.max(3, (foot - top) / 36));
+  const left = Math.ceil(Math.max(16, ...numbers.map(([, text]) => pen.measureText(text).width))) + 12;
+  const at = { x: placer(across, left + 4, width - 16), y: placer(upright, foot, top), left, foot, top };
+  const write = (text, x, y, align) => {
+    pen.textAlign = align;
+    pen.fillStyle = css("--soft");
+    pen.fillText(text, x, y);
+  };
   pen.textBaseline = "middle";
-  pen.textAlign = "right";
-  for (const [value, text] of y.ticks(upright(y.from - y.to))) {
-    line(pen, css("--grid"), x.from, y.at(value), x.to, y.at(value));
-    pen.fillStyle = css("--soft");
-    pen.fillText(text, x.from - 8, y.at(value));
+  for (const [value, text] of numbers) {
+    stroke(pen, css("--grid"), 1, [[left, at.y(value)], [width - 12, at.y(value)]]);
+    write(text, left - 8, at.y(value), "right");
   }
-  pen.textBaseline = "top";
-  pen.textAlign = "center";
-  for (const [value, text] of xTicks ?? x.ticks(Math.max(2, (x.to - x.from) / 80))) {
-    line(pen, css("--line"), x.at(value), y.from, x.at(value), y.from + 4);
-    pen.fillStyle = css("--soft");
-    pen.fillText(text, x.at(value), y.from + 8);
+  stroke(pen, css("--line"), 1, [[left, foot], [width - 12, foot]]);
+  for (const [value, text] of ticksOf(across, Math.max(3, (width - left) / 60))) {
+    const x = at.x(value);
+    stroke(pen, css("--line"), 1, [[x, foot], [x, foot + 4]]);
+    write(text, Math.min(x, width - pen.measureText(text).width / 2), foot + 14, "center");
   }
-  line(pen, css("--line"), x.from, y.from, x.to, y.from);
-  pen.textAlign = "right";
-  if (xName) pen.fillText(xName, x.to, y.from + 26);
-  pen.textAlign = "left";
-  if (yName) pen.fillText(yName, 0, 2);
+  write(across.name ?? "", width - 12, height - 8, "right");
+  write(upright.name ?? "", 0, 8, "left");
+  return at;
 }
 
-const upright = (height) => Math.max(3, height / 36); // so many numbers fit
-
-// How much room the numbers of the upright axis take.
-function gutter(pen, low, high, height, log) {
-  const ticks = scale(low, high, height, 0, log).ticks(upright(height));
-  return Math.ceil(Math.max(16, ...ticks.map(([, text]) => pen.measureText(text).width))) + 12;
-}
-
-function line(pen, colour, x0, y0, x1, y1) {
+function stroke(pen, colour, width, places) {
   pen.strokeStyle = colour;
+  pen.lineWidth = width;
   pen.beginPath();
-  pen.moveTo(x0, y0);
-  pen.lineTo(x1, y1);
+  for (const [x, y] of places) pen.lineTo(x, y);
   pen.stroke();
 }
 
-function dots(pen, points, colourOf, { size, alpha = 1 }) {
-  pen.globalAlpha = alpha;
-  const many = points.x.length > MANY;
-  for (let index = 0; index < points.x.length; index++) {
-    pen.fillStyle = colourOf(index);
-    if (many) {
-      pen.fillRect(points.x[index] - size / 2, points.y[index] - size / 2, size, size);
-    } else {
-      pen.beginPath();
-      pen.arc(points.x[index], points.y[index], size, 0, 7);
-      pen.fill();
-    }
-  }
+// One dot for each item, at the pixels that `place` gives; returns what the pointer can find.
+function scatter(pen, items, place, colourOf, text = trialText) {
+  const many = items.length > MANY;
+  const size = many ? 2 : items.length > 300 ? 2.2 : 3.5;
+  const points = { x: new Float32Array(items.length), y: new Float32Array(items.length), text: (index) => text(items[index]) };
+  pen.globalAlpha = many ? 0.5 : 0.85;
+  items.forEach((item, index) => {
+    const [x, y] = place(item);
+    points.x[index] = x;
+    points.y[index] = y;
+    pen.fillStyle = colourOf(item);
+    if (many) pen.fillRect(x - 1, y - 1, size, size);
+    else disc(pen, x, y, size).fill();
+  });
   pen.globalAlpha = 1;
+  return points;
 }
 
-function ring(pen, x, y, colour, size = 7) {
+function disc(pen, x, y, radius) {
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 7);
+  return pen;
+}
+
+function ring(pen, [x, y], colour = css("--accent"), radius = 7) {
   pen.strokeStyle = colour;
   pen.lineWidth = 2;
-  pen.beginPath();
-  pen.arc(x, y, size, 0, 7);
-  pen.stroke();
-}
-
-// The most frequent algorithms get colours of their own; the rest share a grey.
-const palette = (() => {
-  const names = algorithm ? algorithm.choices : (raw.map?.names ?? []);
-  const weight = new Float64Array(Math.max(names.length, raw.map?.names.length ?? 0));
-  for (let row = 0; algorithm && row < count; row++) {
-    if (!Number.isNaN(algorithm.values[row])) weight[algorithm.values[row]] += 1;
-  }
-  for (const at of raw.map?.at ?? []) weight[at] += 1 / (1 + raw.map.at.length);
-  const order = [...weight.keys()].filter((at) => weight[at] > 0).sort((a, b) => weight[b] - weight[a]);
-  const own = order.length > NAMED + 1 ? order.slice(0, NAMED) : order.slice(0, NAMED + 1);
-  const variable = (at) => (own.indexOf(at) < 0 || own.indexOf(at) >= NAMED ? "--other" : `--c${own.indexOf(at)}`);
-  return {
-    names: raw.map?.names ?? names,
-    colours: () => Array.from(weight, (_, at) => css(variable(at))), // read anew: themes change
-    key: own,
-    variable,
-    others: order.length - own.length,
-  };
-})();
-
-function algorithmKey() {
-  const chips = palette.key.map((at) => chip(palette.variable(at), palette.names[at]));
-  return palette.others ? [...chips, chip("--other", `${palette.others} others`)] : chips;
+  disc(pen, x, y, radius).stroke();
 }
 
 function chip(variable, text, kind = "") {
@@ -170,24 +156,8 @@ function chip(variable, text, kind = "") {
   return make("span", {}, mark, text);
 }
 
-// Shares of 0 (worst or first) to 1 (best or last) as colours.
-function ramp() {
-  const stops = [0, 1, 2, 3, 4, 5].map((index) => css(`--s${index}`));
-  const colours = Array.from({ length: 33 }, (_, step) => {
-    const place = (step / 32) * 5;
-    const [low, part] = [Math.min(Math.floor(place), 4), place - Math.min(Math.floor(place), 4)];
-    const channel = (colour, at) => parseInt(colour.slice(1 + 2 * at, 3 + 2 * at), 16);
-    const mixed = [0, 1, 2].map((at) => Math.round(channel(stops[low], at) * (1 - part) + channel(stops[low + 1], at) * part));
-    return `rgb(${mixed.join(",")})`;
-  });
-  return (share) => colours[Math.round(share * 32)];
-}
-
-function rampKey(from, to) {
-  const mark = make("i", { class: "ramp" });
-  mark.style.background = "linear-gradient(90deg, var(--s0), var(--s1), var(--s2), var(--s3), var(--s4), var(--s5))";
-  return make("span", {}, from, mark, to);
-}
+const algorithmKey = () => raw.key.map(([text, colour]) => chip(colour < 7 ? `--c${colour}` : "--other", text));
+const rampKey = (from, to) => make("span", {}, from, make("i", { class: "ramp" }), to);
 
 function choose(label, options, onChange) {
   const select = make("select", { "aria-label": label });

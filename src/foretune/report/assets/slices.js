@@ -1,95 +1,58 @@
 // How trials scored along each of the hyperparameters that mattered most.
 
-const MOST_CHOICES = 16;
-
-function drawSlices() {
-  const host = document.getElementById("slices");
-  if (!host) return;
-  const metric = metrics[0];
-  const rows = finished(metric);
-  const chosen = raw.order.map((index) => parameters[index]).filter((parameter) => varies(parameter, rows));
+function drawSlices(host) {
+  const rows = shownRows(metrics[0]);
   const note = document.getElementById("slices-note");
-  if (!chosen.length) {
+  if (!raw.slices.length) {
     note.textContent = "No hyperparameter took more than one value.";
     return;
   }
-  note.append("Each dot is a trial. ", rows.length > 1 ? rampKey("first ", " last") : "", " The ring is the best one.");
-  note.className = "key";
-  for (const parameter of chosen.slice(0, raw.slices)) {
-    const plot = make("div", { class: "plot" }, make("canvas", { role: "img", "aria-label": `${metric.name} by ${parameter.name}` }));
-    const name = parameter.owner ? [make("small", {}, parameter.owner), parameter.own] : [parameter.own];
-    host.append(make("figure", {}, make("figcaption", {}, ...name), plot));
-    plot.style.height = `${Math.max(184, 17 * Math.min(parameter.choices.length, MOST_CHOICES) + 44)}px`;
-    const draw = parameter.choices.length ? sliceOfChoices : sliceOfNumbers;
-    const used = rows.filter((row) => !Number.isNaN(parameter.values[row]));
-    picture(plot, (pen, width, height) => draw(pen, width, height, parameter, metric, used));
+  note.append("Each dot is a trial,", rampKey("the first", "to the last."), "The ring is the best one.");
+  for (const parameter of raw.slices.map((index) => parameters[index])) {
+    const label = `${metrics[0].name} by ${parameter.name}`;
+    const plot = make("div", { class: "plot" }, make("canvas", { role: "img", "aria-label": label }));
+    const name = make("figcaption", {}, make("small", {}, parameter.owner), parameter.own);
+    host.append(make("figure", {}, name, plot));
+    const used = rows.filter((row) => isKnown(parameter.values[row]));
+    const kept = keptChoices(parameter, used);
+    plot.style.height = `${Math.max(184, 17 * kept.length + 50)}px`;
+    picture(plot, (pen, width, height) => slice(pen, width, height, parameter, used, kept));
   }
 }
 
-function varies(parameter, rows) {
-  const known = rows.filter((row) => !Number.isNaN(parameter.values[row]));
-  return known.some((row) => parameter.values[row] !== parameter.values[known[0]]);
+// The choices that are shown, in their own order: the most frequent ones.
+function keptChoices({ choices, values }, rows) {
+  const counts = choices.map(() => 0);
+  for (const row of rows) counts[values[row]] += 1;
+  const used = [...counts.keys()].filter((choice) => counts[choice]);
+  return used.sort((a, b) => counts[b] - counts[a]).slice(0, 16).sort((a, b) => a - b);
 }
 
-function sliceOfNumbers(pen, width, height, parameter, metric, rows) {
-  const range = shownRange(metric, rows);
-  const left = gutter(pen, range.low, range.high, height - 50, range.log);
-  const x = scale(parameter.low, parameter.high, left + 4, width - 14, parameter.log);
-  const y = scale(range.low, range.high, height - 26, 24, range.log);
-  axes(pen, x, y, { yName: metric.name, xTicks: x.ticks(Math.max(3, (x.to - x.from) / 50)) });
-  const shown = rows.filter((row) => inside(metric.values[row], range));
-  return slicePoints(pen, shown, (row) => [x.at(parameter.values[row]), y.at(metric.values[row])]);
-}
-
-// Choices lie below each other, where their names have room.
-function sliceOfChoices(pen, width, height, parameter, metric, rows) {
-  const counts = parameter.choices.map(() => 0);
-  rows.forEach((row) => { counts[parameter.values[row]] += 1; });
-  const kept = [...counts.keys()].filter((at) => counts[at]).sort((a, b) => counts[b] - counts[a]).slice(0, MOST_CHOICES).sort((a, b) => a - b);
-  const range = shownRange(metric, rows);
-  const labels = kept.map((at) => fitted(pen, parameter.choices[at], width * 0.34));
-  const left = Math.max(...labels.map((text) => pen.measureText(text).width)) + 14;
-  const x = scale(range.low, range.high, left, width - 14, range.log);
-  const band = (height - 44) / kept.length;
-  const y = { from: height - 34, to: 6, ticks: () => [] };
-  axes(pen, x, y, { xName: "", xTicks: x.ticks(Math.max(2, (x.to - x.from) / 70)) });
-  pen.fillStyle = css("--soft");
-  pen.textAlign = "right";
-  pen.fillText(metric.name, x.to, height - 13);
-  pen.textBaseline = "middle";
-  kept.forEach((at, place) => {
-    const middle = 8 + (place + 0.5) * band;
-    line(pen, css("--grid"), left, middle, x.to, middle);
-    pen.fillStyle = css("--ink");
-    pen.fillText(labels[place], left - 8, middle);
-  });
-  const places = new Map(kept.map((at, place) => [at, place]));
-  const shown = rows.filter((row) => inside(metric.values[row], range) && places.has(parameter.values[row]));
-  // The golden ratio spreads neighbours evenly over the band, the same in every drawing.
-  const spread = (row) => ((row * 0.618034) % 1) - 0.5;
-  return slicePoints(pen, shown, (row) => [
-    x.at(metric.values[row]),
-    8 + (places.get(parameter.values[row]) + 0.5 + spread(row) * 0.6) * band,
-  ]);
+function slice(pen, width, height, parameter, rows, kept) {
+  const metric = metrics[0];
+  const { values } = parameter;
+  let place;
+  let shown = rows;
+  if (kept.length) {
+    // Choices lie below each other, where their names have room.
+    const ticks = kept.map((choice, index) => [index + 0.5, fitted(pen, parameter.choices[choice], width * 0.34)]);
+    const at = frame(pen, width, height, metric, { low: kept.length, high: 0, ticks });
+    const levels = new Map(kept.map((choice, index) => [choice, index]));
+    shown = rows.filter((row) => levels.has(values[row]));
+    // The golden ratio spreads neighbours evenly over the band, the same in every drawing.
+    place = (row) => [at.x(metric.values[row]), at.y(levels.get(values[row]) + 0.2 + 0.6 * ((row * 0.618034) % 1))];
+  } else {
+    const at = frame(pen, width, height, { ...parameter, name: "" }, metric);
+    place = (row) => [at.x(values[row]), at.y(metric.values[row])];
+  }
+  const stops = ramp();
+  const points = scatter(pen, shown, place, (row) => shade(stops, row / Math.max(count - 1, 1)));
+  if (shown.includes(raw.best)) ring(pen, place(raw.best));
+  return points;
 }
 
 function fitted(pen, text, room) {
-  if (pen.measureText(text).width <= room) return text;
   let end = Math.min(text.length, 60);
-  while (end > 1 && pen.measureText(`${text.slice(0, end)}…`).width > room) end -= 1;
-  return `${text.slice(0, end)}…`;
-}
-
-function slicePoints(pen, rows, place) {
-  const places = rows.map(place);
-  const points = {
-    x: Float32Array.from(places, ([x]) => x),
-    y: Float32Array.from(places, ([, y]) => y),
-    text: (index) => trialText(rows[index]),
-  };
-  const colour = ramp();
-  dots(pen, points, (index) => colour(rows[index] / Math.max(count - 1, 1)), { size: rows.length > MANY ? 1.6 : rows.length > 300 ? 2 : 3, alpha: rows.length > MANY ? 0.5 : 0.85 });
-  const best = rows.indexOf(raw.best);
-  if (best >= 0) ring(pen, points.x[best], points.y[best], css("--accent"), 6);
-  return points;
+  while (end > 1 && pen.measureText(text.slice(0, end)).width > room) end -= 1;
+  return end < text.length ? `${text.slice(0, end)}…` : text;
 }
