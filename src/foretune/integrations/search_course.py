@@ -1,0 +1,101 @@
+"""The course of a search by cross-validation: which candidates, in what batches, to what end."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.errors import ExhaustedError, UsageError
+from foretune.integrations.search_space import SearchSpace
+from foretune.search import Optimizer, Suggestion, Told
+
+USUAL_SPLITS = 5
+"""Of scikit-learn, until the first results tell how many there are."""
+MOST_IDLE = 0.2
+"""A batch is the smallest one that leaves workers idle for at most this share of the time."""
+MEAN = "mean_test_"
+"""How scikit-learn's columns of scores begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A suggestion, and what it sets on the estimator."""
+
+    suggestion: Suggestion
+    parameters: dict[str, Any]
+
+
+@dataclass
+class Course:
+    """Asks an optimiser for batches of candidates and tells it what came of them."""
+
+    optimizer: Optimizer
+    space: SearchSpace
+    metrics: Sequence[str]
+    """The names of scikit-learn, one for each objective."""
+    workers: int
+    tried: list[Candidate] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    """Which of `tried` could not be evaluated at all."""
+    splits: int = USUAL_SPLITS
+
+    def batches(self, candidates: int) -> Iterator[list[Candidate]]:
+        """So many candidates in all, or as many as the space has."""
+        while (left := candidates - len(self.tried)) > 0:
+            batch = self._batch(min(left, batch_size(self.workers, self.splits)))
+            if not batch:
+                return
+            yield batch
+
+    def take_in(self, batch: Sequence[Candidate], results: Mapping[str, Any] | None) -> None:
+        """Learn what came of a batch: tables that end with it, or None where all of it failed."""
+        if results is None:
+            self.failed += range(len(self.tried), len(self.tried) + len(batch))
+            losses = np.full((len(batch), len(self.metrics)), np.nan)
+        else:
+            ends = f"_test_{self.metrics[0]}"
+            self.splits = sum(n.startswith("split") and n.endswith(ends) for n in results)
+            losses = -scores_of(results, self.metrics)[-len(batch) :]
+        self.tried += batch
+        self.optimizer.tell(
+            Told(tuple(row), id=candidate.suggestion.id)
+            for candidate, row in zip(batch, losses.tolist(), strict=True)
+        )
+
+    def _batch(self, size: int) -> list[Candidate]:
+        batch: list[Candidate] = []
+        for _ in range(size):
+            try:
+                suggestion = self.optimizer.ask()[0]
+            except ExhaustedError:
+                break
+            batch.append(Candidate(suggestion, self.space.parameters(suggestion.config)))
+        return batch
+
+
+def batch_size(workers: int, splits: int) -> int:
+    """How many candidates keep the workers busy, though no more than that: each learns less."""
+    for size in range(1, workers):
+        rounds = -(-size * splits // workers)
+        if size * splits >= (1 - MOST_IDLE) * rounds * workers:
+            return size
+    return workers
+
+
+def measured(results: Mapping[str, Any]) -> list[str]:
+    """The names of the metrics."""
+    return [name.removeprefix(MEAN) for name in results if name.startswith(MEAN)]
+
+
+def scores_of(results: Mapping[str, Any], metrics: Sequence[str]) -> Floats:
+    """(candidates, metrics), the more the better."""
+    known = measured(results)
+    lacking = [name for name in metrics if name not in known]
+    if lacking:
+        raise UsageError(
+            f"a search optimises a metric that is measured ({', '.join(known)}), but got "
+            f"'{lacking[0]}': name one of them in `refit`"
+        )
+    return np.column_stack([results[f"{MEAN}{name}"] for name in metrics])

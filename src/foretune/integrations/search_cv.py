@@ -1,0 +1,269 @@
+"""A drop-in for scikit-learn's RandomizedSearchCV that learns while it searches, and from the past.
+
+scikit-learn evaluates, ranks and refits; which candidates it evaluates is chosen here, batch by
+batch.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from foretune.automl.narrowing import narrowed
+from foretune.contracts import Prior, Target
+from foretune.errors import UsageError
+from foretune.experience import Direction, Experience, Metric, Status
+from foretune.integrations.search_course import Course, measured, scores_of
+from foretune.integrations.search_space import SearchSpace
+from foretune.search import Method, Optimizer, method
+from foretune.space import Space
+
+WITH_EXPERIENCE, FROM_NOTHING = "gcp-prior", "gcp"
+"""The methods that are used where none is named."""
+SCORE = "score"
+"""What scikit-learn calls the only metric."""
+CHOSEN_BY = "chosen_by"
+"""The column of `cv_results_` that says what chose a candidate."""
+
+Results: TypeAlias = dict[str, Any]
+Evaluate: TypeAlias = Callable[..., Results]
+
+
+class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Searches the hyperparameters of any estimator by cross-validation.
+
+    Arguments:
+        estimator: anything with `fit`, and with `score` unless `scoring` is given.
+        space: what may be set: a dict of lists (choices), tuples (ranges) and distributions of
+            scipy.stats; a `Space`; or a ConfigurationSpace. Names are scikit-learn's (`clf__C`).
+            What a choice brings along stands in a dict: {"kernel": {"rbf": {}, "poly":
+            {"degree": (2, 5)}}}; other choices leave it as the estimator has it.
+        experience: what earlier searches found, or the path of it; see `to_experience`.
+        prior: what a method has learnt from experience before, or the path of it.
+        method: an entry of the registry; chosen by whether there is experience if not given.
+        n_iter: how many candidates; fewer where the space has fewer.
+
+    All other arguments are those of `RandomizedSearchCV`. Of several metrics the one that `refit`
+    names is optimised; all of them where it names none. Ctrl-C ends the search with what was found.
+
+    Example:
+        >>> search = ForetuneSearchCV(SVC(), {"C": (1e-3, 1e3, "log"), "kernel": ["rbf", "poly"]})
+        >>> search.fit(X, y).best_params_
+        >>> search.to_experience("my data").save("svc.parquet")
+    """
+
+    def __init__(  # noqa: PLR0913 - the arguments of RandomizedSearchCV and a few more
+        self,
+        estimator: Any,
+        space: Any,
+        *,
+        experience: Experience | str | Path | None = None,
+        prior: Prior | str | Path | None = None,
+        method: str | None = None,
+        n_iter: int = 10,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.space = space
+        self.experience = experience
+        self.prior = prior
+        self.method = method
+        self.n_iter = n_iter
+        self.random_state = random_state
+
+    def to_experience(
+        self, task_name: str, *, meta_features: Mapping[str, float] | None = None
+    ) -> Experience:
+        """What this search has found, for later ones in the same space.
+
+        Join several with `Experience.merge`.
+        """
+        check_is_fitted(self, "cv_results_")
+        results, n = self.cv_results_, len(self.configs_)
+        names = measured(results)
+        values = scores_of(results, names)
+        done = np.isfinite(values).any(axis=1)
+        return Experience.build(
+            self.space_,
+            [Metric(self._recorded_as(name), Direction.MAX) for name in names],
+            [task_name],
+            np.zeros(n, dtype=np.int64),
+            self.space_.encode(self.configs_),
+            np.arange(n),
+            values,
+            status=np.where(done, Status.DONE, Status.FAILED),
+            seconds=self.n_splits_ * (results["mean_fit_time"] + results["mean_score_time"]),
+            meta_features={task_name: dict(meta_features)} if meta_features else None,
+        )
+
+    # What scikit-learn calls
+
+    def _run_search(self, evaluate_candidates: Evaluate) -> None:
+        """Evaluate batch after batch."""
+        if self.n_iter < 1:
+            raise UsageError(
+                f"a search needs at least one candidate, but got n_iter={self.n_iter}: choose more"
+            )
+        space = SearchSpace.of(self.space)
+        optimizer = self._optimizer(space.space)
+        course = Course(optimizer, space, self._metrics(), effective_n_jobs(self.n_jobs))
+        results = self._evaluated(course, evaluate_candidates)
+        if course.failed:
+            results.update(self._with_failures(course))
+        del self._formatted
+        self.space_: Space = space.space
+        self.configs_ = [candidate.suggestion.config for candidate in course.tried]
+
+    def _format_results(
+        self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
+    ) -> Results:
+        """The tables of what was evaluated so far; kept, because failures are added at the end."""
+        self._formatted = (candidate_params, n_splits, out, more_results)
+        results: Results = super()._format_results(candidate_params, n_splits, out, more_results)
+        return results
+
+    # Trials
+
+    def _evaluated(self, course: Course, evaluate_candidates: Evaluate) -> Results:
+        """The tables of all batches that scikit-learn could evaluate."""
+        splits = SameSplits(self.cv) if hasattr(self.cv, "split") else None
+        results: Results = {}
+        errors: list[ValueError] = []
+        try:
+            for batch in course.batches(self.n_iter):
+                parameters = [candidate.parameters for candidate in batch]
+                chosen_by = [candidate.suggestion.reason for candidate in batch]
+                try:
+                    results = evaluate_candidates(
+                        parameters, cv=splits, more_results={CHOSEN_BY: chosen_by}
+                    )
+                except ValueError as error:
+                    errors.append(self._failure(error, parameters))
+                    course.take_in(batch, None)
+                else:
+                    course.take_in(batch, results)
+        except KeyboardInterrupt:
+            if not results:
+                raise
+        if not results:
+            raise errors[0]
+        return results
+
+    def _failure(self, error: ValueError, parameters: Sequence[Mapping[str, Any]]) -> ValueError:
+        """Judge the error by which scikit-learn refuses a batch of which every fit has failed.
+
+        It may have one candidate only, and the next ones may do better.
+        """
+        if self.error_score == "raise":
+            raise error
+        for each in parameters:
+            clone(self.estimator).set_params(**each)  # a name that does not exist is a mistake
+        warnings.warn(str(error), FitFailedWarning, stacklevel=2)
+        return error
+
+    def _with_failures(self, course: Course) -> Results:
+        """The tables with the candidates of failed batches in their places."""
+        candidates, n_splits, out, more = self._formatted
+        failure = self._like_a_failure(out[0])
+        candidates, out, chosen_by = list(candidates), list(out), list(more[CHOSEN_BY])
+        for position in course.failed:
+            candidate = course.tried[position]
+            candidates.insert(position, candidate.parameters)
+            chosen_by.insert(position, candidate.suggestion.reason)
+            out[position * n_splits : position * n_splits] = [failure] * n_splits
+        results: Results = super()._format_results(
+            candidates, n_splits, out, {CHOSEN_BY: chosen_by}
+        )
+        return results
+
+    def _like_a_failure(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        """The outcome of one fit as it had been if the fit had failed, in a time unknown."""
+        error = self.error_score
+        scores = {
+            name: dict.fromkeys(of, error) if isinstance(of, dict) else error
+            for name, of in outcome.items()
+            if name in ("test_scores", "train_scores")
+        }
+        return {**outcome, **scores, "fit_time": np.nan, "score_time": np.nan}
+
+    # What is optimised, and how
+
+    def _metrics(self) -> tuple[str, ...]:
+        """The names of scikit-learn for what is optimised."""
+        several = isinstance(self.scoring, Iterable) and not isinstance(self.scoring, str)
+        if isinstance(self.refit, str) and (several or callable(self.scoring)):
+            return (self.refit,)
+        return tuple(self.scoring) if several else (SCORE,)
+
+    def _recorded_as(self, metric: str) -> str:
+        """The name by which searches with and without other metrics know the same one."""
+        return self.scoring if metric == SCORE and isinstance(self.scoring, str) else metric
+
+    def _optimizer(self, space: Space) -> Optimizer:
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        taught = self.experience is not None or self.prior is not None
+        chosen = method(self.method or (WITH_EXPERIENCE if taught else FROM_NOTHING))
+        target = Target(space, self._metrics())
+        return Optimizer(target, chosen, self._prior(chosen, space, seed), seed=seed)
+
+    def _prior(self, chosen: Method, space: Space, seed: int) -> Prior:
+        if isinstance(self.prior, str | Path):
+            return chosen.load(Path(self.prior))
+        if self.prior is not None:
+            return self.prior
+        past = None if self.experience is None else self._past(self.experience, space)
+        return chosen.learn(past, seed=seed)
+
+    def _past(self, given: Experience | str | Path, space: Space) -> Experience:
+        """What earlier searches say about this one: in its space, by its metrics."""
+        past = given if isinstance(given, Experience) else Experience.open(given)
+        recorded = [metric.name for metric in past.metrics]
+        wanted = [self._recorded_as(name) for name in self._metrics()]
+        if not set(wanted) <= set(recorded):
+            if len(wanted) > 1:
+                raise UsageError(
+                    f"experience must hold the metrics of the search ({', '.join(wanted)}), but "
+                    f"holds {', '.join(recorded)}: name one metric in `refit`"
+                )
+            wanted = recorded[:1]
+        return narrowed(past.with_metrics(wanted), space)
+
+
+class SameSplits:
+    """The splits of a splitter, drawn once: candidates of all batches meet the same ones."""
+
+    def __init__(self, splitter: Any) -> None:
+        self._splitter = splitter
+        self._drawn: list[Any] | None = None
+
+    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
+        """(rows to learn from, rows to score on), as at the first call."""
+        if self._drawn is None:
+            self._drawn = list(self._splitter.split(X, y, **params))
+        return self._drawn

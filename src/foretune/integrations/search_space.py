@@ -1,0 +1,108 @@
+"""What may be set on a scikit-learn estimator, as a space.
+
+A space holds plain values, under names of its own: what a choice brings along is called
+`kernel:poly:degree`. scikit-learn calls it `degree`, and a choice may be an object, such as a step
+of a pipeline. Objects stand in the space by a text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from foretune.errors import SpaceError
+from foretune.integrations.scipy_distributions import is_distribution, range_of
+from foretune.space import Space
+from foretune.space.notation import ORDINAL, SEPARATOR
+
+PLAIN = str | bool | int | float | tuple | None
+
+Objects: TypeAlias = dict[tuple[str, str], Any]
+"""Objects by the hyperparameter they are a choice of, and the text that stands for them."""
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """A space, and what its configurations mean to an estimator."""
+
+    space: Space
+    objects: Objects
+
+    @classmethod
+    def of(cls, given: Any) -> "SearchSpace":
+        """Anything that `Space.of` reads, or what `RandomizedSearchCV` takes.
+
+        Lists are choices, of any objects; tuples are ranges.
+        """
+        if isinstance(given, list):
+            raise SpaceError(
+                "a space must be one dict, but got a list of them: write alternatives as a choice, "
+                "{'kernel': {'rbf': {}, 'poly': {'degree': (2, 5)}}}"
+            )
+        if not isinstance(given, dict):
+            return cls(Space.of(given), {})
+        objects: Objects = {}
+        return cls(Space.of(_readable(given, "", objects)), objects)
+
+    def parameters(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """What to set; an inactive hyperparameter is left as the estimator has it."""
+        chosen: dict[str, Any] = {}
+        for name, value in config.items():
+            own = name.rpartition(SEPARATOR)[2]
+            if own in chosen:
+                raise SpaceError(
+                    f"a parameter must be set once, but '{own}' is brought along twice, once as "
+                    f"'{name}': leave one out"
+                )
+            chosen[own] = self.objects.get((name, value), value)
+        return chosen
+
+
+def _readable(given: Mapping[Any, Any], prefix: str, objects: Objects) -> dict[Any, Any]:
+    """The same in the short notation; what is no plain value goes into `objects`."""
+    return {key: _value(f"{prefix}{key}", value, objects) for key, value in given.items()}
+
+
+def _value(name: str, value: Any, objects: Objects) -> Any:
+    if is_distribution(value):
+        return range_of(name, value)
+    if isinstance(value, np.ndarray | range):
+        return _points(np.asarray(value).tolist())
+    if isinstance(value, list):
+        return [_choice(name, each, objects) for each in value]
+    if isinstance(value, tuple):
+        return tuple(_item(each) for each in value)
+    if isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values()):
+        texts = {key: _choice(name, key, objects) for key in value}
+        return {
+            text: _readable(value[key], f"{name}{SEPARATOR}{text}{SEPARATOR}", objects)
+            for key, text in texts.items()
+        }
+    return value
+
+
+def _points(points: list[Any]) -> Any:
+    """Choices; numbers that go up are near each other in that order."""
+    numbers = all(isinstance(point, int | float) for point in points)
+    ascending = numbers and all(a < b for a, b in pairwise(points))
+    return {ORDINAL: points} if ascending and points else points
+
+
+def _choice(name: str, choice: Any, objects: Objects) -> Any:
+    """The choice itself, or the text that stands for an object."""
+    choice = _item(choice)
+    if isinstance(choice, PLAIN):
+        return choice
+    text = getattr(choice, "__qualname__", None) or " ".join(repr(choice).split())
+    if objects.setdefault((name, text), choice) is not choice:
+        raise SpaceError(
+            f"choices must be told apart by how they are written, but two of '{name}' are "
+            f"'{text}': give one of them another setting"
+        )
+    return text
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
