@@ -1,5 +1,6 @@
 """Where studies are stored: what a user writes, as a URL that the database library takes."""
 
+import re
 import sqlite3
 from contextlib import closing
 from importlib.util import find_spec
@@ -35,6 +36,11 @@ def storage_url(given: str) -> str:
         if find_spec(usual) is None and find_spec(other) is not None:
             kind = f"{kind}+{other}"
     return f"{kind}://{rest}"
+
+
+def shown(url: str | None) -> str:
+    """A URL for messages: without its password."""
+    return "memory" if url is None else re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
 
 
 def sqlite_path(url: str) -> Path:

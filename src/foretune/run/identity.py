@@ -9,7 +9,7 @@ from foretune.experience import Metric
 from foretune.space import Space
 
 FORMAT = 1
-MISSING = "not there"
+ABSENT = "absent"
 
 
 def identity(
@@ -49,7 +49,7 @@ def _metrics_differ(stored: Any, wanted: Any) -> str:
     def shown(metrics: Any) -> str:
         return ", ".join(f"{name}:{direction}" for name, direction in metrics)
 
-    return "" if stored == wanted else f"the metric is {shown(stored)}, not {shown(wanted)}"
+    return "" if stored == wanted else f"the metric is {shown(stored)}, and here {shown(wanted)}"
 
 
 def _spaces_differ(stored: str, wanted: str) -> str:
@@ -74,7 +74,7 @@ def _settings_differ(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> st
 
 def _first_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     for name in dict.fromkeys([*before, *now]):
-        theirs, ours = before.get(name, MISSING), now.get(name, MISSING)
+        theirs, ours = before.get(name, ABSENT), now.get(name, ABSENT)
         if theirs != ours:
-            return f"'{name}' is {theirs}, not {ours}"
+            return f"'{name}' is {theirs}, and here it is {ours}"
     return ""

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from foretune.errors import ForetuneError, UsageError, extras_named
+from foretune.errors import ForetuneError, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
-from foretune.run.addresses import is_sqlite, log_ahead, sqlite_path, storage_url
+from foretune.run.addresses import is_sqlite, log_ahead, shown, sqlite_path, storage_url
 from foretune.run.heartbeat import Heart, Owner, Witness
 from foretune.run.identity import check_same, identity
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
@@ -68,8 +68,7 @@ class OptunaStudy(Study):
         settings: Mapping[str, Any] = NOTHING,
     ) -> "OptunaStudy":
         """Create the study, or join it where it is the same."""
-        with extras_named("a study that is stored"):
-            import optuna  # noqa: F401
+        _need_optuna()
         address = storage_url(url)
         with _plain_errors(address):
             # Tables too are created by one process only.
@@ -192,8 +191,8 @@ class OptunaStudy(Study):
         for frozen in found:
             beat = frozen.system_attrs.get(BEAT, 0)
             signs.setdefault(_owner(frozen).token, []).append((frozen.number, beat))
-        for token, shown in signs.items():
-            self._witness.look(token, tuple(shown))
+        for token, sign in signs.items():
+            self._witness.look(token, tuple(sign))
         return found
 
     def _is_dead(self, frozen: "FrozenTrial") -> bool:
@@ -220,6 +219,13 @@ class OptunaStudy(Study):
 
     def _plain_errors(self) -> AbstractContextManager[None]:
         return _plain_errors(self.url or "")
+
+
+def _need_optuna() -> None:
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("optuna", "optuna", "a study that is stored") from None
 
 
 def _owner(frozen: "FrozenTrial") -> Owner:
@@ -294,7 +300,7 @@ def _plain_errors(url: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise UsageError(
-            f"the store '{_shown(url)}' needs a database driver, but it cannot be imported "
+            f"the store '{shown(url)}' needs a database driver, but it cannot be imported "
             f"({error}): install one, such as psycopg[binary] or pymysql"
         ) from error
     except (StorageInternalError, SQLAlchemyError, RuntimeError, OSError) as error:
@@ -304,17 +310,6 @@ def _plain_errors(url: str) -> Iterator[None]:
             said = str(error)
         first = next(iter(said.strip().splitlines()), type(error).__name__)
         raise UsageError(
-            f"the store '{_shown(url)}' must be within reach and of this version of Optuna, but it "
+            f"the store '{shown(url)}' must be within reach and of this version of Optuna, but it "
             f"says: {first}; once that is mended, the same command resumes"
         ) from error
-
-
-def _shown(url: str) -> str:
-    """The URL without its password."""
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return url

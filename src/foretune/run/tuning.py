@@ -156,6 +156,8 @@ class _Tuning:
 
     def _left_behind(self) -> StudyTrial | None:
         """Take over a trial that nobody runs, if there is one within the budget."""
+        if self._ids.keys() <= set(self._running.values()):
+            return None  # known without a look into the storage: nobody else has begun a trial
         waiting = len(self._study.left_behind())
         if not waiting or self._is_full(len(self._told) + len(self._ids) - waiting):
             return None
@@ -173,23 +175,19 @@ class _Tuning:
 
     def _begin(self) -> StudyTrial | Ending:
         """Begin a trial that the optimiser suggests and that no other process has begun."""
-        while True:
-            self._learn()
-            if self._is_full(len(self._told) + len(self._ids)):
-                return "trials"
+        while not self._is_full(len(self._told) + len(self._ids)):
             try:
                 suggestion = self._optimizer.ask()[0]
             except ExhaustedError:
                 return "exhausted"
             with self._study.locked():
                 trials = self._study.trials()
-                double = self._double_of(suggestion, trials)
-                if double is None:
-                    if self._is_full(len(trials)):
-                        return "trials"
+                if not self._is_full(len(trials)) and not self._is_double(suggestion, trials):
                     return self._begun(suggestion)
-            # Another process had the same idea meanwhile: what comes of it there is the answer.
-            self._ids[double] = suggestion.id
+            # Another process was faster: with the last trial, or with this configuration.
+            self._optimizer.withdraw([suggestion.id])
+            self._learn()
+        return "trials"
 
     def _begun(self, suggestion: Suggestion) -> StudyTrial:
         number = self._study.begin(suggestion.config, chosen_by=suggestion.reason)
@@ -198,14 +196,14 @@ class _Tuning:
             number, suggestion.config, None, {}, float("nan"), chosen_by=suggestion.reason
         )
 
-    def _double_of(self, suggestion: Suggestion, trials: list[StudyTrial]) -> int | None:
-        """The number of a trial with this configuration, among those not known to the optimiser."""
+    def _is_double(self, suggestion: Suggestion, trials: list[StudyTrial]) -> bool:
+        """True if a trial that the optimiser does not know of has the same configuration."""
         new = [t for t in trials if t.number not in self._told and t.number not in self._ids]
         if not new:
-            return None
+            return False
         space = self._study.space
-        same = space.encode([t.config for t in new]).isin(space.encode([suggestion.config]))
-        return next((t.number for t, is_same in zip(new, same, strict=True) if is_same), None)
+        others = space.encode([trial.config for trial in new])
+        return bool(space.encode([suggestion.config]).isin(others)[0])
 
     def _is_full(self, trials: int) -> bool:
         return self._budget.trials is not None and trials >= self._budget.trials

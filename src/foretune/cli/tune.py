@@ -1,0 +1,245 @@
+"""`foretune tune`: the hyperparameters of any function or command line."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foretune.cli.quantities import memory, seconds
+from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from foretune.experience import Experience, Metric
+    from foretune.run.study import Study, StudyTrial
+    from foretune.search.optimizer import Optimizer
+    from foretune.space import Space
+
+FILE = click.Path(path_type=Path)
+STORE = "foretune.db"
+RANGE = "range"
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+LONGEST_NAME = 200
+
+
+@click.command("tune")
+@click.argument("function", required=False, metavar="[MODULE:FUNCTION]")
+@click.option("--command", metavar="TEXT", help="A command line to run instead of a function.")
+@click.option("--space", type=FILE, help="JSON file; the experience's space if not given.")
+@click.option("--trials", type=click.IntRange(1), help="How many the study is to have in all.")
+@click.option("--time", "time_", type=seconds, metavar="TIME", help="For this run, e.g. 10m.")
+@click.option("--experience", type=FILE, help="Parquet file of past tasks to start from.")
+@click.option("--method", metavar="NAME", help="gcp-prior with an experience, else gcp.")
+@click.option("--metric", metavar="NAME", help="What to optimise, where several numbers return.")
+@click.option("--direction", type=click.Choice(["min", "max"]), help="min if not given.")
+@click.option("--store", metavar="URL", default=STORE, show_default=True,
+              help="SQLite file, postgresql://... or mysql://...")  # fmt: skip
+@click.option("--study", metavar="NAME", help="The function or the command if not given.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True,
+              help="Trials at the same time.")  # fmt: skip
+@click.option("--time-limit", type=seconds, metavar="TIME", help="Of one trial, on the clock.")
+@click.option("--memory", "memory_", type=memory, metavar="SIZE", help="Of one trial, e.g. 2GB.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("-o", "--out", type=FILE, help="Parquet file of the trials, as an experience.")
+def tune_command(
+    function: str | None,
+    command: str | None,
+    space: Path | None,
+    trials: int | None,
+    time_: float | None,
+    experience: Path | None,
+    method: str | None,
+    metric: str | None,
+    direction: str | None,
+    store: str,
+    study: str | None,
+    jobs: int,
+    time_limit: float | None,
+    memory_: float | None,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Tune the function MODULE:FUNCTION, or a --command, over a --space.
+
+    The function gets a configuration as a dict and returns a number, or a dict of numbers with
+    --metric among them. Each trial runs in a process of its own: if it raises, hangs past
+    --time-limit, dies, or takes more than --memory, it counts as failed, with its reason.
+
+    In a command, {name} is replaced by the value of a hyperparameter; an argument whose
+    hyperparameter is inactive is left out together with the option before it. The last line of its
+    output that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
+
+    The trials are an Optuna study: the same command goes on where it was stopped, other processes
+    and machines join by running it too, and optuna-dashboard shows it.
+
+    \b
+    A space is ConfigSpace's JSON, or in short:
+      {"lr": {"range": [0.0001, 0.1, "log"]}, "layers": {"range": [1, 5]},
+       "activation": ["relu", "tanh"], "batch": {"ordinal": [32, 64, 128]},
+       "model": {"svm": {"C": {"range": [0.1, 10.0]}}, "naive": {}}}
+
+    \b
+    Examples:
+      foretune tune train:run --space space.json --trials 50
+      foretune tune train:run --experience past.parquet --trials 20 --jobs 4 --time-limit 5m
+      foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h
+      foretune tune train:run --space space.json --trials 500 --store postgresql://me@host/tuning
+    """
+    from foretune.cli.display import display
+    from foretune.experience import Experience, Status
+    from foretune.run.executor import Limits
+    from foretune.run.pool import ProcessPool
+    from foretune.run.study import Study
+    from foretune.run.tuning import Budget, tune
+
+    if trials is None and time_ is None:
+        raise UsageError("tune needs to know when to stop, but got neither --trials nor --time")
+    if out is not None and (out.suffix != ".parquet" or not out.absolute().parent.is_dir()):
+        raise UsageError(f"--out must be a .parquet file in a folder that exists, but got '{out}'")
+    past = None if experience is None else Experience.open(experience)
+    searched = _space(space, past)
+    wanted = _metric(metric, direction, past)
+    name = study or (function or command or "")[:LONGEST_NAME]
+    evaluated = _objective(function, command, searched, memory_)
+    optimizer = _optimizer(searched, wanted, past, method, seed)
+    limits = Limits(time_limit, None, int(memory_) if memory_ and function else None)
+    settings = {"objective": function or command}
+    opened = Study.open(store, name, space=searched, metrics=[wanted], settings=settings)
+    with opened as kept, ProcessPool(evaluated, workers=jobs, limits=limits) as pool:
+        try:
+            with display(wanted, trials, time_) as watch:
+                ending = tune(kept, optimizer, pool, Budget(trials, time_), watch=watch)
+        except KeyboardInterrupt:
+            ending = None
+        ended = [trial for trial in kept.trials() if trial.status is not None]
+    if out is not None and any(trial.status is Status.DONE for trial in ended):
+        _experience(searched, wanted, name, ended).save(out)
+        click.echo(f"Saved {out}", err=True)
+    _say(ended, wanted, opened)
+    if ending is None:
+        click.echo("Stopped; the same command goes on from here.", err=True)
+        sys.exit(STOPPED)
+    if ending == "exhausted":
+        click.echo("Every configuration of the space has been tried.", err=True)
+
+
+def _space(path: Path | None, past: "Experience | None") -> "Space":
+    from foretune.space import Space
+
+    if path is None:
+        if past is None:
+            raise UsageError("tune needs to know what may be tried, but got no --space: give one")
+        return past.space
+    if not path.is_file():
+        raise UsageError(f"a space must be a JSON file, but there is no '{path}'")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"a space must be a JSON file, but '{path}' is not: {error}") from None
+    if not isinstance(document, dict):
+        raise UsageError(f"a space must be a JSON object, but '{path}' holds something else")
+    full = isinstance(document.get("hyperparameters"), list)
+    space = Space.from_json(text) if full else Space.of(_notation(document))
+    if past is not None and past.space != space:
+        raise UsageError(
+            "an experience must be of the space that is tuned, but it is of another: leave --space "
+            "out to tune the experience's, or leave --experience out"
+        )
+    return space
+
+
+def _notation(given: Any) -> Any:
+    """The short notation, in which JSON cannot tell a range from a list of choices."""
+    if not isinstance(given, dict):
+        return given
+    if set(given) == {RANGE} and isinstance(given[RANGE], list):
+        return tuple(given[RANGE])
+    return {name: _notation(value) for name, value in given.items()}
+
+
+def _metric(name: str | None, direction: str | None, past: "Experience | None") -> "Metric":
+    from foretune.experience import Direction, Metric
+
+    if past is None:
+        return Metric(name or "loss", Direction(direction or "min"))
+    found = past.with_metrics([name or past.metrics[0].name]).metrics[0]
+    if direction is not None and Direction(direction) is not found.direction:
+        raise UsageError(
+            f"--direction must be the experience's, but there '{found.name}' is "
+            f"{found.direction}: leave it out"
+        )
+    return found
+
+
+def _objective(
+    function: str | None, command: str | None, space: "Space", memory_: float | None
+) -> Any:
+    from foretune.run.commands import Command
+    from foretune.run.objectives import NamedFunction
+
+    if (function is None) == (command is None):
+        raise UsageError(
+            "tune needs a function (module:function) or a --command, but got "
+            f"{'neither' if function is None else 'both'}: give one"
+        )
+    if function is not None:
+        return NamedFunction(function, Path.cwd())
+    assert command is not None
+    line = Command(command, int(memory_) if memory_ else None)
+    line.check(space.names)
+    return line
+
+
+def _optimizer(
+    space: "Space", metric: "Metric", past: "Experience | None", name: str | None, seed: int
+) -> "Optimizer":
+    from foretune.contracts import Target
+    from foretune.search.optimizer import Optimizer
+    from foretune.search.registry import method
+    from foretune.terminal import TerminalProgress
+
+    chosen = method(name or ("gcp" if past is None else "gcp-prior"))
+    known = None if past is None else past.with_metrics([metric.name])
+    prior = chosen.learn(known, seed=seed, progress=TerminalProgress())
+    return Optimizer(Target(space, (metric.name,)), chosen, prior, seed=seed)
+
+
+def _experience(
+    space: "Space", metric: "Metric", task: str, trials: "Sequence[StudyTrial]"
+) -> "Experience":
+    from foretune.experience import Experience
+
+    return Experience.build(
+        space,
+        [metric],
+        [task],
+        [0] * len(trials),
+        space.encode([trial.config for trial in trials]),
+        list(range(len(trials))),
+        [[trial.values.get(metric.name, float("nan"))] for trial in trials],
+        status=[int(trial.status or 0) for trial in trials],
+        seconds=[trial.seconds for trial in trials],
+    )
+
+
+def _say(trials: "Sequence[StudyTrial]", metric: "Metric", study: "Study") -> None:
+    """How it went; the best configuration alone on standard output."""
+    from foretune.experience import Status
+    from foretune.run.addresses import shown
+
+    done = [trial for trial in trials if trial.status is Status.DONE]
+    reasons = Counter(trial.reason for trial in trials if trial.reason)
+    click.echo(f"{len(trials)} trials ended, {len(trials) - len(done)} of them failed", err=True)
+    for reason, times in reasons.most_common(3):
+        click.echo(f"  {times} x {reason}", err=True)
+    if done:
+        best = min(done, key=lambda trial: metric.sign * trial.values[metric.name])
+        value = best.values[metric.name]
+        click.echo(f"Best {metric.name}: {value:.6g}, of trial {best.number}", err=True)
+        click.echo(json.dumps(best.config, indent=2, default=str))
+    click.echo(f"Study '{study.name}' in {shown(study.url)}: optuna-dashboard shows it", err=True)

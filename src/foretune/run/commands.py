@@ -1,0 +1,147 @@
+"""Trials that are command lines: `python train.py --lr {lr}`, which print their result."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foretune.errors import UsageError
+from foretune.run.calling import LONGEST_REASON
+from foretune.run.memory import resident_bytes
+
+CONFIG_VARIABLE = "FORETUNE_CONFIG"
+"""The environment variable that holds the whole configuration as JSON."""
+LOOK_SECONDS = 0.1
+"""How often memory is measured."""
+PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+
+
+class CommandError(Exception):
+    """A command that failed; the trial's reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A line for the shell with a placeholder `{name}` where a hyperparameter's value belongs.
+
+    Values are quoted for the shell, and `{{` and `}}` stand for braces. The argument that holds an
+    inactive hyperparameter is left out, and with it the option just before it: without `depth`,
+    `fit --depth {depth} -v` is `fit -v`. The result is the last line of the output that is a JSON
+    number or object. An exit code other than 0 is a failure; its reason is the last error line.
+    """
+
+    template: str
+    memory_bytes: int | None = None
+    """How much the processes of the command may hold together."""
+
+    def check(self, names: Collection[str]) -> None:
+        """Refuse placeholders that are no hyperparameters."""
+        for found in PLACEHOLDER.finditer(self.template):
+            name = found[1]
+            if name is not None and name not in names:
+                raise UsageError(
+                    f"a placeholder must be a hyperparameter of the space, but '{{{name}}}' is "
+                    f"none of {', '.join(names)}: correct it, or write {{{{ for a brace"
+                )
+
+    def line(self, config: Mapping[str, Any]) -> str:
+        """The command line of a configuration."""
+        template = self.template
+        for found in PLACEHOLDER.finditer(self.template):
+            if found[1] is not None and found[1] not in config:
+                template = _without(template, found[0])
+        return PLACEHOLDER.sub(lambda found: _filled(found, config), template)
+
+    def __call__(self, config: dict[str, Any]) -> Any:
+        """Run the command and return the number or the mapping that it prints."""
+        process = subprocess.Popen(
+            self.line(config),
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**os.environ, CONFIG_VARIABLE: json.dumps(config, default=str)},
+        )
+        printed, errors = self._wait(process)
+        if process.returncode:
+            raise CommandError(_failure(process.returncode, errors))
+        return _result(printed)
+
+    def _wait(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """What the process has printed, unless it takes too much memory."""
+        while True:
+            limit = None if self.memory_bytes is None else LOOK_SECONDS
+            try:
+                return process.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                family = descendants(process.pid)
+                held = sum(resident_bytes(pid) or 0 for pid in family)
+                if self.memory_bytes is not None and held > self.memory_bytes:
+                    for pid in family:
+                        with suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
+                    process.communicate()
+                    limit_text = f"{self.memory_bytes / 2**20:.0f} MiB"
+                    raise MemoryError(f"the command is over its limit of {limit_text}") from None
+
+
+def _without(template: str, placeholder: str) -> str:
+    """Drop the word with a placeholder, and the option that it is the value of."""
+    word = rf"\S*{re.escape(placeholder)}\S*"
+    return re.sub(rf"(?:(?<=\s)--?[^\s=]+\s+)?{word}\s?", "", template)
+
+
+def _filled(found: re.Match[str], config: Mapping[str, Any]) -> str:
+    return found[0][0] if found[1] is None else shlex.quote(str(config[found[1]]))
+
+
+def _failure(code: int, errors: str) -> str:
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    ended = f"exit code {code}" if code > 0 else f"killed by signal {-code}"
+    return f"{ended}: {lines[-1]}"[:LONGEST_REASON] if lines else ended
+
+
+def _result(printed: str) -> Any:
+    for line in reversed(printed.splitlines()):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict | int | float) and not isinstance(found, bool):
+            return found
+    raise CommandError("it printed no line that is a JSON number or object")
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all that it has started, directly or not, as far as they are still there."""
+    children: dict[int, list[int]] = {}
+    for child, parent in _parents():
+        children.setdefault(parent, []).append(child)
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found
+
+
+def _parents() -> list[tuple[int, int]]:
+    """Every process with its parent."""
+    if not Path("/proc/self/stat").exists():
+        command = ["ps", "-axo", "pid=,ppid="]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        return [(int(pid), int(parent)) for pid, parent in map(str.split, listed.splitlines())]
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                fields = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+                found.append((int(folder.name), int(fields.rpartition(")")[2].split()[1])))
+    return found

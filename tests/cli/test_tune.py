@@ -1,0 +1,136 @@
+import json
+import os
+import shlex
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from foretune.cli.tune import tune_command
+from foretune.errors import ForetuneError
+from foretune.experience import Experience, Status
+
+SPACE = {
+    "x": {"range": [0.0, 1.0]},
+    "n": {"range": [1, 4]},
+    "kind": {"a": {"rate": {"range": [0.001, 0.1, "log"]}}, "b": {}},
+}
+PROGRAM = """
+def run(config):
+    if config["n"] > 2:
+        raise ValueError("too many")
+    return {"score": config["x"] + config.get("kind:a:rate", 0.0), "size": config["n"]}
+
+def number(config):
+    return config["x"]
+
+def broken(config):
+    return "none"
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    (tmp_path / "tuned_for_tests.py").write_text(PROGRAM)
+    (tmp_path / "space.json").write_text(json.dumps(SPACE))
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(tune_command, [*map(str, words)])
+
+
+SEARCH = ("--space", "space.json", "--method", "random")
+
+
+def test_a_function_is_tuned_and_the_study_resumed(here):
+    words = ("tuned_for_tests:run", *SEARCH, "--metric", "score", "--direction", "max")
+    ended = run(*words, "--trials", 8, "--out", "trials.parquet")
+    assert ended.exit_code == 0, ended.output
+    assert "8 trials ended" in ended.stderr
+    assert "x ValueError: too many" in ended.stderr
+    trials = Experience.open(here / "trials.parquet")
+    assert len(trials) == 8
+    best = json.loads(ended.stdout)
+    done = trials.status == Status.DONE
+    assert f"Best score: {trials.values[done].max():.6g}" in ended.stderr
+    assert best in trials.configs.dicts()
+    again = run(*words, "--trials", 10, "--out", "trials.parquet")
+    assert again.exit_code == 0, again.output
+    more = Experience.open(here / "trials.parquet")
+    assert more.configs.dicts()[:8] == trials.configs.dicts()
+    assert len(more) == 10
+
+
+def test_a_command_is_tuned_in_several_processes(here):
+    program = "import sys; print(float(sys.argv[1]))"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} {{x}} {{kind:a:rate}}"
+    ended = run("--command", command, *SEARCH, "--trials", 4, "--jobs", 2, "--study", "mine",
+                "--store", "sqlite:///own.db", "--memory", "2GB", "--time-limit", "1h")  # fmt: skip
+    assert ended.exit_code == 0, ended.output
+    assert "4 trials ended, 0 of them failed" in ended.stderr
+    assert "Study 'mine' in sqlite:///own.db" in ended.stderr
+
+
+def test_an_experience_brings_space_and_metric(here):
+    words = ("tuned_for_tests:number", "--trials")
+    run(*words, 6, *SEARCH, "--out", "past.parquet")
+    past = ("--experience", "past.parquet", "--method", "random")
+    ended = run(*words, 3, *past, "--store", "new.db")
+    assert ended.exit_code == 0, ended.output
+    assert "3 trials ended, 0 of them failed" in ended.stderr
+
+
+def test_interruption_says_how_to_go_on(here, monkeypatch):
+    from foretune.run import tuning
+
+    def interrupted(study, *_, **__):
+        study.begin(study.space.defaults().dicts()[0], chosen_by="random")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tuning, "tune", interrupted)
+    ended = run("tuned_for_tests:number", *SEARCH, "--trials", 3)
+    assert ended.exit_code == 130
+    assert "the same command goes on from here" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--trials", "1"], "got neither"),
+        (["m:f", "--command", "x", "--trials", "1"], "got both"),
+        (["tuned_for_tests:run"], "neither --trials nor --time"),
+        (["tuned_for_tests:walk", "--trials", "1"], "there is no 'walk'"),
+        (["--command", "run {y}", "--trials", "1"], "'{y}' is none of"),
+        (["tuned_for_tests:run", "--trials", "1", "--space", "no.json"], "there is no 'no.json'"),
+        (["tuned_for_tests:run", "--trials", "1", "--space", "bad.json"], "must be a JSON file"),
+        (["tuned_for_tests:run", "--trials", "1", "--store", "x.txt"], "must be a URL"),
+        (["tuned_for_tests:run", "--trials", "1", "--out", "x.csv"], "must be a .parquet file"),
+        (["tuned_for_tests:run", "--trials", "1", "--method", "gpp"], "did you mean gp"),
+        (["tuned_for_tests:run", "--trials", "1", "--method", "gcp-prior"], "got no experience"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_change_nothing(here, words, said):
+    (here / "bad.json").write_text("{")
+    before = sorted(os.listdir(here))
+    given = words if "--space" in words else [*words, "--space", "space.json"]
+    ended = run(*given)
+    assert isinstance(ended.exception, ForetuneError)
+    assert said in str(ended.exception)
+    assert [name for name in sorted(os.listdir(here)) if name != "__pycache__"] == before
+
+
+def test_a_study_of_another_function_is_not_joined(here):
+    run("tuned_for_tests:number", *SEARCH, "--trials", 1, "--study", "one")
+    ended = run("tuned_for_tests:broken", *SEARCH, "--trials", 1, "--study", "one")
+    assert "the setting 'objective' is tuned_for_tests:number" in str(ended.exception)
+
+
+def test_when_nothing_succeeds_the_reason_is_shown(here):
+    ended = run("tuned_for_tests:broken", *SEARCH, "--trials", 2, "--out", "none.parquet")
+    assert ended.exit_code == 0
+    assert "2 x the result 'loss' must be a finite number, but got 'none'" in ended.stderr
+    assert ended.stdout == ""
+    assert not (here / "none.parquet").exists()

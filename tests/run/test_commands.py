@@ -1,0 +1,81 @@
+import json
+import shlex
+import sys
+
+import pytest
+
+from foretune.errors import UsageError
+from foretune.run.commands import Command, CommandError
+
+NAMES = ("lr", "depth", "model:svm:C")
+
+
+@pytest.mark.parametrize(
+    ("template", "config", "line"),
+    [
+        ("run --lr {lr}", {"lr": 0.1}, "run --lr 0.1"),
+        ("run --lr={lr} {{x}}", {"lr": 0.1}, "run --lr=0.1 {x}"),
+        ("run {lr}", {"lr": "a b; rm *"}, "run 'a b; rm *'"),
+        ("run -C {model:svm:C}", {"model:svm:C": 2}, "run -C 2"),
+        ("run --depth {depth} -v", {}, "run -v"),
+        ("run --depth={depth} -v", {}, "run -v"),
+        ("run {depth} -v", {}, "run -v"),
+        ("run -d {depth} --lr {lr}", {"lr": 1}, "run --lr 1"),
+        ("run --verbose --set=x:{depth} {lr}", {"lr": 1}, "run 1"),
+        ("run -d {depth} -e {depth}", {}, "run "),
+    ],
+)
+def test_placeholders_become_values(template, config, line):
+    assert Command(template).line(config) == line
+
+
+def test_unknown_placeholders_are_refused():
+    Command("run {lr} {depth} {model:svm:C} {{any}}").check(NAMES)
+    with pytest.raises(UsageError, match=r"'{rate}' is none of lr, depth"):
+        Command("run {rate}").check(NAMES)
+
+
+def python(program):
+    return Command(f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}")
+
+
+@pytest.mark.parametrize(
+    ("printed", "result"),
+    [
+        ("0.25", 0.25),
+        ("1\nepoch 2\n", 1),
+        ('{"loss": 0.5, "size": 3}\n[1]\n"text"\ntrue\ndone', {"loss": 0.5, "size": 3}),
+        ("1\n2\n\n", 2),
+    ],
+)
+def test_the_last_json_line_is_the_result(printed, result):
+    assert python(f"print({printed!r})".replace("{", "{{").replace("}", "}}"))({}) == result
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("raise ValueError('too  bad')", "exit code 1: ValueError: too  bad"),
+        ("import sys; sys.exit(3)", "exit code 3"),
+        ("import os; os.kill(os.getpid(), 9)", "exit code 137: Killed"),
+        ("print('no number')", "it printed no line that is a JSON number or object"),
+    ],
+)
+def test_failures_say_why(program, reason):
+    with pytest.raises(CommandError) as failed:
+        python(program)({})
+    assert str(failed.value).endswith(reason)
+
+
+def test_the_whole_configuration_is_in_the_environment():
+    config = {"lr": 0.1, "mode": None, "on": True}
+    command = python("import os; print(os.environ['FORETUNE_CONFIG'])")
+    assert command(config) == json.loads(json.dumps(config))
+
+
+def test_the_memory_of_all_processes_of_a_command_counts():
+    eater = "x = b'x' * 300_000_000; import time; time.sleep(600)"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {eater!r}])"
+    command = Command(python(parent).template, memory_bytes=150 * 2**20)
+    with pytest.raises(MemoryError, match="over its limit of 150 MiB"):
+        command({})

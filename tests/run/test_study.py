@@ -1,0 +1,252 @@
+import math
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import pytest
+
+from foretune.errors import MissingExtraError, UsageError
+from foretune.experience import Direction, Metric, Status
+from foretune.run import heartbeat
+from foretune.run.study import Study
+from foretune.space import Space
+
+ERROR = Metric("error")
+SPACE = Space.of(
+    {
+        "lr": (1e-5, 0.3, "log"),
+        "layers": (1, 9),
+        "size": {"ordinal": [16, 32, 64]},
+        "mode": ["a", None, True, 2.5],
+        "shape": [(1, 2), (3, 4)],
+        "fixed": "same",
+        "model": {"svm": {"C": (0.1, 10.0)}, "naive": {}},
+    }
+)
+CONFIGS = SPACE.sample(16, seed=0).dicts()
+
+
+def opened(url, *, space=SPACE, metrics=(ERROR,), settings=None, name="study"):
+    return Study.open(url, name, space=space, metrics=metrics, settings=settings or {})
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/study.db"
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def study(request, url):
+    with opened(None if request.param == "memory" else url) as made:
+        yield made
+
+
+def finish(study, number, error=0.5):
+    study.end(number, status=Status.DONE, values={"error": error}, seconds=1.5)
+
+
+def test_a_trial_is_seen_from_its_beginning_to_its_end(study):
+    number = study.begin(CONFIGS[0], chosen_by="random")
+    (running,) = study.trials()
+    assert (running.number, running.config, running.status) == (number, CONFIGS[0], None)
+    assert running.chosen_by == "random"
+    assert math.isnan(running.seconds)
+    values = {"error": 0.1 + 0.2, "also": 7.0}
+    notes = {"folds": [1.0, 2.5]}
+    study.end(number, status=Status.DONE, values=values, seconds=2.5, notes=notes)
+    (ended,) = study.trials()
+    assert (ended.status, ended.values, ended.seconds) == (Status.DONE, values, 2.5)
+    assert (ended.notes, ended.reason, ended.chosen_by) == (notes, "", "random")
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.TIMEOUT])
+def test_failures_keep_their_reason(study, status):
+    number = study.begin(CONFIGS[0], chosen_by="")
+    study.end(number, status=status, seconds=3.0, reason="it burnt")
+    (ended,) = study.trials()
+    assert (ended.status, ended.values, ended.reason) == (status, {}, "it burnt")
+
+
+def test_configurations_come_back_as_they_were(url):
+    with opened(url) as study:
+        for config in CONFIGS:
+            finish(study, study.begin(config, chosen_by="random"))
+    with opened(url) as study:
+        kept = [trial.config for trial in study.trials()]
+    assert [repr(config) for config in kept] == [repr(config) for config in CONFIGS]
+
+
+def test_what_is_let_go_is_left_behind_until_somebody_takes_it_over(study):
+    first, second = (study.begin(config, chosen_by="random") for config in CONFIGS[:2])
+    assert study.left_behind() == []
+    study.let_go(first)
+    assert [trial.number for trial in study.left_behind()] == [first]
+    study.take_over(first)
+    assert study.left_behind() == []
+    finish(study, first)
+    finish(study, second)
+    assert [trial.status for trial in study.trials()] == [Status.DONE, Status.DONE]
+    assert "abandoned" not in study.trials()[0].notes
+
+
+def test_closing_leaves_running_trials_to_the_next(url):
+    with opened(url) as study:
+        study.begin(CONFIGS[0], chosen_by="random")
+    with opened(url) as study:
+        assert [trial.config for trial in study.left_behind()] == [CONFIGS[0]]
+
+
+def test_others_see_a_trial_at_once_and_leave_it_alone(url):
+    with opened(url) as one, opened(url) as other:
+        number = one.begin(CONFIGS[0], chosen_by="random")
+        assert [trial.status for trial in other.trials()] == [None]
+        assert other.left_behind() == other.unsure() == []
+        finish(one, number)
+        assert [trial.status for trial in other.trials()] == [Status.DONE]
+
+
+BEGIN = """
+import os, sys
+from foretune.experience import Metric
+from foretune.run.study import Study
+from foretune.space import Space
+space = Space.from_json(sys.stdin.read())
+study = Study.open(sys.argv[1], "study", space=space, metrics=[Metric("error")])
+study.begin(space.defaults().dicts()[0], chosen_by="random")
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_trials_of_a_killed_process_are_run_again_under_their_number(url):
+    words = [sys.executable, "-c", BEGIN, url]
+    assert subprocess.run(words, input=SPACE.to_json(), text=True, check=False).returncode == -9
+    with opened(url) as study:
+        (left,) = study.left_behind()
+        study.take_over(left.number)
+        assert study.left_behind() == []
+        finish(study, left.number)
+        (ended,) = study.trials()
+    assert (ended.number, ended.status) == (0, Status.DONE)
+    assert ended.notes == {"abandoned": 1}
+
+
+def test_a_process_that_took_the_number_of_a_dead_one_is_not_it():
+    here = heartbeat.Owner.new()
+    assert here.is_running_here()
+    assert not replace(here, started="before").is_running_here()
+    assert not replace(here, machine="elsewhere").is_running_here()
+
+
+@pytest.fixture
+def abroad(url, monkeypatch):
+    """A study opened on another machine, as far as others can tell."""
+    monkeypatch.setattr(heartbeat, "this_machine", lambda: "elsewhere")
+    with opened(url) as study:
+        monkeypatch.undo()
+        yield study
+
+
+def test_processes_of_other_machines_live_as_long_as_their_heart_beats(abroad, url, monkeypatch):
+    number = abroad.begin(CONFIGS[0], chosen_by="random")
+    with opened(url) as here:
+        assert [trial.number for trial in here.unsure()] == [number]
+        assert here.left_behind() == []
+        abroad._beat()
+        assert here.unsure() == here.left_behind() == []
+        monkeypatch.setattr(heartbeat, "GRACE_SECONDS", -1.0)
+        assert [trial.number for trial in here.left_behind()] == [number]
+        here.take_over(number)
+        finish(abroad, number, error=9.0)  # it lives after all, but comes too late
+        assert here.trials()[0].status is None
+        finish(here, number, error=1.0)
+        assert abroad.trials()[0].values == {"error": 1.0}
+
+
+def test_threads_share_a_study(url):
+    with opened(url) as study:
+
+        def work(part):
+            for config in part:
+                finish(study, study.begin(config, chosen_by="random"))
+
+        threads = [threading.Thread(target=work, args=(CONFIGS[i::4],)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        trials = study.trials()
+    assert [trial.number for trial in trials] == list(range(len(CONFIGS)))
+    assert {trial.status for trial in trials} == {Status.DONE}
+
+
+def test_optuna_reads_along(url):
+    optuna = pytest.importorskip("optuna")
+    metric = Metric("accuracy", Direction.MAX)
+    with opened(url, metrics=[metric]) as study:
+        number = study.begin(CONFIGS[0], chosen_by="random")
+        study.end(number, status=Status.DONE, values={"accuracy": 0.75}, seconds=1.0)
+        study.let_go(study.begin(CONFIGS[1], chosen_by="random"))
+    found = optuna.load_study(study_name="study", storage=url)
+    assert (found.best_value, found.direction.name) == (0.75, "MAXIMIZE")
+    assert found.metric_names == ["accuracy"]
+    assert found.best_params["lr"] == CONFIGS[0]["lr"]
+    assert set(found.best_params) == set(CONFIGS[0])
+    assert found.best_trial.distributions["layers"] == optuna.distributions.IntDistribution(1, 9)
+    assert [trial.state.name for trial in found.trials] == ["COMPLETE", "WAITING"]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"metrics": [Metric("loss")]}, "the metric is error:min, and here loss:min"),
+        ({"metrics": [Metric("error", Direction.MAX)]}, "error:min, and here error:max"),
+        ({"settings": {"folds": 5}}, "the setting 'folds' is 3, and here it is 5"),
+        ({"settings": {}}, "the setting 'folds' is 3, and here it is absent"),
+        ({"space": Space.of({"lr": (0.0, 1.0)})}, "'fixed' is constant {'same'}, and here it is"),
+    ],
+)
+def test_who_joins_must_agree(url, other, said):
+    opened(url, settings={"folds": 3}).close()
+    with pytest.raises(UsageError) as refused:
+        opened(url, **{"settings": {"folds": 3}, **other})
+    assert said in str(refused.value)
+
+
+def test_studies_of_other_programs_are_left_alone(url):
+    optuna = pytest.importorskip("optuna")
+    with opened(url):
+        optuna.create_study(storage=url, study_name="theirs").ask()
+    with pytest.raises(UsageError, match="begun by another program"):
+        opened(url, name="theirs")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("study.txt", "or the path of an SQLite file"),
+        ("oracle://host/x", "must be SQLite, PostgreSQL or MySQL"),
+        ("sqlite:///{tmp}/nowhere/study.db", "there is no"),
+        ("sqlite:///:memory:", "needs a file"),
+        ("{tmp}/noise.db", "is something else"),
+        ("{tmp}/folder.db", "is a folder"),
+        ("postgresql+nodriver://me:secret@localhost/x", "must be within reach"),
+        ("mysql+mysqlconnector://me:secret@localhost/x", "needs a database driver"),
+    ],
+)
+def test_stores_that_cannot_be_are_refused_in_a_sentence(tmp_path, given, said):
+    (tmp_path / "noise.db").write_text("no database")
+    (tmp_path / "folder.db").mkdir()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UsageError) as refused:
+        opened(given.format(tmp=tmp_path))
+    assert said in str(refused.value)
+    assert "secret" not in str(refused.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_memory_needs_no_optuna_and_files_say_that_they_do(url, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    opened(None).close()
+    with pytest.raises(MissingExtraError, match=r"foretune\[optuna\]"):
+        opened(url)

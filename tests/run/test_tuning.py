@@ -1,0 +1,239 @@
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from foretune.contracts import Target
+from foretune.errors import UsageError
+from foretune.experience import Direction, Metric, Status
+from foretune.run import tuning
+from foretune.run.inline import InlineExecutor
+from foretune.run.study import Study
+from foretune.run.tuning import Budget, SilentWatch, tune
+from foretune.search.optimizer import Optimizer
+from foretune.search.registry import method
+from foretune.space import Space
+
+SPACE = Space.of({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+ERROR = Metric("error")
+
+
+def optimizer(name="random", space=SPACE, seed=0):
+    chosen = method(name)
+    return Optimizer(Target(space), chosen, chosen.learn(None, seed=seed), seed=seed)
+
+
+def memory(space=SPACE, metrics=(ERROR,)):
+    return Study.open(None, "study", space=space, metrics=metrics)
+
+
+def bowl(config):
+    return (config["x"] - 0.3) ** 2 + (config["y"] - 0.6) ** 2
+
+
+def interrupted_at(n):
+    """The bowl, with Ctrl-C during the call number n."""
+    calls = []
+
+    def function(config):
+        calls.append(config)
+        if len(calls) == n:
+            raise KeyboardInterrupt
+        return bowl(config)
+
+    return function
+
+
+class Heard(SilentWatch):
+    def __init__(self):
+        self.began_, self.ended_ = [], []
+
+    def began(self, trial):
+        self.began_.append(trial.number)
+
+    def ended(self, trial):
+        self.ended_.append((trial.number, trial.values.get("error")))
+
+
+def test_it_ends_with_exactly_the_trials_asked_for():
+    study, watch = memory(), Heard()
+    assert tune(study, optimizer(), InlineExecutor(bowl), Budget(5), watch=watch) == "trials"
+    trials = study.trials()
+    assert [trial.values["error"] for trial in trials] == [bowl(t.config) for t in trials]
+    assert watch.began_ == [0, 1, 2, 3, 4]
+    assert watch.ended_ == [(t.number, t.values["error"]) for t in trials]
+    again = Heard()
+    assert tune(study, optimizer(), InlineExecutor(bowl), Budget(7), watch=again) == "trials"
+    assert again.began_ == [5, 6]
+    assert study.trials()[:5] == trials
+
+
+@pytest.mark.parametrize("name", ["random", "gp"])
+@pytest.mark.parametrize("stored", [False, True], ids=["memory", "sqlite"])
+def test_an_interrupted_study_goes_on_as_if_it_had_never_stopped(name, stored, tmp_path):
+    whole = memory()
+    tune(whole, optimizer(name), InlineExecutor(bowl), Budget(9))
+    url = f"{tmp_path}/study.db" if stored else None
+    with Study.open(url, "study", space=SPACE, metrics=[ERROR]) as study:
+        with pytest.raises(KeyboardInterrupt):
+            tune(study, optimizer(name), InlineExecutor(interrupted_at(7)), Budget(9))
+        assert [trial.status for trial in study.trials()] == [*[Status.DONE] * 6, None]
+        tune(study, optimizer(name), InlineExecutor(bowl), Budget(9))
+        parts = study.trials()
+    assert [trial.config for trial in parts] == [trial.config for trial in whole.trials()]
+    assert [trial.values for trial in parts] == [trial.values for trial in whole.trials()]
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (math.nan, "the result 'error' must be a finite number, but got nan"),
+        (math.inf, "the result 'error' must be a finite number, but got inf"),
+        ("0.5", "the result 'error' must be a finite number, but got '0.5'"),
+        (None, "the result 'error' must be a finite number, but got None"),
+        (True, "the result 'error' must be a finite number, but got True"),
+        ({"loss": 1.0}, "the result must hold 'error', but it holds loss"),
+        ({"error": 1.0, "notes": {"x": object}}, "the notes of a result must be JSON values"),
+    ],
+)
+def test_results_that_cannot_be_used_are_failures_with_their_reason(result, reason):
+    study, asked = memory(), optimizer()
+    tune(study, asked, InlineExecutor(lambda _: result), Budget(2))
+    assert [trial.status for trial in study.trials()] == [Status.FAILED] * 2
+    assert study.trials()[0].reason.startswith(reason)
+    assert not asked.told.succeeded.any()
+
+
+def test_results_may_hold_other_numbers_and_notes():
+    study = memory()
+    result = {"error": 0.5, "size": 3, "name": "n", "notes": {"folds": [1, 2]}}
+    tune(study, optimizer(), InlineExecutor(lambda _: result), Budget(1))
+    assert study.trials()[0].values == {"error": 0.5, "size": 3.0}
+    assert study.trials()[0].notes == {"folds": [1, 2]}
+
+
+def test_the_optimiser_minimises_whatever_is_maximised():
+    metrics = [Metric("score", Direction.MAX), ERROR]
+    study, asked = memory(metrics=metrics), optimizer()
+    tune(study, asked, InlineExecutor(lambda c: {"score": c["x"], "error": 1}), Budget(4))
+    assert asked.told.losses.ravel().tolist() == [-t.config["x"] for t in study.trials()]
+
+
+def test_a_space_can_be_exhausted():
+    space = Space.of({"a": [1, 2, 3]})
+    study = memory(space)
+    ended = tune(study, optimizer(space=space), InlineExecutor(lambda c: c["a"]), Budget(10))
+    assert ended == "exhausted"
+    assert sorted(trial.config["a"] for trial in study.trials()) == [1, 2, 3]
+
+
+class Endless:
+    """Workers that never come to an end, on a clock of their own."""
+
+    workers = 2
+
+    def __init__(self):
+        self.now, self.jobs = 0.0, []
+
+    def submit(self, job):
+        self.jobs.append(job)
+        return len(self.jobs) - 1
+
+    def results(self, timeout=None):
+        self.now += timeout
+        return []
+
+    def monotonic(self):
+        return self.now
+
+
+def test_when_the_time_is_over_running_trials_are_left_to_the_next_run(monkeypatch):
+    study, executor = memory(), Endless()
+    monkeypatch.setattr(tuning, "time", executor)
+    assert tune(study, optimizer(), executor, Budget(seconds=60.0)) == "time"
+    assert executor.now == 60.0
+    assert [trial.config for trial in study.left_behind()] == executor.jobs
+    monkeypatch.undo()
+    tune(study, optimizer(), InlineExecutor(bowl), Budget(2))
+    assert [trial.status for trial in study.trials()] == [Status.DONE] * 2
+
+
+def test_what_another_process_begins_first_is_not_begun_twice(monkeypatch):
+    study, asked = memory(), optimizer()
+    ask = asked.ask
+
+    def slow_ask():
+        (suggestion,) = ask()
+        if suggestion.id < 3:  # meanwhile another process has the same idea
+            study.begin(suggestion.config, chosen_by="elsewhere")
+        return [suggestion]
+
+    monkeypatch.setattr(asked, "ask", slow_ask)
+    assert tune(study, asked, InlineExecutor(bowl), Budget(6)) == "trials"
+    trials = study.trials()
+    assert [t.status for t in trials] == [None] * 3 + [Status.DONE] * 3
+    assert len(SPACE.encode([t.config for t in trials]).first_occurrences()) == 6
+    assert sorted(asked.pending.values(), key=repr) == sorted(
+        (t.config for t in trials[:3]), key=repr
+    )
+
+
+def test_running_trials_of_others_are_believed_and_their_ends_are_told():
+    study, asked, watch = memory(), optimizer(), Heard()
+    theirs = study.begin({"x": 0.5, "y": 0.5}, chosen_by="elsewhere")
+
+    def function(config):
+        if len(study.trials()) == 3:
+            study.end(theirs, status=Status.DONE, values={"error": 7.0})
+        return bowl(config)
+
+    tune(study, asked, InlineExecutor(function), Budget(4), watch=watch)
+    assert 7.0 in asked.told.losses
+    assert not asked.pending
+    assert watch.began_ == [1, 2, 3]
+    assert (theirs, 7.0) in watch.ended_
+
+
+def test_a_trial_that_outlives_its_processes_again_and_again_is_given_up(monkeypatch):
+    study = memory()
+    number = study.begin({"x": 0.5, "y": 0.5}, chosen_by="random")
+    study.let_go(number)
+    study._trials[number] = replace(study.trials()[number], notes={"abandoned": 4})
+    tune(study, optimizer(), InlineExecutor(bowl), Budget(2))
+    given_up, done = study.trials()
+    assert (given_up.status, done.status) == (Status.FAILED, Status.DONE)
+    assert given_up.reason == "5 processes ended while they ran it"
+
+
+PROCESS = """
+import sys
+from tests.run.test_tuning import ERROR, SPACE, InlineExecutor, bowl, optimizer, tune
+from foretune.run.study import Study
+from foretune.run.tuning import Budget
+with Study.open(sys.argv[1], "study", space=SPACE, metrics=[ERROR]) as study:
+    tune(study, optimizer(), InlineExecutor(bowl), Budget(12))
+"""
+
+
+def test_processes_share_the_budget_of_a_study(tmp_path):
+    url = f"{tmp_path}/study.db"
+    words = [sys.executable, "-c", PROCESS, url]
+    processes = [subprocess.Popen(words) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    with Study.open(url, "study", space=SPACE, metrics=[ERROR]) as study:
+        trials = study.trials()
+    assert [trial.number for trial in trials] == list(range(12))
+    assert {trial.status for trial in trials} == {Status.DONE}
+    assert len(SPACE.encode([trial.config for trial in trials]).first_occurrences()) == 12
+
+
+def test_budgets_and_objectives_that_do_not_fit_are_refused():
+    with pytest.raises(UsageError, match="a budget of trials must be a positive number"):
+        Budget(trials=0)
+    two = Optimizer(
+        Target(SPACE, ("a", "b")), method("random"), method("random").learn(None, seed=0)
+    )
+    with pytest.raises(UsageError, match="at most as many objectives"):
+        tune(memory(), two, InlineExecutor(bowl), Budget(1))
