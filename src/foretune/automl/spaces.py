@@ -155,6 +155,9 @@ class ShippedSpace:
     stages: Mapping[str, Notation]
     """What else is chosen: steps before the estimator."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return shipped, (self.name,)
+
     def build(self, only: Sequence[str] = ()) -> Space:
         """The space, narrowed to the estimators `only` where that is not empty."""
         self.check(only)
