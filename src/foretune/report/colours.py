@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune.arrays import Floats, Ints
 
 COLOURS = 7
 """More cannot be told apart by all kinds of colour vision."""
@@ -12,18 +12,18 @@ OTHER = COLOURS
 """The grey that all the others share."""
 
 
-def coloured(names: Sequence[str], counts: Floats) -> tuple[list[int], list[tuple[str, int]]]:
-    """The colour of each algorithm, and the key: texts with their colours.
+def colours_of(weights: Floats) -> list[int]:
+    """The colour of each algorithm: those of the largest weights get one of their own."""
+    colours = np.full(len(weights), OTHER)
+    order = np.argsort(-weights, kind="stable")[:COLOURS]
+    colours[order] = np.arange(len(order))
+    return [int(colour) for colour in colours]
 
-    The most frequent algorithms get colours of their own. Those that never occur have no place in
-    the key.
-    """
-    order = [int(at) for at in np.argsort(-counts, kind="stable") if counts[at] > 0]
-    # A single one left over is named in the key instead of being called 'other'.
-    own = order if len(order) == COLOURS + 1 else order[:COLOURS]
-    colours = [OTHER] * len(names)
-    for colour, at in enumerate(own):
-        colours[at] = min(colour, OTHER)
-    key = [(names[at], colours[at]) for at in own]
-    rest = len(order) - len(own)
-    return colours, key + [(f"{rest} others", OTHER)] * (rest > 0)
+
+def colour_key(names: Sequence[str], colours: Sequence[int], counts: Ints) -> list[tuple[str, int]]:
+    """Texts with their colours, for the algorithms that occur in a picture."""
+    seen = [at for at in range(len(names)) if counts[at] > 0]
+    own = sorted((at for at in seen if colours[at] != OTHER), key=lambda at: colours[at])
+    others = [names[at] for at in seen if colours[at] == OTHER]
+    grey = others if len(others) < 2 else [f"{len(others)} others"]
+    return [(names[at], colours[at]) for at in own] + [(text, OTHER) for text in grey]

@@ -15,8 +15,7 @@ from foretune.arrays import Floats
 from foretune.space import Encoded
 
 FEWEST_TRIALS = 10
-FEWEST_ACTIVE = 5
-"""A hyperparameter that fewer trials had active cannot be judged."""
+"""Fewer cannot tell anything; nor can fewer that had a certain hyperparameter active."""
 LEAST_EXPLAINED = 0.05
 """A forest that foretells less than this has learnt nothing."""
 MOST_TRIALS = 2_000
@@ -84,7 +83,7 @@ def _varied(configs: Encoded) -> list[int]:
     columns = []
     for column in range(len(configs.space)):
         values = configs.values[configs.active[:, column], column]
-        if len(values) >= FEWEST_ACTIVE and np.ptp(values) > 0:
+        if len(values) >= FEWEST_TRIALS and np.ptp(values) > 0:
             columns.append(column)
     return columns
 
@@ -99,7 +98,7 @@ def _measured(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impo
     codes = np.where(active, configs.codes[:, columns], rng.random(active.shape))
     forest = RandomForestRegressor(
         n_estimators=TREES,
-        min_samples_leaf=max(1, min(3, len(ranks) // 20)),
+        min_samples_leaf=3,
         max_features=0.7,
         oob_score=True,
         random_state=int(rng.integers(2**31)),

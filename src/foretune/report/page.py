@@ -68,7 +68,8 @@ def _parts(story: Story, columns: Columns, found: Importance) -> list[Markup]:
         parts.append(_course(story))
     if story.objectives > 1 and done:
         parts.append(_front(story, len(unbeaten(columns.losses[:, :2]))))
-    parts.append(sections.best_pipeline(story))
+    if story.pipeline or story.objectives == 1:
+        parts.append(sections.best_pipeline(story))
     parts.append(sections.next_steps(story))
     if done:
         parts.append(sections.effects(story, found))

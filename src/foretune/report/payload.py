@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from foretune.arrays import Floats, Ints
 from foretune.experience import Status
-from foretune.report.colours import coloured
+from foretune.report.colours import colour_key, colours_of
 from foretune.report.curves import shown_range, unbeaten
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, well_formed
@@ -65,7 +65,7 @@ def payload(story: Story, columns: Columns, found: Importance) -> Markup:
             "reasons": _words(trial.reason for trial in story.trials),
             "chosen": _words(trial.chosen_by for trial in story.trials),
             "best": None if story.best is None else rows[story.best],
-            "random": _rounded(story.expected_random or ()),
+            "random": _rounded(_random_shown(story)),
             "front": unbeaten(columns.losses[:, :2]).tolist() if story.objectives > 1 else [],
             **_hyperparameters(story, columns, found),
             **_algorithms(story, columns.configs, rows),
@@ -78,7 +78,7 @@ def _metrics(story: Story, columns: Columns) -> list[dict[str, Any]]:
     described = []
     for place, metric in enumerate(story.metrics):
         # Random search's end belongs into the picture, however far below the trials it lies.
-        also = list(story.expected_random or ())[: len(story.trials)][-1:] if place == 0 else []
+        also = _random_shown(story)[-1:] if place == 0 else []
         values = columns.values[:, place]
         done = np.where(np.isfinite(columns.losses[:, place]), values, np.nan)
         shown = shown_range(done, metric.direction, also)
@@ -91,6 +91,11 @@ def _metrics(story: Story, columns: Columns) -> list[dict[str, Any]]:
             }
         )
     return described
+
+
+def _random_shown(story: Story) -> list[float]:
+    """What random search gives while the trials go on, and at least two points of it."""
+    return list(story.expected_random or ())[: max(len(story.trials), 2)]
 
 
 def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[str, Any]:
@@ -124,15 +129,20 @@ def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[st
     names = list(dict.fromkeys([*tried, *(shortened(point.algorithm) for point in points)]))
     place = {name: index for index, name in enumerate(names)}
     at = [place[shortened(point.algorithm)] for point in points]
-    counts = np.bincount(at, minlength=len(names)) / (1 + len(at))
+    on_map = np.bincount(at, minlength=len(names))
+    in_trials = np.zeros_like(on_map)
     if choice is not None:
         values = configs.values[configs.active[:, choice], choice]
-        counts += np.bincount(values.astype(np.int64), minlength=len(names))
-    colours, key = coloured(names, counts)
+        in_trials = np.bincount(values.astype(np.int64), minlength=len(names))
+    # What was tried comes first; the map decides among the rest.
+    colours = colours_of(in_trials + on_map / (1 + len(at)))
     return {
         "algorithm": -1 if choice is None else choice,
         "colours": colours,
-        "key": key,
+        "keys": {
+            "trials": colour_key(names, colours, in_trials),
+            "map": colour_key(names, colours, on_map),
+        },
         "map": _map(story, names, at, rows) if points else None,
     }
 
@@ -200,6 +210,7 @@ def _parameter(parameter: Parameter, values: Floats) -> dict[str, Any]:
         "owner": owner.replace(":", " / "),
         "own": own,
         "log": parameter.log,
+        "whole": parameter.kind is Kind.INT,
         "low": parameter.low,
         "high": parameter.high,
         "choices": [choice_text(choice) for choice in parameter.choices],

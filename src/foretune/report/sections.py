@@ -1,5 +1,6 @@
 """The parts of a report that need no script: sentences, tables, the pipeline as a flow."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,7 +135,8 @@ def effects(story: Story, found: Importance) -> Markup:
         body.append(element("h3", "Score by hyperparameter"))
         body.append(element("p", id="slices-note", class_="key"))
         body.append(slices)
-    return section("importance", "Which hyperparameters mattered", *body)
+    which = f" for {story.metric.name}" if story.objectives > 1 else ""
+    return section("importance", "Which hyperparameters mattered" + which, *body)
 
 
 def _effects_note(found: Importance) -> str:
@@ -257,12 +259,14 @@ def next_steps(story: Story) -> Markup:
     steps = [
         element("div", element("h3", what), code(command)) for what, command in story.next_steps
     ]
-    return section("next", "What to do next", element("div", steps, class_="columns"))
+    return section("next", "What to do next", *steps)
 
 
 def code(text: str) -> Markup:
     """A command to be copied."""
-    return element("pre", element("code", text), tabindex="0")
+    # Words in elements of their own, because lines would else break within "--option".
+    words = [element("span", word) if word.strip() else word for word in re.split(r"(\s+)", text)]
+    return element("pre", element("code", words), tabindex="0")
 
 
 def better_text(direction: Direction) -> str:

@@ -7,7 +7,7 @@ function drawCourse(host) {
   key.append(chip("--accent", "best so far", "line"));
   if (raw.random.length) key.append(chip("--soft", "random search, expected", "line dashed"));
   if (trials.status.some((_, row) => isBad(row))) key.append("× failed");
-  key.append(...algorithmKey(), make("span", { class: "push" }));
+  key.append(...algorithmKey(raw.keys.trials), make("span", { class: "push" }));
   const control = (label, options, chosen, change) => {
     const select = choose(label, options, (value) => {
       change(value);
@@ -27,21 +27,21 @@ function drawCourse(host) {
 
 function course(pen, width, height, { metric, log }) {
   const better = metric.sign > 0 ? "lower is better" : "higher is better";
-  const across = { low: 1, high: Math.max(count, 2), log, name: "trials" };
+  const across = { low: 1, high: Math.max(count, 2), log, name: "trials", whole: true };
   const at = frame(pen, width, height, across, { ...metric, name: `${metric.name} (${better})` });
   const colours = palette();
   const colourOf = (row) => colours[algorithm ? raw.colours[algorithm.values[row]] : 7];
   const points = scatter(pen, shownRows(metric), (row) => [at.x(row + 1), at.y(metric.values[row])], colourOf);
   crosses(pen, at);
-  pen.textAlign = "right";
+  pen.textAlign = "left";
   pen.fillStyle = css("--soft");
-  if (metric.beyond) pen.fillText(`${whole.format(metric.beyond)} worse beyond the picture`, width - 12, 8);
+  if (metric.beyond) pen.fillText(`${whole.format(metric.beyond)} worse beyond the picture`, at.left, height - 8);
   pen.save();
   pen.beginPath();
-  pen.rect(at.left, at.top - 10, width - at.left, at.foot - at.top + 10);
+  pen.rect(at.left - 6, at.top - 10, width - at.left + 6, at.foot - at.top + 10);
   pen.clip(); // the lines may begin far outside
   pen.setLineDash([6, 4]);
-  const random = metric === metrics[0] ? raw.random.slice(0, count) : []; // known for this one only
+  const random = metric === metrics[0] ? raw.random : []; // known for this one only
   stroke(pen, css("--soft"), 2, random.map((value, index) => [at.x(index + 1), at.y(value)]));
   pen.setLineDash([]);
   bestLine(pen, at, metric);

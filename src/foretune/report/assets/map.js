@@ -4,13 +4,13 @@ function drawMap(host) {
   let byScore = false;
   const repaint = picture(host, (pen, width, height) => pipelineMap(pen, width, height, byScore));
   const key = document.getElementById("map-key");
-  const legend = make("span", { class: "chips" }, ...algorithmKey());
+  const legend = make("span", { class: "chips" }, ...algorithmKey(raw.keys.map));
   key.append(legend);
   if (raw.map.shares.every((share) => share === null)) return;
   const options = [["algorithm", "coloured by algorithm"], ["score", "coloured by score"]];
   key.append(make("span", { class: "push" }), choose("Colours", options, (value) => {
     byScore = value === "score";
-    legend.replaceChildren(...(byScore ? [rampKey("worse", "better")] : algorithmKey()));
+    legend.replaceChildren(...(byScore ? [rampKey("worse", "better")] : algorithmKey(raw.keys.map)));
     repaint();
   }));
 }

@@ -156,7 +156,7 @@ function chip(variable, text, kind = "") {
   return make("span", {}, mark, text);
 }
 
-const algorithmKey = () => raw.key.map(([text, colour]) => chip(colour < 7 ? `--c${colour}` : "--other", text));
+const algorithmKey = (key) => key.map(([text, colour]) => chip(colour < 7 ? `--c${colour}` : "--other", text));
 const rampKey = (from, to) => make("span", {}, from, make("i", { class: "ramp" }), to);
 
 function choose(label, options, onChange) {

@@ -24,17 +24,17 @@ function placer({ low, high, log }, from, to) {
   return (value) => from + ((unit(value) - unit(low)) / span) * (to - from);
 }
 
-// About `most` round values with their texts.
-function ticksOf({ low, high, log }, most) {
+// About `most` round values with their texts; whole numbers only, where asked for.
+function ticksOf({ low, high, log, whole: onlyWhole }, most) {
   const decades = log ? Math.log10(high / low) : 0;
   if (decades > 0.7) return logTicks(low, high, decades, most);
-  const rough = (high - low) / most || 1;
+  const rough = Math.max((high - low) / most, onlyWhole ? 1 : 0) || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999);
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const ticks = [];
   for (let index = Math.ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index++) {
-    const value = index * step;
+    const value = index * step + 0; // not -0
     const small = digits < 7 && Math.abs(value) < 1e7;
     ticks.push([value, small ? value.toLocaleString("en", { minimumFractionDigits: digits }) : short(value)]);
   }

@@ -131,7 +131,8 @@ function select(state, place) {
 // A row is kept when each word is found somewhere in it.
 function filterTools(state) {
   const search = make("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter trials by words" });
-  const total = make("span", { class: "count", role: "status" }, `${whole.format(count)} trials`);
+  const everything = `${whole.format(count)} ${count > 1 ? "trials" : "trial"}`;
+  const total = make("span", { class: "count", role: "status" }, everything);
   let texts = null;
   let waiting = 0;
   search.addEventListener("input", () => {
@@ -140,7 +141,7 @@ function filterTools(state) {
       texts ??= allRows().map((row) => state.columns.map(({ text }) => text(row)).join(" ").toLowerCase());
       const wanted = search.value.toLowerCase().split(/\s+/);
       state.rows = allRows().filter((row) => wanted.every((word) => texts[row].includes(word)));
-      total.textContent = `${whole.format(state.rows.length)} of ${whole.format(count)} trials`;
+      total.textContent = `${whole.format(state.rows.length)} of ${everything}`;
       sortRows(state);
     }, 120);
   });
