@@ -5,6 +5,7 @@ is missing. Columns that cannot help (constant, empty, row numbers, text that is
 nearly every row) have no place in it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -36,10 +37,14 @@ class ColumnKind(StrEnum):
 DATE_PARTS = ("days", "month", "weekday", "hour")
 """What becomes of a date: days since 1970 with their fraction, and what repeats."""
 DATE_FORMATS = ("ISO8601", "%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d")
-TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "t": 1.0, "f": 0.0, "y": 1.0, "n": 0.0}
+TRUTHS = {
+    **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
+    **dict.fromkeys(("false", "no", "f", "n", "0"), 0.0),
+}
 TEXT_SHARE = 0.5
 """Strings of which more than this share are different are text, if there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
+LOOKED_AT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +86,8 @@ class Schema:
     @classmethod
     def infer(cls, frame: pd.DataFrame) -> "Schema":
         """The schema of a table; refuses columns of the same name."""
-        names = [str(name) for name in frame.columns]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise UsageError(
-                f"the columns of a table must have different names, but got {listed(twice)} more "
-                "than once: rename them"
-            )
-        return cls(tuple(_column(str(name), frame[name]) for name in frame.columns))
+        frame = named_by_text(frame)
+        return cls(tuple(_column(name, frame[name]) for name in frame.columns))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -103,6 +102,7 @@ class Schema:
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
+        frame = named_by_text(frame)
         used = [column for column in self.columns if column.features]
         lacking = [column.name for column in used if column.name not in frame.columns]
         if lacking:
@@ -120,21 +120,37 @@ class Schema:
     @classmethod
     def from_list(cls, given: Sequence[dict[str, Any]]) -> "Schema":
         """The schema that `to_list` has described."""
-        return cls(
-            tuple(
-                Column(
-                    each["name"],
-                    ColumnKind(each["kind"]),
-                    tuple(each["categories"]),
-                    each["date_format"],
-                )
-                for each in given
+        columns = tuple(
+            Column(
+                str(each["name"]),
+                ColumnKind(each["kind"]),
+                tuple(str(category) for category in each["categories"]),
+                str(each["date_format"]),
             )
+            for each in given
         )
+        unknown = {column.date_format for column in columns} - {"", *DATE_FORMATS}
+        if unknown:
+            raise ValueError(f"a schema has no dates written as {sorted(unknown)}")
+        return cls(columns)
+
+
+def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as the names of its columns; refuses those of the same name."""
+    names = [str(name) for name in frame.columns]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise UsageError(
+            f"the columns of a table must have different names, but got {listed(twice)} more "
+            "than once: rename them"
+        )
+    return frame.set_axis(names, axis=1)
 
 
 def _column(name: str, given: "pd.Series[Any]") -> Column:
     present = given.dropna()
+    if present.dtype == object and not present.map(pd.api.types.is_hashable).all():
+        present = present.map(str)
     if pd.api.types.is_float_dtype(present.dtype):
         present = present[np.isfinite(present.to_numpy(dtype=np.float64))]
     distinct = present.nunique()
@@ -162,7 +178,9 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
     if np.isfinite(_truths(present)).all():
         return Column(name, ColumnKind.BOOLEAN)
     for date_format in DATE_FORMATS:
-        if not _dates(present, date_format).isna().any():
+        # Most columns are no dates, which their first values show.
+        some = _dates(present.iloc[:LOOKED_AT], date_format)
+        if not some.isna().any() and not _dates(present, date_format).isna().any():
             return Column(name, ColumnKind.DATE, date_format=date_format)
     if distinct > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(present)):
         return Column(name, ColumnKind.TEXT)
@@ -170,7 +188,8 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
 
 
 def _category(name: str, present: "pd.Series[Any]") -> Column:
-    return Column(name, ColumnKind.CATEGORY, tuple(sorted({str(value) for value in present})))
+    texts = {text for text in _texts(present) if text is not None}
+    return Column(name, ColumnKind.CATEGORY, tuple(sorted(texts)))
 
 
 def _counts(values: Any) -> bool:
@@ -180,8 +199,14 @@ def _counts(values: Any) -> bool:
 
 def _texts(given: "pd.Series[Any]") -> list[str | None]:
     return [
-        None if missing else str(value) for value, missing in zip(given, given.isna(), strict=True)
+        None if missing else _text(value)
+        for value, missing in zip(given, given.isna(), strict=True)
     ]
+
+
+def _text(value: Any) -> str:
+    """Whole numbers alike, because a gap in a column of them makes pandas read 1 as 1.0."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _numbers(given: "pd.Series[Any]") -> Floats:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
-from foretune.automl.columns import Schema
+from foretune.automl.columns import Schema, named_by_text
 from foretune.errors import UsageError
 from foretune.experience.atomic import replace_file
 from foretune.experience.naming import suggestion
@@ -76,12 +76,8 @@ class Table:
         cls, frame: pd.DataFrame, target: str, *, name: str = "table", task: Task | None = None
     ) -> "Table":
         """A table from a data frame; rows without a target are left out."""
-        names = [str(column) for column in frame.columns]
-        if target not in names:
-            raise UsageError(
-                f"the target must be a column of the table, but there is no '{target}': "
-                f"{suggestion(target, names)}"
-            )
+        frame = named_by_text(frame)
+        check_target(frame, target)
         schema = Schema.infer(frame.drop(columns=target))
         known = frame[frame[target].notna()]
         if len(known) < LEAST_ROWS:
@@ -165,6 +161,15 @@ class Table:
                 f"a prepared table must be a file that was saved as one, but '{path}' is not "
                 f"({error}): prepare it again"
             ) from error
+
+
+def check_target(frame: pd.DataFrame, target: str) -> None:
+    """Refuse a target that the table does not have."""
+    if target not in frame.columns:
+        raise UsageError(
+            f"the target must be a column of the table, but there is no '{target}': "
+            f"{suggestion(target, list(frame.columns))}"
+        )
 
 
 def inferred_task(target: "pd.Series[Any]") -> Task:

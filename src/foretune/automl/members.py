@@ -26,6 +26,8 @@ class Member:
 
     def predict(self, x: Floats) -> Floats:
         """(n,), numbers or codes of classes."""
+        if not len(x):
+            return np.empty(0)  # which scikit-learn refuses
         with _quiet():
             predicted = np.asarray(self.pipeline.predict(x)).ravel()
         if not self.known:
@@ -37,7 +39,7 @@ class Member:
     def probabilities(self, x: Floats, classes: int) -> Floats:
         """(n, classes); an algorithm that has no probabilities is sure of what it predicts."""
         shares = np.zeros((len(x), classes))
-        if hasattr(self.pipeline, "predict_proba"):
+        if hasattr(self.pipeline, "predict_proba") and len(x):
             with _quiet():
                 shares[:, list(self.known)] = self.pipeline.predict_proba(x)
         else:

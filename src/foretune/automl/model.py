@@ -141,22 +141,27 @@ class Model:
                 LabelKind(about["label_kind"]),
             )
             model._check()
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except Exception as error:
+            # Also pipelines of another version of a library, which fail when they are first used.
+            said = " ".join(str(error).split())[:200]
             raise UsageError(
-                f"a model must be a file saved by Foretune, but what '{path}' says about itself "
-                f"is not complete ({error}): fit it again"
+                f"a model must be a file saved by Foretune that this installation can use, but "
+                f"'{path}' is not ({said}): fit it again"
             ) from error
         return model
 
     def _check(self) -> None:
-        """Refuse parts that do not belong together (ValueError)."""
+        """Refuse parts that do not belong together, and see whether it can predict at all."""
         if len(self.labels) != len(set(self.classes)) or not isinstance(self.target, str):
-            raise ValueError("classes that differ and a target")
+            raise ValueError("its target or its classes are not told apart")
         for member in self.members:
             known = list(member.known)
             if known != sorted(set(known) & set(range(len(self.classes)))):
                 raise ValueError(f"a member knows the classes {known} of {len(self.classes)}")
             if bool(known) != (self.task is Task.CLASSIFICATION):
-                raise ValueError(f"a member for another task than {self.task}")
+                raise ValueError(f"a member is for another task than {self.task}")
             if member.pipeline.n_features_in_ != len(self.schema.features):
-                raise ValueError(f"a member for {member.pipeline.n_features_in_} columns")
+                raise ValueError(f"a member is for {member.pipeline.n_features_in_} columns")
+        empty = np.full((1, len(self.schema.features)), np.nan)
+        for member in self.members:
+            member.predict(empty)

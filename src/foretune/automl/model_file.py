@@ -8,6 +8,7 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,11 +24,12 @@ DESCRIPTION = "schema.json"
 """Where skops describes the objects of an archive."""
 KIND = "foretune model"
 VERSION = 1
+WRITTEN_BY_FIT = "name a file that  foretune fit  has written"
 OLDEST_PROTOCOL = 2
 """Of skops; what it does with files of earlier ones is for its own old files."""
-LARGEST_ENTRY = 2**31
+LARGEST_TEXT = 2**29
 LARGEST_FILE = 2**32
-"""Bytes when unpacked, of all entries."""
+"""Bytes when unpacked, of an entry of JSON and of all entries."""
 _ARRAY = re.compile(r"[0-9a-f-]{1,36}\.(npy|bin)")
 PACKAGES = ("scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "catboost")
 """Those on whose version the meaning of a fitted pipeline depends."""
@@ -48,6 +50,7 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
     skops.dump(list(pipelines), content, compression=zipfile.ZIP_DEFLATED)
     with zipfile.ZipFile(content, "a", compression=zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(ENTRY, text)
+        _check_entries(path, archive.infolist())
     replace_file(path, lambda temporary: _write(temporary, content))
 
 
@@ -87,17 +90,17 @@ def _content(path: Path) -> bytes:
     """The bytes of an archive that is not larger than it may be and holds nothing strange."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
-        _refuse(path, what, "name a file that  foretune fit  has written")
+        _refuse(path, what, WRITTEN_BY_FIT)
     if path.stat().st_size > LARGEST_FILE:
         _refuse(path, "is larger than a model can be", "name another file")
     content = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_entries(path, archive.infolist())
-            description = _json(archive.read(DESCRIPTION))
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError):
-        # RuntimeError: also too deep a recursion, and archives with a password.
-        _refuse(path, "is not one, or is damaged", "name a file that  foretune fit  has written")
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, EOFError):
+        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+    _check_entries(path, entries)
+    description = _entry(path, content, DESCRIPTION)
     found = strangers(description)
     if found:
         _refuse(path, f"holds {listed(found)}, which no model needs", "do not use this file")
@@ -114,28 +117,33 @@ def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
     ]
     if odd or len(set(names)) < len(names):
         _refuse(path, f"has entries that no model has ({listed(odd or names)})", "do not use it")
-    sizes = [entry.file_size for entry in entries]
-    if max(sizes, default=0) > LARGEST_ENTRY or sum(sizes) > LARGEST_FILE:
-        _refuse(path, "is larger, when unpacked, than a model can be", "do not use this file")
+    sizes = {entry.filename: entry.file_size for entry in entries}
+    texts = max(sizes.get(ENTRY, 0), sizes.get(DESCRIPTION, 0))
+    if texts > LARGEST_TEXT or sum(sizes.values()) > LARGEST_FILE:
+        _refuse(path, "is larger, when unpacked, than a model may be", "use fewer or smaller trees")
 
 
 def _header(path: Path, content: bytes) -> dict[str, Any]:
+    header = _entry(path, content, ENTRY)
+    types = {"kind": str, "version": int, "packages": dict, "model": dict}
+    if not isinstance(header, dict) or {n: type(v) for n, v in header.items()} != types:
+        _refuse(path, "does not say what it is", WRITTEN_BY_FIT)
+    if header["kind"] != KIND:
+        _refuse(path, f"says that it is '{header['kind']}'", WRITTEN_BY_FIT)
+    made = header["version"]
+    if not 1 <= made <= VERSION:
+        _refuse(path, f"has version {made}, and this Foretune reads up to {VERSION}", "update it")
+    return header
+
+
+def _entry(path: Path, content: bytes, name: str) -> Any:
+    """The JSON in an entry: without NaN and infinity, which JSON does not have."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            header = _json(archive.read(ENTRY))
-        kind, made, packages = header["kind"], header["version"], header["packages"]
-    except (zipfile.BadZipFile, LookupError, TypeError, ValueError, RecursionError):
-        _refuse(path, "does not say what it is", "name a file that  foretune fit  has written")
-    if kind != KIND or not isinstance(header.get("model"), dict) or not isinstance(packages, dict):
-        _refuse(path, "does not say that it is one", "name another file")
-    if not isinstance(made, int) or not 1 <= made <= VERSION:
-        _refuse(path, f"has version {made!r}, and this Foretune reads up to {VERSION}", "update it")
-    return dict(header)
-
-
-def _json(text: bytes) -> Any:
-    """JSON without NaN and infinity, which it does not have."""
-    return json.loads(text, parse_constant=_no_constant)
+            return json.loads(archive.read(name), parse_constant=_no_constant)
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError):
+        # RuntimeError: too deep a recursion, a password, an unknown compression.
+        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -164,4 +172,6 @@ def _differences(header: Mapping[str, Any]) -> str:
 
 
 def _refuse(path: Path, what: str, remedy: str) -> NoReturn:
+    # Names in a file may hold characters that do things to a terminal.
+    what = "".join(letter if letter.isprintable() else "?" for letter in what)
     raise UsageError(f"a model must be a file saved by Foretune, but '{path}' {what}: {remedy}")

@@ -225,10 +225,12 @@ def _check_vectors(machine: Any) -> None:
     """A support vector machine: as many coefficients as vectors, for every pair of classes."""
     vectors = len(machine.support_vectors_)
     classes = len(machine.classes_) if hasattr(machine, "classes_") else 2
-    _require(machine._dual_coef_.shape == (classes - 1, vectors), "support vector machine")
-    _require(machine._intercept_.shape == (classes * (classes - 1) // 2,), "support vector machine")
-    _require(len(machine.support_) == vectors == machine._n_support.sum(), "support vector machine")
-    _require((machine._n_support >= 0).all(), "support vector machine")
+    # A regression has one group of vectors, and libsvm leaves the second number as it was.
+    groups = machine._n_support if hasattr(machine, "classes_") else machine._n_support[:1]
+    what = "support vector machine"
+    _require(machine._dual_coef_.shape == (classes - 1, vectors), what)
+    _require(machine._intercept_.shape == (classes * (classes - 1) // 2,), what)
+    _require(bool((groups >= 0).all()) and groups.sum() == vectors == len(machine.support_), what)
 
 
 def _rebuild_neighbours(neighbours: Any) -> None:
