@@ -85,18 +85,18 @@ class Knowledge:
         own: bool = True,
         without: str | None = None,
         space: Space | None = None,
-        ships: Path = SHIPPED,
+        ships: Path | None = None,
     ) -> "Knowledge":
         """What the package and the user know about a shipped space.
 
         only: estimators to which it is narrowed. own: whether to use what was remembered. without:
         a task, with its fingerprint, whose own records are left out: those of the table that is
         about to be searched, where they are used as its trials. space: the narrowed space, where
-        it is built already.
+        it is built already. ships: another folder than the one that comes with the package.
         """
         chosen = shipped(name)
         measured = scorer(metric, chosen.task).metric
-        shelves = _shelves(Bundle.open(ships), name, own=False)
+        shelves = _shelves(Bundle.open(ships or SHIPPED), name, own=False)
         sources = [_shipped_source(shelf, metric) for shelf in shelves]
         notes = []
         if own:

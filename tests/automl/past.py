@@ -1,0 +1,39 @@
+"""Made-up past datasets in a shipped space, and folders of knowledge learnt from them."""
+
+import numpy as np
+
+from foretune.automl.design import shared_configs
+from foretune.automl.scores import scorer
+from foretune.automl.spaces import shipped
+from foretune.experience import Experience
+
+SPACE = "pipeline-regression"
+ONLY = ("knn", "elastic_net", "rf", "svm")
+
+
+def past(n_tasks=5, n_configs=16, seed=0, only=ONLY):
+    """Datasets on which `rf` is mostly best, `svm` where `log_rows` is small."""
+    chosen = shipped(SPACE)
+    rng = np.random.default_rng(seed)
+    configs = shared_configs(chosen, n_configs, seed=0, only=only)
+    algorithms = [config["estimator"] for config in configs.dicts()]
+    names = [f"past{number}" for number in range(n_tasks)]
+    rows = np.arange(n_tasks) + 4.0
+    merit = {"rf": 0.3, "knn": 0.1, "elastic_net": 0.0}
+    r2 = np.empty((n_tasks, n_configs))
+    for task, few in enumerate(rows):
+        suits = merit | {"svm": 0.4 if few < 6 else 0.2}
+        r2[task] = [0.5 + suits[name] for name in algorithms]
+    r2 += rng.uniform(0, 0.02, r2.shape)
+    return Experience.from_matrix(
+        configs.space,
+        configs,
+        names,
+        [scorer("r2", chosen.task).metric, scorer("rmse", chosen.task).metric],
+        {"r2": r2, "rmse": 1.0 - r2},
+        seconds=np.full(r2.shape, 2.0),
+        meta_features={
+            name: {"log_rows": float(n), "skew": 0.0} for name, n in zip(names, rows, strict=True)
+        },
+        splits={"families": {"train": names[1:], "test": names[:1]}},
+    )

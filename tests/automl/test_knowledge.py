@@ -1,0 +1,456 @@
+import json
+import math
+import os
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foretune.automl import bundle as bundles
+from foretune.automl.bundle import SHIPPED, Bundle
+from foretune.automl.datasets import Task
+from foretune.automl.knowledge import Knowledge, forget_learnt, own_bundle
+from foretune.automl.learn_knowledge import Plan, comparable, learn_bundle, portfolio_of
+from foretune.automl.lessons import Lesson, learn_apart, learnt_prior
+from foretune.automl.likeness import chosen_for, likeness
+from foretune.automl.measures import STAND_INS, by_metric, content_of, stand_in
+from foretune.automl.memory import Fit, Memory
+from foretune.automl.scores import SCORERS, scorer
+from foretune.automl.spaces import CLASSIFIERS, REGRESSORS, shipped
+from foretune.contracts import Target
+from foretune.errors import ArtifactError, ExperienceError, MethodError, UsageError
+from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.methods.zero_shot.portfolio import Portfolio
+from foretune.search import METHODS, Optimizer
+from foretune.space import Space
+from tests.automl.past import ONLY, SPACE, past
+
+R2, RMSE = (scorer(name, Task.REGRESSION).metric for name in ("r2", "rmse"))
+ZERO_SHOT = METHODS["zero-shot"]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    """No test reads or writes what the user has."""
+    monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("foretune.automl.lessons.prior_cache", lambda: tmp_path / "cache")
+
+
+@pytest.fixture(scope="module")
+def known():
+    return past()
+
+
+@pytest.fixture(scope="module")
+def ships(known, tmp_path_factory):
+    """A folder that could ship, with the priors of a method that takes no time."""
+    folder = tmp_path_factory.mktemp("ships")
+    views = {name: by_metric(known, SCORERS[name].metric) for name in ("r2", "rmse")}
+    plan = Plan(SPACE, methods=("zero-shot",))
+    learn_bundle(views, plan, Bundle.open(folder), ships=known, about={"recipe": {"folds": 3}})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def part():
+    return shipped(SPACE).build(("rf", "knn"))
+
+
+def knows(ships, space=None, **options):
+    space = space if space is not None else Experience.open(ships / f"{SPACE}.parquet").space
+    return Knowledge.for_space(SPACE, **{"metric": "r2", "ships": ships, "space": space, **options})
+
+
+def remember(values, task="mine@0a", metrics=(R2, RMSE)):
+    space = shipped(SPACE).build(ONLY)
+    configs = space.sample(len(values), seed=4).dicts()
+    found = [Evaluation(task, configs[i], {"r2": value}) for i, value in enumerate(values)]
+    Memory.of_user().remember(Fit(SPACE, space, metrics, task, {"log_rows": 5.0}), found)
+    return configs
+
+
+# Metrics
+
+
+@pytest.mark.parametrize(
+    ("metric", "recorded", "speaks"),
+    [
+        ("auc", ["accuracy", "auc"], "auc"),
+        ("f1", ["accuracy", "balanced_accuracy"], "balanced_accuracy"),
+        ("f1", ["accuracy", "auc"], "accuracy"),
+        ("unheard-of", ["r2", "rmse"], "r2"),
+    ],
+)
+def test_the_nearest_recorded_metric_speaks(metric, recorded, speaks):
+    assert stand_in(metric, recorded) == speaks
+    assert set(STAND_INS.values()) <= set(SCORERS)
+
+
+def test_experience_by_another_metric_is_turned_and_keeps_the_order(known):
+    wanted = Metric("mae", Direction.MIN)
+    made = by_metric(known, wanted)
+    assert made.metrics == (wanted,)
+    np.testing.assert_allclose(made.losses[:, 0], known.losses[:, 1])
+    score = by_metric(known.with_metrics(["rmse"]), Metric("score", Direction.MAX))
+    np.testing.assert_allclose(score.losses[:, 0], known.losses[:, 1])
+
+
+def test_a_task_that_lacks_the_metric_speaks_by_another():
+    space = Space.of({"x": (0.0, 1.0)})
+    nan = np.nan
+    mixed = Experience.build(
+        space,
+        [R2, RMSE],
+        ["a", "b", "c"],
+        [0, 0, 1, 1, 2, 2],
+        space.encode([{"x": 0.0}, {"x": 1.0}]),
+        [0, 1, 0, 1, 0, 1],
+        [[0.1, nan], [0.2, nan], [nan, 3.0], [nan, 4.0], [nan, nan], [nan, nan]],
+        status=[0, 0, 0, 0, Status.TIMEOUT, Status.FAILED],
+    )
+    made = by_metric(mixed, RMSE)
+    assert made.task("a").losses[:, 0].tolist() == [-0.1, -0.2]
+    assert made.task("b").losses[:, 0].tolist() == [3.0, 4.0]
+    assert np.isnan(made.task("c").losses).all()
+    with pytest.raises(ExperienceError, match="none of 2 did"):
+        by_metric(mixed.only(["c"]), RMSE)
+
+
+def test_the_content_of_experience_is_told_from_any_other(known):
+    again = content_of(past())
+    assert content_of(known) == again
+    assert content_of(known.with_metrics(["r2"])) != again
+    assert content_of(known.without(["past0"])) != again
+    assert content_of(past(seed=1)) != again
+
+
+# What ships
+
+
+def test_a_prior_that_ships_is_the_one_that_was_learnt(known, ships):
+    knowledge = knows(ships)
+    want = ZERO_SHOT.learn(by_metric(known, R2), seed=0).opening(Target(known.space))
+    assert knowledge.prior(ZERO_SHOT).opening(Target(known.space)) == want
+    assert "the shipped prior" in knowledge.origin(ZERO_SHOT)
+    assert [str(source) for source in knowledge.sources] == [
+        "shipped: 80 evaluations on 5 datasets"
+    ]
+    assert knowledge.notes == ()
+
+
+def test_a_portfolio_that_ships_is_the_one_that_would_be_built(known, ships):
+    knowledge = knows(ships)
+    want = portfolio_of(by_metric(known, R2), 4, source="here").configs
+    assert knowledge.portfolio(4).dicts() == list(want)
+    assert len(Portfolio.open(ships / f"{SPACE}.portfolio.r2.json")) == 16
+
+
+def test_nothing_is_read_that_is_not_needed(ships, monkeypatch):
+    monkeypatch.setattr(Experience, "open", lambda path: pytest.fail("the experience was opened"))
+    knowledge = Knowledge.for_space(
+        SPACE, metric="r2", ships=ships, space=shipped(SPACE).build(ONLY)
+    )
+    knowledge.prior(ZERO_SHOT)
+    assert len(knowledge.portfolio(3)) == 3
+
+
+def test_a_narrower_space_gets_a_lifted_prior_and_a_portfolio_of_its_own(ships, part):
+    knowledge = knows(ships, space=part, only=("rf", "knn"))
+    first = knowledge.portfolio(4)
+    assert first.space == part
+    assert {config["estimator"] for config in first.dicts()} <= {"rf", "knn"}
+    assert first.dicts()[0]["estimator"] == "rf"
+    prior = knowledge.prior(ZERO_SHOT)
+    assert prior.opening(Target(part)).dicts()[:4] == first.dicts()
+    optimizer = Optimizer(Target(part), ZERO_SHOT, prior, seed=0)
+    assert optimizer.ask()[0].config == first.dicts()[0]
+
+
+def test_the_space_is_built_where_it_is_not_given(ships):
+    knowledge = Knowledge.for_space(SPACE, metric="r2", only=("knn",), ships=ships)
+    assert knowledge.space == shipped(SPACE).build(("knn",))
+    assert {c["estimator"] for c in knowledge.experience.configs.dicts()} == {"knn"}
+
+
+def test_methods_that_do_not_transfer_learn_nothing(ships):
+    assert knows(ships).prior(METHODS["random"]) is not None
+
+
+def test_a_method_that_nothing_is_kept_for_learns_now_and_once(ships, monkeypatch, tmp_path):
+    knowledge = knows(ships)
+    method = METHODS["ws-gp"]
+    want = knowledge.prior(method).opening(Target(knowledge.space))
+    assert len(list((tmp_path / "cache").glob("*.safetensors"))) == 1
+    assert "learnt now from 5 datasets" in knowledge.origin(method)
+    monkeypatch.setattr("foretune.search.registry.Method.learn", lambda *_, **__: None)
+    assert knows(ships).prior(method).opening(Target(knowledge.space)) == want
+
+
+def test_without_experience_only_methods_that_start_from_nothing_work(tmp_path):
+    knowledge = Knowledge.for_space("cash", metric="accuracy", ships=tmp_path, only=("knn",))
+    assert knowledge.sources == ()
+    assert knowledge.whole is None
+    assert knowledge.experience is None
+    assert knowledge.origin(ZERO_SHOT) == "no experience"
+    knowledge.prior(METHODS["gp"])
+    with pytest.raises(MethodError, match="got no experience"):
+        knowledge.prior(ZERO_SHOT)
+    with pytest.raises(UsageError, match="needs experience"):
+        knowledge.portfolio(3)
+
+
+def test_a_metric_that_was_not_measured_is_spoken_for_and_said(ships, monkeypatch):
+    mae = Metric("mae", Direction.MIN)
+    monkeypatch.setitem(SCORERS, "mae", replace(SCORERS["rmse"], metric=mae))
+    knowledge = knows(ships, metric="mae")
+    assert knowledge.notes == ("the shipped experience did not measure mae; rmse speaks for it",)
+    assert knowledge.experience.metrics == (mae,)
+    assert knowledge.prior(ZERO_SHOT) is not None
+
+
+def test_any_experience_can_be_given(known, part):
+    knowledge = Knowledge.of(known, space=part, metric=R2)
+    assert knowledge.experience.space == part
+    assert knowledge.tasks == 5
+    assert len(knowledge.portfolio(2)) == 2
+    assert Knowledge.of(known).metric == R2
+
+
+# Own experience
+
+
+def test_own_experience_stands_beside_what_ships_and_is_narrowed(ships, part):
+    configs = remember([0.5, 0.6, 0.7])
+    knowledge = knows(ships)
+    assert [source.kind for source in knowledge.sources] == ["shipped", "own"]
+    assert knowledge.whole.tasks[-1] == "mine@0a"
+    assert knowledge.whole.task("mine@0a").configs.dicts() == configs
+    kept = sum(config["estimator"] in ("rf", "knn") for config in configs)
+    mine = knows(ships, space=part).experience
+    assert ("mine@0a" in mine.tasks) == (kept > 0)
+    assert knows(ships, own=False).whole.tasks == tuple(f"past{i}" for i in range(5))
+
+
+def test_the_table_that_is_about_to_be_searched_is_left_out(ships):
+    remember([0.5, 0.6])
+    assert len(knows(ships, without="renamed@0a").sources) == 1
+    remember([0.5, 0.6], task="other@0b")
+    assert knows(ships, without="mine@0a").whole.tasks[-1] == "other@0b"
+
+
+def test_own_experience_that_cannot_be_read_is_left_out_and_said(ships):
+    remember([0.5])
+    [file] = Memory.of_user().folder.glob("*.parquet")
+    file.write_bytes(b"nothing")
+    knowledge = knows(ships)
+    assert [source.kind for source in knowledge.sources] == ["shipped"]
+    assert "your own experience is left out" in knowledge.notes[0]
+
+
+def test_own_searches_do_not_spoil_the_portfolio(ships):
+    want = knows(ships).portfolio(3).dicts()
+    for number in range(8):
+        remember(np.linspace(0, 0.9, 7), task=f"mine{number}@{number}")
+    knowledge = knows(ships)
+    assert comparable(knowledge.whole).tasks == tuple(f"past{i}" for i in range(5))
+    assert knowledge.portfolio(3).dicts() == want
+
+
+def test_what_was_learnt_from_own_experience_comes_first(ships):
+    remember([0.5, 0.6, 0.7])
+    views = {"r2": knows(ships).whole}
+    plan = Plan(SPACE, methods=("zero-shot",))
+    bundle, done = learn_bundle(views, plan, Bundle.open(own_bundle()))
+    assert [(each.what, each.metric, each.note) for each in done] == [
+        ("portfolio", "r2", ""),
+        ("zero-shot", "r2", ""),
+    ]
+    assert "your own prior" in knows(ships).origin(ZERO_SHOT)
+    # By another metric, what ships knows more than what speaks for it here.
+    assert "the shipped prior" in knows(ships, metric="rmse").origin(ZERO_SHOT)
+    _, again = learn_bundle(views, plan, bundle)
+    assert {each.note for each in again} == {"up to date"}
+    forget_learnt(SPACE)
+    assert "the shipped prior" in knows(ships).origin(ZERO_SHOT)
+    assert [path.name for path in own_bundle().iterdir()] == ["manifest.json"]
+
+
+# Learning within a time
+
+
+def test_what_is_not_learnt_in_time_is_said(known, tmp_path):
+    known.save(tmp_path / "known.parquet")
+    lessons = [
+        Lesson(tmp_path / "known.parquet", name, 0, tmp_path / name)
+        for name in ("zero-shot", "ws-gp")
+    ]
+    started = time.monotonic()
+    ended = list(learn_apart(lessons, seconds=1e-3))
+    assert time.monotonic() - started < 60
+    assert [each.failure for each in ended] == ["the time was over"] * 2
+    with pytest.raises(UsageError, match="must be learnt within 0 s"):
+        learnt_prior(known, ZERO_SHOT, seconds=1e-3)
+
+
+def test_a_lesson_that_fails_does_not_stop_the_others(known, tmp_path):
+    known.save(tmp_path / "known.parquet")
+    lessons = [
+        Lesson(tmp_path / "missing.parquet", "zero-shot", 0, tmp_path / "a"),
+        Lesson(tmp_path / "known.parquet", "zero-shot", 0, tmp_path / "b"),
+    ]
+    first, second = learn_apart(lessons)
+    assert "there is no" in first.failure
+    assert second.failure == ""
+    assert ZERO_SHOT.load(tmp_path / "b").configs.space == known.space
+
+
+def test_the_cache_is_bounded_and_heals(known, tmp_path, monkeypatch):
+    monkeypatch.setattr("foretune.automl.lessons.MOST_CACHED", 2)
+    cache = tmp_path / "cache"
+    for seed in range(3):
+        learnt_prior(known, ZERO_SHOT, seed=seed)
+        for file in cache.iterdir():
+            os.utime(file, (seed, seed))
+    assert len(list(cache.iterdir())) == 2
+    for file in cache.iterdir():
+        file.write_bytes(b"damaged")
+    prior = learnt_prior(known, ZERO_SHOT, seed=2)
+    assert len(prior.opening(Target(known.space))) == 10
+
+
+# Folders of knowledge
+
+
+def test_a_folder_says_what_is_in_it(ships, known):
+    plain = json.loads((ships / "manifest.json").read_text())
+    learnt = plain["spaces"][SPACE]
+    assert (learnt["tasks"], learnt["evaluations"]) == (5, 80)
+    assert learnt["about"]["recipe"] == {"folds": 3}
+    assert learnt["space"] == known.space.fingerprint
+    assert set(learnt["priors"]) == {"zero-shot"}
+    assert Bundle.open(ships).spaces[SPACE].metrics == ("r2", "rmse")
+
+
+@pytest.mark.parametrize("name", [f"{SPACE}.parquet", f"{SPACE}.zero-shot.r2.safetensors"])
+def test_altered_files_are_refused(ships, tmp_path, name):
+    for file in ships.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    content = bytearray((tmp_path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / name).write_bytes(content)
+    knowledge = Knowledge.for_space(
+        SPACE, metric="r2", ships=tmp_path, space=shipped(SPACE).build(ONLY)
+    )
+    with pytest.raises(ArtifactError, match="was altered"):
+        knowledge.prior(ZERO_SHOT), knowledge.whole
+    (tmp_path / name).unlink()
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        knowledge.prior(ZERO_SHOT), knowledge.whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"format": "foretune-knowledge", "version": 99, "spaces": {}}', "{" * 100_000],
+)
+def test_a_manifest_of_another_kind_is_refused(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(ArtifactError, match="is not the manifest"):
+        Bundle.open(tmp_path)
+
+
+def test_a_manifest_cannot_name_files_elsewhere(ships):
+    bundle = Bundle.open(ships)
+    with pytest.raises(ArtifactError, match="outside"):
+        bundle.path(bundles.Kept("../secret", "", 0))
+
+
+# Likeness
+
+
+def test_datasets_that_are_alike_say_more(known):
+    weights = likeness(known, {"log_rows": 4.0, "skew": 0.0, "unheard": 1.0})
+    assert weights.sum() == pytest.approx(1.0)
+    assert (np.diff(weights) <= 0).all()
+    assert weights[0] > 2 * weights[-1]
+    np.testing.assert_allclose(likeness(known, {}), 0.2)
+
+
+def test_a_suggestion_follows_the_datasets_that_are_alike(known, ships):
+    view = by_metric(known, R2)
+    few = chosen_for(view, 3, {"log_rows": 3.0, "skew": 0.0})
+    many = chosen_for(view, 3, {"log_rows": 9.0, "skew": 0.0})
+    assert few.configs.dicts()[0]["estimator"] == "svm"
+    assert many.configs.dicts()[0]["estimator"] == "rf"
+    np.testing.assert_allclose(few.seconds, 2.0)
+    assert (few.places >= 0).all()
+    assert few.places[0] < 0.5
+    found = knows(ships).suggest(2, {"log_rows": 3.0, "skew": 0.0})
+    assert found.configs.dicts()[0]["estimator"] == "svm"
+
+
+def test_the_place_is_the_mean_share_of_better_pipelines():
+    space = Space.of({"x": (0.0, 1.0)})
+    table = Experience.from_matrix(
+        space,
+        space.encode([{"x": x / 4} for x in range(4)]),
+        ["a", "b"],
+        [RMSE],
+        {"rmse": np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 3.0, np.nan]])},
+    )
+    choice = chosen_for(table, 2, {})
+    assert choice.configs.dicts()[0] == {"x": 0.0}
+    assert choice.places[0] == 0.0
+    assert np.isnan(choice.seconds).all()
+
+
+# The folder of the package
+
+
+def shipped_names():
+    return sorted(Bundle.open(SHIPPED).spaces)
+
+
+def test_the_shipped_folder_is_small_and_all_of_it_is_named():
+    bundle = Bundle.open(SHIPPED)
+    named = {"manifest.json"}
+    for learnt in bundle.spaces.values():
+        of_priors = [kept for of in learnt.priors.values() for kept in of.values()]
+        for kept in (learnt.definition, learnt.experience, *of_priors, *learnt.portfolios.values()):
+            named.add(bundle.path(kept).name)
+    assert {file.name for file in SHIPPED.iterdir()} == named
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 10 * 2**20
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_knowledge_is_of_the_space_that_ships(name):
+    chosen = shipped(name)
+    estimators = {"pipeline-classification": CLASSIFIERS, "pipeline-regression": REGRESSORS}[name]
+    notation = {**chosen.stages, chosen.choice: estimators}
+    whole = Space.of(notation, stages=(*chosen.stages, chosen.choice))
+    learnt = Bundle.open(SHIPPED).spaces[name]
+    assert learnt.space == whole.fingerprint
+    assert learnt.metrics == chosen.metrics
+    assert learnt.tasks >= {"pipeline-classification": 70, "pipeline-regression": 25}[name]
+    assert learnt.evaluations >= 200 * learnt.tasks * 0.99
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_no_held_out_dataset_is_in_what_ships(name):
+    from foretune.automl.catalogue import group
+
+    bundle = Bundle.open(SHIPPED)
+    known = Experience.open(bundle.path(bundle.spaces[name].experience))
+    whole = name.removeprefix("pipeline-")
+    assert set(known.tasks) == {entry.name for entry in group(f"{whole}-known")}
+    assert not set(known.tasks) & {entry.name for entry in group(f"{whole}-held-out")}
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_knowledge_opens_a_search(name):
+    knowledge = Knowledge.for_space(name, metric=shipped(name).metrics[-1], own=False)
+    method = METHODS["gcp-prior"]
+    prior = knowledge.prior(method)
+    optimizer = Optimizer(Target(knowledge.space), method, prior, seed=0)
+    assert optimizer.ask()[0].config
+    assert not math.isnan(knowledge.suggest(1, {}).places[0])

@@ -1,0 +1,80 @@
+import pytest
+from click.testing import CliRunner
+
+from foretune.automl.bundle import Bundle
+from foretune.automl.knowledge import own_bundle
+from foretune.automl.memory import Fit, Memory
+from foretune.cli.memory import experience_group
+from foretune.experience import Direction, Evaluation, Experience, Metric
+from foretune.space import Space
+from tests.automl.past import SPACE, past
+
+OTHER = Space.of({"algorithm": {"knn": {"n_neighbors": (1, 50)}}}, stages=("algorithm",))
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("foretune.automl.lessons.prior_cache", lambda: tmp_path / "cache")
+
+
+def run(*words):
+    return CliRunner().invoke(experience_group, [str(word) for word in words])
+
+
+def remember(task="mine@0a", name=SPACE):
+    metric = Metric("r2", Direction.MAX)
+    config = {"algorithm": "knn", "algorithm:knn:n_neighbors": 5}
+    found = [Evaluation(task, config, {"r2": 0.5})]
+    Memory.of_user().remember(Fit(name, OTHER, (metric,), task, {}), found)
+
+
+def test_nothing_is_shown_where_nothing_is():
+    ended = run("show")
+    assert ended.exit_code == 0
+    assert "Nothing is remembered yet" in ended.output
+
+
+def test_datasets_are_shown_with_their_best():
+    remember()
+    remember("wine@0b")
+    shown = run("show").output
+    assert f"{SPACE}: 2 datasets, 2 evaluations" in shown
+    assert "mine@0a      1 evaluations, best r2 0.5" in shown
+    assert "Kept in" in shown
+    assert "Configurations  1" in run("show", "--space", SPACE).output
+
+
+def test_export_takes_the_only_space_or_asks(tmp_path):
+    remember()
+    out = tmp_path / "own.parquet"
+    assert "1 datasets, 1 evaluations" in run("export", out).output
+    assert Experience.open(out).tasks == ("mine@0a",)
+    remember(name="cash")
+    assert "give --space" in str(run("export", out).exception)
+    assert run("export", out, "--space", "cash").exit_code == 0
+    assert "rename it" in str(run("export", tmp_path / "own.csv").exception)
+
+
+def test_files_are_added_if_they_fit(tmp_path):
+    file = tmp_path / "collected.parquet"
+    past(n_tasks=2, n_configs=4).save(file)
+    added = run("add", file, "--space", SPACE)
+    assert added.exit_code == 0, added.exception
+    assert "Added 8 evaluations on 2 datasets" in added.output
+    assert Memory.of_user().recall(SPACE).tasks == ("past0", "past1")
+    wrong = run("add", file, "--space", "pipeline-classification")
+    assert "the metric of a classification" in str(wrong.exception)
+
+
+def test_forgetting_needs_a_name_or_all():
+    remember()
+    remember(name="cash")
+    for words in ([], ["mine", "--all"]):
+        assert "name a dataset, or give --all" in str(run("forget", *words).exception)
+    assert "give --space" in str(run("forget", "mine").exception)
+    assert "Forgot 1 evaluations" in run("forget", "mine", "--space", SPACE).output
+    assert Memory.of_user().spaces() == ["cash"]
+    assert "Forgot 1 evaluations" in run("forget", "--all").output
+    assert Memory.of_user().spaces() == []
+    assert Bundle.open(own_bundle()).spaces == {}
