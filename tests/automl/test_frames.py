@@ -77,7 +77,7 @@ def test_parquet_and_latin_text(tmp_path):
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(tmp_path, name, text):
-    with pytest.raises(UsageError, match="a table must be a CSV, Parquet, KEEL or ARFF file"):
+    with pytest.raises(UsageError, match=r"a table must (be a CSV|have rows)"):
         read_frame(written(tmp_path, name, text))
 
 

@@ -3,20 +3,21 @@
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pyarrow.lib import ArrowException
+from pyarrow.parquet import ParquetFile
 
+from foretune.automl.text_files import READ, TextForm, check_header, text_form
 from foretune.errors import UsageError
 
 MISSING = ("", "?", "<null>", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """How files write that a value is not known."""
-SEPARATORS = ",;\t|"
-SNIFFED_CHARACTERS = 1 << 16
-ENCODINGS = ("utf-8-sig", "latin-1")
-"""Tried in this order; every file can be read as the last one."""
+PART_BYTES = 1 << 26
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{\[]+)\s*(.*)", re.IGNORECASE)
 
 
@@ -40,77 +41,131 @@ def read_frame(path: Path, layout: Layout = PLAIN) -> pd.DataFrame:
     Nominal attributes of KEEL and ARFF files become categorical columns even if they look like
     numbers. Types of plain text are left to pandas.
     """
-    if not path.is_file():
-        raise UsageError(f"a table must be a file, but there is none at '{path}': check the path")
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
+    with _one_sentence(path):
+        if _is_parquet(path):
             return pd.read_parquet(path)
-        return _read_text(path, layout)
-    except (ValueError, csv.Error, OSError) as error:
+        form = text_form(path, layout.separator)
+        if form.has_attributes:
+            return _read_attributes(path, form)
+        return _named(_csv(path, form, layout, rows=None), layout)
+
+
+def read_parts(path: Path, *, part_bytes: int = PART_BYTES) -> Iterator[pd.DataFrame]:
+    """The same table as `read_frame`, some rows at a time, each part about so large in the file.
+
+    A part may have other types than the next one. KEEL and ARFF files come in one part.
+    """
+    with _one_sentence(path):
+        if _is_parquet(path):
+            yield from _parquet_parts(path, part_bytes)
+            return
+        form = text_form(path)
+        if form.has_attributes:
+            yield _read_attributes(path, form)
+            return
+        rows = max(1, int(part_bytes / form.bytes_a_row))
+        with _csv(path, form, PLAIN, rows=rows) as parts:
+            for part in parts:
+                yield _named(part, PLAIN)
+
+
+def table_bytes(path: Path) -> int:
+    """How large the table in a file is: as text, or as Parquet before compression."""
+    with _one_sentence(path):
+        if not _is_parquet(path):
+            return path.stat().st_size
+        about = ParquetFile(path).metadata
+        groups = [about.row_group(each) for each in range(about.num_row_groups)]
+        return sum(group.total_byte_size for group in groups)
+
+
+def encoding_note(path: Path) -> list[str]:
+    """What was assumed about the characters of a file, where it is not UTF-8."""
+    if _is_parquet(path):
+        return []
+    encoding = text_form(path).encoding
+    told = {
+        "latin-1": "The file is not written in UTF-8 and was read as Latin-1.",
+        "utf-16": "The file was read as UTF-16.",
+    }
+    return [told[encoding]] if encoding in told else []
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file, as a `UsageError`."""
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "none"
+        raise UsageError(f"a table must be a file, but there is {what} at '{path}': check the path")
+    try:
+        yield
+    except UsageError:
+        raise
+    except (ValueError, csv.Error, OSError, ArrowException) as error:
         said = " ".join(str(error).split())
         raise UsageError(
-            f"a table must be a CSV, Parquet, KEEL or ARFF file, but '{path}' cannot be read as "
-            f"one ({said}): check its format"
+            f"a table must be a {READ} file, but '{path}' cannot be read as one ({said}): check "
+            "its format"
         ) from error
 
 
-def _read_text(path: Path, layout: Layout) -> pd.DataFrame:
-    encoding = _encoding(path)
-    with path.open(encoding=encoding, newline="") as stream:
-        start = stream.read(SNIFFED_CHARACTERS)
-    if not start.strip():
-        raise ValueError("it is empty")
-    if start.lstrip().startswith(("@", "%")):
-        with path.open(encoding=encoding) as stream:
-            return _read_attributes(stream)
-    separator = layout.separator or _sniffed(start)
-    frame = pd.read_csv(
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _parquet_parts(path: Path, part_bytes: int) -> Iterator[pd.DataFrame]:
+    file = ParquetFile(path)
+    rows = max(1, file.metadata.num_rows)
+    batch = max(1, int(part_bytes / max(1.0, table_bytes(path) / rows)))
+    empty = True
+    for part in file.iter_batches(batch_size=batch):
+        empty = False
+        yield part.to_pandas()
+    if empty:
+        yield file.schema_arrow.empty_table().to_pandas()
+
+
+def _csv(path: Path, form: TextForm, layout: Layout, *, rows: int | None) -> Any:
+    """A data frame, or a reader of frames with so many rows."""
+    if layout.header:
+        check_header(path, form)
+    return pd.read_csv(
         path,
-        sep=r"\s+" if separator == " " else separator,
+        sep=r"\s+" if form.separator == " " else form.separator,
         header=0 if layout.header else None,
         decimal=layout.decimal,
-        encoding=encoding,
+        encoding=form.encoding,
         na_values=list(MISSING),
         keep_default_na=False,
         skipinitialspace=True,
         low_memory=False,
+        chunksize=rows,
     )
+
+
+def _named(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     if not layout.header:
         frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
+    elif not isinstance(frame.index, pd.RangeIndex):
+        # pandas takes the first column as an index, and every name stands over the wrong column.
+        raise ValueError("its rows have more values than its first line has names")
     return frame
 
 
-def _encoding(path: Path) -> str:
-    for encoding in ENCODINGS[:-1]:
-        try:
-            with path.open(encoding=encoding) as stream:
-                while stream.read(1 << 20):
-                    pass
-        except UnicodeDecodeError:
-            continue
-        return encoding
-    return ENCODINGS[-1]
-
-
-def _sniffed(start: str) -> str:
-    """The separator that divides the first line most often."""
-    first = start.lstrip().splitlines()[0]
-    return max(SEPARATORS, key=first.count)
-
-
-def _read_attributes(lines: Iterator[str]) -> pd.DataFrame:
+def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
     """KEEL or ARFF: `@attribute` lines that name and type the columns, then the rows."""
-    kinds = _attributes(lines)
-    if not kinds:
-        raise ValueError("its header has no @attribute")
-    rows = []
-    for line in lines:
-        text = line.strip()
-        if text and not text.startswith("%"):
-            cells = [cell.strip().strip("'\"") for cell in text.split(",")]
-            if len(cells) != len(kinds):
-                raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
-            rows.append(cells)
+    with path.open(encoding=form.encoding) as lines:
+        kinds = _attributes(lines)
+        if not kinds:
+            raise ValueError("its header has no @attribute")
+        rows = []
+        for line in lines:
+            text = line.strip()
+            if text and not text.startswith("%"):
+                cells = [cell.strip().strip("'\"") for cell in text.split(",")]
+                if len(cells) != len(kinds):
+                    raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
+                rows.append(cells)
     frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
     frame = frame.mask(frame.isin(MISSING), None)
     return frame.apply(lambda column: _typed(column, nominal=kinds[str(column.name)]))

@@ -1,0 +1,241 @@
+"""A table to learn from: read from a file, looked at, and what was assumed about it in words."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune.automl.columns import ColumnKind, Schema, named_by_text
+from foretune.automl.datasets import Table, Task, check_target, inferred_task
+from foretune.automl.frames import encoding_note, read_frame, read_parts, table_bytes
+from foretune.errors import UsageError
+from foretune.experience.naming import listed
+
+MOST_BYTES = 400 * 2**20
+"""Larger tables are sampled while they are read, so that memory suffices for any file."""
+LEAST_OF_A_CLASS = 5
+MANY_COLUMNS = 1000
+DIFFERENT_SHARE = 0.5
+"""A target of which more than this share of rows is a class of its own is taken for names."""
+PLURALS = {
+    ColumnKind.NUMBER: "numbers",
+    ColumnKind.BOOLEAN: "booleans",
+    ColumnKind.CATEGORY: "categories",
+    ColumnKind.DATE: "dates",
+}
+UNUSED = {
+    ColumnKind.TEXT: "text that differs in most rows",
+    ColumnKind.COUNTER: "the numbers of the rows",
+    ColumnKind.CONSTANT: "the same in every row",
+    ColumnKind.EMPTY: "no values",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a table was when it was read."""
+
+    rows: int
+    columns: int
+    """Beside the target."""
+    without_target: int
+    """Rows that were left out."""
+    kinds: dict[ColumnKind, int]
+    """How many columns are of which kind."""
+    share: float = 1.0
+    """Of the rows of the file, those that were read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A table, and what was assumed about it."""
+
+    table: Table
+    target: str
+    facts: Facts
+    notes: list[str]
+    """Sentences for people."""
+
+
+def read_training(
+    path: str | Path,
+    target: str,
+    *,
+    task: Task | str | None = None,
+    most_bytes: int = MOST_BYTES,
+    seed: int = 0,
+) -> Training:
+    """The table in a file; a file larger than `most_bytes` is sampled.
+
+    task: found out from the target if None.
+    """
+    path = Path(path)
+    frame, share = _sampled(path, most_bytes, seed)
+    notes = encoding_note(path)
+    if share < 1.0:
+        notes.append(
+            f"The table is larger than {most_bytes / 2**20:,.0f} MB: a random {share:.1%} of its "
+            "rows is used."
+        )
+    return training_of(frame, target, name=path.stem, task=task, notes=notes, share=share)
+
+
+def read_table(path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0) -> pd.DataFrame:
+    """The table in a file, or a sample of it if it is larger than `most_bytes`."""
+    return _sampled(Path(path), most_bytes, seed)[0]
+
+
+def training_of(
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    name: str = "table",
+    task: Task | str | None = None,
+    notes: list[str] | None = None,
+    share: float = 1.0,
+) -> Training:
+    """The same for a data frame."""
+    frame = named_by_text(frame)
+    check_target(frame, target)
+    frame = frame.assign(**{target: _whole(frame[target])})
+    asked = None if task is None else _task(task)
+    known = frame[target].dropna()
+    _check_repeats(known, target, asked)
+    table = Table.of(frame, target, name=name, task=asked)
+    kinds = Counter(column.kind for column in table.schema.columns)
+    facts = Facts(len(frame), frame.shape[1] - 1, len(frame) - len(known), dict(kinds), share)
+    said = [
+        *(notes or []),
+        _shape_note(facts),
+        _task_note(table, target, known, asked),
+        *_column_notes(table.schema),
+        *_row_notes(frame, target, facts),
+        *_class_notes(table),
+    ]
+    return Training(table, target, facts, said)
+
+
+def _sampled(path: Path, most_bytes: int, seed: int) -> tuple[pd.DataFrame, float]:
+    """A table, and which share of its rows it has."""
+    size = table_bytes(path)
+    if size <= most_bytes:
+        return read_frame(path), 1.0
+    share = most_bytes / size
+    rng = np.random.default_rng(seed)
+    parts = [part[rng.random(len(part)) < share] for part in read_parts(path)]
+    return pd.concat(parts, ignore_index=True), share
+
+
+def _task(given: Task | str) -> Task:
+    try:
+        return Task(given)
+    except ValueError:
+        raise UsageError(
+            f"the task must be {' or '.join(Task)}, but got '{given}': choose one of them"
+        ) from None
+
+
+def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Whole numbers as such, where only gaps among them made them floats."""
+    if not pd.api.types.is_float_dtype(column.dtype) or not column.isna().any():
+        return column
+    present = column.dropna().to_numpy(dtype=np.float64)
+    whole = np.isfinite(present).all() and (present == np.round(present)).all()
+    return column.astype("Int64") if whole and np.abs(present).max(initial=0) < 2**53 else column
+
+
+def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> None:
+    """Refuse a target that looks like a name or number of the rows."""
+    if known.empty:
+        return
+    task = asked or inferred_task(known)
+    if task is Task.REGRESSION:
+        if asked is None and _counts_rows(known):
+            raise UsageError(
+                f"the target must be something to predict, but '{target}' counts the rows: choose "
+                f"another one, or ask for {Task.REGRESSION}"
+            )
+        return
+    different = known.astype(str).nunique()
+    if different > max(2, DIFFERENT_SHARE * len(known)):
+        raise UsageError(
+            f"the classes of a target must repeat, but '{target}' has {different:,} different "
+            f"values in {len(known):,} rows, as an identifier has: choose another target"
+            + (f", or ask for {Task.REGRESSION}" if _is_number(known) else "")
+        )
+
+
+def _is_number(known: "pd.Series[Any]") -> bool:
+    return pd.api.types.is_numeric_dtype(known.dtype)
+
+
+def _counts_rows(known: "pd.Series[Any]") -> bool:
+    steps = np.diff(known.to_numpy(dtype=np.float64))
+    return len(steps) > 1 and bool((steps == 1.0).all())
+
+
+def _shape_note(facts: Facts) -> str:
+    used = [
+        f"{facts.kinds[kind]:,} {plural if facts.kinds[kind] > 1 else kind}"
+        for kind, plural in PLURALS.items()
+        if kind in facts.kinds
+    ]
+    return f"{facts.rows:,} rows; columns beside the target: {', '.join(used)}."
+
+
+def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task | None) -> str:
+    different = known.nunique()
+    if asked is not None:
+        why = "as asked"
+    elif not _is_number(known) or pd.api.types.is_bool_dtype(known.dtype):
+        why = "because it does not hold numbers"
+    elif table.task is Task.CLASSIFICATION:
+        why = f"because it holds only {different} different whole numbers"
+    else:
+        why = f"because it holds {different:,} different numbers"
+    if table.task is Task.REGRESSION:
+        return f"'{target}' is predicted as a number (regression), {why}."
+    return (
+        f"'{target}' is predicted as one of {len(table.classes):,} classes (classification), {why}."
+    )
+
+
+def _column_notes(schema: Schema) -> list[str]:
+    notes = []
+    for kind, why in UNUSED.items():
+        names = [column.name for column in schema.columns if column.kind is kind]
+        if names:
+            notes.append(f"Not used, {why}: {listed(names)}.")
+    if len(schema.features) > MANY_COLUMNS:
+        notes.append(
+            f"There are {len(schema.features):,} columns to learn from: every trial takes longer, "
+            "and pipelines that select columns are worth more."
+        )
+    return notes
+
+
+def _row_notes(frame: pd.DataFrame, target: str, facts: Facts) -> list[str]:
+    notes = []
+    if facts.without_target:
+        notes.append(
+            f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}."
+        )
+    floats = frame.drop(columns=target).select_dtypes("float")
+    infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan)).sum(axis=0)
+    if infinite.any():
+        names = [str(name) for name in floats.columns[infinite > 0]]
+        notes.append(f"Infinite values, taken as missing: {infinite.sum():,} in {listed(names)}.")
+    return notes
+
+
+def _class_notes(table: Table) -> list[str]:
+    if table.task is not Task.CLASSIFICATION:
+        return []
+    counts = np.bincount(table.y.astype(np.int64), minlength=len(table.classes))
+    rare = [table.classes[code] for code in np.flatnonzero(counts < LEAST_OF_A_CLASS)]
+    if not rare:
+        return []
+    return [f"Classes with fewer than {LEAST_OF_A_CLASS} rows are hard to learn: {listed(rare)}."]

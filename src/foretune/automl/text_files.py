@@ -1,0 +1,137 @@
+"""How a text file is written: its characters, its separator, the names in its first line."""
+
+import codecs
+import csv
+from collections import Counter
+from dataclasses import dataclass
+from itertools import dropwhile
+from pathlib import Path
+from typing import NoReturn
+
+from foretune.errors import UsageError
+from foretune.experience.naming import listed
+
+READ = "CSV, TSV, Parquet, KEEL or ARFF"
+"""The formats of tables that are read, for messages."""
+SEPARATORS = ",;\t|"
+LOOKED_AT = 1 << 16
+"""Bytes at the beginning of a file from which its form is found out."""
+MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+OTHER_FORMATS = {
+    b"PK\x03\x04": "an Excel workbook or a zip archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\x1f\x8b": "a compressed file",
+    b"BZh": "a compressed file",
+    b"\xfd7zXZ": "a compressed file",
+    b"\x28\xb5\x2f\xfd": "a compressed file",
+    b"PAR1": "a Parquet file of another name",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+}
+"""What files that are no text begin with."""
+OTHER_SUFFIXES = {
+    ".xlsx": "an Excel workbook",
+    ".xls": "an Excel workbook",
+    ".ods": "a spreadsheet",
+    ".json": "a JSON file",
+    ".jsonl": "a JSON file",
+    ".feather": "a Feather file",
+    ".pkl": "a pickle",
+    ".pickle": "a pickle",
+}
+SAVE_AS = "save it as a CSV file in UTF-8"
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """What must be known to read a text file."""
+
+    encoding: str
+    separator: str
+    start: str
+    """The first characters."""
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether it is a KEEL or ARFF file."""
+        return self.start.lstrip().startswith(("@", "%"))
+
+    @property
+    def bytes_a_row(self) -> float:
+        """An estimate."""
+        lines = self.start.splitlines()
+        wide = 2 if self.encoding == "utf-16" else 1
+        return wide * len(self.start) / max(1, len(lines))
+
+
+def text_form(path: Path, separator: str | None = None) -> TextForm:
+    """The form of a text file; refuses files that are none, in one sentence."""
+    with path.open("rb") as stream:
+        start = stream.read(LOOKED_AT)
+    _check_format(path, start)
+    encoding = _encoding(path, start)
+    with path.open(encoding=encoding, errors="replace", newline="") as text:
+        characters = text.read(LOOKED_AT)
+    if not characters.strip():
+        raise UsageError(f"a table must have rows, but '{path}' is empty: check the path")
+    if characters.lstrip()[0] in "{[":
+        _refuse(path, "looks like JSON")
+    return TextForm(encoding, separator or _sniffed(characters), characters)
+
+
+def check_header(path: Path, form: TextForm) -> None:
+    """Refuse names of columns that come twice, which pandas would change silently."""
+    with path.open(encoding=form.encoding, newline="") as stream:
+        lines = dropwhile(lambda line: not line.strip(), stream)
+        if form.separator == " ":
+            names = next(lines).split()
+        else:
+            names = next(csv.reader(lines, delimiter=form.separator, skipinitialspace=True))
+    twice = [name for name, times in Counter(names).items() if times > 1 and name.strip()]
+    if twice:
+        raise UsageError(
+            f"the columns of a table must have different names, but the first line of '{path}' "
+            f"has {listed(twice)} more than once: rename them"
+        )
+
+
+def _check_format(path: Path, start: bytes) -> None:
+    suffix = path.suffix.lower()
+    if suffix in OTHER_SUFFIXES:
+        _refuse(path, f"is {OTHER_SUFFIXES[suffix]}")
+    for magic, what in OTHER_FORMATS.items():
+        if start.startswith(magic):
+            _refuse(path, f"is {what}")
+
+
+def _encoding(path: Path, start: bytes) -> str:
+    for mark, encoding in MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    if b"\x00" in start:
+        _refuse(path, "holds bytes that no text has")
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return "latin-1"  # as which every file can be read
+    return "utf-8"
+
+
+def _sniffed(start: str) -> str:
+    """The separator that divides the first line most often."""
+    first = start.lstrip().splitlines()[0]
+    return max(SEPARATORS, key=first.count)
+
+
+def _refuse(path: Path, what: str) -> NoReturn:
+    raise UsageError(f"a table must be a {READ} file, but '{path}' {what}: {SAVE_AS}")
