@@ -401,6 +401,7 @@ def test_the_place_is_the_mean_share_of_better_pipelines():
     choice = chosen_for(table, 2, {})
     assert choice.configs.dicts()[0] == {"x": 0.0}
     assert choice.places[0] == 0.0
+    assert choice.together.tolist() == [0.0, 0.0]
     assert np.isnan(choice.seconds).all()
 
 

@@ -24,6 +24,8 @@ class Choice:
     configs: Encoded
     places: Floats
     """(k,): the share of pipelines that did better, the mean over like datasets."""
+    together: Floats
+    """(k,): the same of the best of the first 1, 2, ..., k."""
     seconds: Floats
     """(k,), the mean over like datasets that know."""
 
@@ -55,7 +57,7 @@ def chosen_for(experience: Experience, k: int, features: Mapping[str, float]) ->
     picks = greedy(table.losses, k, lambda losses: weights @ losses)
     places = weights @ missing_as_worst(table.losses[:, picks.chosen]).astype(np.float64)
     configs = table.configs.take(picks.chosen)
-    return Choice(configs, places, _seconds(experience, table, weights, configs))
+    return Choice(configs, places, picks.losses, _seconds(experience, table, weights, configs))
 
 
 def _seconds(experience: Experience, table: LossTable, weights: Floats, configs: Encoded) -> Floats:

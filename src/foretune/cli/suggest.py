@@ -12,6 +12,7 @@ from foretune.errors import UsageError
 
 if TYPE_CHECKING:
     from foretune.automl.knowledge import Knowledge
+    from foretune.automl.likeness import Choice
     from foretune.automl.memory import Fit
 
 
@@ -48,7 +49,8 @@ def suggest_command(
     from foretune.automl.plan import Wishes, planned
     from foretune.automl.reading import read_training
 
-    table = read_training(data, target).table
+    training = read_training(data, target)
+    table = training.table
     names = tuple(only.split(",")) if only else ()
     plan = planned(table, Wishes(metric=metric, space=space, only=names))
     about = described(plan, task_name(table))
@@ -69,10 +71,11 @@ def suggest_command(
         said = {"table": table.name, "task": table.task, "metric": plan.metric.name}
         click.echo(json.dumps({**said, "suggestions": found}))
         return
-    click.echo(f"{table.name}: {'; '.join((*plan.notes, *knowledge.notes))}.")
-    click.echo(f"By {'; '.join(map(str, knowledge.sources))}:")
+    click.echo(f"{table.name}: {'; '.join((*training.notes, *plan.notes, *knowledge.notes))}.")
+    click.echo(f"By {'; '.join(map(str, knowledge.sources))}.\n")
+    steps = (*plan.shipped.stages, plan.shipped.choice)
     for number, each in enumerate(found, start=1):
-        click.echo(_shown(number, each))
+        click.echo(f"{number}. {each['why']}\n   {_pipeline(each['config'], steps)}")
 
 
 def _before(knowledge: "Knowledge", about: "Fit") -> list[dict[str, Any]]:
@@ -98,33 +101,43 @@ def _now(knowledge: "Knowledge", length: int, about: "Fit") -> list[dict[str, An
     return [
         {
             "config": config,
-            "why": f"in the best {max(place, 0.01):.0%} of pipelines on like datasets",
-            "better_pipelines": float(place),
-            "seconds": _known(seconds),
+            "why": _why(row, choice),
+            "better_pipelines": float(choice.places[row]),
+            "better_than_all_so_far": float(choice.together[row]),
+            "seconds": _known(float(choice.seconds[row])),
         }
-        for config, place, seconds in zip(
-            choice.configs.dicts(), choice.places, choice.seconds, strict=True
-        )
+        for row, config in enumerate(choice.configs.dicts())
     ]
+
+
+def _why(row: int, choice: "Choice") -> str:
+    alone, together = (_place(float(of[row])) for of in (choice.places, choice.together))
+    said = f"in the {alone} of pipelines on like datasets"
+    return said if row == 0 else f"{said}; the best of these {row + 1}, in the {together}"
+
+
+def _place(share: float) -> str:
+    return f"best {max(share, 0.01):.0%}"
 
 
 def _known(seconds: float | None) -> float | None:
     return None if seconds is None or math.isnan(seconds) else round(float(seconds), 3)
 
 
-def _shown(number: int, suggestion: dict[str, Any]) -> str:
-    """Steps first, then what each is set to."""
-    config = suggestion["config"]
-    steps = [f"{name}={value}" for name, value in config.items() if ":" not in name]
-    settings = [
-        f"{name.rpartition(':')[2]}={value:.4g}"
-        if isinstance(value, float)
-        else f"{name.rpartition(':')[2]}={value}"
-        for name, value in config.items()
-        if ":" in name
-    ]
-    took = "" if suggestion["seconds"] is None else f", about {suggestion['seconds']:.2g} s a score"
-    lines = [f"{number}. {suggestion['why']}{took}", f"   {', '.join(steps)}"]
-    if settings:
-        lines.append(f"   {', '.join(settings)}")
-    return "\n".join(lines)
+def _pipeline(config: dict[str, Any], steps: tuple[str, ...]) -> str:
+    """The steps in their order, each with what it is set to."""
+    shown = []
+    for step in steps:
+        chosen = config[step]
+        settings = [
+            f"{name.rpartition(':')[2]}={_value(value)}"
+            for name, value in config.items()
+            if name.startswith(f"{step}:{chosen}:")
+        ]
+        if chosen != "none":
+            shown.append(f"{chosen}({', '.join(settings)})" if settings else str(chosen))
+    return " > ".join(shown)
+
+
+def _value(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

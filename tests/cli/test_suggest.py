@@ -1,0 +1,96 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from foretune.automl.bundle import Bundle
+from foretune.automl.learn_knowledge import Plan, learn_bundle
+from foretune.automl.measures import by_metric
+from foretune.automl.memory import Fit, Memory, task_name
+from foretune.automl.reading import read_training
+from foretune.automl.scores import SCORERS
+from foretune.automl.spaces import shipped
+from foretune.cli.suggest import suggest_command
+from foretune.experience import Evaluation
+from tests.automl.past import ONLY, SPACE, past
+from tests.automl.tables import mixed_frame
+
+
+@pytest.fixture(scope="module")
+def ships(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ships")
+    known = past()
+    views = {"r2": by_metric(known, SCORERS["r2"].metric)}
+    learn_bundle(views, Plan(SPACE, methods=()), Bundle.open(folder), ships=known)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch, ships):
+    monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("foretune.automl.knowledge.SHIPPED", ships)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "sales.csv"
+    mixed_frame().drop(columns="class").to_csv(path, index=False)
+    return path
+
+
+def run(*words):
+    return CliRunner().invoke(suggest_command, [str(word) for word in words])
+
+
+def test_pipelines_are_suggested_in_words(table):
+    ended = run(table, "--target", "amount", "-k", "2")
+    assert ended.exit_code == 0, ended.exception
+    assert "shipped: 80 evaluations on 5 datasets" in ended.output
+    assert "1. in the best" in ended.output
+    assert "; the best of these 2, in the best" in ended.output
+    assert "3. " not in ended.output
+    assert " > " in ended.output
+
+
+def test_programs_get_json(table):
+    ended = run(table, "--target", "amount", "-k", "3", "--only", "knn,rf", "--json")
+    assert ended.exit_code == 0, ended.exception
+    plain = json.loads(ended.output)
+    assert (plain["table"], plain["task"], plain["metric"]) == ("sales", "regression", "r2")
+    assert len(plain["suggestions"]) == 3
+    space = shipped(SPACE).build(("knn", "rf"))
+    for each in plain["suggestions"]:
+        assert space.encode([each["config"]]).dicts() == [each["config"]]
+        assert 0.0 <= each["better_than_all_so_far"] <= each["better_pipelines"] <= 1.0
+        assert each["seconds"] == 2.0
+
+
+def test_what_was_best_on_this_very_table_comes_first(table):
+    task = task_name(read_training(table, "amount").table)
+    space = shipped(SPACE).build(ONLY)
+    configs = space.sample(3, seed=0).dicts()
+    found = [Evaluation(task, configs[i], {"r2": i / 10}) for i in range(3)]
+    metrics = (SCORERS["r2"].metric,)
+    Memory.of_user().remember(Fit(SPACE, space, metrics, task, {}), found)
+    ended = run(table, "--target", "amount", "-k", "2", "--json")
+    first, _ = json.loads(ended.output)["suggestions"]
+    assert first["config"] == configs[2]
+    assert "the best of your 3 trials on this table (r2 0.2)" in first["why"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--target", "amounts"], "amount"),
+        (["--target", "amount", "--only", "knnn"], "did you mean 'knn'"),
+        (["--target", "amount", "--space", "cash"], "is for classification"),
+        (["--target", "amount", "--metric", "auc"], "one of r2, rmse"),
+    ],
+)
+def test_mistakes_are_one_sentence(table, words, said):
+    assert said in str(run(table, *words).exception)
+
+
+def test_without_past_datasets_there_is_nothing_to_suggest(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("foretune.automl.knowledge.SHIPPED", tmp_path / "nothing")
+    assert "suggestions need past datasets" in str(run(table, "--target", "amount").exception)
