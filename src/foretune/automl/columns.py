@@ -6,7 +6,7 @@ nearly every row) have no place in it.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -69,10 +69,8 @@ class Column:
         if self.kind is ColumnKind.DATE:
             return _date_parts(_dates(given, self.date_format))
         if self.kind is ColumnKind.CATEGORY:
-            codes: dict[str | None, float] = {
-                category: float(code) for code, category in enumerate(self.categories)
-            }
-            return np.array([codes.get(text, np.nan) for text in _texts(given)])[:, None]
+            codes = {category: float(code) for code, category in enumerate(self.categories)}
+            return _looked_up(given, codes)[:, None]
         numbers = _truths(given) if self.kind is ColumnKind.BOOLEAN else _numbers(given)
         return numbers[:, None]
 
@@ -113,6 +111,16 @@ class Schema:
         blocks = [column.read(frame[column.name]) for column in used]
         return np.hstack(blocks) if blocks else np.empty((len(frame), 0))
 
+    def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
+        """How many values of which column count as missing in the matrix, although they are not."""
+        used = [column for column in self.columns if column.features]
+        first = np.cumsum([0, *(len(column.features) for column in used)])
+        lost = {
+            column.name: int((frame[column.name].notna().to_numpy() & np.isnan(values)).sum())
+            for column, values in zip(used, matrix.T[first[:-1]], strict=True)
+        }
+        return {name: count for name, count in lost.items() if count}
+
     def to_list(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""
         return [asdict(column) for column in self.columns]
@@ -148,9 +156,7 @@ def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column(name: str, given: "pd.Series[Any]") -> Column:
-    present = given.dropna()
-    if present.dtype == object and not present.map(pd.api.types.is_hashable).all():
-        present = present.map(str)
+    present = _hashable(given.dropna())
     if pd.api.types.is_float_dtype(present.dtype):
         present = present[np.isfinite(present.to_numpy(dtype=np.float64))]
     distinct = present.nunique()
@@ -188,8 +194,8 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
 
 
 def _category(name: str, present: "pd.Series[Any]") -> Column:
-    texts = {text for text in _texts(present) if text is not None}
-    return Column(name, ColumnKind.CATEGORY, tuple(sorted(texts)))
+    texts = sorted({_text(value) for value in present.unique()})
+    return Column(name, ColumnKind.CATEGORY, tuple(texts))
 
 
 def _counts(values: Any) -> bool:
@@ -197,11 +203,20 @@ def _counts(values: Any) -> bool:
     return len(values) > 2 and bool((np.diff(values.astype(np.float64)) == 1.0).all())
 
 
-def _texts(given: "pd.Series[Any]") -> list[str | None]:
-    return [
-        None if missing else _text(value)
-        for value, missing in zip(given, given.isna(), strict=True)
-    ]
+def _looked_up(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
+    """(n,), what the text of each value stands for; NaN where nothing does."""
+    codes, distinct = pd.factorize(_hashable(given))
+    found = [numbers.get(_text(value), np.nan) for value in distinct]
+    # The code of a missing value is -1, which takes the last one.
+    looked_up: Floats = np.array([*found, np.nan])[codes]
+    return looked_up
+
+
+def _hashable(given: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Lists and the like, which Parquet files may hold, as texts."""
+    if given.dtype != object or given.map(pd.api.types.is_hashable).all():
+        return given
+    return given.map(str, na_action="ignore")
 
 
 def _text(value: Any) -> str:
@@ -216,9 +231,8 @@ def _numbers(given: "pd.Series[Any]") -> Floats:
 
 
 def _truths(given: "pd.Series[Any]") -> Floats:
-    return np.array(
-        [np.nan if text is None else TRUTHS.get(text.lower(), np.nan) for text in _texts(given)]
-    )
+    texts = [_text(value) for value in _hashable(given.dropna()).unique()]
+    return _looked_up(given, {text: TRUTHS.get(text.lower(), np.nan) for text in texts})
 
 
 def _dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":

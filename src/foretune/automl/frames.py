@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,10 +50,13 @@ def read_frame(path: Path, layout: Layout = PLAIN) -> pd.DataFrame:
         return _named(_csv(path, form, layout, rows=None), layout)
 
 
-def read_parts(path: Path, *, part_bytes: int = PART_BYTES) -> Iterator[pd.DataFrame]:
+def read_parts(
+    path: Path, *, part_bytes: int = PART_BYTES, texts: Sequence[str] = ()
+) -> Iterator[pd.DataFrame]:
     """The same table as `read_frame`, some rows at a time, each part about so large in the file.
 
     A part may have other types than the next one. KEEL and ARFF files come in one part.
+    texts: columns that stay as they are written, such as 007, where the file has no types.
     """
     with _one_sentence(path):
         if _is_parquet(path):
@@ -64,7 +67,7 @@ def read_parts(path: Path, *, part_bytes: int = PART_BYTES) -> Iterator[pd.DataF
             yield _read_attributes(path, form)
             return
         rows = max(1, int(part_bytes / form.bytes_a_row))
-        with _csv(path, form, PLAIN, rows=rows) as parts:
+        with _csv(path, form, PLAIN, rows=rows, texts=texts) as parts:
             for part in parts:
                 yield _named(part, PLAIN)
 
@@ -125,7 +128,9 @@ def _parquet_parts(path: Path, part_bytes: int) -> Iterator[pd.DataFrame]:
         yield file.schema_arrow.empty_table().to_pandas()
 
 
-def _csv(path: Path, form: TextForm, layout: Layout, *, rows: int | None) -> Any:
+def _csv(
+    path: Path, form: TextForm, layout: Layout, *, rows: int | None, texts: Sequence[str] = ()
+) -> Any:
     """A data frame, or a reader of frames with so many rows."""
     if layout.header:
         check_header(path, form)
@@ -140,6 +145,7 @@ def _csv(path: Path, form: TextForm, layout: Layout, *, rows: int | None) -> Any
         skipinitialspace=True,
         low_memory=False,
         chunksize=rows,
+        dtype=dict.fromkeys(texts, str),
     )
 
 

@@ -77,24 +77,28 @@ class Model:
         Columns may come in any order and with more beside them. What cannot be read as in the
         table of the fit, such as a category that it did not have, counts as missing.
         """
-        x = self.schema.matrix(frame)
+        return self.predict_rows(self.schema.matrix(frame))
+
+    def predict_proba(self, frame: pd.DataFrame) -> Floats:
+        """(n, classes) probabilities."""
+        return self.probabilities(self.schema.matrix(frame))
+
+    def predict_rows(self, x: Floats) -> NDArray[Any]:
+        """The same as `predict` for rows that `schema` has read."""
         if self.task is Task.REGRESSION:
             return self._mean([member.predict(x) for member in self.members])
         if len(self.members) == 1:
             codes = self.members[0].predict(x)
         else:
-            codes = self._probabilities(x).argmax(axis=1)
+            codes = self.probabilities(x).argmax(axis=1).astype(np.float64)
         return self.labels[codes.astype(np.int64)]
 
-    def predict_proba(self, frame: pd.DataFrame) -> Floats:
-        """(n, classes) probabilities."""
+    def probabilities(self, x: Floats) -> Floats:
+        """The same as `predict_proba` for rows that `schema` has read."""
         if self.task is Task.REGRESSION:
             raise UsageError(
                 f"probabilities need classes, but '{self.target}' is a number: predict it"
             )
-        return self._probabilities(self.schema.matrix(frame))
-
-    def _probabilities(self, x: Floats) -> Floats:
         return self._mean([member.probabilities(x, len(self.classes)) for member in self.members])
 
     def _mean(self, predicted: Sequence[Floats]) -> Floats:

@@ -1,0 +1,178 @@
+"""Predictions for a file of any size: read, predicted and written some rows at a time."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow.parquet import ParquetWriter
+
+from foretune.arrays import Floats
+from foretune.automl.frames import read_parts, table_bytes
+from foretune.automl.model import Model
+from foretune.errors import UsageError
+from foretune.experience.atomic import replace_file
+from foretune.experience.naming import listed, suggestion
+from foretune.progress import SILENT, Progress
+
+PART_BYTES = 1 << 25
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is written for every row."""
+
+    probabilities: bool = False
+    """One column a class, named TARGET=CLASS."""
+    keep: tuple[str, ...] = ()
+    """Columns that are copied, before the prediction."""
+
+
+def predict_file(
+    model: Model,
+    data: Path,
+    out: Path | IO[str],
+    wanted: Wanted,
+    *,
+    progress: Progress = SILENT,
+) -> list[str]:
+    """Predict every row of a file, and give what is worth knowing about it, in sentences.
+
+    out: a CSV, TSV or Parquet file, which is there when all is done, or an open text (CSV).
+    """
+    if wanted.probabilities:
+        model.probabilities(np.empty((0, len(model.schema.features))))  # refuses regression
+    if not isinstance(out, Path):
+        return _predict(model, data, CsvWriter(out), wanted, progress)
+    _check_out(out, data)
+    notes: list[str] = []
+
+    def write(temporary: Path) -> None:
+        with _writer(temporary, out.suffix.lower()) as writer:
+            notes.extend(_predict(model, data, writer, wanted, progress))
+
+    replace_file(out, write)
+    return notes
+
+
+def _check_out(out: Path, data: Path) -> None:
+    if out.suffix.lower() not in (*SEPARATORS, *PARQUET):
+        known = ", ".join((*SEPARATORS, *PARQUET))
+        raise UsageError(f"predictions are written to {known}, but got '{out}': rename it")
+    if not out.parent.is_dir():
+        raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
+    if out.is_dir() or out.resolve() == data.resolve():
+        what = "a folder" if out.is_dir() else "the table itself"
+        raise UsageError(f"predictions need a file of their own, but '{out}' is {what}: rename it")
+
+
+def _predict(
+    model: Model,
+    data: Path,
+    writer: "CsvWriter | ParquetParts",
+    wanted: Wanted,
+    progress: Progress,
+) -> list[str]:
+    unread: Counter[str] = Counter()
+    rows = 0
+    notes: list[str] = []
+    progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
+    try:
+        for part in read_parts(data, part_bytes=PART_BYTES, texts=wanted.keep):
+            if not rows:
+                _check_keep(model, part, wanted.keep)
+                notes = _ignored(model, part, wanted.keep)
+            x = model.schema.matrix(part)
+            unread.update(model.schema.unread(part, x))
+            writer.write(_predicted(model, part, x, wanted))
+            rows += len(part)
+            progress.step(note=f"{rows:,} rows")
+    finally:
+        progress.stop()
+    if unread:
+        shown = listed([f"{name} ({count:,})" for name, count in unread.most_common()])
+        notes.append(
+            f"Values that the model's own table did not have, taken as missing, in: {shown}."
+        )
+    return [f"Predicted '{model.target}' for {rows:,} rows.", *notes]
+
+
+def _predicted(model: Model, part: pd.DataFrame, x: Floats, wanted: Wanted) -> pd.DataFrame:
+    columns: dict[str, Any] = {name: part[name].to_numpy() for name in wanted.keep}
+    columns[model.target] = model.predict_rows(x)
+    if wanted.probabilities:
+        shares = model.probabilities(x)
+        columns |= {
+            f"{model.target}={name}": shares[:, code] for code, name in enumerate(model.classes)
+        }
+    return pd.DataFrame(columns)
+
+
+def _check_keep(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> None:
+    for name in keep:
+        if name not in part.columns:
+            names = [str(column) for column in part.columns]
+            raise UsageError(
+                f"columns to keep must be in the table, but there is no '{name}': "
+                f"{suggestion(name, names)}"
+            )
+        if name == model.target:
+            raise UsageError(
+                f"the prediction is called '{name}', so that no other column can be kept by this "
+                "name: rename it in the table"
+            )
+
+
+def _ignored(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> list[str]:
+    known = {column.name for column in model.schema.columns} | {model.target, *keep}
+    more = [str(name) for name in part.columns if str(name) not in known]
+    return [f"Columns that the model does not know, ignored: {listed(more)}."] if more else []
+
+
+class CsvWriter:
+    """Appends rows to an open text."""
+
+    def __init__(self, stream: IO[str], separator: str = ",") -> None:
+        self._stream, self._separator, self._header = stream, separator, True
+
+    def write(self, part: pd.DataFrame) -> None:
+        """Add rows; before the first ones, the names of the columns."""
+        part.to_csv(self._stream, sep=self._separator, index=False, header=self._header)
+        self._header = False
+
+
+class ParquetParts:
+    """Appends rows to a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: ParquetWriter | None = None
+
+    def write(self, part: pd.DataFrame) -> None:
+        """Add rows, with the types of the first ones."""
+        table = pa.Table.from_pandas(part, preserve_index=False)
+        if self._writer is None:
+            self._writer = ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table.cast(self._writer.schema))
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+@contextmanager
+def _writer(path: Path, suffix: str) -> Iterator[CsvWriter | ParquetParts]:
+    if suffix in PARQUET:
+        with closing(ParquetParts(path)) as parts:
+            yield parts
+    else:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            yield CsvWriter(stream, SEPARATORS[suffix])

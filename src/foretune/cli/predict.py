@@ -1,0 +1,46 @@
+"""`foretune predict`: what a model says about new rows."""
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command("predict")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="A .csv, .tsv or .parquet file; else CSV on standard output.",
+)
+@click.option("--probabilities", is_flag=True, help="Also one column a class, TARGET=CLASS.")
+@click.option("--keep", metavar="COLUMNS", help="Copy these columns of DATA, e.g. id,name.")
+def predict_command(
+    model: Path, data: Path, out: Path | None, probabilities: bool, keep: str | None
+) -> None:
+    """Predict the target for every row of DATA with a MODEL that `foretune fit` has written.
+
+    DATA is a CSV, TSV or Parquet file with the columns of the table that MODEL was fitted to, in
+    any order; others are ignored. Files of any size are read in parts. The prediction is named
+    like the target.
+
+    \b
+    Examples:
+      foretune predict model.foretune new.csv -o predictions.csv
+      foretune predict model.foretune new.parquet -o out.parquet --probabilities
+      foretune predict model.foretune new.csv --keep id,name | head
+    """
+    from foretune.automl.model import Model
+    from foretune.automl.predicting import Wanted, predict_file
+    from foretune.terminal import TerminalProgress
+
+    wanted = Wanted(probabilities, tuple(keep.split(",")) if keep else ())
+    notes = predict_file(
+        Model.open(model), data, out or sys.stdout, wanted, progress=TerminalProgress()
+    )
+    for note in notes:
+        click.echo(note, err=True)
+    if out is not None:
+        click.echo(f"Saved {out}", err=True)
