@@ -15,8 +15,8 @@ from foretune.report.colours import colour_key, colours_of
 from foretune.report.curves import shown_range, unbeaten
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, well_formed
-from foretune.report.story import Story
-from foretune.space import Encoded, Kind, Parameter, Space
+from foretune.report.story import Story, main_choice
+from foretune.space import Encoded, Kind, Parameter
 
 DIGITS = 6
 MOST_SLICES = 6
@@ -123,7 +123,7 @@ def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[
 
 def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[str, Any]:
     """The algorithms and their colours, the same in all pictures, and the map of pipelines."""
-    choice = algorithm_choice(story.space)
+    choice = main_choice(story.space)
     tried = [] if choice is None else list(map(choice_text, story.space.parameters[choice].choices))
     points = story.embedding or ()
     names = list(dict.fromkeys([*tried, *(shortened(point.algorithm) for point in points)]))
@@ -145,12 +145,6 @@ def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[st
         },
         "map": _map(story, names, at, rows) if points else None,
     }
-
-
-def algorithm_choice(space: Space) -> int | None:
-    """The hyperparameter that says most about a pipeline: the stage with the most algorithms."""
-    stages = [stage for stage in space.structure.stages if stage.choice is not None]
-    return max(stages, key=lambda stage: len(stage.algorithms)).choice if stages else None
 
 
 def in_script(data: Any) -> Markup:

@@ -152,6 +152,15 @@ def steps_of(
     return tuple(sorted(steps, key=lambda step: places.get(step.name, len(places))))
 
 
+def main_choice(space: Space) -> int | None:
+    """The hyperparameter that says most about a pipeline: the stage with most that can be set."""
+    stages = [stage for stage in space.structure.stages if stage.choice is not None]
+    if not stages:
+        return None
+    richest = max(stages, key=lambda stage: sum(1 + len(a.parameters) for a in stage.algorithms))
+    return richest.choice
+
+
 def _short(name: str) -> str:
     """A hyperparameter's name without its stage and algorithm, which the step says already."""
     return name.rpartition(":")[2]
