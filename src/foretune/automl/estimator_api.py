@@ -1,0 +1,322 @@
+"""The main job as scikit-learn estimators: fit, predict, and what was tried."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from foretune.arrays import Floats
+from foretune.automl.conclusion import concluded
+from foretune.automl.datasets import LEAST_ROWS, Table, Task
+from foretune.automl.fit import LEAST_SECONDS, Fit, described
+from foretune.automl.knowledge import Knowledge
+from foretune.automl.memory import Fit as Remembered
+from foretune.automl.memory import Memory, task_name
+from foretune.automl.plan import Plan, Wishes, planned
+from foretune.automl.search import FiledTrial, HeldTrial, Runs, known_before, searched
+from foretune.automl.telling import Words, facts, story
+from foretune.experience import Evaluation, Experience
+from foretune.experience.atomic import replace_file
+from foretune.report.page import page
+from foretune.run.inline import InlineExecutor
+from foretune.run.pool import ProcessPool
+from foretune.run.study import Study, StudyTrial
+
+TARGET = "target"
+DEFAULT_TRIALS = 20
+
+
+class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
+    """What the classifier and the regressor share."""
+
+    _task: Task
+
+    def __init__(  # noqa: PLR0913 - one argument a setting, as scikit-learn wants it
+        self,
+        *,
+        trials: int | None = DEFAULT_TRIALS,
+        seconds: float | None = None,
+        metric: str | None = None,
+        space: str | None = None,
+        only: tuple[str, ...] = (),
+        method: str = "auto",
+        jobs: int | None = None,
+        ensemble: int = 1,
+        transfer: bool = True,
+        remember: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.trials = trials
+        self.seconds = seconds
+        self.metric = metric
+        self.space = space
+        self.only = only
+        self.method = method
+        self.jobs = jobs
+        self.ensemble = ensemble
+        self.transfer = transfer
+        self.remember = remember
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Search for a pipeline and fit it to all rows."""
+        frame, target = self._training(X, y)
+        table = Table.of(frame, target, name=type(self).__name__, task=self._task)
+        self._search(table, target)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """(n,) predictions."""
+        check_is_fitted(self)
+        return self.model_.predict(self._frame(X))
+
+    @property
+    def best_config_(self) -> dict[str, Any]:
+        """The configuration of the best trial."""
+        check_is_fitted(self)
+        return dict(self.fit_.conclusion.best.config)
+
+    @property
+    def best_score_(self) -> float:
+        """The metric of the best trial, on rows it had not learnt from."""
+        check_is_fitted(self)
+        return float(self.fit_.conclusion.best.values[self.fit_.plan.metric.name])
+
+    @property
+    def trials_(self) -> pd.DataFrame:
+        """A row each trial that ended: its configuration, what was measured, what chose it."""
+        check_is_fitted(self)
+        ended = [trial for trial in self.fit_.trials if trial.status is not None]
+        frame = self.fit_.experience().to_frame().drop(columns="task")
+        return frame.assign(
+            chosen_by=[trial.chosen_by for trial in ended],
+            reason=[trial.reason for trial in ended],
+        )
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The report of the search, one HTML page; also written to `path`, if given."""
+        check_is_fitted(self)
+        told = story(self.fit_, self.fit_.plan.table, Words(title=type(self).__name__))
+        text = page(replace(told, facts=self.facts_))
+
+        def write(temporary: Path) -> None:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+
+        if path is not None:
+            replace_file(Path(path), write)
+        return text
+
+    # Searching
+
+    def _search(self, table: Table, target: str) -> None:
+        began = time.monotonic()
+        wishes = self._wishes()
+        plan = planned(table, wishes)
+        about = described(plan, task_name(table))
+        knowledge = self._knowledge(plan, about.task)
+        prior = known_before(plan, wishes, knowledge)
+        with (
+            TemporaryDirectory(prefix="foretune-") as folder,
+            Study.open(None, about.task, space=plan.space, metrics=[plan.metric]) as study,
+        ):
+            predictions = Path(folder) if self.ensemble > 1 else None
+            with self._runs(plan, wishes, Path(folder), predictions) as runs:
+                ending = searched(
+                    plan,
+                    wishes,
+                    prior,
+                    study,
+                    runs,
+                    meta_features=about.meta_features,
+                    seconds=_left(self.seconds, since=began),
+                )
+            trials = tuple(study.trials())
+            if self.remember:
+                _remember(about, trials)
+            conclusion = concluded(
+                plan,
+                table,
+                trials,
+                target=target,
+                ensemble=self.ensemble,
+                predictions=predictions,
+            )
+        timings = (("all of it", time.monotonic() - began),)
+        self.model_ = conclusion.model
+        self.facts_ = facts(table)
+        # A fitted estimator travels: rows and open files stay behind.
+        plan = replace(plan, table=plan.table.rows(np.empty(0, dtype=np.int64)))
+        kept = None if knowledge is None else _closed(knowledge)
+        self.fit_ = Fit(plan, wishes, about, trials, ending, conclusion, kept, timings)
+
+    def _wishes(self) -> Wishes:
+        return Wishes(
+            trials=self.trials,
+            seconds=self.seconds,
+            metric=self.metric,
+            space=self.space,
+            only=tuple(self.only),
+            method=self.method,
+            jobs=1 if self.jobs is None else self.jobs,
+            ensemble=self.ensemble,
+            seed=_seed(self.random_state),
+        )
+
+    def _knowledge(self, plan: Plan, task: str) -> Knowledge | None:
+        if not self.transfer:
+            return None
+        found = Knowledge.for_space(
+            plan.shipped.name,
+            metric=plan.metric.name,
+            only=tuple(self.only),
+            own=self.remember,
+            without=task,
+        )
+        return found if found.sources else None
+
+    @contextmanager
+    def _runs(
+        self, plan: Plan, wishes: Wishes, folder: Path, predictions: Path | None
+    ) -> Iterator[Runs]:
+        """Where trials run: here, or in other processes, which read the table from a file."""
+        if self.jobs is None:
+            with InlineExecutor(HeldTrial(plan.table, plan.protocol, predictions)) as here:
+                yield here
+            return
+        file = folder / "table.npz"
+        plan.table.save(file)
+        function = FiledTrial(file, plan.protocol, predictions)
+        with ProcessPool(function, workers=self.jobs, limits=wishes.limits) as there:
+            yield there
+
+    # What scikit-learn gives
+
+    def _training(self, X: ArrayLike, y: ArrayLike) -> tuple[pd.DataFrame, str]:
+        """All columns in one table, and the name of the target."""
+        x, target = validate_data(
+            self,
+            X,
+            y,
+            dtype=None,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=LEAST_ROWS,
+            y_numeric=self._task is Task.REGRESSION,
+        )
+        frame = _as_frame(X, x)
+        name = TARGET
+        while name in frame.columns:
+            name += "_"
+        return frame.assign(**{name: self._target(target)}), name
+
+    def _frame(self, X: ArrayLike) -> pd.DataFrame:
+        x = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        return _as_frame(X, x)
+
+    def _target(self, y: NDArray[Any]) -> NDArray[Any]:
+        return y
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        return tags
+
+
+class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[misc]
+    """A classifier that finds its own pipeline, starting from what worked on other datasets.
+
+    Arguments:
+        trials, seconds: what ends the search; either may be None.
+        metric: accuracy, balanced_accuracy, auc or log_loss; chosen by the classes if not given.
+        space, only: a shipped space, and the estimators to which it is narrowed.
+        method: an entry of the registry.
+        jobs: worker processes with limits of time and memory; None runs trials in this process.
+        ensemble: blend the best so many pipelines.
+        transfer: whether past datasets teach the search.
+        remember: whether this search teaches later ones, and earlier ones this.
+
+    Example:
+        >>> classifier = ForetuneClassifier(trials=10).fit(X, y)
+        >>> classifier.predict_proba(X_new)
+    """
+
+    _task = Task.CLASSIFICATION
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """(n, classes) probabilities, in the order of `classes_`."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._frame(X))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """(n,) labels."""
+        codes = super().predict(X)
+        labels: NDArray[Any] = self.classes_[codes.astype(np.int64)]
+        return labels
+
+    def _target(self, y: NDArray[Any]) -> NDArray[Any]:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return codes
+
+
+class ForetuneRegressor(RegressorMixin, _ForetuneEstimator):  # type: ignore[misc]
+    """A regressor that finds its own pipeline; arguments as of `ForetuneClassifier`, with the
+    metrics r2 and rmse.
+    """
+
+    _task = Task.REGRESSION
+
+
+def _as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
+    """The table as it was given, where that was a data frame; else with columns by number."""
+    if isinstance(given, pd.DataFrame):
+        return given.rename(columns=str).reset_index(drop=True)
+    names = [f"x{column}" for column in range(checked.shape[1])]
+    return pd.DataFrame(checked, columns=names)
+
+
+def _seed(state: int | np.random.RandomState | None) -> int:
+    """The number itself, or a number drawn from the state."""
+    if isinstance(state, int | np.integer):
+        return int(state)
+    return int(check_random_state(state).randint(np.iinfo(np.int32).max))
+
+
+def _left(seconds: float | None, *, since: float) -> float | None:
+    """What is left of so many seconds."""
+    if seconds is None:
+        return None
+    return max(seconds - (time.monotonic() - since), LEAST_SECONDS)
+
+
+def _remember(about: Remembered, trials: Sequence[StudyTrial]) -> None:
+    """Write trials into the user's memory."""
+    evaluations = [
+        Evaluation(about.task, trial.config, trial.values, trial.status, trial.seconds)
+        for trial in trials
+        if trial.status is not None
+    ]
+    Memory.of_user().remember(about, evaluations)
+
+
+def _closed(knowledge: Knowledge) -> Knowledge:
+    """What to say about knowledge, without the files it was read from."""
+    sources = tuple(replace(source, open=_opened_once) for source in knowledge.sources)
+    return replace(knowledge, sources=sources, shelves=())
+
+
+def _opened_once() -> Experience:
+    raise ValueError("the experience of a fit is not kept with it")

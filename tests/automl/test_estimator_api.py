@@ -1,0 +1,239 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from foretune.automl import search
+from foretune.automl.estimator_api import ForetuneClassifier, ForetuneRegressor
+from foretune.automl.memory import HOME_VARIABLE, Memory
+from foretune.errors import UsageError
+
+
+def a_classifier(**given):
+    cheap = {"trials": 4, "method": "random", "only": ("logistic", "knn"), "transfer": False}
+    return ForetuneClassifier(**cheap | given)
+
+
+def a_regressor(**given):
+    cheap = {"trials": 4, "method": "random", "only": ("elastic_net", "knn"), "transfer": False}
+    return ForetuneRegressor(**cheap | given)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return train_test_split(X[:, :8], y, train_size=150, random_state=0, stratify=y)
+
+
+@pytest.fixture(scope="module")
+def fitted(cancer):
+    X, _, y, _ = cancer
+    return a_classifier().fit(X, y)
+
+
+def people(n=200, seed=0):
+    """Columns of every kind, and a target that follows from the city and the age."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40, 10, n)
+    city = rng.choice(["Bonn", "Oslo", "Rome"], n)
+    frame = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, age),
+            "city": pd.Categorical(city),
+            "member": rng.random(n) < 0.5,
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "remark": [f"person {number} of many" for number in range(n)],
+            "empty": [None] * n,
+            "target": rng.normal(size=n),
+        }
+    )
+    labels = np.where((city == "Rome") | (age > 45), "yes", "no")
+    return frame, labels
+
+
+@parametrize_with_checks(
+    [
+        a_classifier(trials=2, space="cash", only=("knn", "gaussian_nb")),
+        a_regressor(trials=3, only=("elastic_net",)),
+    ]
+)
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+def test_it_beats_the_majority_and_finds_what_it_scored(cancer, fitted):
+    _, X, _, y = cancer
+    majority = max(np.mean(y), 1 - np.mean(y))
+    assert fitted.score(X, y) > majority + 0.2
+    assert fitted.best_score_ == pytest.approx(fitted.trials_["accuracy"].max())
+    shares = fitted.predict_proba(X)
+    assert shares.sum(axis=1) == pytest.approx(np.ones(len(X)))
+    assert fitted.classes_.tolist() == [0, 1]
+    assert fitted.best_config_["estimator"] in ("logistic", "knn")
+
+
+def test_regression_beats_the_mean():
+    X, y = load_diabetes(return_X_y=True)
+    regressor = a_regressor().fit(X[:300], y[:300])
+    assert regressor.score(X[300:], y[300:]) > 0.25
+    assert regressor.best_score_ == pytest.approx(regressor.trials_["r2"].max())
+
+
+def test_the_same_seed_gives_the_same_search(cancer, fitted):
+    X, X_new, y, _ = cancer
+    again = clone(fitted).fit(X, y)
+    columns = [name for name in fitted.trials_ if name != "seconds"]
+    pd.testing.assert_frame_equal(again.trials_[columns], fitted.trials_[columns])
+    assert again.predict_proba(X_new).tolist() == fitted.predict_proba(X_new).tolist()
+    other = clone(fitted).set_params(random_state=np.random.RandomState(3)).fit(X, y)
+    assert not other.trials_[columns].equals(fitted.trials_[columns])
+
+
+def test_trials_tell_what_was_tried(fitted):
+    trials = fitted.trials_
+    assert len(trials) == 4
+    assert set(trials["status"]) == {"DONE"}
+    assert set(trials["chosen_by"]) == {"random"}
+    assert {"estimator", "accuracy", "seconds", "reason"} <= set(trials.columns)
+    assert "task" not in trials
+
+
+def test_a_pickle_predicts_the_same_and_carries_no_rows(cancer, fitted):
+    _, X, _, _ = cancer
+    packed = pickle.dumps(fitted)
+    unpacked = pickle.loads(packed)
+    assert unpacked.predict(X).tolist() == fitted.predict(X).tolist()
+    assert unpacked.best_config_ == fitted.best_config_
+    assert len(unpacked.fit_.plan.table) == 0
+
+
+def test_the_report_is_a_page_of_all_trials(fitted, tmp_path):
+    text = fitted.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == text
+    assert text.startswith("<!doctype html>")
+    assert "150" in text  # rows, though the estimator no longer holds them
+
+
+def test_columns_of_every_kind():
+    frame, labels = people()
+    classifier = a_classifier(trials=5, only=("logistic",)).fit(frame, labels)
+    assert classifier.feature_names_in_.tolist() == list(frame.columns)
+    assert classifier.n_features_in_ == 7
+    new, expected = people(seed=1)
+    predicted = classifier.predict(new)
+    assert set(predicted) <= {"yes", "no"}
+    assert np.mean(predicted == expected) > 0.75
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.predict(new[["city", *new.columns.drop("city")]])
+
+
+def test_labels_come_back_as_they_were():
+    X, y = load_iris(return_X_y=True)
+    for labels in (y + 7, y * 2.0, np.array(["c", "a", "b"])[y], y > 0):
+        classifier = a_classifier(trials=1, space="cash", only=("gaussian_nb",)).fit(X, labels)
+        assert classifier.classes_.tolist() == np.unique(labels).tolist()
+        predicted = classifier.predict(X)
+        assert predicted.dtype == labels.dtype
+        assert np.mean(predicted == labels) > 0.8
+
+
+def test_an_ensemble_blends_and_is_no_worse_on_what_it_was_chosen_by(cancer):
+    X, X_new, y, _ = cancer
+    blended = a_classifier(trials=6, ensemble=3, metric="log_loss").fit(X, y)
+    weights = [member.weight for member in blended.model_.members]
+    assert 1 < len(weights) <= 3
+    assert sum(weights) == pytest.approx(1.0)
+    assert blended.fit_.conclusion.blended <= blended.best_score_ + 1e-6
+    assert blended.predict_proba(X_new).sum(axis=1) == pytest.approx(np.ones(len(X_new)))
+
+
+def test_trials_in_other_processes_give_the_same(cancer, fitted):
+    X, X_new, y, _ = cancer
+    apart = clone(fitted).set_params(jobs=1, trials=2, ensemble=2).fit(X, y)
+    assert apart.trials_["accuracy"].tolist() == fitted.trials_["accuracy"].tolist()[:2]
+    assert set(apart.predict(X_new)) <= {0, 1}
+
+
+def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
+    X, X_new, y, _ = cancer
+    evaluate, calls = search.evaluate, []
+
+    def interrupted(*given, **named):
+        calls.append(given)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return evaluate(*given, **named)
+
+    monkeypatch.setattr(search, "evaluate", interrupted)
+    classifier = a_classifier(trials=50).fit(X, y)
+    assert classifier.fit_.ending == "stopped"
+    assert len(classifier.trials_) == 2
+    assert len(classifier.predict(X_new)) == len(X_new)
+
+
+def test_time_ends_the_search(cancer):
+    X, _, y, _ = cancer
+    classifier = a_classifier(trials=None, seconds=0.2).fit(X, y)
+    assert classifier.fit_.ending == "time"
+    assert len(classifier.trials_) >= 1
+
+
+def test_it_remembers_only_if_asked_to(cancer, tmp_path, monkeypatch):
+    X, _, y, _ = cancer
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    a_classifier(trials=2).fit(X, y)
+    assert Memory.of_user().spaces() == []
+    a_classifier(trials=2, remember=True).fit(X, y)
+    known = Memory.of_user().recall("pipeline-classification")
+    assert known is not None
+    assert len(known) == 2
+
+
+def test_own_experience_teaches_later_fits(cancer, tmp_path, monkeypatch):
+    X, _, y, _ = cancer
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    a_classifier(trials=4, remember=True).fit(X, y)
+    taught = a_classifier(trials=2, method="ws-gp", transfer=True, remember=True)
+    taught.fit(X[:100], y[:100])
+    assert taught.trials_["chosen_by"].tolist()[0] == "start"
+    assert taught.fit_.knowledge.tasks >= 1
+    assert pickle.loads(pickle.dumps(taught)).predict(X).tolist() == taught.predict(X).tolist()
+
+
+def test_it_is_part_of_cross_validation():
+    X, y = load_iris(return_X_y=True)
+    scores = cross_val_score(
+        a_classifier(trials=1, space="cash", only=("gaussian_nb",)), X, y, cv=3
+    )
+    assert scores.min() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"metric": "r2"}, "r2"),
+        ({"space": "pipeline-regression"}, "regression"),
+        ({"only": ("forest",)}, "forest"),
+        ({"ensemble": 0}, "ensemble"),
+        ({"trials": 0}, "trials"),
+        ({"jobs": 0}, "jobs"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(cancer, given, message):
+    X, _, y, _ = cancer
+    with pytest.raises(UsageError, match=message):
+        a_classifier(**given).fit(X, y)
+
+
+def test_nothing_is_known_before_the_fit():
+    for name in ("best_config_", "best_score_", "trials_"):
+        with pytest.raises(NotFittedError):
+            getattr(a_classifier(), name)
+    with pytest.raises(NotFittedError):
+        a_classifier().report()
