@@ -95,7 +95,7 @@ def _groups_of_split(
     missing: Collection[tuple[str, str, int]],
 ) -> list[Group]:
     """Shares of the seeds for a method that learns; single tasks for one that does not."""
-    learns = method(name).needs_experience
+    learns = method(name).transfers
     units = (
         [[(task, seed) for task in split.test for seed in share] for share in shares]
         if learns

@@ -127,7 +127,7 @@ def _check_method(name: str, settings: Settings, held: HeldOut) -> None:
     """Refuse a method that cannot run, before anything is written."""
     chosen = method(name)
     chosen.learner()
-    if chosen.needs_experience and not all(s.train + s.validation for s in held.splits):
+    if chosen.transfers and not all(s.train + s.validation for s in held.splits):
         raise MethodError(
             f"the method '{name}' learns from other tasks than the replayed one, but the split "
             f"'{settings.split}' leaves none: add tasks to the experience or leave the method out"

@@ -33,8 +33,15 @@ class Method:
     design: Design = Design("random", 5)
     acquisition: str = "ei"
     needs_experience: bool = False
+    uses_experience: bool = False
+    """Whether past tasks help it where there are any, though it can do without."""
     needs_meta_features: bool = False
     several_objectives: bool = True
+
+    @property
+    def transfers(self) -> bool:
+        """Whether past tasks teach it anything."""
+        return self.needs_experience or self.uses_experience
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress = SILENT
@@ -75,6 +82,24 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
     return make
 
 
+def _auto() -> Learner:
+    """The learner of `auto`: what past tasks taught by two of the papers, beside a plain process.
+
+    Without JAX, which both need to learn, past tasks' own processes stand in for them.
+    """
+    from importlib.util import find_spec
+
+    from foretune.methods.auto.learn import AutoLearner
+    from foretune.methods.zero_shot.build import Recipe, portfolio_start
+
+    taught = ("gcp-prior", "deeppipe") if find_spec("jax") else ("rgpe",)
+    return AutoLearner(
+        taught={name: METHODS[name].learner for name in taught},
+        from_nothing={"gcp": METHODS["gcp"].learner},
+        opening=lambda experience, k: portfolio_start(experience, Recipe(k=k)),
+    )
+
+
 _BASELINES = "foretune.methods.baselines"
 _COPULA = "foretune.methods.copula.variants"
 _LATENT = "foretune.methods.latent.variants"
@@ -84,6 +109,14 @@ _RANKING = "foretune.methods.ranking.variants"
 METHODS: dict[str, Method] = {
     entry.name: entry
     for entry in (
+        Method(
+            "auto",
+            "a portfolio, then several surrogates, each believed as far as it orders the trials",
+            _auto,
+            design=Design("random", 0),
+            acquisition="own-log",
+            uses_experience=True,
+        ),
         Method(
             "random",
             "uniform random search",

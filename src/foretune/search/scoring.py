@@ -42,6 +42,14 @@ class OwnUtility(Protocol):
         """A positive utility for each configuration."""
 
 
+@runtime_checkable
+class OwnLogUtility(Protocol):
+    """The same in logarithms, which keep the order of candidates that all look hopeless."""
+
+    def log_utility(self, x: Encoded) -> Floats:
+        """The logarithm of a positive utility for each configuration."""
+
+
 def _expected_improvement(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     del seed
     belief = posterior.predict(x)
@@ -70,10 +78,18 @@ def _own(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     return posterior.utility(x)
 
 
+def _own_log(posterior: Posterior, x: Encoded, seed: int) -> Floats:
+    del seed
+    if not isinstance(posterior, OwnLogUtility):
+        raise TypeError(f"{type(posterior).__name__} has no logarithmic utility of its own")
+    return posterior.log_utility(x)
+
+
 ACQUISITIONS: dict[str, Acquisition] = {
     "ei": Acquisition(_expected_improvement, in_logs=True),
     "lcb": Acquisition(_lower_confidence_bound),
     "thompson": Acquisition(_thompson),
     "mean": Acquisition(_mean),
     "own": Acquisition(_own),
+    "own-log": Acquisition(_own_log, in_logs=True),
 }

@@ -1,0 +1,1 @@
+"""One default: several surrogates, each believed as far as it puts the trials in order."""

@@ -1,0 +1,138 @@
+"""The surrogate: experts side by side, weighted by how they put the target's own trials in order.
+
+Every expert predicts Gaussian scores of the loss, so their expected improvements have one unit and
+the improvement expected of the mixture is the weighted mean of theirs. An expert whose past tasks
+mislead it puts new trials in the wrong order and loses its weight to one that starts from nothing.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Posterior, Prediction, Surrogate
+from foretune.methods.auto.order import order_score
+from foretune.numerics.acquisition import log_expected_improvement
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import copula_scores
+from foretune.space import Encoded
+
+FIRST_BLOCK = 2
+"""Trials that an expert knows when it first predicts others. Blocks double from there."""
+BLOCKS = 2
+"""So many of the latest blocks count: what was believed of the first trials is long past."""
+LEAST_UTILITY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class MixturePosterior:
+    """Posteriors in one unit, each with a weight."""
+
+    experts: tuple[Posterior, ...]
+    weights: Floats
+    """(experts,), adding up to 1."""
+
+    @property
+    def best(self) -> float:
+        """The weighted incumbent."""
+        return float(self.weights @ [expert.best for expert in self.experts])
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation of the mixture."""
+        each = [expert.predict(x) for expert in self.experts]
+        means, stds = np.stack([e.mean for e in each]), np.stack([e.std for e in each])
+        mean = self.weights @ means
+        variance = self.weights @ (np.square(stds) + np.square(means - mean))
+        return Prediction(mean, np.sqrt(variance))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Every draw is one expert's."""
+        drawn = np.random.default_rng(seed).choice(len(self.experts), size=n, p=self.weights)
+        draws = np.empty((n, len(x)))
+        for number, expert in enumerate(self.experts):
+            rows = np.flatnonzero(drawn == number)
+            if len(rows):
+                draws[rows] = expert.sample(x, len(rows), seed=seed)
+        return draws
+
+    def log_utility(self, x: Encoded) -> Floats:
+        """The logarithm of the improvement that the mixture expects."""
+        used = np.flatnonzero(self.weights)
+        each = [log_improvement(self.experts[number], x) for number in used.tolist()]
+        total: Floats = logsumexp(np.stack(each), axis=0, b=self.weights[used, None])
+        return total
+
+
+def log_improvement(posterior: Posterior, x: Encoded) -> Floats:
+    """(len(x),), of one expert: by its own account where it has one."""
+    utility = getattr(posterior, "utility", None)
+    if utility is not None:
+        return np.log(np.maximum(utility(x), LEAST_UTILITY))
+    belief = posterior.predict(x)
+    return log_expected_improvement(belief.mean, belief.std, posterior.best)
+
+
+@dataclass(frozen=True, slots=True)
+class AutoSurrogate:
+    """Conditions all experts, and looks how each did on trials that it had not seen."""
+
+    experts: tuple[Surrogate, ...]
+    log_prior: Floats
+    """(experts,), what is believed of them before any trial."""
+    _earlier: dict[bytes, tuple[Posterior, ...]] = field(default_factory=dict)
+    """The experts after the first 2, 4, 8, ... trials: only saves time."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The mixture after all successful trials."""
+        weights = self.weights(seen)
+        # An expert next to nobody believes is not worth its time.
+        heard = np.flatnonzero(weights > LEAST_WEIGHT)
+        each = tuple(self.experts[number].condition(seen, seed=seed) for number in heard.tolist())
+        return MixturePosterior(each, weights[heard] / weights[heard].sum())
+
+    def weights(self, seen: Observations) -> Floats:
+        """(experts,), adding up to 1; a function of the observed trials alone."""
+        good = seen.successes()
+        real = _rows(good, np.flatnonzero(~good.believed))
+        scores = self.log_prior.copy()
+        for known in _blocks(len(real)):
+            block = _rows(real, np.arange(min(2 * known, len(real))))
+            y = scalarise(block.losses, copula_scores)
+            for number, posterior in enumerate(self._after(_rows(block, np.arange(known)))):
+                belief = posterior.predict(block.configs)
+                scores[number] += order_score(belief.mean, belief.std, y, known)
+        weights: Floats = softmax(scores)
+        return weights
+
+    def _after(self, seen: Observations) -> tuple[Posterior, ...]:
+        digest = hashlib.sha256(seen.configs.values.tobytes() + seen.losses.tobytes()).digest()
+        if digest not in self._earlier:
+            self._earlier[digest] = tuple(
+                expert.condition(seen, seed=len(seen)) for expert in self.experts
+            )
+        return self._earlier[digest]
+
+
+LEAST_WEIGHT = 0.01
+
+
+def _blocks(n: int) -> Sequence[int]:
+    """How many trials were known before each of the latest blocks of n trials."""
+    known = FIRST_BLOCK
+    found = []
+    while known < n:
+        found.append(known)
+        known *= 2
+    return found[-BLOCKS:]
+
+
+def _rows(seen: Observations, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Observations:
+    return replace(
+        seen,
+        configs=seen.configs.take(rows),
+        losses=seen.losses[rows],
+        believed=seen.believed[rows],
+    )

@@ -1,0 +1,165 @@
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from foretune.contracts import Observations, Prediction, Target
+from foretune.methods.auto.learn import AutoLearner, AutoPrior
+from foretune.methods.auto.model import AutoSurrogate, MixturePosterior, log_improvement
+from foretune.numerics.acquisition import log_expected_improvement
+from foretune.progress import SILENT
+from foretune.search import METHODS
+from foretune.space import Encoded, Space
+from foretune.testing.problems import problem
+
+SPACE = Space.of({"a": (0.0, 1.0)})
+
+
+def at(*places: float) -> Encoded:
+    return SPACE.encode([{"a": place} for place in places])
+
+
+def seen(places: list[float], losses: list[float], believed: int = 0) -> Observations:
+    n = len(losses)
+    return Observations(at(*places), np.array(losses)[:, None], np.arange(n) >= n - believed)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Believes that the loss is `slope` times a, whatever it is shown."""
+
+    slope: float
+    std: float = 0.1
+    best: float = 0.0
+
+    def condition(self, seen: Observations, *, seed: int) -> "Line":
+        return self
+
+    def predict(self, x: Encoded) -> Prediction:
+        return Prediction(self.slope * x.x[:, 0], np.full(len(x), self.std))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> np.ndarray:
+        return np.tile(self.predict(x).mean, (n, 1))
+
+
+UP, DOWN = Line(1.0), Line(-1.0)
+
+
+def council(*experts: Line) -> AutoSurrogate:
+    return AutoSurrogate(experts, np.zeros(len(experts)))
+
+
+def test_the_mixture_has_the_moments_of_its_parts() -> None:
+    mixture = MixturePosterior((Line(2.0, 0.3), Line(0.0, 0.4)), np.array([0.25, 0.75]))
+    belief = mixture.predict(at(1.0))
+    assert belief.mean[0] == pytest.approx(0.5)
+    second_moment = 0.25 * (4 + 0.09) + 0.75 * 0.16
+    assert belief.std[0] == pytest.approx(np.sqrt(second_moment - 0.25))
+
+
+def test_its_improvement_is_the_mean_of_theirs() -> None:
+    parts = (Line(0.5, 0.2, best=0.3), Line(-0.5, 0.6, best=-0.1))
+    mixture = MixturePosterior(parts, np.array([0.4, 0.6]))
+    x = at(0.1, 0.9)
+    each = [log_expected_improvement(p.predict(x).mean, p.predict(x).std, p.best) for p in parts]
+    expected = logsumexp(each, axis=0, b=[[0.4], [0.6]])
+    np.testing.assert_allclose(mixture.log_utility(x), expected)
+
+
+def test_an_expert_with_a_utility_of_its_own_is_taken_at_its_word() -> None:
+    class Own(Line):
+        def utility(self, x: Encoded) -> np.ndarray:
+            return 3.0 + x.x[:, 0]
+
+    np.testing.assert_allclose(log_improvement(Own(1.0), at(0.0, 1.0)), np.log([3.0, 4.0]))
+
+
+def test_before_two_trials_only_the_odds_count() -> None:
+    surrogate = AutoSurrogate((UP, DOWN), np.log([3.0, 1.0]))
+    np.testing.assert_allclose(surrogate.weights(seen([0.5], [1.0])), [0.75, 0.25])
+
+
+def test_whoever_orders_the_trials_is_believed() -> None:
+    places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2]
+    right = council(UP, DOWN).weights(seen(places, places))
+    assert right[0] > 0.99
+    wrong = council(UP, DOWN).weights(seen(places, [-place for place in places]))
+    assert wrong[0] < 0.01
+
+
+def test_believed_trials_have_no_vote() -> None:
+    told, losses = [0.5, 0.1, 0.9], [0.5, 0.1, 0.9]
+    before = council(UP, DOWN).weights(seen(told, losses))
+    after = council(UP, DOWN).weights(seen([*told, 0.2], [*losses, 5.0], believed=1))
+    np.testing.assert_array_equal(before, after)
+
+
+def test_an_expert_without_weight_is_not_asked() -> None:
+    class Broken(Line):
+        def condition(self, seen: Observations, *, seed: int) -> Line:
+            if len(seen) > 4:
+                raise AssertionError("asked for its opinion")
+            return self
+
+    places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.6]
+    mixture = council(UP, Broken(-1.0)).condition(seen(places, places), seed=0)
+    assert isinstance(mixture, MixturePosterior)
+    assert len(mixture.experts) == 1
+
+
+def test_old_mistakes_are_forgotten() -> None:
+    """Only the last two blocks count: 16 trials in order make up for 8 in disorder."""
+    rng = np.random.default_rng(0)
+    first, later = rng.random(8), rng.random(24)
+    losses = [*(-first), *later]
+    assert council(UP, DOWN).weights(seen([*first, *later], losses))[0] > 0.9
+
+
+def learner(**makers: str) -> AutoLearner:
+    return AutoLearner(
+        taught={name: METHODS[name].learner for name in makers.values()},
+        from_nothing={"gcp": METHODS["gcp"].learner},
+        opening=lambda experience, k: experience.configs.take(np.arange(k)),
+        trials=3,
+    )
+
+
+def test_without_experience_it_opens_spread_out() -> None:
+    prior = learner().learn(None, seed=4, progress=SILENT)
+    first = prior.opening(Target(SPACE))
+    assert len(first) == 3
+    assert np.ptp(first.x) > 0.3
+    assert list(prior.experts) == ["gcp"]
+
+
+def test_a_saved_prior_says_the_same(tmp_path) -> None:
+    bowls = problem("flat").experience
+    made = learner(past="rgpe")
+    prior = made.learn(bowls, seed=0, progress=SILENT)
+    prior.save(tmp_path / "prior")
+    again = made.load(tmp_path / "prior")
+    assert isinstance(again, AutoPrior)
+    target = Target(bowls.space)
+    np.testing.assert_array_equal(prior.opening(target).x, again.opening(target).x)
+    task = bowls.task(bowls.tasks[0])
+    some = Observations(task.configs.take(np.arange(6)), task.losses[:6], np.zeros(6, dtype=bool))
+    x = bowls.configs
+    once = prior.surrogate(target).condition(some, seed=1).predict(x)
+    twice = again.surrogate(target).condition(some, seed=1).predict(x)
+    np.testing.assert_array_equal(once.mean, twice.mean)
+
+
+def test_experience_that_says_the_opposite_loses_its_weight() -> None:
+    """Copula Thompson Sampling never looks at the trials, so turned past tasks mislead it."""
+    bowls = problem("flat")
+    turned = replace(bowls.experience, values=-bowls.experience.values)
+    prior = learner(past="cts").learn(turned, seed=0, progress=SILENT)
+    surrogate = prior.surrogate(bowls.target())
+    assert isinstance(surrogate, AutoSurrogate)
+    configs = bowls.space.sample(24, seed=3)
+    losses = bowls.losses(configs)
+    few = Observations(configs.take(np.arange(2)), losses[:2], np.zeros(2, dtype=bool))
+    many = Observations(configs, losses, np.zeros(24, dtype=bool))
+    assert surrogate.weights(few)[0] > 0.5
+    assert surrogate.weights(many)[0] < 0.5
