@@ -18,8 +18,9 @@ from foretune.space import Space
 DEFAULT_TRIALS = 50
 MOST_SEARCH_ROWS = 30_000
 """Of larger tables a part is searched on; the model that is kept learns from all rows."""
-RARE_CLASS = 0.1
-"""Where a class is rarer than this, a model that never predicts it would look good by accuracy."""
+RARE_CLASS = 0.4
+"""A class with less than this part of its fair share of the rows is rare: a model that never
+predicts it would look good by accuracy."""
 LEAST_ROWS_A_FOLD = 3
 
 Sentences: TypeAlias = tuple[str, ...]
@@ -111,7 +112,7 @@ def _default_metric(table: Table) -> tuple[str, str]:
         return "r2", "the usual one for numbers"
     shares = np.bincount(table.y.astype(np.int64), minlength=len(table.classes)) / len(table)
     rarest = float(shares.min())
-    if rarest < RARE_CLASS:
+    if rarest * len(shares) < RARE_CLASS:
         return "balanced_accuracy", f"because the rarest class has {rarest:.1%} of the rows"
     return "accuracy", "the usual one for classes"
 
