@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.frames import Layout, read_frame
+from foretune.automl.frames import Layout, read_frame, read_parts
 from foretune.errors import UsageError
 
 KEEL = """@relation small
@@ -84,3 +84,29 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, name, text):
 def test_a_missing_file(tmp_path):
     with pytest.raises(UsageError, match="there is none at"):
         read_frame(tmp_path / "no.csv")
+
+
+def test_a_separator_at_the_end_of_every_row(tmp_path):
+    frame = read_frame(written(tmp_path, "t.csv", "a,b\n1,2,\n3,4,\n"))
+    assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.dat"])
+def test_parts_are_the_whole(tmp_path, name):
+    path = tmp_path / name
+    if name == "t.dat":
+        written(tmp_path, name, KEEL)
+    else:
+        frame = pd.DataFrame({"a": range(50), "b": ["x", None] * 25})
+        frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    parts = list(read_parts(path, part_bytes=60))
+    assert len(parts) > 1 or name == "t.dat"
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), read_frame(path))
+
+
+def test_columns_that_stay_as_written(tmp_path):
+    path = written(tmp_path, "t.csv", "id,n\n007,1.50\n?,2\n")
+    [part] = read_parts(path, texts=["id"])
+    assert part["id"].tolist()[0] == "007"
+    assert part["id"].isna().tolist() == [False, True]
+    assert part["n"].tolist() == [1.5, 2]

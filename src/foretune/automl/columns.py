@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import UsageError
@@ -156,6 +157,8 @@ def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column(name: str, given: "pd.Series[Any]") -> Column:
+    if isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf":
+        return Column(name, _kind_of_numbers(given.to_numpy()))
     present = _hashable(given.dropna())
     if pd.api.types.is_float_dtype(present.dtype):
         present = present[np.isfinite(present.to_numpy(dtype=np.float64))]
@@ -166,6 +169,17 @@ def _column(name: str, given: "pd.Series[Any]") -> Column:
         return _category(name, present)
     kind = _typed_kind(present, complete=len(present) == len(given))
     return Column(name, kind) if kind is not None else _of_texts(name, present, distinct)
+
+
+def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:
+    """The kind of a column of plain numbers, of which a wide table may have thousands."""
+    present = values[np.isfinite(values)]
+    if not len(present):
+        return ColumnKind.EMPTY
+    if present.min() == present.max():
+        return ColumnKind.CONSTANT
+    counts = len(present) == len(values) and _counts(present)
+    return ColumnKind.COUNTER if counts else ColumnKind.NUMBER
 
 
 def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
@@ -225,7 +239,9 @@ def _text(value: Any) -> str:
 
 
 def _numbers(given: "pd.Series[Any]") -> Floats:
-    numbers = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    plain = isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
+    read = given if plain else pd.to_numeric(given, errors="coerce")
+    numbers = read.to_numpy(dtype=np.float64, na_value=np.nan)
     finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
     return finite
 

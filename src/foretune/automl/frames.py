@@ -2,7 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,10 @@ def read_frame(path: Path, layout: Layout = PLAIN) -> pd.DataFrame:
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return _read_attributes(path, form)
-        return _named(_csv(path, form, layout, rows=None), layout)
+        frame: pd.DataFrame = _checked(lambda: _csv(path, form, layout, rows=None))
+        if not layout.header:
+            frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
+        return frame
 
 
 def read_parts(
@@ -68,8 +72,8 @@ def read_parts(
             return
         rows = max(1, int(part_bytes / form.bytes_a_row))
         with _csv(path, form, PLAIN, rows=rows, texts=texts) as parts:
-            for part in parts:
-                yield _named(part, PLAIN)
+            while (part := _checked(lambda: next(parts, None))) is not None:
+                yield part
 
 
 def table_bytes(path: Path) -> int:
@@ -144,18 +148,21 @@ def _csv(
         keep_default_na=False,
         skipinitialspace=True,
         low_memory=False,
+        # Else a first column without a name becomes an index, and all names are shifted.
+        index_col=False,
         chunksize=rows,
         dtype=dict.fromkeys(texts, str),
     )
 
 
-def _named(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    if not layout.header:
-        frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
-    elif not isinstance(frame.index, pd.RangeIndex):
-        # pandas takes the first column as an index, and every name stands over the wrong column.
-        raise ValueError("its rows have more values than its first line has names")
-    return frame
+def _checked(read: Callable[[], Any]) -> Any:
+    """What `read` gives; where pandas would leave values out, it is a `ValueError`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return read()
+        except pd.errors.ParserWarning:
+            raise ValueError("its rows have more values than its first line has names") from None
 
 
 def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:

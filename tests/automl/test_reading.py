@@ -1,0 +1,167 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.columns import ColumnKind
+from foretune.automl.datasets import LabelKind, Task
+from foretune.automl.reading import read_table, read_training, training_of
+from foretune.errors import UsageError
+from tests.automl.tables import mixed_frame
+
+
+def written(tmp_path, frame, name="t.csv", **how):
+    frame.to_csv(tmp_path / name, index=False, **how)
+    return tmp_path / name
+
+
+def test_what_was_assumed_is_said(tmp_path):
+    frame = mixed_frame().drop(columns="amount")
+    frame.loc[[3, 4], "class"] = None
+    frame.loc[5, "class"] = "odd"
+    frame.loc[6, "gaps"] = -np.inf
+    found = read_training(written(tmp_path, frame), "class")
+    assert found.notes == [
+        "90 rows; columns beside the target: 2 numbers, 1 boolean, 2 categories, 1 date.",
+        "'class' is predicted as one of 4 classes (classification), because it does not hold "
+        "numbers.",
+        "Not used, text that differs in most rows: 'note'.",
+        "Not used, the numbers of the rows: 'row'.",
+        "Not used, the same in every row: 'always'.",
+        "Not used, no values: 'never'.",
+        "Rows without a target, left out: 2 of 90.",
+        "Infinite values, taken as missing: 1 in 'gaps'.",
+        "Classes with fewer than 5 rows are hard to learn: 'odd'.",
+    ]
+    assert (found.facts.rows, found.facts.columns, found.facts.without_target) == (90, 10, 2)
+    assert found.facts.kinds[ColumnKind.NUMBER] == 2
+    assert found.table.name == "t"
+    assert found.target == "class"
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "expected"),
+    [
+        ([1, 2, 3] * 10, None, "3 classes (classification), because it holds only 3 different"),
+        ([1, 2, 3] * 10, "regression", "a number (regression), as asked"),
+        (np.linspace(0, 1, 30), None, "a number (regression), because it holds 30 different"),
+        ([True, False, False] * 10, None, "2 classes (classification), because it does not"),
+    ],
+)
+def test_the_task_and_why(values, asked, expected):
+    frame = pd.DataFrame({"x": np.arange(30.0) ** 2, "y": values})
+    assert expected in training_of(frame, "y", task=asked).notes[1]
+
+
+def test_whole_numbers_with_gaps_stay_whole(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(40.0) ** 2, "y": [1, 2, None, 3] * 10})
+    table = read_training(written(tmp_path, frame), "y", task="classification").table
+    assert table.classes == ("1", "2", "3")
+    assert table.label_kind is LabelKind.INTEGER
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_encodings(tmp_path, encoding):
+    frame = mixed_frame().assign(letter=lambda f: f["letter"] + "ö").drop(columns="amount")
+    found = read_training(written(tmp_path, frame, encoding=encoding), "class")
+    [column] = [each for each in found.table.schema.columns if each.name == "letter"]
+    assert column.categories == ("xö", "yö", "zö")
+    said = [note for note in found.notes if "UTF" in note]
+    expected = {
+        "latin-1": ["The file is not written in UTF-8 and was read as Latin-1."],
+        "utf-16": ["The file was read as UTF-16."],
+    }
+    assert said == expected.get(encoding, [])
+
+
+def test_large_tables_are_sampled(tmp_path):
+    frame = mixed_frame(3000).drop(columns="amount")
+    csv, parquet = written(tmp_path, frame), tmp_path / "t.parquet"
+    frame.to_parquet(parquet)
+    for path in (csv, parquet):
+        found = read_training(path, "class", most_bytes=50_000)
+        assert 0 < found.facts.share < 0.6
+        assert abs(found.facts.rows / 3000 - found.facts.share) < 0.05
+        [note] = [each for each in found.notes if "random" in each]
+        assert f"a random {found.facts.share:.1%} of its rows" in note
+        again = read_training(path, "class", most_bytes=50_000)
+        np.testing.assert_array_equal(found.table.x, again.table.x)
+        assert len(read_table(path, most_bytes=50_000)) == found.facts.rows
+        assert len(read_table(path)) == 3000
+
+
+def test_ten_thousand_columns():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(20, 10_000)))
+    frame["y"] = [0, 1] * 10
+    found = training_of(frame, "y")
+    assert found.table.x.shape == (20, 10_000)
+    assert any("10,000 columns" in note for note in found.notes)
+
+
+N = 30
+X = np.arange(N) ** 2
+BAD = {
+    "no such target": ({"x": X, "label": [0, 1] * 15}, "labl", "did you mean 'label'"),
+    "one class": ({"x": X, "y": ["a"] * N}, "y", "at least two classes"),
+    "no target values": ({"x": X, "y": [None] * N}, "y", "at least 10 rows"),
+    "three rows": ({"x": [1, 5, 2], "y": [0, 1, 0]}, "y", "at least 10 rows"),
+    "no columns": ({"y": [0, 1] * 15}, "y", "needs a column"),
+    "all missing": ({"x": [None] * N, "y": [0, 1] * 15}, "y", "needs a column"),
+    "an identifier": ({"x": X, "y": [f"id {i}" for i in range(N)]}, "y", "as an identifier has"),
+    "row numbers": ({"x": X, "y": np.arange(N)}, "y", "counts the rows"),
+    "infinite target": ({"x": X, "y": [np.inf, *np.linspace(0, 1, N - 1)]}, "y", "finite numbers"),
+}
+
+
+@pytest.mark.parametrize(("columns", "target", "said"), BAD.values(), ids=BAD)
+def test_tables_that_teach_nothing(tmp_path, columns, target, said):
+    path = written(tmp_path, pd.DataFrame(columns))
+    with pytest.raises(UsageError, match=said) as caught:
+        read_training(path, target)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_asked_for_is_believed():
+    frame = pd.DataFrame({"x": X, "y": np.arange(N)})
+    assert training_of(frame, "y", task="regression").table.task is Task.REGRESSION
+    with pytest.raises(UsageError, match="or ask for regression"):
+        training_of(frame, "y", task="classification")
+    with pytest.raises(UsageError, match="the task must be classification or regression"):
+        training_of(frame, "y", task="ranking")
+
+
+BAD_FILES = {
+    "t.csv": (b"", "is empty"),
+    "blank.csv": (b"\n\n  \n", "is empty"),
+    "twice.csv": (b"a,b,a,y\n1,2,3,4\n", "has 'a' more than once"),
+    "wide.csv": (b"a,y\n1,2,3\n4,5,6\n", "more values than its first line has names"),
+    "ragged.csv": (b"a,y\n1,2\n4,5,6\n", "cannot be read as one"),
+    "t.xlsx": (b"PK\x03\x04", "is an Excel workbook"),
+    "renamed.csv": (b"PK\x03\x04 and more", "is an Excel workbook or a zip archive"),
+    "packed.csv": (b"\x1f\x8b\x08", "is a compressed file"),
+    "t.json": (json.dumps([{"a": 1}]).encode(), "is a JSON file"),
+    "json.csv": (json.dumps({"a": [1]}).encode(), "looks like JSON"),
+    "binary.csv": (bytes(range(256)), "holds bytes that no text has"),
+    "sixteen.csv": ("a,b\n1,2\n".encode("utf-16-le"), "holds bytes that no text has"),
+    "t.parquet": (b"PAR1 no", "cannot be read as one"),
+    "u.csv": (b"PAR1", "is a Parquet file of another name"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_files_that_are_no_tables(tmp_path, name):
+    content, said = BAD_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=said) as caught:
+        read_training(tmp_path / name, "y")
+    assert "\n" not in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_paths_that_lead_nowhere(tmp_path):
+    with pytest.raises(UsageError, match="there is none at"):
+        read_training(tmp_path / "no.csv", "y")
+    with pytest.raises(UsageError, match="there is a folder at"):
+        read_training(tmp_path, "y")

@@ -1,0 +1,121 @@
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from foretune.automl import predicting
+from foretune.automl.datasets import Task
+from foretune.automl.members import refit
+from foretune.automl.model import Model
+from foretune.automl.spaces import shipped
+from foretune.cli.predict import predict_command
+from tests.automl.tables import mixed_frame, mixed_table
+
+pytest.importorskip("skops")
+
+
+def predict(*words):
+    return CliRunner().invoke(predict_command, [str(word) for word in words])
+
+
+def fitted(task, space, algorithm):
+    table = mixed_table(task, n=60)
+    [config] = shipped(space).build([algorithm]).defaults().dicts()
+    target = "class" if task is Task.CLASSIFICATION else "amount"
+    return Model.of(table, [refit(config, table, seed=0)], target=target, metric="accuracy")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.foretune"
+    fitted(Task.CLASSIFICATION, "pipeline-classification", "naive_bayes").save(path)
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    frame = mixed_frame(60).drop(columns=["class", "amount"])
+    frame["id"] = [f"{i:03}" for i in range(60)]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    frame.to_parquet(tmp_path / "new.parquet")
+    return frame
+
+
+@pytest.mark.parametrize("given", ["new.csv", "new.parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_every_format_in_parts(tmp_path, model, data, given, suffix, monkeypatch):
+    monkeypatch.setattr(predicting, "PART_BYTES", 1000)
+    out = tmp_path / f"out{suffix}"
+    ended = predict(model, tmp_path / given, "-o", out, "--probabilities", "--keep", "id,letter")
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    assert "Predicted 'class' for 60 rows." in ended.stderr
+    assert "ignored" not in ended.stderr
+    if suffix == ".parquet":
+        made = pd.read_parquet(out)
+    else:
+        made = pd.read_csv(out, sep="," if suffix == ".csv" else "\t", dtype={"id": str})
+    opened = Model.open(model)
+    classes = ["class=high", "class=low", "class=middle"]
+    assert list(made.columns) == ["id", "letter", "class", *classes]
+    assert made["id"].tolist() == data["id"].tolist()
+    assert made["class"].tolist() == opened.predict(data).tolist()
+    np.testing.assert_allclose(made[classes], opened.predict_proba(data), rtol=1e-9)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_standard_output_and_notes(tmp_path, model, data):
+    data.assign(letter="new", other=1, day="noon").to_csv(tmp_path / "odd.csv", index=False)
+    ended = predict(model, tmp_path / "odd.csv")
+    assert ended.exit_code == 0
+    assert ended.stdout.splitlines()[0] == "class"
+    assert len(ended.stdout.splitlines()) == 61
+    assert "does not know, ignored: 'id', 'other'." in ended.stderr
+    assert "taken as missing, in: 'letter (60)', 'day (60)'." in ended.stderr
+
+
+def test_a_table_without_rows(tmp_path, model, data):
+    data.iloc[:0].to_csv(tmp_path / "none.csv", index=False)
+    ended = predict(model, tmp_path / "none.csv", "--probabilities")
+    assert ended.stdout == "class,class=high,class=low,class=middle\n"
+    data.iloc[:0].to_parquet(tmp_path / "none.parquet")
+    ended = predict(model, tmp_path / "none.parquet", "-o", tmp_path / "out.parquet")
+    assert pd.read_parquet(tmp_path / "out.parquet").shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["no.csv"], "there is none at"),
+        (["few.csv"], "'number', 'gaps' are missing: add them"),
+        (["new.csv", "-o", "out.xlsx"], "written to .csv, .tsv, .parquet, .pq"),
+        (["new.csv", "-o", "no/out.csv"], "the folder of the output must exist"),
+        (["new.csv", "-o", "new.csv"], "is the table itself"),
+        (["new.csv", "-o", "out.csv", "--keep", "idd"], "did you mean 'id'"),
+        (["known.csv", "-o", "out.csv", "--keep", "class"], "rename it in the table"),
+    ],
+)
+def test_mistakes_write_nothing(tmp_path, model, data, words, said, monkeypatch):
+    data.drop(columns=["number", "gaps"]).to_csv(tmp_path / "few.csv", index=False)
+    data.assign(**{"class": "high"}).to_csv(tmp_path / "known.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    ended = predict(model, *words)
+    assert ended.exit_code != 0
+    assert said in str(ended.exception)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_numbers_have_no_probabilities(tmp_path, data):
+    path = tmp_path / "numbers.foretune"
+    fitted(Task.REGRESSION, "pipeline-regression", "elastic_net").save(path)
+    ended = predict(path, tmp_path / "new.csv", "--probabilities")
+    assert "'amount' is a number: predict it" in str(ended.exception)
+    ended = predict(path, tmp_path / "new.csv")
+    made = [float(line) for line in ended.stdout.splitlines()[1:]]
+    np.testing.assert_allclose(made, Model.open(path).predict(data), rtol=1e-9)
+
+
+def test_a_broken_model(tmp_path, data):
+    (tmp_path / "m.foretune").write_bytes(b"no")
+    ended = predict(tmp_path / "m.foretune", tmp_path / "new.csv")
+    assert "must be a file saved by Foretune" in str(ended.exception)
