@@ -1,0 +1,379 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from joblib import parallel_config
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from foretune.errors import ExperienceError, MethodError, SpaceError, UsageError
+from foretune.experience import Status
+from foretune.integrations import search_cv
+from foretune.integrations.scipy_distributions import range_of
+from foretune.integrations.search_course import batch_size
+from foretune.integrations.search_cv import ForetuneSearchCV
+from foretune.integrations.search_space import SearchSpace
+from foretune.search import METHODS, method
+from foretune.space import Space
+
+X, Y = load_iris(return_X_y=True)
+TREE = {"max_depth": (1, 6), "ccp_alpha": (1e-4, 0.5, "log")}
+
+
+def a_search(estimator=None, space=TREE, **given):
+    estimator = DecisionTreeClassifier(random_state=0) if estimator is None else estimator
+    settings = {"n_iter": 6, "cv": 3, "random_state": 0, "method": "random"}
+    return ForetuneSearchCV(estimator, space, **settings | given)
+
+
+class Moody(ClassifierMixin, BaseEstimator):
+    """Scores best at level 0.7, does not take other levels than 0 to 1, and has other settings."""
+
+    def __init__(self, level=0.5, extra=0, mode="plain"):
+        self.level = level
+        self.extra = extra
+        self.mode = mode
+
+    def fit(self, X, y):
+        if self.level < 0:
+            raise ValueError(f"level {self.level} is below 0")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y):
+        return 1.0 - (self.level - 0.7) ** 2
+
+
+class TestSpaces:
+    def test_distributions_become_ranges(self):
+        assert range_of("a", stats.uniform(2, 3)) == (2.0, 5.0)
+        assert range_of("a", stats.loguniform(1e-3, 10.0)) == (1e-3, 10.0, "log")
+        assert range_of("a", stats.reciprocal(1e-3, 10.0)) == (1e-3, 10.0, "log")
+        assert range_of("a", stats.randint(2, 6)) == (2, 5)
+        assert isinstance(range_of("a", stats.randint(2, 6))[0], int)
+
+    def test_other_distributions_are_refused_by_name(self):
+        with pytest.raises(SpaceError, match=r"'C' is norm.*\(low, high\)"):
+            SearchSpace.of({"C": stats.norm(0, 1)})
+
+    def test_the_style_of_randomized_search(self):
+        given = {
+            "C": stats.loguniform(1e-2, 1e2),
+            "penalty": ["l1", "l2", None],
+            "depth": range(1, 4),
+            "alpha": np.array([0.5, 0.1]),
+        }
+        expected = {
+            "C": (1e-2, 1e2, "log"),
+            "penalty": ["l1", "l2", None],
+            "depth": {"ordinal": [1, 2, 3]},
+            "alpha": [0.5, 0.1],
+        }
+        assert SearchSpace.of(given).space == Space.of(expected)
+
+    def test_objects_are_choices(self):
+        scaler = StandardScaler()
+        space = SearchSpace.of({"scale": [scaler, MinMaxScaler(), "passthrough"]})
+        assert space.space.parameters[0].choices == (
+            "StandardScaler()", "MinMaxScaler()", "passthrough",
+        )  # fmt: skip
+        assert space.parameters({"scale": "StandardScaler()"})["scale"] is scaler
+        assert space.parameters({"scale": "passthrough"}) == {"scale": "passthrough"}
+
+    def test_objects_that_look_alike_are_refused(self):
+        with pytest.raises(SpaceError, match=r"two of 'scale' are 'StandardScaler\(\)'"):
+            SearchSpace.of({"scale": [StandardScaler(), StandardScaler()]})
+
+    def test_what_a_choice_brings_along_keeps_its_own_name(self):
+        tree, neighbours = DecisionTreeClassifier(), KNeighborsClassifier()
+        space = SearchSpace.of(
+            {"clf": {tree: {"clf__max_depth": (1, 5)}, neighbours: {"clf__p": [1, 2]}, "x": {}}}
+        )
+        config = {"clf": "KNeighborsClassifier()", "clf:KNeighborsClassifier():clf__p": 2}
+        assert space.parameters(config) == {"clf": neighbours, "clf__p": 2}
+        assert space.parameters({"clf": "x"}) == {"clf": "x"}
+
+    def test_a_parameter_is_set_once(self):
+        space = SearchSpace.of({"a": {"x": {"C": (1, 5)}}, "b": {"y": {"C": (1, 5)}}})
+        with pytest.raises(SpaceError, match="'C' is brought along twice"):
+            space.parameters({"a": "x", "a:x:C": 1, "b": "y", "b:y:C": 2})
+
+    def test_a_list_of_spaces_is_refused(self):
+        with pytest.raises(SpaceError, match="one dict"):
+            SearchSpace.of([{"C": [1]}])
+
+
+class TestBatches:
+    @pytest.mark.parametrize(
+        ("workers", "splits", "size"),
+        [(1, 5, 1), (2, 5, 1), (4, 5, 2), (8, 5, 3), (16, 5, 3), (4, 1, 4), (3, 3, 1), (64, 5, 11)],
+    )
+    def test_the_smallest_batch_that_keeps_workers_busy(self, workers, splits, size):
+        assert batch_size(workers, splits) == size
+
+    def test_batches_fill_the_workers(self):
+        sizes = []
+
+        class Counting(ForetuneSearchCV):
+            def _run_search(self, evaluate_candidates):
+                def counted(candidates, **given):
+                    sizes.append(len(candidates))
+                    return evaluate_candidates(candidates, **given)
+
+                super()._run_search(counted)
+
+        search = Counting(Moody(), {"level": (0.0, 1.0)}, method="random", n_iter=5, cv=5)
+        with parallel_config("threading", n_jobs=4):
+            search.fit(X, Y)
+        assert sizes == [2, 2, 1]
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [
+        a_search(LogisticRegression(), {"C": (0.1, 10.0, "log")}, n_iter=2, cv=2),
+        a_search(Ridge(), {"alpha": (0.1, 10.0, "log")}, n_iter=2, cv=2),
+    ]
+)
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+def test_results_look_like_those_of_randomized_search():
+    given = {"max_depth": stats.randint(1, 6), "criterion": ["gini", "entropy"]}
+    settings = {"n_iter": 4, "cv": 3, "random_state": 0, "return_train_score": True}
+    theirs = RandomizedSearchCV(DecisionTreeClassifier(random_state=0), given, **settings)
+    ours = a_search(space=given, **settings).fit(X, Y)
+    assert set(ours.cv_results_) == {*theirs.fit(X, Y).cv_results_, "chosen_by"}
+    for name, column in ours.cv_results_.items():
+        assert len(column) == 4, name
+    best = GridSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {name: [value] for name, value in ours.best_params_.items()},
+        cv=3,
+    ).fit(X, Y)
+    assert ours.best_score_ == best.best_score_
+    assert ours.best_estimator_.get_params()["max_depth"] == ours.best_params_["max_depth"]
+    assert ours.score(X, Y) > 0.9
+    assert ours.n_features_in_ == 4
+
+
+def test_the_model_chooses_after_the_first_trials():
+    search = a_search(Moody(), {"level": (0.0, 1.0)}, n_iter=12, method=None).fit(X, Y)
+    assert search.cv_results_["chosen_by"].tolist() == ["random"] * 5 + ["ei"] * 7
+    assert abs(search.best_params_["level"] - 0.7) < 0.02
+
+
+def test_the_same_seed_gives_the_same_search():
+    first, again = a_search().fit(X, Y), a_search().fit(X, Y)
+    assert first.cv_results_["params"] == again.cv_results_["params"]
+    other = a_search(random_state=np.random.RandomState(5)).fit(X, Y)
+    assert first.cv_results_["params"] != other.cv_results_["params"]
+
+
+def test_inactive_hyperparameters_stay_as_the_estimator_has_them():
+    space = {"mode": {"plain": {}, "other": {"extra": (1, 9)}}, "level": (0.0, 1.0)}
+    search = a_search(Moody(extra=42), space, n_iter=8).fit(X, Y)
+    for parameters in search.cv_results_["params"]:
+        assert ("extra" in parameters) == (parameters["mode"] == "other")
+    masked = np.ma.getmaskarray(search.cv_results_["param_extra"])
+    assert masked.tolist() == [p["mode"] == "plain" for p in search.cv_results_["params"]]
+    assert 0 < masked.sum() < 8
+    plain = clone(search).set_params(space={"mode": {"plain": {}}, "level": (0.0, 1.0)})
+    assert plain.fit(X, Y).best_estimator_.extra == 42
+
+
+def test_config_space_with_conditions():
+    space = ConfigurationSpace()
+    mode, extra = Categorical("mode", ["plain", "other"]), Integer("extra", (1, 9))
+    space.add(mode, extra, Float("level", (0.0, 1.0)))
+    space.add(EqualsCondition(extra, mode, "other"))
+    search = a_search(Moody(), space, n_iter=8).fit(X, Y)
+    assert {"extra" in p for p in search.cv_results_["params"]} == {True, False}
+
+
+def test_steps_of_a_pipeline():
+    pipeline = Pipeline([("scale", StandardScaler()), ("clf", GaussianNB())])
+    space = {
+        "scale": [MinMaxScaler(), "passthrough"],
+        "clf": {
+            GaussianNB(): {"clf__var_smoothing": (1e-9, 1e-1, "log")},
+            KNeighborsClassifier(): {"clf__n_neighbors": stats.randint(1, 20)},
+        },
+    }
+    search = a_search(pipeline, space, n_iter=8).fit(X, Y)
+    assert search.best_score_ > 0.9
+    assert {type(p["clf"]) for p in search.cv_results_["params"]} == {
+        GaussianNB, KNeighborsClassifier,
+    }  # fmt: skip
+    assert pickle.loads(pickle.dumps(search)).predict(X).tolist() == search.predict(X).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_failed_candidates_are_in_the_results_and_teach():
+    with pytest.warns(FitFailedWarning, match="below 0"):
+        search = a_search(Moody(), {"level": (-1.0, 1.0)}, n_iter=10).fit(X, Y)
+    levels = np.array([p["level"] for p in search.cv_results_["params"]])
+    scores = search.cv_results_["mean_test_score"]
+    assert len(levels) == 10
+    assert (np.isnan(scores) == (levels < 0)).all()
+    assert 0 < np.isnan(scores).sum() < 10
+    assert scores[~np.isnan(scores)] == pytest.approx(1 - (levels[levels >= 0] - 0.7) ** 2)
+    assert search.best_index_ == np.nanargmax(scores)
+    known = search.to_experience("iris").task("iris")
+    assert (known.status == np.where(levels < 0, Status.FAILED, Status.DONE)).all()
+
+
+def test_a_failure_may_raise():
+    with pytest.raises(ValueError, match="below 0"):
+        a_search(Moody(), {"level": (-1.0, -0.5)}, error_score="raise").fit(X, Y)
+
+
+def test_a_search_without_success_raises_what_happened():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        with pytest.raises(ValueError, match="below 0"):
+            a_search(Moody(), {"level": (-1.0, -0.5)}, n_iter=2).fit(X, Y)
+
+
+def test_names_that_do_not_exist_are_refused():
+    with pytest.raises(ValueError, match="levle"):
+        a_search(Moody(), {"levle": (0.0, 1.0)}).fit(X, Y)
+
+
+def test_several_metrics_follow_refit():
+    scoring = {"right": "accuracy", "balance": "balanced_accuracy"}
+    search = a_search(scoring=scoring, refit="balance").fit(X, Y)
+    assert search.best_score_ == search.cv_results_["mean_test_balance"].max()
+    known = search.to_experience("iris")
+    assert [metric.name for metric in known.metrics] == ["right", "balance"]
+    both = a_search(scoring=scoring, refit=False, method="gcp", n_iter=7).fit(X, Y)
+    assert both.cv_results_["chosen_by"].tolist()[-1] == "ei"
+
+
+def test_scoring_may_be_a_function():
+    def scored(estimator, X, y):
+        return {"a": estimator.score(X, y), "b": 0.0}
+
+    search = a_search(Moody(), {"level": (0.0, 1.0)}, scoring=scored, refit="a").fit(X, Y)
+    assert search.best_score_ == search.cv_results_["mean_test_a"].max()
+    with pytest.raises(UsageError, match="name one of them in `refit`"):
+        a_search(Moody(), {"level": (0.0, 1.0)}, scoring=scored, refit=False).fit(X, Y)
+
+
+def test_all_candidates_meet_the_same_splits():
+    search = a_search(
+        GaussianNB(), {"var_smoothing": {"ordinal": [1e-9, 2e-9, 3e-9]}}, n_iter=3,
+        cv=ShuffleSplit(2, random_state=np.random.RandomState(0)),
+    ).fit(X, Y)  # fmt: skip
+    # The setting hardly matters, so that different scores would come from different splits.
+    for split in range(2):
+        assert len(set(search.cv_results_[f"split{split}_test_score"])) == 1
+
+
+def test_splits_may_be_given_as_a_generator():
+    splits = KFold(4, shuffle=True, random_state=0).split(X)
+    assert a_search(cv=splits).fit(X, Y).n_splits_ == 4
+
+
+def test_a_space_may_have_fewer_candidates():
+    search = a_search(space={"max_depth": [1, 2, 3]}, n_iter=10).fit(X, Y)
+    assert sorted(p["max_depth"] for p in search.cv_results_["params"]) == [1, 2, 3]
+
+
+def test_ctrl_c_keeps_what_is_there():
+    calls = []
+
+    def scored(estimator, X, y):
+        calls.append(estimator)
+        if len(calls) == 3 * 2 + 1:
+            raise KeyboardInterrupt
+        return estimator.score(X, y)
+
+    search = a_search(Moody(), {"level": (0.0, 1.0)}, scoring=scored, n_iter=50).fit(X, Y)
+    assert len(search.cv_results_["params"]) == 2
+    assert len(search.to_experience("iris")) == 2
+    assert search.best_estimator_.level == search.best_params_["level"]
+
+
+def test_experience_starts_the_next_search(tmp_path):
+    space = {"level": (0.0, 1.0)}
+    first = a_search(Moody(), space, n_iter=8, random_state=1).fit(X, Y)
+    second = a_search(Moody(), space, n_iter=8, random_state=2).fit(X, Y)
+    known = first.to_experience("one").merge(second.to_experience("two"))
+    assert known.tasks == ("one", "two")
+    known.save(tmp_path / "past.parquet")
+    for experience in (known, tmp_path / "past.parquet", str(tmp_path / "past.parquet")):
+        third = a_search(Moody(), space, experience=experience, method="ws-gp", n_iter=2)
+        third = clone(third).fit(X, Y)
+        assert third.cv_results_["chosen_by"][0] == "start"
+        assert third.best_params_["level"] in (
+            first.best_params_["level"], second.best_params_["level"],
+        )  # fmt: skip
+
+
+def test_experience_of_a_wider_space_and_another_metric():
+    wide = a_search(Moody(), {"level": (0.0, 1.0)}, n_iter=12).fit(X, Y).to_experience("one")
+    narrow = a_search(
+        Moody(), {"level": (0.5, 1.0)}, experience=wide, method="ws-gp", scoring="accuracy",
+        n_iter=2,
+    ).fit(X, Y)  # fmt: skip
+    assert narrow.cv_results_["chosen_by"][0] == "start"
+    assert [m.name for m in narrow.to_experience("two").metrics] == ["accuracy"]
+    with pytest.raises(ExperienceError, match="none of"):
+        a_search(Moody(), {"level": (2.0, 3.0)}, experience=wide, method="ws-gp").fit(X, Y)
+
+
+def test_a_prior_may_be_given(tmp_path):
+    past = a_search(Moody(), {"level": (0.0, 1.0)}, n_iter=8).fit(X, Y).to_experience("one")
+    prior = method("ws-gp").learn(past, seed=0)
+    prior.save(tmp_path / "prior")
+    for given in (prior, tmp_path / "prior"):
+        search = a_search(Moody(), {"level": (0.0, 1.0)}, prior=given, method="ws-gp", n_iter=1)
+        assert search.fit(X, Y).cv_results_["chosen_by"].tolist() == ["start"]
+
+
+def test_the_default_method_depends_on_what_is_known(monkeypatch):
+    assert METHODS[search_cv.WITH_EXPERIENCE].needs_experience
+    assert not METHODS[search_cv.FROM_NOTHING].needs_experience
+    monkeypatch.setattr(search_cv, "WITH_EXPERIENCE", "ws-gp")
+    monkeypatch.setattr(search_cv, "FROM_NOTHING", "sobol")
+    alone = a_search(Moody(), {"level": (0.0, 1.0)}, method=None).fit(X, Y)
+    assert set(alone.cv_results_["chosen_by"]) == {"sobol"}
+    past = alone.to_experience("one")
+    taught = clone(alone).set_params(experience=past, n_iter=1).fit(X, Y)
+    assert taught.cv_results_["chosen_by"].tolist() == ["start"]
+    assert taught.best_params_ == alone.best_params_
+
+
+def test_settings_that_do_not_fit_are_refused():
+    with pytest.raises(UsageError, match="n_iter=0"):
+        a_search(n_iter=0).fit(X, Y)
+    with pytest.raises(MethodError, match="gpc"):
+        a_search(method="gpc").fit(X, Y)
+    with pytest.raises(MethodError, match="experience"):
+        a_search(method="ws-gp").fit(X, Y)
+
+
+def test_it_beats_the_default_settings_on_real_data():
+    features, labels = load_breast_cancer(return_X_y=True)
+    pipeline = Pipeline([("scale", StandardScaler()), ("clf", KNeighborsClassifier(1))])
+    space = {"clf__n_neighbors": (1, 40, "log"), "clf__weights": ["uniform", "distance"]}
+    search = a_search(pipeline, space, method="gcp", n_iter=8).fit(features, labels)
+    default = a_search(pipeline, {"clf__n_neighbors": [1]}, n_iter=1).fit(features, labels)
+    assert search.best_score_ > default.best_score_
