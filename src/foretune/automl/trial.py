@@ -34,9 +34,10 @@ class TableTrial:
     def __call__(self, trial: Trial) -> dict[str, float]:
         """The values of all metrics."""
         task, config = trial
-        return evaluate(config, _opened(table_path(self.folder, task)), self.protocol).values
+        return evaluate(config, opened(table_path(self.folder, task)), self.protocol).values
 
 
 @lru_cache(maxsize=OPEN_TABLES)
-def _opened(path: Path) -> Table:
+def opened(path: Path) -> Table:
+    """A table by its file, kept open for the next trial."""
     return Table.open(path)

@@ -4,9 +4,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretune.contracts import Learner, Prior, Surrogate, Target
 from foretune.experience import Experience
@@ -58,7 +59,7 @@ class AutoPrior:
 
     def save(self, path: Path) -> None:
         """Write one file that holds every expert's own."""
-        arrays = {}
+        arrays: dict[str, NDArray[Any]] = {}
         with tempfile.TemporaryDirectory() as folder:
             for name, prior in self.experts.items():
                 place = Path(folder) / "prior"

@@ -70,7 +70,8 @@ def log_improvement(posterior: Posterior, x: Encoded) -> Floats:
     """(len(x),), of one expert: by its own account where it has one."""
     utility = getattr(posterior, "utility", None)
     if utility is not None:
-        return np.log(np.maximum(utility(x), LEAST_UTILITY))
+        logs: Floats = np.log(np.maximum(utility(x), LEAST_UTILITY))
+        return logs
     belief = posterior.predict(x)
     return log_expected_improvement(belief.mean, belief.std, posterior.best)
 

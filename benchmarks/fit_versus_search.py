@@ -1,0 +1,191 @@
+"""`auto` on new datasets against random search and Optuna's TPE: the same space, the same folds.
+
+    python benchmarks/fit_versus_search.py results --seeds 5
+
+The datasets are those of the catalogue whose families the shipped knowledge has never seen. Every
+evaluation is real and is kept in the folder, so the script resumes, and a configuration is never
+evaluated twice on one dataset. Random search draws from 150 configurations a dataset. After each
+number of trials, the ranks of the best scores are averaged over datasets and seeds.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune.automl.datasets import Table, Task
+from foretune.automl.evaluation import Protocol
+from foretune.automl.journal import Journal, Line
+from foretune.automl.knowledge import Knowledge
+from foretune.automl.plan import Wishes, planned
+from foretune.automl.search import HeldTrial
+from foretune.automl.sources import sources
+from foretune.contracts import Target
+from foretune.experience import Status
+from foretune.experience.meta_features import meta_features
+from foretune.run.executor import Limits
+from foretune.run.pool import ProcessPool
+from foretune.search import METHODS, Optimizer, Told
+from foretune.space import Space
+from foretune.space.parameters import Kind
+
+POOL = 150
+TRIALS = {"auto": 25, "tpe": 40, "random": 100}
+LIMITS = Limits(wall_seconds=120.0, cpu_seconds=15.0)
+
+
+class Judge:
+    """Evaluates configurations on one dataset, each once."""
+
+    def __init__(self, table: Table, folder: Path, folds: int, cv_below: int) -> None:
+        self.table = table
+        self.plan = planned(table, Wishes())
+        protocol = Protocol(self.plan.protocol.metrics, folds, cv_below)
+        self.pool = ProcessPool(HeldTrial(self.plan.table, protocol), limits=LIMITS)
+        self.journal = Journal(folder / f"{table.name}.jsonl")
+        self.known = {_key(line.config): line for line in self.journal.lines}
+
+    def loss(self, config: dict[str, Any]) -> float:
+        """The loss of a configuration; NaN where it fails."""
+        if _key(config) not in self.known:
+            self.pool.submit(config)
+            [outcome] = self.pool.results()
+            line = Line(
+                self.table.name, config, outcome.status, outcome.result or {}, outcome.seconds
+            )
+            self.journal.add(line)
+            self.known[_key(config)] = line
+        line = self.known[_key(config)]
+        metric = self.plan.metric
+        return metric.sign * line.values[metric.name] if line.status is Status.DONE else np.nan
+
+
+def _key(config: dict[str, Any]) -> str:
+    return json.dumps(config, sort_keys=True)
+
+
+def by_random(judge: Judge, seed: int, trials: int) -> list[float]:
+    configs = judge.plan.space.sample(POOL, seed=12345).dicts()
+    drawn = np.random.default_rng(seed).permutation(POOL)[:trials]
+    return [judge.loss(configs[place]) for place in drawn]
+
+
+def by_tpe(judge: Judge, seed: int, trials: int) -> list[float]:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    losses: list[float] = []
+
+    def objective(trial: optuna.Trial) -> float:
+        losses.append(judge.loss(_suggested(trial, judge.plan.space)))
+        return losses[-1]
+
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    study.optimize(objective, n_trials=trials)
+    return losses
+
+
+def _suggested(trial: Any, space: Space) -> dict[str, Any]:
+    """A configuration, the choices of stages before what hangs on them."""
+    config: dict[str, Any] = {}
+    for stage in space.structure.stages:
+        if stage.choice is None:
+            continue
+        choice = space.parameters[stage.choice]
+        config[choice.name] = trial.suggest_categorical(choice.name, choice.choices)
+        used = next(a for a in stage.algorithms if a.name == config[choice.name])
+        for index in used.parameters:
+            each = space.parameters[index]
+            if each.kind is Kind.FLOAT:
+                value = trial.suggest_float(each.name, each.low, each.high, log=each.log)
+            elif each.kind is Kind.INT:
+                value = trial.suggest_int(each.name, int(each.low), int(each.high), log=each.log)
+            else:
+                value = trial.suggest_categorical(each.name, each.choices)
+            config[each.name] = value
+    return space.encode([config]).dicts()[0]
+
+
+@dataclass(frozen=True)
+class ByMethod:
+    """A method of the registry, with what ships."""
+
+    name: str
+    knowledge: Callable[[str, str], Knowledge]
+
+    def __call__(self, judge: Judge, seed: int, trials: int) -> list[float]:
+        plan, table, method = judge.plan, judge.table, METHODS[self.name]
+        prior = self.knowledge(plan.shipped.name, plan.metric.name).prior(method)
+        described = meta_features(
+            table.x, table.categorical, table.y,
+            classification=table.task is Task.CLASSIFICATION,
+        )  # fmt: skip
+        target = Target(plan.space, (plan.metric.name,), meta_features=described)
+        optimizer = Optimizer(target, method, prior, seed=seed)
+        losses = []
+        for _ in range(trials):
+            suggestion = optimizer.ask()[0]
+            losses.append(judge.loss(suggestion.config))
+            status = Status.DONE if np.isfinite(losses[-1]) else Status.FAILED
+            optimizer.tell([Told((losses[-1],), id=suggestion.id, status=status)])
+        return losses
+
+
+def shipped(space: str, metric: str) -> Knowledge:
+    return Knowledge.for_space(space, metric=metric, own=False)
+
+
+def ranks(curves: pd.DataFrame) -> pd.DataFrame:
+    """The mean rank of `auto` after 5, 10, 25 trials, random after 100 and TPE after 40."""
+    looks = [("auto", 5), ("auto", 10), ("auto", 25), ("tpe", 10), ("tpe", 40),
+             ("random", 10), ("random", 40), ("random", 100)]  # fmt: skip
+    columns = {
+        f"{name} after {trial}": curves[(curves.method == name) & (curves.trial == trial)]
+        .set_index(["dataset", "seed"])
+        .best
+        for name, trial in looks
+    }
+    table = pd.DataFrame(columns).dropna()
+    return pd.DataFrame({"mean rank": table.rank(axis=1).mean(), "runs": len(table)})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--max-rows", type=int, default=1500)
+    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--cv-below", type=int, default=800)
+    parser.add_argument("--groups", default="classification-held-out,regression-held-out")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    methods = {"auto": ByMethod("auto", shipped), "tpe": by_tpe, "random": by_random}
+    curves: list[dict[str, Any]] = []
+    for group in given.groups.split(","):
+        task = Task(group.partition("-")[0])
+        for source in sources(f"catalogue:{group}", task):
+            table = source.load().sample(given.max_rows, seed=0)
+            judge = Judge(table, given.folder, given.folds, given.cv_below)
+            with judge.pool:
+                for name, search in methods.items():
+                    for seed in range(given.seeds):
+                        losses = search(judge, seed, TRIALS[name])
+                        best = np.fmin.accumulate(np.array(losses))
+                        curves += [
+                            {"dataset": table.name, "method": name, "seed": seed,
+                             "trial": trial + 1, "best": value}
+                            for trial, value in enumerate(best)
+                        ]  # fmt: skip
+            frame = pd.DataFrame(curves)
+            frame.to_parquet(given.folder / "curves.parquet")
+            print(f"{table.name}: {len(judge.known)} evaluations", flush=True)
+            print(ranks(frame).round(2).to_string(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

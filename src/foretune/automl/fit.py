@@ -1,0 +1,261 @@
+"""The main job: search a table, fit what is best, and remember what was tried.
+
+    FOLDER/table.npz       the rows that trials are scored on, for the worker processes
+    FOLDER/study.db        the trials, as an Optuna study (where no other store is given)
+    FOLDER/predictions/    out-of-fold predictions, where an ensemble is asked for
+    FOLDER/model.foretune  what `predict` reads
+    FOLDER/trials.parquet  the trials as an experience
+    FOLDER/report.html     for people
+
+Whatever ends the search (its budget, Ctrl-C), the best so far becomes the model; the same call
+goes on where it was.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from foretune.automl.conclusion import Conclusion, concluded
+from foretune.automl.datasets import Table, Task
+from foretune.automl.knowledge import Knowledge
+from foretune.automl.memory import Fit as Remembered
+from foretune.automl.memory import Memory, Recording, task_name
+from foretune.automl.plan import Plan, Wishes
+from foretune.automl.scores import SCORERS
+from foretune.automl.search import Ending, FiledTrial, known_before, searched
+from foretune.experience import Experience, Status
+from foretune.experience.meta_features import meta_features
+from foretune.progress import SILENT, Progress
+from foretune.run.pool import ProcessPool
+from foretune.run.study import Study, StudyTrial
+from foretune.run.tuning import SILENT_WATCH, Watch
+
+LEAST_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a fit keeps its files."""
+
+    folder: Path
+
+    @property
+    def table(self) -> Path:
+        """The rows that trials are scored on."""
+        return self.folder / "table.npz"
+
+    @property
+    def study(self) -> Path:
+        """The trials."""
+        return self.folder / "study.db"
+
+    @property
+    def predictions(self) -> Path:
+        """The folder of out-of-fold predictions."""
+        return self.folder / "predictions"
+
+    @property
+    def model(self) -> Path:
+        """The fitted model."""
+        return self.folder / "model.foretune"
+
+    @property
+    def trials(self) -> Path:
+        """The trials as an experience."""
+        return self.folder / "trials.parquet"
+
+    @property
+    def report(self) -> Path:
+        """The page for people."""
+        return self.folder / "report.html"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What came of the job."""
+
+    plan: Plan
+    wishes: Wishes
+    about: Remembered
+    """The name under which the table is remembered, and its meta-features."""
+    trials: tuple[StudyTrial, ...]
+    ending: Ending
+    conclusion: Conclusion
+    knowledge: Knowledge | None
+    timings: tuple[tuple[str, float], ...]
+
+    def experience(self) -> Experience:
+        """The trials as an experience of one task."""
+        done = [trial for trial in self.trials if trial.status is not None]
+        metrics, task = self.about.metrics, self.about.task
+        return Experience.build(
+            self.plan.space,
+            metrics,
+            [task],
+            [0] * len(done),
+            self.plan.space.encode([trial.config for trial in done]),
+            list(range(len(done))),
+            [[t.values.get(m.name, float("nan")) for m in metrics] for t in done],
+            status=[Status(int(t.status)) for t in done if t.status is not None],
+            seconds=[trial.seconds for trial in done],
+            meta_features={task: dict(self.about.meta_features)},
+        )
+
+
+@dataclass
+class Job:
+    """One run of the main job on a table; `run` does it.
+
+    target: the name of the column to predict. store: the URL of an Optuna storage; a file in the
+    folder if not given. transfer: whether past datasets teach this search. remember: whether the
+    user's own fits do, and whether this one teaches later ones.
+    """
+
+    table: Table
+    target: str
+    wishes: Wishes
+    place: Place
+    store: str | None = None
+    transfer: bool = True
+    remember: bool = True
+    progress: Progress = SILENT
+    watch: Watch = SILENT_WATCH
+    began: float = field(default_factory=time.monotonic)
+    timings: dict[str, float] = field(default_factory=dict)
+    """What took how many seconds."""
+
+    def run(self, plan: Plan) -> Fit:
+        """Search by a plan for this table, conclude, remember."""
+        self.place.folder.mkdir(parents=True, exist_ok=True)
+        plan.table.save(self.place.table)
+        task = task_name(self.table)
+        with self._study(plan, task) as study:
+            about, ending, knowledge = self._search(plan, study, task)
+            trials = tuple(study.trials())
+        with self._timed("fitting the model"):
+            conclusion = concluded(
+                plan,
+                self.table,
+                trials,
+                target=self.target,
+                ensemble=self.wishes.ensemble,
+                predictions=self._predictions,
+                about={"task": task},
+            )
+        self.timings["all of it"] = time.monotonic() - self.began
+        timings = tuple(self.timings.items())
+        return Fit(plan, self.wishes, about, trials, ending, conclusion, knowledge, timings)
+
+    @property
+    def _predictions(self) -> Path | None:
+        return self.place.predictions if self.wishes.ensemble > 1 else None
+
+    def _study(self, plan: Plan, task: str) -> Study:
+        settings = {
+            "table": task,
+            "scored": [plan.protocol.folds, plan.protocol.seed, len(plan.table)],
+            "seed": self.wishes.seed,
+        }
+        return Study.open(
+            self.store or str(self.place.study),
+            f"{task} {plan.metric.name}",
+            space=plan.space,
+            metrics=[plan.metric],
+            settings=settings,
+        )
+
+    def _search(
+        self, plan: Plan, study: Study, task: str
+    ) -> tuple[Remembered, Ending, Knowledge | None]:
+        if self._predictions is not None:
+            self._predictions.mkdir(exist_ok=True)
+        function = FiledTrial(self.place.table, plan.protocol, self._predictions)
+        pool = ProcessPool(function, workers=self.wishes.jobs, limits=self.wishes.limits)
+        with pool as runs:
+            # Workers import their libraries while this process reads what past tasks taught.
+            runs.start()
+            with self._timed("describing the table"):
+                about = described(plan, task)
+            with self._timed("reading what past datasets taught"):
+                knowledge = self._knowledge(plan, task)
+                prior = known_before(plan, self.wishes, knowledge, progress=self.progress)
+            with self._timed("searching"), self._remembering(about) as watch:
+                ending = searched(
+                    plan,
+                    self.wishes,
+                    prior,
+                    study,
+                    runs,
+                    meta_features=about.meta_features,
+                    seconds=self._seconds_left(),
+                    watch=watch,
+                )
+        return about, ending, knowledge
+
+    def _knowledge(self, plan: Plan, task: str) -> Knowledge | None:
+        if not self.transfer:
+            return None
+        found = Knowledge.for_space(
+            plan.shipped.name,
+            metric=plan.metric.name,
+            only=self.wishes.only,
+            own=self.remember,
+            without=task,
+        )
+        return found if found.sources else None
+
+    @contextmanager
+    def _remembering(self, about: Remembered) -> Iterator[Watch]:
+        """A watch that also writes every trial into the user's memory."""
+        if not self.remember:
+            yield self.watch
+            return
+        recording = Memory.of_user().begin(about)
+        try:
+            yield RecordingWatch(self.watch, recording)
+        finally:
+            recording.close()
+
+    def _seconds_left(self) -> float | None:
+        if self.wishes.seconds is None:
+            return None
+        return max(self.wishes.seconds - (time.monotonic() - self.began), LEAST_SECONDS)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.timings[what] = time.monotonic() - start
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingWatch:
+    """Passes on what it hears, and writes it into the user's memory."""
+
+    shown: Watch
+    recording: Recording
+
+    def began(self, trial: StudyTrial) -> None:
+        """Only passed on."""
+        self.shown.began(trial)
+
+    def ended(self, trial: StudyTrial) -> None:
+        """Written down first."""
+        if trial.status is not None:
+            self.recording.add(
+                trial.config, trial.values, status=trial.status, seconds=trial.seconds
+            )
+        self.shown.ended(trial)
+
+
+def described(plan: Plan, task: str) -> Remembered:
+    """What later fits may know about this one."""
+    table = plan.table
+    classes = table.task is Task.CLASSIFICATION
+    found = meta_features(table.x, table.categorical, table.y, classification=classes)
+    metrics = tuple(SCORERS[name].metric for name in plan.protocol.metrics)
+    return Remembered(plan.shipped.name, plan.space, metrics, task, found)

@@ -1,0 +1,119 @@
+"""Searching a table: the trials, where they run, and which of them are best."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.automl.datasets import Table
+from foretune.automl.evaluation import Protocol as Scoring
+from foretune.automl.evaluation import Score, evaluate
+from foretune.automl.knowledge import Knowledge
+from foretune.automl.plan import Plan, Wishes
+from foretune.automl.trial import opened
+from foretune.contracts import Prior, Target
+from foretune.experience import Status
+from foretune.experience.atomic import replace_file
+from foretune.progress import SILENT, Progress
+from foretune.run.executor import Executor
+from foretune.run.study import Study, StudyTrial
+from foretune.run.tuning import SILENT_WATCH, Budget, Watch, tune
+from foretune.search.optimizer import Optimizer
+from foretune.search.registry import method
+
+Config: TypeAlias = dict[str, Any]
+Runs: TypeAlias = Executor[Config, dict[str, float]]
+"""Where trials run: in this process, in worker processes, or wherever else."""
+Ending: TypeAlias = Literal["trials", "time", "exhausted", "stopped"]
+"""Why a search ended; `stopped` is Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTrial:
+    """Evaluates configurations on a table in memory."""
+
+    table: Table
+    scoring: Scoring
+    predictions: Path | None = None
+    """The folder for out-of-fold predictions, where they are wanted for an ensemble."""
+
+    def __call__(self, config: Config) -> dict[str, float]:
+        """The values of all metrics."""
+        keep = self.predictions is not None
+        score = evaluate(config, self.table, self.scoring, keep_predictions=keep)
+        if self.predictions is not None:
+            keep_predictions(self.predictions, config, score)
+        return score.values
+
+
+@dataclass(frozen=True, slots=True)
+class FiledTrial:
+    """Evaluates configurations on a table in a file, which each worker process opens once."""
+
+    table: Path
+    scoring: Scoring
+    predictions: Path | None = None
+
+    def __call__(self, config: Config) -> dict[str, float]:
+        """The values of all metrics."""
+        return HeldTrial(opened(self.table), self.scoring, self.predictions)(config)
+
+
+def keep_predictions(folder: Path, config: Config, score: Score) -> None:
+    """Write a trial's out-of-fold predictions, in one step."""
+    if score.predictions is None:
+        raise ValueError("the score holds no predictions")
+    predictions: Floats = score.predictions.astype(np.float32)
+
+    def write(path: Path) -> None:
+        with path.open("wb") as file:
+            np.save(file, predictions, allow_pickle=False)
+
+    replace_file(predictions_path(folder, config), write)
+
+
+def predictions_path(folder: Path, config: Config) -> Path:
+    """Where the predictions of a configuration lie."""
+    text = repr(sorted((name, repr(value)) for name, value in config.items()))
+    return folder / f"{sha256(text.encode()).hexdigest()[:24]}.npy"
+
+
+def ranked(trials: Sequence[StudyTrial], plan: Plan) -> list[StudyTrial]:
+    """The trials that succeeded, the best first; of equals, the earlier one."""
+    done = [trial for trial in trials if trial.status is Status.DONE]
+    name, sign = plan.metric.name, plan.metric.sign
+    return sorted(done, key=lambda trial: (sign * trial.values[name], trial.number))
+
+
+def known_before(
+    plan: Plan, wishes: Wishes, knowledge: Knowledge | None, *, progress: Progress = SILENT
+) -> Prior:
+    """What the method knows before the first trial."""
+    chosen = method(wishes.method)
+    if knowledge is None:
+        return chosen.learn(None, seed=wishes.seed, progress=progress)
+    return knowledge.prior(chosen, seed=wishes.seed, progress=progress)
+
+
+def searched(
+    plan: Plan,
+    wishes: Wishes,
+    prior: Prior,
+    study: Study,
+    runs: Runs,
+    *,
+    meta_features: Mapping[str, float],
+    seconds: float | None = None,
+    watch: Watch = SILENT_WATCH,
+) -> Ending:
+    """Run trials until the budget is used up or Ctrl-C is pressed; they are in the study."""
+    target = Target(plan.space, (plan.metric.name,), meta_features=meta_features)
+    optimizer = Optimizer(target, method(wishes.method), prior, seed=wishes.seed)
+    try:
+        return tune(study, optimizer, runs, Budget(wishes.most_trials, seconds), watch=watch)
+    except KeyboardInterrupt:
+        return "stopped"

@@ -1,0 +1,167 @@
+"""The report of a fit: what the page needs, gathered from what the job did."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.automl.datasets import Table, Task
+from foretune.automl.fit import Fit
+from foretune.automl.scores import SCORERS
+from foretune.automl.search import ranked
+from foretune.contracts import Observations, Target
+from foretune.experience import Direction, Metric
+from foretune.report.curves import expected_best
+from foretune.report.embedding import flattened
+from foretune.report.story import MapPoint, Source, Story, StoryTrial, steps_of
+from foretune.search.registry import METHODS
+from foretune.space import Encoded, Space
+
+STEPS = ("imputer", "encoder", "scaler", "reducer", "estimator")
+"""The stages in the order in which data flows through them."""
+FEWEST_TO_EXTRAPOLATE = 8
+"""Trials below which a guess at random search would be worth nothing."""
+GUESSED = 1000
+MAPPED = 200
+PACKAGES = ("foretune", "scikit-learn", "lightgbm", "xgboost", "catboost", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the caller knows about the run beside its result."""
+
+    title: str
+    when: str = ""
+    command: str = ""
+    assumptions: Sequence[str] = ()
+    test_score: float | None = None
+    next_steps: Sequence[tuple[str, str]] = ()
+
+
+def story(fit: Fit, table: Table, words: Words) -> Story:
+    """The story of a fit."""
+    plan, knowledge = fit.plan, fit.knowledge
+    best = fit.conclusion.best
+    members = fit.conclusion.members
+    sources = () if knowledge is None else knowledge.sources
+    return Story(
+        title=words.title,
+        space=plan.space,
+        metrics=[SCORERS[name].metric for name in plan.protocol.metrics],
+        trials=[
+            StoryTrial(t.number, t.config, t.status, t.values, t.seconds, t.reason, t.chosen_by)
+            for t in fit.trials
+        ],
+        when=words.when,
+        command=words.command,
+        facts=facts(table),
+        assumptions=[*words.assumptions, *plan.notes],
+        best=best.number,
+        pipeline=steps_of(plan.space, best.config, STEPS),
+        test_score=words.test_score,
+        ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),
+        transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
+        advice=advice(fit),
+        expected_random=_expected_random(fit),
+        embedding=_map(fit),
+        timings=fit.timings,
+        versions=_versions(),
+        next_steps=words.next_steps,
+    )
+
+
+def facts(table: Table) -> list[tuple[str, str]]:
+    """What a reader wants to know about the data first."""
+    kinds = [column.kind.value for column in table.schema.columns]
+    counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    missing = float(np.isnan(table.x).mean()) if table.x.size else 0.0
+    about = [
+        ("rows", f"{len(table):,}"),
+        ("columns", f"{len(kinds)} ({counted})"),
+        ("missing values", f"{missing:.1%}"),
+        ("task", str(table.task)),
+    ]
+    if table.task is Task.CLASSIFICATION:
+        about.append(("classes", str(len(table.classes))))
+    return about
+
+
+def advice(fit: Fit) -> list[str]:
+    """What the method did and why, a sentence each."""
+    chosen = METHODS[fit.wishes.method]
+    said = [f"{chosen.name}: {chosen.summary}."]
+    if fit.knowledge is None:
+        said.append("It started from nothing, because it was not given any experience.")
+    else:
+        said += [f"{note}." for note in fit.knowledge.notes]
+    by = [trial.chosen_by for trial in fit.trials]
+    opened = by.count("start")
+    if opened:
+        said.append(
+            f"The first {opened} trials were configurations that suited past datasets and "
+            f"complement each other; the model chose the other {len(by) - opened}."
+        )
+    return said
+
+
+def _expected_random(fit: Fit) -> Sequence[float] | None:
+    """The best that random search is expected to find, by a Gaussian process of the trials."""
+    good = ranked(fit.trials, fit.plan)
+    if len(good) < FEWEST_TO_EXTRAPOLATE:
+        return None
+    space, metric = fit.plan.space, fit.plan.metric
+    configs = space.encode([trial.config for trial in good])
+    losses = np.array([[metric.sign * trial.values[metric.name]] for trial in good])
+    values = _guessed(space, configs, losses, seed=fit.wishes.seed)
+    return list(
+        expected_best(_in_range(metric, metric.sign * values), len(fit.trials), metric.direction)
+    )
+
+
+def _guessed(space: Space, configs: Encoded, losses: Floats, *, seed: int) -> Floats:
+    """(GUESSED,): losses of random configurations, drawn from what the trials let expect."""
+    gp = METHODS["gp"]
+    seen = Observations(configs, losses, np.zeros(len(losses), dtype=bool))
+    posterior = gp.learn(None, seed=seed).surrogate(Target(space)).condition(seen, seed=seed)
+    belief = posterior.predict(space.sample(GUESSED, seed=seed))
+    noise = np.random.default_rng(seed).standard_normal(GUESSED)
+    centre, spread = losses.mean(), losses.std() or 1.0
+    guessed: Floats = centre + spread * (belief.mean + belief.std * noise)
+    # What the process makes up beyond the best that was seen is no evidence for random search.
+    cut: Floats = np.maximum(guessed, losses.min())
+    return cut
+
+
+def _in_range(metric: Metric, values: Floats) -> Floats:
+    if metric.direction is Direction.MIN:
+        return np.maximum(values, 0.0)
+    return np.minimum(values, 1.0)
+
+
+def _map(fit: Fit) -> list[MapPoint] | None:
+    space, metric = fit.plan.space, fit.plan.metric
+    done = ranked(fit.trials, fit.plan)
+    choice = fit.plan.shipped.choice
+    drawn = space.sample(MAPPED, seed=fit.wishes.seed)
+    tried = space.encode([trial.config for trial in done])
+    flat = flattened(np.concatenate([drawn.x, tried.x]), seed=fit.wishes.seed)
+    known: list[tuple[float | None, int | None]] = [(None, None)] * len(drawn)
+    known += [(trial.values[metric.name], trial.number) for trial in done]
+    configs = [*drawn.dicts(), *(trial.config for trial in done)]
+    return [
+        MapPoint(float(x), float(y), str(config[choice]), value, number)
+        for (x, y), config, (value, number) in zip(flat, configs, known, strict=True)
+    ]
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from foretune.automl.conclusion import score_on
+from foretune.automl.datasets import Task
+from foretune.automl.fit import Job, Place
+from foretune.automl.memory import Memory
+from foretune.automl.model import Model
+from foretune.automl.plan import Wishes, planned
+from foretune.errors import UsageError
+from foretune.experience import Experience, Status
+from foretune.run.study import StudyTrial
+
+from .tables import mixed_frame, mixed_table
+
+CHEAP = ("knn", "lda")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
+
+
+def job(tmp_path, **settings) -> tuple[Job, object]:
+    wishes = Wishes(**{"trials": 4, "only": CHEAP, "method": "random", **settings})
+    table = mixed_table(Task.CLASSIFICATION)
+    made = Job(table, "class", wishes, Place(tmp_path / "out"), transfer=False)
+    return made, planned(table, wishes)
+
+
+def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
+    made, plan = job(tmp_path)
+    found = made.run(plan)
+    assert found.ending == "trials"
+    assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
+    best = max(trial.values["accuracy"] for trial in found.trials)
+    assert found.conclusion.best.values["accuracy"] == best
+    remembered = Memory.of_user().recall("pipeline-classification")
+    assert remembered is not None
+    assert remembered.tasks == (found.about.task,)
+    assert len(remembered) == 4
+    assert remembered.meta_features[found.about.task]["log_rows"] == pytest.approx(np.log(90))
+
+
+def test_the_same_call_goes_on(tmp_path) -> None:
+    first, plan = job(tmp_path)
+    earlier = first.run(plan)
+    again, plan = job(tmp_path, trials=6)
+    later = again.run(plan)
+    assert len(later.trials) == 6
+    assert later.trials[:4] == earlier.trials
+
+
+def test_another_table_in_the_same_folder_has_a_study_of_its_own(tmp_path) -> None:
+    made, plan = job(tmp_path)
+    made.run(plan)
+    other = mixed_table(Task.CLASSIFICATION, seed=5)
+    wishes = made.wishes
+    second = Job(other, "class", wishes, made.place, transfer=False)
+    found = second.run(planned(other, wishes))
+    assert len(found.trials) == 4
+
+
+def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
+    class Impatient:
+        ended_trials = 0
+
+        def began(self, trial: StudyTrial) -> None:
+            pass
+
+        def ended(self, trial: StudyTrial) -> None:
+            self.ended_trials += 1
+            if self.ended_trials == 2:
+                raise KeyboardInterrupt
+
+    made, plan = job(tmp_path)
+    made.watch = Impatient()
+    found = made.run(plan)
+    assert found.ending == "stopped"
+    assert sum(trial.status is Status.DONE for trial in found.trials) >= 2
+    assert len(found.conclusion.model.predict(mixed_frame())) == 90
+    resumed, plan = job(tmp_path)
+    assert sum(trial.status is not None for trial in resumed.run(plan).trials) == 4
+
+
+def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
+    made, plan = job(tmp_path, ensemble=3, trials=5)
+    found = made.run(plan)
+    weights = [member.weight for member in found.conclusion.members]
+    assert sum(weights) == pytest.approx(1.0)
+    assert found.conclusion.blended is not None
+    assert found.conclusion.blended >= found.conclusion.best.values["accuracy"] - 0.02
+    assert len(found.conclusion.model.members) == len(weights)
+
+
+def test_the_trials_are_an_experience(tmp_path) -> None:
+    made, plan = job(tmp_path)
+    found = made.run(plan)
+    found.experience().save(made.place.trials)
+    again = Experience.open(made.place.trials)
+    assert len(again) == 4
+    assert again.metrics[0].name == "accuracy"
+
+
+def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
+    made, plan = job(tmp_path)
+    found = made.run(plan)
+    found.conclusion.model.save(made.place.model)
+    model = Model.open(made.place.model)
+    held = mixed_frame(seed=3)
+    by_hand = float(np.mean(model.predict(held) == held["class"].to_numpy()))
+    assert score_on(model, held) == pytest.approx(by_hand)
+
+
+def test_where_all_trials_fail_the_reasons_are_given(tmp_path) -> None:
+    made, plan = job(tmp_path, trials=2, trial_memory=1)
+    with pytest.raises(UsageError, match="none of 2 did .*memory"):
+        made.run(plan)
+
+
+def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
+    made, plan = job(tmp_path)
+    made.remember = False
+    made.run(plan)
+    assert Memory.of_user().recall("pipeline-classification") is None
