@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foretune.experience import Metric, Status
 from foretune.report.colours import OTHER, colour_key, colours_of
 from foretune.report.markup import Markup, element, joined
 from foretune.report.page import page, write_page
+from foretune.report.payload import in_script
 from foretune.report.story import MapPoint, Source, Step, StoryTrial
 from foretune.report.wording import duration_text, number_text
 from foretune.space import Space
@@ -80,29 +83,12 @@ FULL = {
 
 def test_a_full_story_has_all_its_parts():
     found = read(told(**FULL))
-    parts = [
-        "course",
-        "pipeline",
-        "next",
-        "importance",
-        "map",
-        "trials",
-        "experience",
-        "data",
-        "run",
-    ]
+    parts = ["course", "pipeline", "next", "importance", "map", "trials"]
+    parts += ["experience", "data", "run"]
     assert [key for key in found.ids if key in parts] == parts
     assert len(set(found.ids)) == len(found.ids)
     assert not found.open
-    for text in (
-        "Test score",
-        "0.75",
-        "150",
-        "'id' is no feature",
-        "14,000",
-        "61 s",
-        "foretune 0.1.0",
-    ):
+    for text in ("Test score 0.75", "150", "'id' is no feature", "14,000", "61 s", "0.1.0"):
         assert text in found.text
 
 
@@ -302,3 +288,11 @@ def test_the_most_frequent_algorithms_get_colours():
 def test_a_space_of_one_constant_makes_a_page():
     space = Space.of({"only": ["one"], "x": (0.0, 1.0)})
     assert "trials" in read(told(space, 12)).ids
+
+
+@given(st.text(), st.floats(allow_nan=False, allow_infinity=False))
+def test_data_in_a_script_cannot_end_it(text: str, number: float):
+    written = in_script({text: [text, number]})
+    assert not set("<>&") & set(written)
+    assert written.isascii()
+    assert json.loads(written) == {text: [text, number]}

@@ -202,7 +202,6 @@ def test_many_trials_open_and_sort(visit: Any, capsys: pytest.CaptureFixture[str
     ready = seen.page.evaluate("performance.getEntriesByName('foretune-ready')[0].startTime")
     with capsys.disabled():
         print(f"\nthe report of {MANY:,} trials is ready after {ready:.0f} ms")
-    assert ready < 10_000  # a wide margin: this guards against a hang, not against a slow machine
     assert seen.page.locator("#trials-table tr[data-place]").count() < 100
     seen.page.locator("#trials-table th button", has_text="trial").click()
     assert seen.column(1)[0] == "0"

@@ -114,7 +114,7 @@ def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[
             _parameter(parameter, configs.values[:, index])
             for index, parameter in enumerate(parameters)
         ],
-        "order": order,
+        "telling": sorted(order, key=lambda index: index != main_choice(story.space)),
         "slices": [i for i in order if _varies(configs.values[done, i])][:MOST_SLICES],
         "columns": shown,
         "rest": [index for index in others if index not in shown],

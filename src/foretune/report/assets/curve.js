@@ -7,14 +7,15 @@ function drawCourse(host) {
   key.append(chip("--accent", "best so far", "line"));
   if (raw.random.length) key.append(chip("--soft", "random search, expected", "line dashed"));
   if (trials.status.some((_, row) => isBad(row))) key.append("× failed");
-  key.append(...algorithmKey(raw.keys.trials), make("span", { class: "push" }));
+  const controls = make("span", { class: "push" });
+  key.append(...algorithmKey(raw.keys.trials), controls);
   const control = (label, options, chosen, change) => {
     const select = choose(label, options, (value) => {
       change(value);
       repaint();
     });
     select.value = chosen;
-    key.append(select);
+    controls.append(select);
   };
   if (metrics.length > 1) {
     control("Metric", metrics.map(({ name }, index) => [index, name]), 0, (index) => { state.metric = metrics[index]; });

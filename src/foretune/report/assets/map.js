@@ -8,11 +8,12 @@ function drawMap(host) {
   key.append(legend);
   if (raw.map.shares.every((share) => share === null)) return;
   const options = [["algorithm", "coloured by algorithm"], ["score", "coloured by score"]];
-  key.append(make("span", { class: "push" }), choose("Colours", options, (value) => {
+  const select = choose("Colours", options, (value) => {
     byScore = value === "score";
     legend.replaceChildren(...(byScore ? [rampKey("worse", "better")] : algorithmKey(raw.keys.map)));
     repaint();
-  }));
+  });
+  key.append(make("span", { class: "push" }, select));
 }
 
 function pipelineMap(pen, width, height, byScore) {

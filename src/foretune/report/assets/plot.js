@@ -74,7 +74,7 @@ function showTip({ clientX, clientY }, canvas, points) {
 }
 
 function trialText(row) {
-  const settings = settingsOf(row, raw.order.map((index) => parameters[index])).slice(0, 5);
+  const settings = settingsOf(row, raw.telling.map((index) => parameters[index])).slice(0, 5);
   const lines = [
     `trial ${trials.number[row]}`,
     ...metrics.filter(({ values }) => isKnown(values[row])).map(({ name, values }) => `${name}: ${short(values[row])}`),

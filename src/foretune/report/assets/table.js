@@ -29,30 +29,30 @@ function drawTable(host) {
 function tableColumns() {
   const ofParameter = (index) => {
     const { own: name, owner, text, values, choices } = parameters[index];
-    return { name, owner, text, key: (row) => values[row], right: !choices.length };
+    return { name, owner, text, key: (row) => values[row], kind: choices.length ? "" : "right" };
   };
   const ofMetric = ({ name, values, sign }) => ({
-    name, text: (row) => short(values[row]), key: (row) => values[row], right: true, best: sign > 0 ? "ascending" : "descending",
+    name, text: (row) => short(values[row]), key: (row) => values[row], kind: "right", best: sign > 0 ? "ascending" : "descending",
   });
-  const ofText = (name, text) => ({ name, text, key: text });
+  const ofText = (name, text, kind = "") => ({ name, text, key: text, kind });
   const ended = (row) => [STATUS[trials.status[row]], trials.reason(row)].filter(Boolean).join(": ");
   const rest = raw.rest.map((index) => parameters[index]);
   const settings = (row) => settingsOf(row, rest).map(([one, value]) => `${one.own}=${value}`).join(", ");
   return [
-    { name: "trial", text: (row) => String(trials.number[row]), key: (row) => trials.number[row], right: true },
+    { name: "trial", text: (row) => String(trials.number[row]), key: (row) => trials.number[row], kind: "right" },
     ...metrics.map(ofMetric),
     trials.status.some(Boolean) && { ...ofText("ended", ended), isBad },
-    trials.seconds.some(isKnown) && { name: "time", text: (row) => duration(trials.seconds[row]), key: (row) => trials.seconds[row], right: true },
+    trials.seconds.some(isKnown) && { name: "time", text: (row) => duration(trials.seconds[row]), key: (row) => trials.seconds[row], kind: "right" },
     ...raw.columns.map(ofParameter),
-    rest.length && ofText("other settings", settings),
+    rest.length && ofText("other settings", settings, "unprinted"),
     raw.chosen.known.some(Boolean) && ofText("chosen by", trials.chosenBy),
   ].filter(Boolean);
 }
 
-function heading({ name, owner, right }, onClick) {
+function heading({ name, owner, kind }, onClick) {
   const button = make("button", { type: "button" }, ...(owner ? [make("small", {}, owner)] : []), name);
   button.addEventListener("click", onClick);
-  return make("th", { scope: "col", "aria-sort": "none", class: right ? "right" : "" }, button);
+  return make("th", { scope: "col", "aria-sort": "none", class: kind }, button);
 }
 
 // The first click on a metric brings the best to the top, another one turns the order.
@@ -99,9 +99,7 @@ function pad(rows) {
 
 function tableRow({ rows, columns, selected }, place) {
   const row = rows[place];
-  const cells = columns.map((column) => {
-    return make("td", { class: column.right ? "right" : column.isBad?.(row) ? "bad" : "" }, column.text(row));
-  });
+  const cells = columns.map(({ kind, isBad: bad, text }) => make("td", { class: bad?.(row) ? "bad" : kind }, text(row)));
   const marks = { "data-place": place, "aria-rowindex": place + 2, "aria-selected": row === selected };
   return make("tr", { ...marks, class: row === raw.best ? "best" : "" }, ...cells);
 }
