@@ -9,6 +9,7 @@ import pytest
 from foretune.errors import MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
+from foretune.run.addresses import shown, storage_url
 from foretune.run.study import Study
 from foretune.space import Space
 
@@ -219,6 +220,25 @@ def test_studies_of_other_programs_are_left_alone(url):
         optuna.create_study(storage=url, study_name="theirs").ask()
     with pytest.raises(UsageError, match="begun by another program"):
         opened(url, name="theirs")
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("s.db", "sqlite:///{tmp}/s.db"),
+        ("./s.sqlite3", "sqlite:///{tmp}/s.sqlite3"),
+        ("sqlite:///s.any?timeout=9", "sqlite:///{tmp}/s.any?timeout=9"),
+        ("sqlite:///{tmp}/s.db", "sqlite:///{tmp}/s.db"),
+        ("postgresql+psycopg://me@host/x", "postgresql+psycopg://me@host/x"),
+    ],
+)
+def test_stores_are_written_as_paths_or_urls(tmp_path, monkeypatch, given, url):
+    monkeypatch.chdir(tmp_path)
+    assert storage_url(given.format(tmp=tmp_path)) == url.format(tmp=tmp_path)
+
+
+def test_passwords_are_not_shown():
+    assert shown("postgresql://me:se:cret@host:5/x") == "postgresql://me:***@host:5/x"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 STORE = "foretune.db"
+TRIALS = 50
 RANGE = "range"
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -30,7 +31,7 @@ LONGEST_NAME = 200
 @click.argument("function", required=False, metavar="[MODULE:FUNCTION]")
 @click.option("--command", metavar="TEXT", help="A command line to run instead of a function.")
 @click.option("--space", type=FILE, help="JSON file; the experience's space if not given.")
-@click.option("--trials", type=click.IntRange(1), help="How many the study is to have in all.")
+@click.option("--trials", type=click.IntRange(1), help="How many in all; 50 if no --time.")
 @click.option("--time", "time_", type=seconds, metavar="TIME", help="For this run, e.g. 10m.")
 @click.option("--experience", type=FILE, help="Parquet file of past tasks to start from.")
 @click.option("--method", metavar="NAME", help="gcp-prior with an experience, else gcp.")
@@ -97,7 +98,7 @@ def tune_command(
     from foretune.run.tuning import Budget, tune
 
     if trials is None and time_ is None:
-        raise UsageError("tune needs to know when to stop, but got neither --trials nor --time")
+        trials = TRIALS
     if out is not None and (out.suffix != ".parquet" or not out.absolute().parent.is_dir()):
         raise UsageError(f"--out must be a .parquet file in a folder that exists, but got '{out}'")
     past = None if experience is None else Experience.open(experience)

@@ -26,7 +26,11 @@ def storage_url(given: str) -> str:
         given = SQLITE + given
     kind, rest = given.split("://", 1)
     if kind == "sqlite":
-        check_file(sqlite_path(given))
+        path = sqlite_path(given)
+        check_file(path)
+        # Absolute, for connections are opened when they are needed, from wherever one is then.
+        _, mark, query = rest.partition("?")
+        rest = f"/{path.absolute()}{mark}{query}"
     elif kind.partition("+")[0] not in DRIVERS:
         raise UsageError(
             f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one"

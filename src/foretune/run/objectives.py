@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foretune.errors import UsageError
-from foretune.experience import Metric
 from foretune.run.calling import one_line
+
+if TYPE_CHECKING:
+    # Worker processes import this module: they are not to load what metrics need.
+    from foretune.experience import Metric
 
 NOTES = "notes"
 """The key of a result that is kept with the trial and not taken for a metric."""
@@ -31,7 +34,7 @@ class Measured:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-def measured(result: Any, metrics: Sequence[Metric]) -> Measured:
+def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
     """A number (of the only metric) or a mapping from metrics to numbers, as values and notes."""
     if not isinstance(result, Mapping):
         if len(metrics) > 1:

@@ -1,0 +1,131 @@
+"""Eight processes of `foretune tune` on one SQLite file, and on one PostgreSQL server.
+
+    python benchmarks/reliability/processes.py --store sqlite
+    python benchmarks/reliability/processes.py --store postgresql
+
+PostgreSQL is Debian's package, started on loopback by this script on a folder of its own
+(`apt-get install postgresql`, and `pip install "psycopg[binary]"` for the driver).
+
+All processes must end well without a word about locks; the store must hold exactly the trials asked
+for, each finished, no configuration twice, each evaluated once. The method is random search and
+the function returns at once, so that the store is all there is to wait for: the rate is an upper
+bound of what real studies, which evaluate something, ask of it.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SPACE = {"x": {"range": [0.0, 1.0]}, "kind": {"a": {"rate": {"range": [0.001, 1.0]}}, "b": {}}}
+LOG = "evaluations.log"
+START = "from foretune.cli.tune import tune_command; tune_command()"
+BINARIES = "/usr/lib/postgresql"
+
+
+def bowl(config: dict) -> float:
+    """A trial that notes in a file that it was evaluated."""
+    descriptor = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, f"{config['x']!r}\n".encode())
+    os.close(descriptor)
+    return (config["x"] - 0.3) ** 2
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """The URL of a server that lives as long as the block."""
+    newest = max(Path(BINARIES).glob("*/bin"), key=lambda path: int(path.parent.name))
+    user = "postgres" if os.getuid() == 0 else None  # it refuses to run as root
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
+    if user:
+        shutil.chown(folder, user)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def call(program: str, *words: str) -> None:
+        subprocess.run(
+            [newest / program, "-D", folder / "data", *words],
+            user=user, cwd=folder, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    call("initdb", "-U", "tuner", "--auth=trust")
+    where = f"-h 127.0.0.1 -p {port} -k {folder}"
+    call("pg_ctl", "-w", "-l", str(folder / "log"), "-o", where, "start")
+    try:
+        yield f"postgresql://tuner@127.0.0.1:{port}/postgres"
+    finally:
+        call("pg_ctl", "-m", "fast", "stop")
+        shutil.rmtree(folder)
+
+
+def start(folder: Path, url: str, trials: int, seed: int) -> subprocess.Popen:
+    words = ["processes:bowl", "--space", "space.json", "--method", "random", "--store", url]
+    return subprocess.Popen(
+        [sys.executable, "-c", START, *words, "--trials", str(trials), "--seed", str(seed)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def check(folder: Path, url: str, trials: int) -> float:
+    """Read the study with Optuna, and return the seconds from its first to its last trial."""
+    import optuna
+
+    from foretune.run.addresses import storage_url
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    os.chdir(folder)
+    study = optuna.load_study(study_name="processes:bowl", storage=storage_url(url))
+    found = study.get_trials(deepcopy=False)
+    assert [trial.number for trial in found] == list(range(trials))
+    assert all(trial.state.name == "COMPLETE" for trial in found)
+    xs = [trial.params["x"] for trial in found]
+    assert len(set(xs)) == trials, "a configuration occurs twice"
+    evaluated = sorted(map(float, (folder / LOG).read_text().split()))
+    assert evaluated == sorted(xs), "a trial was evaluated twice, or not at all"
+    assert all(trial.value == (trial.params["x"] - 0.3) ** 2 for trial in found)
+    first = min(trial.datetime_start for trial in found)
+    return (max(trial.datetime_complete for trial in found) - first).total_seconds()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--store", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--trials", type=int, default=2000)
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="processes-"))
+    (folder / "space.json").write_text(json.dumps(SPACE))
+    server = nullcontext("study.db") if given.store == "sqlite" else postgresql()
+    with server as url:
+        began = time.monotonic()
+        # The same seed everywhere: without care they would all suggest the same.
+        processes = [start(folder, url, given.trials, seed=0) for _ in range(given.processes)]
+        said = [process.communicate()[1] for process in processes]
+        elapsed = time.monotonic() - began
+        for process, text in zip(processes, said, strict=True):
+            assert process.returncode == 0, text
+            assert "locked" not in text, text
+            assert "Traceback" not in text, text
+        seconds = check(folder, url, given.trials)
+    print(f"{given.store}: {given.trials} trials by {given.processes} processes, each once")
+    print(f"{given.trials / seconds:.1f} suggestions/s from the first trial to the last")
+    print(f"{seconds:.0f} s, {elapsed:.0f} s with the start of the processes")
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
