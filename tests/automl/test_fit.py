@@ -114,7 +114,7 @@ def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
 
 def test_where_all_trials_fail_the_reasons_are_given(tmp_path) -> None:
     made, plan = job(tmp_path, trials=2, trial_memory=1)
-    with pytest.raises(UsageError, match="none of 2 did .*memory"):
+    with pytest.raises(UsageError, match=r"none of 2 did .*memory"):
         made.run(plan)
 
 

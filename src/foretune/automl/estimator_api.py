@@ -125,7 +125,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         plan = planned(table, wishes)
         about = described(plan, task_name(table))
         knowledge = self._knowledge(plan, about.task)
-        prior = known_before(plan, wishes, knowledge)
+        prior = known_before(wishes, knowledge)
         with (
             TemporaryDirectory(prefix="foretune-") as folder,
             Study.open(None, about.task, space=plan.space, metrics=[plan.metric]) as study,

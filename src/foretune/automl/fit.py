@@ -180,7 +180,7 @@ class Job:
                 about = described(plan, task)
             with self._timed("reading what past datasets taught"):
                 knowledge = self._knowledge(plan, task)
-                prior = known_before(plan, self.wishes, knowledge, progress=self.progress)
+                prior = known_before(self.wishes, knowledge, progress=self.progress)
             with self._timed("searching"), self._remembering(about) as watch:
                 ending = searched(
                     plan,

@@ -90,7 +90,7 @@ def ranked(trials: Sequence[StudyTrial], plan: Plan) -> list[StudyTrial]:
 
 
 def known_before(
-    plan: Plan, wishes: Wishes, knowledge: Knowledge | None, *, progress: Progress = SILENT
+    wishes: Wishes, knowledge: Knowledge | None, *, progress: Progress = SILENT
 ) -> Prior:
     """What the method knows before the first trial."""
     chosen = method(wishes.method)

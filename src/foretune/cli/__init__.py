@@ -8,9 +8,15 @@ import click
 from foretune.cli.bench import bench_group
 from foretune.cli.collect import collect_command
 from foretune.cli.experience import import_command, show_command
+from foretune.cli.fit import fit_command
+from foretune.cli.learn import learn_command
+from foretune.cli.memory import experience_group
 from foretune.cli.methods import methods_command
 from foretune.cli.portfolio import portfolio_command
+from foretune.cli.predict import predict_command
 from foretune.cli.spaces import spaces_command
+from foretune.cli.suggest import suggest_command
+from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
@@ -19,28 +25,48 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _InOrder(click.Group):
+    """Lists commands as they were added: the ones most used first."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of their adding."""
+        del ctx
+        return list(self.commands)
+
+
+@click.group(
+    cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="foretune", prog_name="foretune")
 def foretune() -> None:
     """Hyperparameter tuning that starts from what past runs taught.
 
     \b
     Examples:
-      foretune methods                                   what there is to choose from
-      foretune import table runs.csv --task dataset --value error:min -o runs.parquet
-      foretune show runs.parquet
-      foretune bench run --experience runs.parquet --methods random,gp --out results.parquet
-      foretune bench report results.parquet
+      foretune fit --demo                                see it work
+      foretune fit train.csv --target label              find, fit and save a strong model
+      foretune predict train-foretune/model.foretune new.csv -o predictions.csv
+      foretune tune train:error --space space.json       tune any function or command
+      foretune bench demo                                compare methods on recorded results
     """
 
 
-foretune.add_command(import_command)
-foretune.add_command(show_command)
-foretune.add_command(methods_command)
-foretune.add_command(portfolio_command)
-foretune.add_command(spaces_command)
-foretune.add_command(collect_command)
-foretune.add_command(bench_group)
+for _command in (
+    fit_command,
+    predict_command,
+    suggest_command,
+    tune_command,
+    experience_group,
+    learn_command,
+    collect_command,
+    spaces_command,
+    methods_command,
+    portfolio_command,
+    import_command,
+    show_command,
+    bench_group,
+):
+    foretune.add_command(_command)
 
 
 def main() -> None:

@@ -1,0 +1,205 @@
+"""`foretune fit`: a strong model for a table in a few trials."""
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from foretune.cli.naming import named
+from foretune.cli.quantities import memory, seconds
+from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from foretune.automl.fit import Fit, Place
+    from foretune.automl.reading import Training
+
+FILE = click.Path(path_type=Path)
+DEMO_TRIALS = 15
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
+
+@click.command("fit")
+@click.argument("data", type=FILE, required=False)
+@click.option("--target", metavar="COLUMN", help="The column to predict.")
+@click.option("--trials", type=click.IntRange(1), help="How many; 50 if no --time is given.")
+@click.option("--time", "time_", type=seconds, metavar="TIME", help="For the search, e.g. 10m.")
+@click.option("--metric", metavar="NAME", help="What to optimise; else by the target.")
+@click.option("--test", type=FILE, help="A table to score the final model on.")
+@click.option(
+    "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
+)
+@click.option("--space", metavar="NAME", help="`foretune spaces` lists them.")
+@click.option("--only", metavar="A,B", help="Only these estimators, e.g. lightgbm,rf.")
+@click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
+@click.option("--ensemble", type=click.IntRange(1), default=1, show_default=True, metavar="K",
+              help="Blend the best K pipelines.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core if not given.")
+@click.option("--time-limit", type=seconds, metavar="TIME", default="120s", show_default=True,
+              help="Of one trial.")  # fmt: skip
+@click.option("--memory", "memory_", type=memory, metavar="SIZE", default="4GB", show_default=True,
+              help="Of one worker process.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--store", metavar="URL", help="An Optuna storage; else a file in the folder.")
+@click.option("--no-transfer", is_flag=True, help="Start from nothing.")
+@click.option("--no-remember", is_flag=True, help="Add nothing to your experience.")
+@click.option("-o", "--out", type=FILE, help="Folder of model, report and trials.")
+@click.option("--demo", is_flag=True, help="On a dataset that comes with scikit-learn.")
+def fit_command(
+    data: Path | None,
+    target: str | None,
+    trials: int | None,
+    time_: float | None,
+    metric: str | None,
+    test: Path | None,
+    task: str | None,
+    space: str | None,
+    only: str | None,
+    method: str,
+    ensemble: int,
+    jobs: int | None,
+    time_limit: float,
+    memory_: float,
+    seed: int,
+    store: str | None,
+    no_transfer: bool,
+    no_remember: bool,
+    out: Path | None,
+    demo: bool,
+) -> None:
+    """Find, fit and save a strong model for the table DATA (CSV or Parquet).
+
+    It starts from what worked on other datasets, so a few trials go far. Ctrl-C at any time
+    leaves the model of the best so far; the same command goes on from there.
+
+    \b
+    Examples:
+      foretune fit --demo
+      foretune fit train.csv --target label
+      foretune fit train.csv --target price --time 10m --jobs 4 -o price-model
+      foretune fit train.csv --target label --test test.csv --metric auc --ensemble 5
+      foretune predict train-foretune/model.foretune new.csv -o predictions.csv
+    """
+    from foretune.automl.fit import Job, Place
+    from foretune.automl.plan import Wishes, planned
+    from foretune.cli.display import display
+    from foretune.terminal import TerminalProgress
+
+    given = _demo(data, target, test) if demo else _given(data, target, task, test)
+    wishes = Wishes(
+        trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
+        seconds=time_,
+        metric=metric,
+        space=space,
+        only=tuple(only.split(",")) if only else (),
+        method=method,
+        jobs=jobs or len(os.sched_getaffinity(0)),
+        ensemble=ensemble,
+        seed=seed,
+        trial_seconds=time_limit,
+        trial_memory=int(memory_),
+    )
+    table = given.training.table
+    plan = planned(table, wishes)
+    place = Place(out or Path(f"{table.name}-foretune"))
+    click.echo(f"{table.name}: {'; '.join((*given.training.notes, *plan.notes))}.")
+    with display(plan.metric, wishes.most_trials, wishes.seconds) as watch:
+        job = Job(
+            table,
+            given.training.target,
+            wishes,
+            place,
+            store,
+            transfer=not no_transfer,
+            remember=not no_remember,
+            progress=TerminalProgress(),
+            watch=watch,
+        )
+        found = job.run(plan)
+    _finish(found, given, place)
+    if found.ending == "stopped":
+        sys.exit(STOPPED)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the user brings."""
+
+    training: "Training"
+    test: "pd.DataFrame | None"
+
+
+def _demo(data: Path | None, target: str | None, test: Path | None) -> _Given:
+    from foretune.automl.demo import NAME, TARGET, demo_frames
+    from foretune.automl.reading import training_of
+
+    if data is not None or target is not None or test is not None:
+        raise UsageError(
+            "--demo brings a table of its own, but got another one: leave one of them out"
+        )
+    learn, held = demo_frames()
+    return _Given(training_of(learn, TARGET, name=NAME), held)
+
+
+def _given(data: Path | None, target: str | None, task: str | None, test: Path | None) -> _Given:
+    from foretune.automl.reading import read_table, read_training
+
+    if data is None or target is None:
+        lacking = "no table" if data is None else "no --target"
+        raise UsageError(
+            f"fit needs a table and the column to predict, but got {lacking}: say  foretune fit "
+            "train.csv --target label,  or see it work with  foretune fit --demo"
+        )
+    training = read_training(data, target, task=task)
+    held = None if test is None else read_table(test)
+    if held is not None and target not in held.columns:
+        raise UsageError(
+            f"a test table must have the column to predict, but '{test}' has no '{target}': "
+            "add it, or leave --test out"
+        )
+    return _Given(training, held)
+
+
+def _finish(found: "Fit", given: _Given, place: "Place") -> None:
+    """Write the files and say what came of it."""
+    from foretune.automl.conclusion import score_on
+    from foretune.automl.telling import Words, story
+    from foretune.report.page import write_page
+
+    metric, model = found.plan.metric, found.conclusion.model
+    tested = None if given.test is None else score_on(model, given.test)
+    model.save(place.model)
+    found.experience().save(place.trials)
+    predict = f"foretune predict {place.model} new.csv -o predictions.csv"
+    words = Words(
+        title=f"{given.training.table.name}: {given.training.target}",
+        when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        command=shlex.join(["foretune", *sys.argv[1:]]),
+        assumptions=given.training.notes,
+        test_score=tested,
+        next_steps=[("Predict", predict), ("Go on", "the same command with more --trials")],
+    )
+    write_page(story(found, given.training.table, words), place.report)
+    best = found.conclusion.best
+    ended = sum(trial.status is not None for trial in found.trials)
+    click.echo(
+        f"Best of {ended} trials: {metric.name} {best.values[metric.name]:.4g} "
+        f"(trial {best.number}, {named(best.config)})"
+    )
+    if found.conclusion.blended is not None:
+        click.echo(
+            f"Blend of {len(found.conclusion.members)}: {metric.name} "
+            f"{found.conclusion.blended:.4g}"
+        )
+    if tested is not None:
+        click.echo(f"On the test table: {metric.name} {tested:.4g}")
+    if found.ending == "stopped":
+        click.echo("Stopped; this is the best so far, and the same command goes on.")
+    click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")
