@@ -95,15 +95,18 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         folds=_folds(searched),
         seed=wishes.seed,
     )
-    notes = [f"optimising {metric} ({why})", f"scored by {protocol.describe(searched)}"]
+    notes = [
+        f"Optimising {metric}, {why}.",
+        f"Trials are scored by {protocol.describe(searched)}.",
+    ]
     if len(searched) < len(table):
         notes.append(
-            f"searching on {len(searched):,} of {len(table):,} rows; the model learns from all"
+            f"The search uses {len(searched):,} of {len(table):,} rows; the model learns from all."
         )
     built = space.build(wishes.only)
     left_out = space.missing()
     if left_out and not wishes.only:
-        notes.append(f"without {listed(left_out)}, which are not installed")
+        notes.append(f"Without {listed(left_out)}: not installed.")
     return Plan(space, built, scorer(metric, table.task).metric, protocol, searched, tuple(notes))
 
 

@@ -109,7 +109,8 @@ def fit_command(
     table = given.training.table
     plan = planned(table, wishes)
     place = Place(out or Path(f"{table.name}-foretune"))
-    click.echo(f"{table.name}: {'; '.join((*given.training.notes, *plan.notes))}.")
+    for note in (*given.training.notes, *plan.notes):
+        click.echo(note)
     with display(plan.metric, wishes.most_trials, wishes.seconds) as watch:
         job = Job(
             table,
