@@ -252,11 +252,13 @@ def _truths(given: "pd.Series[Any]") -> Floats:
 
 
 def _dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
-    read = pd.to_datetime(given, errors="coerce", format=date_format or None, utc=True)
+    # Without a format pandas would guess one, and another one for rows in another order.
+    read = pd.to_datetime(given, errors="coerce", format=date_format or "ISO8601", utc=True)
     return read.dt.tz_localize(None)
 
 
 def _date_parts(dates: "pd.Series[pd.Timestamp]") -> Floats:
-    days = (dates - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    # In microseconds, because nanoseconds do not reach beyond the years 1677 and 2262.
+    days = (dates - pd.Timestamp(0).as_unit("us")) / pd.Timedelta(days=1)
     parts = (days, dates.dt.month, dates.dt.day_of_week, dates.dt.hour)
     return np.column_stack([part.to_numpy(dtype=np.float64, na_value=np.nan) for part in parts])
