@@ -47,6 +47,12 @@ def test_a_flat_space_has_one_encoder_and_cash_one_stage() -> None:
     assert Layout.of(CASH, Sizes()).encoder_keys == (("model", "svm"), ("model", SHARED))
 
 
+def test_a_constant_is_not_read() -> None:
+    layout = Layout.of(Space.of({"rate": (0.0, 1.0), "depth": 3}), Sizes())
+    [stage] = layout.stages
+    assert [given.key[0] for given in stage.encoders[0].inputs] == ["rate"]
+
+
 def test_what_is_read_of_a_pipeline() -> None:
     layout = Layout.of(PIPELINE, Sizes())
     configs = PIPELINE.encode(

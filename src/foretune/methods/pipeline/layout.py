@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Ints
 from foretune.space import Encoded, Space
-from foretune.space.parameters import Parameter
+from foretune.space.parameters import Kind, Parameter
 from foretune.space.structure import Stage
 
 Key: TypeAlias = tuple[str, ...]
@@ -241,8 +241,13 @@ def _encoders(stage: Stage, parameters: Sequence[Parameter], first_choice: int) 
 
 
 def _inputs(parameter: Parameter, index: int) -> list[Input]:
-    """The columns of one hyperparameter; a number's key has its range, for it sets the unit."""
+    """The columns of one hyperparameter; a number's key has its range, for it sets the unit.
+
+    A constant has none: it says nothing.
+    """
     columns = range(parameter.columns.start, parameter.columns.stop)
+    if parameter.kind is Kind.CONSTANT:
+        return []
     if len(columns) == 1:
         meaning = f"{parameter.kind} {parameter.allowed}"
         return [Input((parameter.name, meaning), columns[0], index)]
