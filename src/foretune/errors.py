@@ -7,7 +7,14 @@ sentence with exit code 2 and changes nothing on disk.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-EXTRAS = {"jax": "neural", "optax": "neural", "lightgbm": "automl", "matplotlib": "bench"}
+EXTRAS = {
+    "jax": "neural",
+    "optax": "neural",
+    "lightgbm": "automl",
+    "skops": "automl",
+    "optuna": "optuna",
+    "matplotlib": "bench",
+}
 """Optional packages, and the extra that brings each."""
 
 
