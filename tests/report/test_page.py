@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.report.colours import OTHER, colour_key, colours_of
 from foretune.report.markup import Markup, element, joined
@@ -223,7 +224,7 @@ def test_the_page_permits_nothing_but_its_own_code():
 
 def test_the_script_stays_small():
     *_, script = (code for tag, code in read(told()).code if tag == "script")
-    assert len(script.encode()) < 30_000
+    assert len(script.encode()) < 25 * 1024
 
 
 def test_odd_characters_survive():
@@ -241,10 +242,16 @@ def test_a_page_is_written_in_one_step(tmp_path: Path, monkeypatch: pytest.Monke
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     before = path.read_bytes()
     monkeypatch.setattr("os.replace", _no_space)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(UsageError, match="no space"):
         write_page(told(FLAT, 4), path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path):
+    path = tmp_path / "missing" / "report.html"
+    with pytest.raises(UsageError, match="missing"):
+        write_page(told(FLAT, 2), path)
 
 
 def _no_space(*_: object) -> None:

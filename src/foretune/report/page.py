@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.experience.atomic import replace_file
 from foretune.report import sections
@@ -31,7 +32,13 @@ SCRIPTS = (
 def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
     """Write the report to `path`, in one step or not at all."""
     text = page(story, seed=seed)
-    replace_file(path, lambda temporary: _write(temporary, text))
+    try:
+        replace_file(path, lambda temporary: _write(temporary, text))
+    except OSError as error:
+        raise UsageError(
+            f"a report must go to a folder that can be written to, but '{path}' gave "
+            f"'{error.strerror or error}': choose another"
+        ) from error
 
 
 def page(story: Story, *, seed: int = 0) -> str:
@@ -150,8 +157,12 @@ def _style() -> Markup:
 
 @cache
 def _script() -> Markup:
-    """All scripts in one function of their own, so that no name of theirs is global."""
-    body = "\n".join(_asset(name) for name in SCRIPTS)
+    """All scripts in one function of their own, so that no name of theirs is global.
+
+    Comments and indents stay behind: they are for readers of the source.
+    """
+    lines = (line.strip() for name in SCRIPTS for line in _asset(name).splitlines())
+    body = "\n".join(line for line in lines if line and not line.startswith("//"))
     return Markup(f'(() => {{\n"use strict";\n{body}\n}})();\n')
 
 

@@ -66,10 +66,7 @@ function bestLine(pen, at, metric) {
 
 // Failed trials have no value: they stand at the foot of the picture.
 function crosses(pen, at) {
-  const [reach, width, colour, y] = [count > 1000 ? 2 : 3.5, count > 1000 ? 0.5 : 1.5, css("--warn"), at.foot - 7];
-  for (const row of allRows().filter(isBad)) {
-    const x = at.x(row + 1);
-    stroke(pen, colour, width, [[x - reach, y - reach], [x + reach, y + reach]]);
-    stroke(pen, colour, width, [[x - reach, y + reach], [x + reach, y - reach]]);
-  }
+  pen.textAlign = "center";
+  pen.fillStyle = css("--warn");
+  for (const row of allRows().filter(isBad)) pen.fillText("×", at.x(row + 1), at.foot - 7);
 }

@@ -102,7 +102,7 @@ function frame(pen, width, height, across, upright) {
     write(text, left - 8, at.y(value), "right");
   }
   stroke(pen, css("--line"), 1, [[left, foot], [width - 12, foot]]);
-  for (const [value, text] of ticksOf(across, Math.max(3, (width - left) / 60))) {
+  for (const [value, text] of ticksOf(across, Math.max(3, (width - left) / 55))) {
     const x = at.x(value);
     stroke(pen, css("--line"), 1, [[x, foot], [x, foot + 4]]);
     write(text, Math.min(x, width - pen.measureText(text).width / 2), foot + 14, "center");
