@@ -14,14 +14,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from foretune.automl.estimator_api import ForetuneClassifier, ForetuneRegressor
+    from foretune.automl.model import Model
     from foretune.contracts import Target
     from foretune.errors import ForetuneError
     from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+    from foretune.integrations.search_cv import ForetuneSearchCV
     from foretune.methods.zero_shot.shipped import portfolio
     from foretune.search import METHODS, Method, Optimizer, Suggestion, Told, method
     from foretune.space import Encoded, Space
 
 _HOMES = {
+    "ForetuneClassifier": "foretune.automl.estimator_api",
+    "ForetuneRegressor": "foretune.automl.estimator_api",
+    "Model": "foretune.automl.model",
     "Target": "foretune.contracts",
     "ForetuneError": "foretune.errors",
     "Direction": "foretune.experience",
@@ -29,6 +35,7 @@ _HOMES = {
     "Experience": "foretune.experience",
     "Metric": "foretune.experience",
     "Status": "foretune.experience",
+    "ForetuneSearchCV": "foretune.integrations.search_cv",
     "portfolio": "foretune.methods.zero_shot.shipped",
     "METHODS": "foretune.search",
     "Method": "foretune.search",
@@ -46,9 +53,13 @@ __all__ = [
     "Encoded",
     "Evaluation",
     "Experience",
+    "ForetuneClassifier",
     "ForetuneError",
+    "ForetuneRegressor",
+    "ForetuneSearchCV",
     "Method",
     "Metric",
+    "Model",
     "Optimizer",
     "Space",
     "Status",
