@@ -11,7 +11,13 @@ from foretune.automl import bundle as bundles
 from foretune.automl.bundle import SHIPPED, Bundle
 from foretune.automl.datasets import Task
 from foretune.automl.knowledge import Knowledge, forget_learnt, own_bundle
-from foretune.automl.learn_knowledge import Plan, comparable, learn_bundle, portfolio_of
+from foretune.automl.learn_knowledge import (
+    KEPT_METHODS,
+    Plan,
+    comparable,
+    learn_bundle,
+    portfolio_of,
+)
 from foretune.automl.lessons import Lesson, learn_apart, learnt_prior
 from foretune.automl.likeness import chosen_for, likeness
 from foretune.automl.measures import STAND_INS, by_metric, content_of, stand_in
@@ -23,6 +29,7 @@ from foretune.errors import ArtifactError, ExperienceError, MethodError, UsageEr
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.search import METHODS, Optimizer
+from foretune.search.trials import Told
 from foretune.space import Space
 from tests.automl.past import ONLY, SPACE, past
 
@@ -448,11 +455,18 @@ def test_no_held_out_dataset_is_in_what_ships(name):
     assert not set(known.tasks) & {entry.name for entry in group(f"{whole}-held-out")}
 
 
+@pytest.mark.parametrize("method", KEPT_METHODS)
 @pytest.mark.parametrize("name", shipped_names())
-def test_shipped_knowledge_opens_a_search(name):
-    knowledge = Knowledge.for_space(name, metric=shipped(name).metrics[-1], own=False)
-    method = METHODS["gcp-prior"]
-    prior = knowledge.prior(method)
-    optimizer = Optimizer(Target(knowledge.space), method, prior, seed=0)
-    assert optimizer.ask()[0].config
+def test_shipped_knowledge_opens_a_search_of_the_whole_and_of_a_part(name, method):
+    metric = shipped(name).metrics[-1]
+    for only in ((), ("knn", "rf")):
+        knowledge = Knowledge.for_space(name, metric=metric, own=False, only=only)
+        assert "the shipped prior" in knowledge.origin(METHODS[method])
+        prior = knowledge.prior(METHODS[method])
+        target = Target(knowledge.space, (metric,))
+        optimizer = Optimizer(target, METHODS[method], prior, seed=0)
+        for loss in range(7):
+            [suggestion] = optimizer.ask()
+            assert not only or suggestion.config["estimator"] in only
+            optimizer.tell([Told((float(loss),), id=suggestion.id)])
     assert not math.isnan(knowledge.suggest(1, {}).places[0])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from foretune.automl.learn_knowledge import Done
     from foretune.experience import Experience
 
-METHODS = ("gcp-prior",)
+METHODS = ("auto", "gcp-prior")
 """What is learnt where nothing else is asked for, written out so that `--help` need not import it;
 a test compares."""
 
