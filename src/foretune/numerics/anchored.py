@@ -6,6 +6,10 @@ fit may not start from whatever the process happened to fit before. Instead the 
 prior's mode, and every other prefix is fitted from the last anchor before it. A running optimiser
 finds its anchors in the cache and pays one warm fit a step; a resumed one computes them again, at
 a cost that the last of them dominates.
+
+Thousands of observations are more than an exact process can take in at every step. Hyperparameters
+are then fitted to a part of them, now and then, from the last anchor; and the process is
+conditioned on a part of them at every step.
 """
 
 import hashlib
@@ -17,14 +21,18 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
-from foretune.numerics.kernels import MATERN52, Kernel
+from foretune.numerics.kernels import MATERN52, Kernel, squared_distances
 from foretune.numerics.transforms import Standardise
 
 FIRST_ANCHOR = 4
 LARGEST_FIT = 500
 """Hyperparameters are fitted to at most so many observations: an iteration costs O(n³)."""
-LARGEST_GP = 2000
+LARGEST_GP = 1000
 """The process is conditioned on at most so many observations."""
+REFIT_EVERY = 50
+"""Hyperparameters of more than `LARGEST_FIT` observations are fitted to a multiple of these."""
+SPREAD_AMONG = 4000
+"""The most observations among which those that lie far apart are looked for."""
 CACHED = 64
 
 
@@ -69,6 +77,9 @@ class AnchoredFit:
 
     def hyper(self, x: Floats, y: Floats) -> GPHyper:
         """The fitted hyperparameters alone."""
+        if len(x) > LARGEST_FIT:
+            n = max(len(x) - len(x) % REFIT_EVERY, LARGEST_FIT)
+            x, y = x[:n], y[:n]
         key = _digest(x, y)
         if key not in self._known:
             fitted = self._fitted(x, y)
@@ -94,7 +105,7 @@ class AnchoredFit:
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
         n = len(x)
         default = GPHyper.default(np.arange(x.shape[1]) if self.groups is None else self.groups)
-        anchor = last_anchor(n)
+        anchor = last_anchor(min(n, LARGEST_FIT))
         if n <= FIRST_ANCHOR:
             return (default,)
         if n == anchor:
@@ -121,23 +132,26 @@ def informative_subset(x: Floats, y: Floats, size: int) -> Ints:
     if n <= size:
         return np.arange(n)
     fifth = size // 5
-    chosen = np.union1d(np.argsort(y, kind="stable")[:fifth], np.arange(n - fifth, n))
-    taken = list(chosen)
-    gap = np.full(n, np.inf)
-    for index in taken:
-        gap = np.minimum(gap, _squared_gap(x, index))
-    while len(taken) < size:
-        gap[taken] = -1.0  # below the gap of an exact duplicate that is not taken yet
-        taken.append(int(np.argmax(gap)))
-        gap = np.minimum(gap, _squared_gap(x, taken[-1]))
-    return np.sort(np.array(taken, dtype=np.int64))
+    taken = np.union1d(np.argsort(y, kind="stable")[:fifth], np.arange(n - fifth, n))
+    rest = np.setdiff1d(np.arange(n), taken)
+    if len(rest) > SPREAD_AMONG:
+        rest = rest[np.linspace(0, len(rest) - 1, SPREAD_AMONG).astype(np.int64)]
+    spread = farthest_first(x[rest], x[taken], size - len(taken))
+    return np.sort(np.concatenate([taken, rest[spread]]))
 
 
-def _squared_gap(x: Floats, index: int) -> Floats:
-    """Squared distances (n,) of all rows of x (n, d) to one of them."""
-    difference = x - x[index]
-    gap: Floats = np.einsum("ij,ij->i", difference, difference)
-    return gap
+def farthest_first(x: Floats, taken: Floats, size: int) -> Ints:
+    """Rows of x (m, d), each the farthest from those in `taken` (k, d) and from those before it."""
+    centre = taken.mean(axis=0)
+    gap = squared_distances(x - centre, taken - centre).min(axis=1)
+    chosen = np.empty(size, dtype=np.int64)
+    for place in range(size):
+        row = int(np.argmax(gap))
+        chosen[place] = row
+        difference = x - x[row]
+        np.minimum(gap, np.einsum("ij,ij->i", difference, difference), out=gap)
+        gap[row] = -1.0  # below the gap of an exact duplicate that is not taken yet
+    return chosen
 
 
 def _digest(x: Floats, y: Floats) -> bytes:

@@ -64,7 +64,7 @@ class Course:
     ) -> dict[str, Any]:
         """The configuration for `trial`, of which part is `decided`; kept until it ends.
 
-        Empty where nothing is known to choose from.
+        Its names may be too many or too few as long as nothing is known about the study.
         """
         if trial.number not in self.plans:
             self.plans[trial.number] = self._asked(trial, trials, decided)
@@ -75,7 +75,7 @@ class Course:
     ) -> dict[str, Any]:
         space = self.knowledge.space_for(self._known)
         if space is None:
-            return {}
+            return self.knowledge.first_guess()
         optimizer = self._optimizer_in(space, trials)
         optimizer.withdraw(list(optimizer.pending))
         optimizer.assume_pending(self._running(space, trial, trials))

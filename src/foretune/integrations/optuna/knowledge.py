@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from foretune.contracts import Prior, Target
 from foretune.errors import MethodError, UsageError
@@ -42,6 +43,11 @@ class Knowledge:
             return usual
         return known.space()
 
+    def first_guess(self) -> dict[str, Any]:
+        """A configuration for a study of which nothing is known yet; any names, possibly none."""
+        learns = self.name is None or method(self.name).needs_experience
+        return self.past.typical_best if learns and self.past is not None else {}
+
     def optimizer(self, space: Space, objectives: int, seed: int) -> Optimizer:
         """An optimiser that has been told nothing yet."""
         chosen, prior = self._method_and_prior(space)
@@ -77,7 +83,7 @@ class Knowledge:
         return self._learnt[key]
 
     def _from_past(self, chosen: Method, space: Space) -> Prior:
-        if not chosen.needs_experience:
+        if not chosen.transfers:
             return chosen.learn(None, seed=0)
         past = self.past
         experience = None if past is None else past.experience_in(space)

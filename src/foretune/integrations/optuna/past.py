@@ -1,8 +1,8 @@
 """Past studies of differing spaces as one table, and what it says about the space of a new one.
 
 A cell that is empty is not known: the study did not have the hyperparameter, or it was inactive.
-In the space of a new study such a cell gets a random value, because the trial says nothing about
-it; a trial outside the new space is left out.
+In the space of a new study such a cell gets a value that says as little as possible: the median of
+the numbers that are known, a choice at random. A trial outside the new space is left out.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from optuna.distributions import (
     json_to_distribution,
 )
 
-from foretune.arrays import Bools, Floats
+from foretune.arrays import Bools, Floats, Ints
 from foretune.experience import Experience, Metric
 from foretune.experience.importers.distributions import Seen, united
 from foretune.integrations.optuna.known import conditional_space
@@ -35,6 +35,8 @@ from foretune.space import Kind, Parameter, Space
 KIND, VERSION = "foretune-past-studies", 1
 LEAST_OVERLAP = 0.5
 """A past study counts if it had at least this share of the new study's hyperparameters."""
+LEAST_SHARE = 0.5
+"""A space is usual if at least this share of the past studies had its hyperparameters."""
 LEAST_TRIALS = 3
 """A past study counts if at least so many of its trials lie in the new study's space."""
 MOST_EXAMPLES = 2_000
@@ -108,11 +110,13 @@ class Past:
 
     @cached_property
     def usual_space(self) -> Space | None:
-        """Where a new study is likely to search: what most past studies had in common."""
+        """Where a new study will search if it is like half of the past; None if they differ."""
         if self.recorded is not None:
             return self.recorded.space
         known = _by_task(~np.isnan(self.values), self.task_index, len(self.tasks))
-        usual, _ = Counter(map(tuple, known.tolist())).most_common(1)[0]
+        usual, studies = Counter(map(tuple, known.tolist())).most_common(1)[0]
+        if studies < LEAST_SHARE * len(self.tasks):
+            return None
         chosen = {self.columns[i][0]: i for i in np.flatnonzero(usual).tolist()}
         distributions = representable({name: self.columns[i][1] for name, i in chosen.items()})
         if not distributions:
@@ -121,6 +125,24 @@ class Past:
         spread = np.linspace(0, len(alike) - 1, min(len(alike), MOST_EXAMPLES)).astype(int)
         examples = [self._example(int(row), chosen) for row in alike[np.unique(spread)]]
         return conditional_space(distributions, examples)
+
+    @cached_property
+    def typical_best(self) -> dict[str, Any]:
+        """For each hyperparameter what was best in past studies: the median, or the commonest."""
+        standing = np.sum([_ranks(column) for column in self.losses.T], axis=0)
+        order = np.lexsort((standing, self.task_index))
+        best = order[np.flatnonzero(np.diff(self.task_index[order], prepend=-1))]
+        typical, studies = {}, Counter[str]()
+        for column, (name, distribution) in enumerate(self.columns):
+            values = self.values[best, column]
+            values = values[~np.isnan(values)]
+            if len(values) > studies[name]:
+                numbers, counts = np.unique(values, return_counts=True)
+                is_choice = isinstance(distribution, CategoricalDistribution)
+                middle = numbers[counts.argmax()] if is_choice else np.median(values)
+                typical[name] = distribution.to_external_repr(float(middle))
+                studies[name] = len(values)
+        return typical
 
     def experience_in(self, space: Space) -> Experience | None:
         """What the past says about configurations of `space`; None where it says nothing."""
@@ -260,10 +282,18 @@ def _by_task(known: Bools, task_index: NDArray[np.int32], tasks: int) -> Bools:
 
 
 def _without_gaps(space: Space, values: Floats) -> Floats:
-    """Unknown cells get values at random, and what is then inactive gets none."""
+    """Unknown cells get a value that says little, and what is then inactive gets none."""
     rng = np.random.default_rng(0)
-    filled = [
-        np.where(np.isnan(column), parameter.quantile(rng.random(len(column))), column)
-        for parameter, column in zip(space.parameters, values.T, strict=True)
-    ]
-    return space.rules.settle(np.column_stack(filled))
+    filled = values.copy()
+    for parameter, column in zip(space.parameters, filled.T, strict=True):
+        gaps = np.isnan(column)
+        if parameter.kind is Kind.CATEGORICAL or gaps.all():
+            column[gaps] = parameter.quantile(rng.random(int(gaps.sum())))
+        else:
+            middle = np.median(column[~gaps])
+            column[gaps] = middle if parameter.kind is Kind.FLOAT else np.rint(middle)
+    return space.rules.settle(filled)
+
+
+def _ranks(losses: Floats) -> Ints:
+    return np.argsort(np.argsort(losses, kind="stable"), kind="stable")

@@ -184,7 +184,7 @@ class ForetuneSampler(BaseSampler):
             space = self._space or prior_space(self._prior)
             return Knowledge(self._method, prior=self._prior, space=space)
         past = self._past
-        learns = self._method is None or method_named(self._method).needs_experience
+        learns = self._method is None or method_named(self._method).transfers
         if past is None and learns:
             past = self._studies_beside(study)
         if past is not None and past.losses.shape[1] != len(study.directions):

@@ -1,0 +1,166 @@
+"""Past studies as a table, and as experience in the space of a new study."""
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from foretune.integrations.optuna.past import Past
+from foretune.integrations.optuna.storage import past_studies
+from foretune.space import Space
+from tests.integrations.optuna.examples import SPACE, relatives
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+LR = FloatDistribution(1e-4, 1.0, log=True)
+WIDE = FloatDistribution(1e-6, 10.0, log=True)
+KIND = CategoricalDistribution(["a", "b"])
+OTHER_KIND = CategoricalDistribution(["b", "c"])
+DEPTH = IntDistribution(1, 9)
+
+
+def add(study: optuna.Study, value: object, **given: tuple[object, object]) -> None:
+    study.add_trial(
+        optuna.create_trial(
+            params={name: pair[0] for name, pair in given.items()},
+            distributions={name: pair[1] for name, pair in given.items()},
+            values=list(np.atleast_1d(value)),
+        )
+    )
+
+
+def fill(storage: optuna.storages.BaseStorage) -> None:
+    first = optuna.create_study(storage=storage, study_name="first")
+    for number in range(4):
+        add(first, number, lr=(10.0 ** -(number + 1), LR), kind=("ab"[number % 2], KIND))
+    second = optuna.create_study(storage=storage, study_name="second", direction="maximize")
+    for number in range(4):
+        add(second, number, lr=(10.0**-number, WIDE), kind=("c", OTHER_KIND), depth=(5, DEPTH))
+    add(second, float("inf"), lr=(0.1, WIDE), kind=("b", OTHER_KIND), depth=(5, DEPTH))
+    several = optuna.create_study(storage=storage, directions=["minimize"] * 2)
+    add(several, [1.0, 2.0], lr=(0.1, LR))
+    odd = optuna.create_study(storage=storage, study_name="odd")
+    add(odd, 0.0, lr=("large", CategoricalDistribution(["large", "small"])))
+
+
+@pytest.fixture(params=["database", "interface"])
+def storage(request, tmp_path):
+    made = (
+        optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'past.db'}")
+        if request.param == "database"
+        else optuna.storages.InMemoryStorage()
+    )
+    fill(made)
+    return made
+
+
+def columns(past: Past) -> dict[tuple[str, str], list[float]]:
+    return {
+        (name, type(distribution).__name__[:3]): past.values[:, column].tolist()
+        for column, (name, distribution) in enumerate(past.columns)
+    }
+
+
+def test_studies_of_differing_spaces_are_one_table(storage):
+    past = past_studies(storage, 1, but=None)
+    assert past.tasks == ("first", "second", "odd")
+    assert past.task_index.tolist() == [0] * 4 + [1] * 4 + [2]
+    assert past.losses[:, 0].tolist() == [0, 1, 2, 3, 0, -1, -2, -3, 0]  # infinity is left out
+    nan = np.nan
+    expected = {
+        ("lr", "Flo"): [0.1, 0.01, 0.001, 1e-4, 1.0, 0.1, 0.01, 0.001, nan],
+        ("lr", "Cat"): [nan] * 8 + [0.0],
+        ("kind", "Cat"): [0, 1, 0, 1, 2, 2, 2, 2, nan],  # choices a, b, c
+        ("depth", "Int"): [nan] * 4 + [5.0] * 4 + [nan],
+    }
+    found = columns(past)
+    assert set(found) == set(expected)
+    for key, values in expected.items():
+        np.testing.assert_allclose(found[key], values, err_msg=str(key))
+
+
+def test_the_study_itself_is_left_out(storage):
+    first = storage.get_study_id_from_name("first")
+    assert past_studies(storage, 1, but=first).tasks == ("second", "odd")
+    assert past_studies(storage, 3, but=None) is None
+
+
+def test_projected_on_a_new_space(storage):
+    past = past_studies(storage, 1, but=None)
+    space = Space.of({"lr": LR, "depth": DEPTH})
+    experience = past.experience_in(space)
+    assert experience.tasks == ("first", "second")
+    configs = experience.task("first").configs.dicts()
+    # No trial of the first study knows the depth: they all get the median of the others.
+    assert [config["depth"] for config in configs] == [5] * 4
+    assert [config["lr"] for config in configs] == pytest.approx([0.1, 0.01, 0.001, 1e-4])
+    narrow = Space.of({"lr": FloatDistribution(0.005, 1.0, log=True), "kind": KIND})
+    assert past.experience_in(narrow) is None  # two trials of the first study lie in it
+
+
+def test_half_of_the_hyperparameters_must_be_known(storage):
+    past = past_studies(storage, 1, but=None)
+    unknown = {name: FloatDistribution(0.0, 1.0) for name in ("p", "q")}
+    assert past.experience_in(Space.of({"lr": LR, "depth": DEPTH, "p": unknown["p"]})).tasks == (
+        "second",
+    )
+    assert past.experience_in(Space.of({"lr": LR, **unknown})) is None
+
+
+def test_what_was_typically_best(storage):
+    typical = past_studies(storage, 1, but=None).typical_best
+    # The best of the first study has lr 0.1 and kind a, that of the second 0.001 and c.
+    assert typical["depth"] == 5
+    assert typical["kind"] in ("a", "c")
+    assert typical["lr"] == pytest.approx(0.0505)  # a choice in one study, a number in two
+
+
+def test_a_space_that_half_of_the_studies_had_is_usual():
+    storage = optuna.storages.InMemoryStorage()
+    for number in range(3):
+        study = optuna.create_study(storage=storage, study_name=str(number))
+        for row in range(4):
+            tree = {"kind": ("a", KIND), "depth": (row + 1, DEPTH)}
+            add(study, row, **(tree if row % 2 else {"kind": ("b", KIND), "lr": (0.1, LR)}))
+    space = past_studies(storage, 1, but=None).usual_space
+    assert {(c.child.name, c.value) for c in space.config_space.conditions} == {
+        ("depth", "a"),
+        ("lr", "b"),
+    }
+    for number in range(4):
+        study = optuna.create_study(storage=storage, study_name=f"other-{number}")
+        add(study, 1.0, **{f"p{number}": (0.5, FloatDistribution(0.0, 1.0))})
+    assert past_studies(storage, 1, but=None).usual_space is None
+
+
+def test_a_file_holds_the_whole_table(storage, tmp_path):
+    past = past_studies(storage, 1, but=None)
+    past.save(tmp_path / "past")
+    again = Past.load(tmp_path / "past")
+    assert again.digest() == past.digest()
+    assert again.columns == past.columns
+
+
+def test_an_experience_is_kept_as_it_is_in_its_own_space():
+    experience = relatives(3, SPACE)
+    past = Past.of_experience(experience)
+    assert past.experience_in(SPACE) is experience
+    smaller = past.experience_in(Space.of({"x": (0.5, 1.0)}))
+    kept = experience.configs.values[experience.config_index, SPACE.names.index("x")] >= 0.5
+    np.testing.assert_array_equal(smaller.losses, experience.losses[kept])
+
+
+def test_a_stale_or_damaged_cache_is_made_again(tmp_path):
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'past.db'}")
+    fill(storage)
+    before = past_studies(storage, 1, but=None)
+    kept = next((tmp_path / "cache").iterdir())
+    kept.write_bytes(b"damaged")
+    assert past_studies(storage, 1, but=None).digest() == before.digest()
+    assert Past.load(kept).digest() == before.digest()
+    add(optuna.load_study(study_name="odd", storage=storage), 1.0, depth=(3, DEPTH))
+    assert len(past_studies(storage, 1, but=None).losses) == len(before.losses) + 1

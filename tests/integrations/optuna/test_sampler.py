@@ -1,0 +1,314 @@
+"""The sampler in studies of every kind."""
+
+import pickle
+import warnings
+
+import numpy as np
+import optuna
+import pytest
+
+from foretune.contracts import Observations, Target
+from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
+from foretune.integrations.optuna import ForetuneSampler
+from foretune.search import Method, Optimizer, method
+from foretune.space import Space
+from tests.integrations.optuna.examples import SPACE, relatives
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+optuna.logging.disable_propagation()
+
+
+def bowl(trial: optuna.Trial) -> float:
+    x = trial.suggest_float("x", -1.0, 1.0)
+    lr = trial.suggest_float("lr", 1e-4, 1.0, log=True)
+    depth = trial.suggest_int("depth", 1, 9)
+    return (x - 0.3) ** 2 + (np.log10(lr) + 2) ** 2 / 4 + (depth - 5) ** 2 / 16
+
+
+def params(study: optuna.Study) -> list[dict[str, object]]:
+    return [trial.params for trial in study.trials]
+
+
+def in_memory(sampler: optuna.samplers.BaseSampler, **options: object) -> optuna.Study:
+    return optuna.create_study(sampler=sampler, **options)  # type: ignore[arg-type]
+
+
+def test_suggestions_are_better_than_random_ones_and_reproducible():
+    studies = [in_memory(ForetuneSampler("gp", seed=1)) for _ in range(2)]
+    for study in studies:
+        study.optimize(bowl, n_trials=18)
+    assert params(studies[0]) == params(studies[1])
+    late = [trial.value for trial in studies[0].trials[10:]]
+    assert np.median(late) < 0.1  # a random one is at 0.6
+
+
+def test_a_study_goes_on_in_another_process_as_if_it_had_never_stopped(tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    whole = in_memory(ForetuneSampler("gp", seed=2))
+    whole.optimize(bowl, n_trials=9)
+    begun = in_memory(ForetuneSampler("gp", seed=2), storage=url, study_name="s")
+    begun.optimize(bowl, n_trials=6)
+    resumed = optuna.load_study(study_name="s", storage=url, sampler=ForetuneSampler("gp", seed=2))
+    resumed.optimize(bowl, n_trials=3)
+    assert params(resumed) == params(whole)
+
+
+def test_maximising_is_minimising_the_negative():
+    down, up = in_memory(ForetuneSampler("gp", seed=0)), None
+    up = in_memory(ForetuneSampler("gp", seed=0), direction="maximize")
+    down.optimize(bowl, n_trials=8)
+    up.optimize(lambda trial: -bowl(trial), n_trials=8)
+    assert params(down) == params(up)
+
+
+def conditional(trial: optuna.Trial) -> float:
+    kind = trial.suggest_categorical("kind", ["tree", "linear"])
+    if kind == "tree":
+        return 1.0 + abs(trial.suggest_int("depth", 1, 20) - 7) / 20
+    return trial.suggest_float("l2", 1e-6, 1.0, log=True)
+
+
+def test_conditional_parameters_are_planned_with_their_parent():
+    sampler = ForetuneSampler("gp", seed=0)
+    study = in_memory(sampler)
+    study.optimize(conditional, n_trials=16)
+    space = next(iter(sampler._courses.values()))._optimizer.target.space
+    assert {(c.child.name, c.parent.name, c.value) for c in space.config_space.conditions} == {
+        ("depth", "kind", "tree"),
+        ("l2", "kind", "linear"),
+    }
+    assert [trial.params["kind"] for trial in study.trials[8:]].count("linear") >= 6
+    assert study.best_value < 1e-3
+
+
+def test_a_parameter_that_was_never_seen_is_drawn_at_random():
+    study = in_memory(ForetuneSampler("gp", seed=0))
+    study.optimize(bowl, n_trials=6)
+    study.optimize(lambda t: bowl(t) + t.suggest_float("new", 5.0, 6.0), n_trials=2)
+    assert 5.0 <= study.trials[6].params["new"] != study.trials[7].params["new"]
+
+
+def test_a_given_space_is_used_from_the_first_trial_on():
+    space = {"x": (-1.0, 1.0), "lr": (1e-4, 1.0, "log"), "depth": (1, 9)}
+    study = in_memory(ForetuneSampler("sobol", space=space, seed=3))
+    study.optimize(bowl, n_trials=4)
+    expected = Space.of(space).sample(4, seed=3, how="sobol").dicts()
+    assert params(study) == expected
+
+
+def test_enqueued_values_are_taken_and_the_rest_is_chosen_to_suit_them():
+    study = in_memory(ForetuneSampler("gp", seed=0))
+    study.optimize(bowl, n_trials=12)
+    study.enqueue_trial({"x": 0.2})
+    study.enqueue_trial({"x": 0.5, "lr": 0.1, "depth": 2})
+    study.optimize(bowl, n_trials=2)
+    assert study.trials[12].params["x"] == 0.2
+    assert study.trials[12].value < 0.1  # a random one is at 0.5
+    assert study.trials[13].params == {"x": 0.5, "lr": 0.1, "depth": 2}
+
+
+def test_a_partially_fixed_sampler_optimises_the_rest():
+    study = in_memory(ForetuneSampler("gp", seed=0))
+    study.optimize(bowl, n_trials=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study.sampler = optuna.samplers.PartialFixedSampler({"depth": 9}, study.sampler)
+    study.optimize(bowl, n_trials=4)
+    assert [trial.params["depth"] for trial in study.trials[10:]] == [9] * 4
+    assert min(trial.value for trial in study.trials[10:]) < 1.1  # 1 is the best with depth 9
+
+
+def test_running_trials_are_kept_away_from():
+    study = in_memory(ForetuneSampler("gp", seed=0))
+    study.optimize(bowl, n_trials=8)
+    batch = [study.ask() for _ in range(4)]
+    for trial in batch:
+        bowl(trial)
+    assert len({tuple(trial.params.values()) for trial in batch}) == 4
+
+
+class Recorder:
+    """A method whose surrogate writes down what it is given."""
+
+    def __init__(self) -> None:
+        self.seen: list[Observations] = []
+
+    def method(self) -> Method:
+        return Method("recorder", "", lambda: self, design=method("gp").design)  # type: ignore
+
+    def learn(self, experience, *, seed, progress):
+        return self
+
+    def surrogate(self, target: Target) -> "Recorder":
+        self.inner = method("gp").learn(None, seed=0).surrogate(target)
+        return self
+
+    def condition(self, seen: Observations, *, seed: int):
+        self.seen.append(seen)
+        return self.inner.condition(seen, seed=seed)
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    recorder = Recorder()
+    monkeypatch.setitem(
+        __import__("foretune.search.registry", fromlist=["METHODS"]).METHODS,
+        "recorder",
+        recorder.method(),
+    )
+    return recorder
+
+
+def test_pruned_failed_and_infeasible_trials_are_told_as_what_they_are(recorder):
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if trial.number == 3:
+            raise optuna.TrialPruned
+        if trial.number == 4:
+            raise ValueError("broken")
+        return x
+
+    def violation(trial: optuna.trial.FrozenTrial) -> list[float]:
+        return [1.0 if trial.number == 5 else -1.0]
+
+    study = in_memory(ForetuneSampler("recorder", seed=0, constraints_func=violation))
+    study.optimize(objective, n_trials=8, catch=(ValueError,))
+    losses = recorder.seen[-1].losses[:, 0]
+    x = [trial.params["x"] for trial in study.trials]
+    expected = [*x[:3], max(x[:3]), np.nan, np.nan, x[6]]
+    np.testing.assert_allclose(losses, expected)
+
+
+def test_constraints_set_in_the_trial_count_too(recorder):
+    study = in_memory(ForetuneSampler("recorder", seed=0))
+    for number in range(6):
+        trial = study.ask()
+        trial.suggest_float("x", 0.0, 1.0)
+        study._storage.set_trial_system_attr(trial._trial_id, "constraints:size", number - 1.0)
+        study.tell(trial, 1.0)
+    bowl_like = study.ask()
+    bowl_like.suggest_float("x", 0.0, 1.0)
+    np.testing.assert_array_equal(recorder.seen[-1].losses[:, 0], [1, 1, *[np.nan] * 4])
+
+
+def test_running_trials_of_other_processes_are_believed(recorder):
+    storage = optuna.storages.InMemoryStorage()
+    ours = in_memory(ForetuneSampler("recorder", seed=0), storage=storage, study_name="s")
+    ours.optimize(bowl, n_trials=6)
+    other = optuna.load_study(study_name="s", storage=storage, sampler=ForetuneSampler("random"))
+    running = other.ask()
+    bowl(running)
+    bowl(ours.ask())
+    seen = recorder.seen[-1]
+    assert seen.believed.tolist() == [False] * 6 + [True]
+    assert seen.configs.dicts()[-1] == pytest.approx(running.params)
+
+
+def test_several_objectives():
+    study = in_memory(ForetuneSampler(seed=0), directions=["minimize", "maximize"])
+    study.optimize(lambda t: (bowl(t), t.params["x"]), n_trials=8)
+    assert len(study.best_trials) >= 1
+
+
+def test_threads_share_one_sampler():
+    study = in_memory(ForetuneSampler("gp", seed=0))
+    study.optimize(bowl, n_trials=12, n_jobs=3)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 12
+
+
+def test_a_copy_in_another_process_suggests_the_same_until_it_is_reseeded():
+    study = in_memory(ForetuneSampler("gp", seed=4))
+    study.optimize(bowl, n_trials=7)
+    copy = pickle.loads(pickle.dumps(study.sampler))
+    trial = study.ask()
+    frozen = study._storage.get_trial(trial._trial_id)
+    space = copy.infer_relative_search_space(study, frozen)
+    planned = study.sampler.sample_relative(study, frozen, space)
+    assert copy.sample_relative(study, frozen, space) == planned
+    copy = pickle.loads(pickle.dumps(study.sampler))
+    copy.reseed_rng()
+    assert copy.sample_relative(study, frozen, space) != planned
+
+
+def test_a_pruner_that_filters_trials_does_not_hide_them(recorder):
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
+    study = in_memory(ForetuneSampler("recorder", seed=0), pruner=pruner)
+    study.optimize(bowl, n_trials=8)
+    assert len(recorder.seen[-1]) == 7
+
+
+# Experience
+
+
+def wells(trial: optuna.Trial) -> float:
+    x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+    return (x - 0.8) ** 2 + 1e-3 * y
+
+
+def test_experience_opens_the_search_whatever_the_study_calls_better(tmp_path):
+    path = tmp_path / "past.parquet"
+    relatives(6, SPACE).save(path)
+    for given in (relatives(6, SPACE), path, str(path)):
+        study = in_memory(ForetuneSampler("ws-gp", experience=given, seed=0))
+        study.optimize(wells, n_trials=2)
+        assert all(abs(trial.params["x"] - 0.8) < 0.15 for trial in study.trials)
+
+
+def test_a_prior_that_was_learnt_before(tmp_path):
+    prior = method("ws-gp").learn(relatives(6, SPACE), seed=0)
+    prior.save(tmp_path / "prior")
+    found = []
+    for given in (prior, tmp_path / "prior"):
+        study = in_memory(ForetuneSampler("ws-gp", prior=given, space=SPACE, seed=0))
+        study.optimize(wells, n_trials=3)
+        found.append(params(study))
+    assert found[0] == found[1]
+    optimizer = Optimizer(Target(SPACE, ("loss_0",)), method("ws-gp"), prior, seed=0)
+    assert found[0][0] == pytest.approx(optimizer.ask()[0].config)
+
+
+def past_storage(url: str, studies: int = 5) -> None:
+    storage = optuna.storages.RDBStorage(url)
+    for number in range(studies):
+        study = optuna.create_study(
+            storage=storage,
+            study_name=f"past-{number}",
+            direction="maximize",
+            sampler=optuna.samplers.RandomSampler(seed=number),
+        )
+        study.optimize(lambda trial: -wells(trial), n_trials=6)
+
+
+def test_past_studies_of_a_storage_are_experience(tmp_path):
+    url = f"sqlite:///{tmp_path / 'past.db'}"
+    past_storage(url)
+    elsewhere = in_memory(ForetuneSampler.from_storage(url, "ws-gp", seed=0))
+    beside = in_memory(ForetuneSampler("ws-gp", seed=0), storage=url, study_name="new")
+    for study in (elsewhere, beside):
+        study.optimize(wells, n_trials=3)
+    assert params(elsewhere) == params(beside)
+    assert abs(elsewhere.trials[0].params["x"] - 0.8) < 0.25
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".safetensors"] * 2
+
+
+def test_a_storage_without_past_studies_is_no_obstacle(tmp_path):
+    url = f"sqlite:///{tmp_path / 'fresh.db'}"
+    in_memory(ForetuneSampler(seed=0), storage=url).optimize(bowl, n_trials=3)
+    sampler = ForetuneSampler("ws-gp", experience=relatives(2, Space.of({"z": (0.0, 1.0)})))
+    with pytest.raises(MethodError, match="'ws-gp' learns from past studies, but none was found"):
+        in_memory(sampler).optimize(bowl, n_trials=2)
+
+
+def test_mistakes_are_named(tmp_path):
+    with pytest.raises(MethodError, match="did you mean gcp"):
+        ForetuneSampler("gcpp")
+    with pytest.raises(UsageError, match="got both"):
+        ForetuneSampler(experience=relatives(2, SPACE), prior=method("gp").learn(None, seed=0))
+    with pytest.raises(ExperienceError):
+        ForetuneSampler.from_storage(f"sqlite:///{tmp_path / 'absent.db'}")
+    assert not (tmp_path / "absent.db").exists()
+    study = in_memory(
+        ForetuneSampler("ws-gp", experience=relatives(2, SPACE)), directions=["minimize"] * 2
+    )
+    with pytest.raises(ForetuneError, match="has 1 and the study 2"):
+        study.optimize(lambda trial: (wells(trial), 0.0), n_trials=1)

@@ -1,0 +1,104 @@
+"""Values between Optuna and a space."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from foretune.integrations.optuna.values import UNFIT, inward, outward, representable
+from foretune.space import Space
+
+
+def parameter(distribution: BaseDistribution) -> Any:
+    return Space.of({"p": distribution}).parameters[0]
+
+
+numbers = st.one_of(
+    st.builds(
+        lambda low, size: FloatDistribution(low, low + size),
+        st.floats(-1e3, 1e3),
+        st.floats(0.1, 1e3),
+    ),
+    st.builds(
+        lambda low, factor: FloatDistribution(low, low * factor, log=True),
+        st.floats(1e-6, 1.0),
+        st.floats(2.0, 1e6),
+    ),
+    st.builds(
+        lambda low, steps, step: IntDistribution(low, low + steps * step, step=step),
+        st.integers(-50, 50),
+        st.integers(1, 40),
+        st.integers(1, 5),
+    ),
+    st.builds(
+        lambda steps, tenths: FloatDistribution(0.3, 0.3 + steps * tenths / 10, step=tenths / 10),
+        st.integers(1, 30),
+        st.integers(1, 7),
+    ),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(numbers, st.integers(0, 1000))
+def test_what_a_space_draws_is_what_optuna_could_have_drawn(distribution, seed):
+    drawn = Space.of({"p": distribution}).sample(1, seed=seed).dicts()[0]["p"]
+    value = outward(distribution, drawn)
+    assert distribution._contains(distribution.to_internal_repr(value))
+    assert type(value) is (int if isinstance(distribution, IntDistribution) else float)
+    assert value == pytest.approx(drawn, rel=1e-9)
+    assert inward(parameter(distribution), value) == pytest.approx(drawn, rel=1e-9)
+
+
+def test_choices_keep_their_types():
+    mixed = CategoricalDistribution([True, "True", None, 2, 0.5])
+    for choice in mixed.choices:
+        inside = inward(parameter(mixed), choice)
+        assert (type(inside), inside) == (type(choice), choice)
+        assert outward(mixed, choice) is choice
+    assert outward(CategoricalDistribution([1, 2]), True) is UNFIT
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value"),
+    [
+        (FloatDistribution(0.0, 1.0), 1.5),
+        (FloatDistribution(0.0, 1.0), "much"),
+        (IntDistribution(1, 3), 4),
+        (IntDistribution(1, 9, step=2), 11),
+        (CategoricalDistribution(["a", "b"]), "c"),
+    ],
+)
+def test_what_has_no_place_is_unfit(distribution, value):
+    assert outward(distribution, value) is UNFIT
+    assert inward(parameter(distribution), value) is UNFIT
+
+
+def test_fractions_are_no_integers():
+    assert inward(parameter(IntDistribution(1, 9)), 2.5) is UNFIT
+    assert inward(parameter(IntDistribution(1, 9)), 3.0) == 3
+
+
+def test_bounds_that_were_rounded_still_hold():
+    narrow = FloatDistribution(0.0, 1.0)
+    assert outward(narrow, 1.0 + 1e-12) == 1.0
+    assert inward(parameter(narrow), -1e-12) == 0.0
+
+
+def test_only_what_a_space_can_hold_is_planned():
+    kept = representable(
+        {
+            "one": IntDistribution(3, 3),
+            "fine": FloatDistribution(0.0, 1e6, step=0.001),
+            "nan": CategoricalDistribution([float("nan"), 1.0]),
+            "lists": CategoricalDistribution(["a", "b"]),
+            "number": FloatDistribution(0.0, 1.0),
+        }
+    )
+    assert set(kept) == {"lists", "number"}
