@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import FitFailedWarning
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import BayesianRidge, LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -147,7 +147,7 @@ class TestBatches:
 @parametrize_with_checks(
     [
         a_search(LogisticRegression(), {"C": (0.1, 10.0, "log")}, n_iter=2, cv=2),
-        a_search(Ridge(), {"alpha": (0.1, 10.0, "log")}, n_iter=2, cv=2),
+        a_search(BayesianRidge(), {"alpha_1": (1e-7, 1e-5, "log")}, n_iter=2, cv=2),
     ]
 )
 def test_scikit_learn_accepts_it(estimator, check):
