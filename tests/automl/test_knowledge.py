@@ -278,6 +278,10 @@ def test_what_was_learnt_from_own_experience_comes_first(ships):
     assert "the shipped prior" in knows(ships, metric="rmse").origin(ZERO_SHOT)
     _, again = learn_bundle(views, plan, bundle)
     assert {each.note for each in again} == {"up to date"}
+    for file in (*own_bundle().glob("*.safetensors"), *own_bundle().glob("*.portfolio.*")):
+        file.write_bytes(b"damaged")
+    assert knows(ships).prior(ZERO_SHOT) is not None
+    assert len(knows(ships).portfolio(2)) == 2
     forget_learnt(SPACE)
     assert "the shipped prior" in knows(ships).origin(ZERO_SHOT)
     assert [path.name for path in own_bundle().iterdir()] == ["manifest.json"]

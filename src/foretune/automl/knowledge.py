@@ -13,7 +13,7 @@ from pathlib import Path
 
 from foretune.automl.bundle import SHIPPED, Bundle, Kept, Learnt
 from foretune.automl.joining import identity
-from foretune.automl.learn_knowledge import KEPT_METHODS, comparable, portfolio_of
+from foretune.automl.learn_knowledge import comparable, portfolio_of
 from foretune.automl.lessons import clear_cache, learnt_prior
 from foretune.automl.lifting import lifted
 from foretune.automl.likeness import Choice, chosen_for
@@ -155,10 +155,14 @@ class Knowledge:
 
         seconds: how long learning may take, where nothing is kept; no limit if None.
         """
-        if not self.sources or not (method.needs_experience or method.name in KEPT_METHODS):
+        if not self.sources or not method.transfers:
             return method.learn(None, seed=seed, progress=progress)
         for shelf, kept in self._kept(method):
-            return self._here(method.load(shelf.bundle.path(kept)), shelf)
+            try:
+                return self._here(method.load(shelf.bundle.path(kept)), shelf)
+            except ArtifactError:
+                if not shelf.own:
+                    raise  # of the user's own, what ships still serves
         return learnt_prior(self._given(), method, seed=seed, seconds=seconds, progress=progress)
 
     def origin(self, method: Method) -> str:
@@ -178,7 +182,12 @@ class Knowledge:
             kept = shelf.learnt.portfolios.get(self.metric.name)
             if kept is None or shelf.learnt.space != self.space.fingerprint:
                 continue
-            found = Portfolio.open(shelf.bundle.path(kept))
+            try:
+                found = Portfolio.open(shelf.bundle.path(kept))
+            except ArtifactError:
+                if not shelf.own:
+                    raise
+                continue
             if len(found) >= k:
                 return self.space.encode(found.first(k).configs)
         built = portfolio_of(self._given(), k, source="experience")
