@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from foretune.arrays import Floats
 from foretune.automl.blend import blend
 from foretune.automl.datasets import Table, Task
 from foretune.automl.members import Member, refit
@@ -98,23 +99,46 @@ def _fitted(chosen: Chosen, table: Table, seed: int) -> Member:
 
 def score_on(model: Model, frame: pd.DataFrame) -> float:
     """The model's metric on a table with a known target; rows without one are left out."""
-    known = frame[frame[model.target].notna()].reset_index(drop=True)
-    if known.empty:
-        raise UsageError(
-            f"a test table needs rows with a known '{model.target}', but it has none: add them"
-        )
+    known, y = known_rows(frame, model.target, model.task, model.classes)
     score = scorer(model.metric, model.task)
     if model.task is Task.REGRESSION:
-        y = known[model.target].to_numpy(dtype=np.float64)
         return score.score(Predictions(y, model.predict(known)))
-    codes = {name: code for code, name in enumerate(model.classes)}
-    texts = [str(value) for value in known[model.target]]
+    certain = model.predict_proba(known)
+    return score.score(Predictions(y, certain.argmax(axis=1).astype(np.float64), certain))
+
+
+def known_rows(
+    frame: pd.DataFrame, target: str, task: Task, classes: Sequence[str]
+) -> tuple[pd.DataFrame, Floats]:
+    """The rows of a test table whose target is known, and the target as numbers or codes."""
+    if target not in frame.columns:
+        raise UsageError(
+            f"a test table must have the column to predict, but it has no '{target}': add it, or "
+            "leave the test table out"
+        )
+    known = frame[frame[target].notna()].reset_index(drop=True)
+    if known.empty:
+        raise UsageError(
+            f"a test table needs rows with a known '{target}', but it has none: add them"
+        )
+    if task is Task.REGRESSION:
+        return known, _numbers(known[target], target)
+    codes = {name: float(code) for code, name in enumerate(classes)}
+    texts = [str(value) for value in known[target]]
     new = sorted(set(texts) - set(codes))
     if new:
         raise UsageError(
-            f"a test table must have the classes of the table of the fit, but '{model.target}' "
-            f"has {listed(new)} besides: leave those rows out"
+            f"a test table must have the classes of the table of the fit, but '{target}' has "
+            f"{listed(new)} besides: leave those rows out"
         )
-    y = np.array([codes[text] for text in texts], dtype=np.float64)
-    certain = model.predict_proba(known)
-    return score.score(Predictions(y, certain.argmax(axis=1).astype(np.float64), certain))
+    return known, np.array([codes[text] for text in texts])
+
+
+def _numbers(column: "pd.Series[Any]", target: str) -> Floats:
+    y = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if not np.isfinite(y).all():
+        raise UsageError(
+            f"the target of a regression must be finite numbers, but '{target}' of the test table "
+            "holds others: leave those rows out"
+        )
+    return y

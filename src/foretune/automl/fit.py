@@ -181,6 +181,9 @@ class Job:
             with self._timed("reading what past datasets taught"):
                 knowledge = self._knowledge(plan, task)
                 prior = known_before(self.wishes, knowledge, progress=self.progress)
+            for earlier in study.trials():
+                if earlier.status is not None:
+                    self.watch.ended(earlier)
             with self._timed("searching"), self._remembering(about) as watch:
                 ending = searched(
                     plan,

@@ -80,7 +80,7 @@ class Lines:
 
 
 class Bar:
-    """For terminals: one line that changes."""
+    """For terminals: one line that changes. It appears with the first trial."""
 
     def __init__(self, metric: Metric, bar: "Progress", task: "TaskID") -> None:
         self._score, self._bar, self._task = Score(metric), bar, task
@@ -88,6 +88,7 @@ class Bar:
 
     def began(self, trial: StudyTrial) -> None:
         """Show what runs."""
+        self._bar.start()
         self._running[trial.number] = named(trial.config)
         self._show(0)
 
@@ -109,17 +110,26 @@ def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterat
         yield Lines(metric, trials)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    total = trials if trials is not None else None
     columns = [
         TextColumn("trial {task.completed:.0f}" + (f" of {trials}" if trials else "")),
         BarColumn(bar_width=20),
         TimeElapsedColumn(),
+        *([TextColumn("left"), TimeRemainingColumn()] if trials is not None else []),
         *([TextColumn(f"of {seconds:.0f} s")] if seconds is not None else []),
         TextColumn("{task.fields[best]}", style="bold"),
         TextColumn("{task.fields[now]}", style="dim"),
     ]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("trials", total=total, best="starting", now="")
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("trials", total=trials, best="starting", now="")
+    try:
         yield Bar(metric, bar, task)
+    finally:
+        bar.stop()

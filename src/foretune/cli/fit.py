@@ -1,6 +1,5 @@
 """`foretune fit`: a strong model for a table in a few trials."""
 
-import os
 import shlex
 import sys
 from dataclasses import dataclass
@@ -89,7 +88,9 @@ def fit_command(
     """
     from foretune.automl.fit import Job, Place
     from foretune.automl.plan import Wishes, planned
+    from foretune.automl.readiness import check_ready
     from foretune.cli.display import display
+    from foretune.run.threads import cores
     from foretune.terminal import TerminalProgress
 
     given = _demo(data, target, test) if demo else _given(data, target, task, test)
@@ -100,7 +101,7 @@ def fit_command(
         space=space,
         only=tuple(only.split(",")) if only else (),
         method=method,
-        jobs=jobs or len(os.sched_getaffinity(0)),
+        jobs=jobs or cores(),
         ensemble=ensemble,
         seed=seed,
         trial_seconds=time_limit,
@@ -109,6 +110,7 @@ def fit_command(
     table = given.training.table
     plan = planned(table, wishes)
     place = Place(out or Path(f"{table.name}-foretune"))
+    check_ready(wishes, place, table, given.test, given.training.target)
     for note in (*given.training.notes, *plan.notes):
         click.echo(note)
     with display(plan.metric, wishes.most_trials, wishes.seconds) as watch:
@@ -159,13 +161,7 @@ def _given(data: Path | None, target: str | None, task: str | None, test: Path |
             "train.csv --target label,  or see it work with  foretune fit --demo"
         )
     training = read_training(data, target, task=task)
-    held = None if test is None else read_table(test)
-    if held is not None and target not in held.columns:
-        raise UsageError(
-            f"a test table must have the column to predict, but '{test}' has no '{target}': "
-            "add it, or leave --test out"
-        )
-    return _Given(training, held)
+    return _Given(training, None if test is None else read_table(test))
 
 
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:

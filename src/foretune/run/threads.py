@@ -1,5 +1,7 @@
 """One numeric thread a process: several in each of several processes only wait for each other."""
 
+import os
+
 ONE_NUMERIC_THREAD = dict.fromkeys(
     (
         "OPENBLAS_NUM_THREADS",
@@ -11,3 +13,10 @@ ONE_NUMERIC_THREAD = dict.fromkeys(
     "1",
 )
 """Environment variables for a process that is about to be started."""
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
