@@ -17,6 +17,7 @@ from foretune.report.colours import OTHER, colour_key, colours_of
 from foretune.report.markup import Markup, element, joined
 from foretune.report.page import page, write_page
 from foretune.report.payload import in_script
+from foretune.report.sections import setting_text
 from foretune.report.story import MapPoint, Source, Step, StoryTrial
 from foretune.report.wording import duration_text, number_text
 from foretune.space import Space
@@ -303,3 +304,34 @@ def test_data_in_a_script_cannot_end_it(text: str, number: float):
     assert not set("<>&") & set(written)
     assert written.isascii()
     assert json.loads(written) == {text: [text, number]}
+
+
+def test_choices_that_look_alike_keep_their_places():
+    space = Space.of({"model": {1: {"a": (0.0, 1.0)}, "1": {"b": (0.0, 1.0)}}, "x": (0.0, 1.0)})
+    story = told(space, 12, embedding=[MapPoint(0.0, 0.0, "1"), MapPoint(1.0, 1.0, "other")])
+    data = read(story).data
+    assert data["parameters"][data["algorithm"]]["choices"] == ["1", "1"]
+    assert len(data["colours"]) == 3
+    assert data["map"]["algorithms"] == [0, 2]
+
+
+@pytest.mark.parametrize("odd", [np.array([0.5, 0.6, 0.7]), [0.5, np.nan, 0.7], np.empty(0), None])
+def test_random_search_may_be_known_in_part(odd):
+    known = 0 if odd is None else int(np.argmin(np.isfinite([*odd, np.nan])))
+    assert len(read(told(FLAT, 5, expected_random=odd)).data["random"]) == known
+
+
+def test_values_without_bound_are_unknown():
+    trials = some_trials(FLAT, 3)
+    trials[0] = StoryTrial(0, trials[0].config, Status.DONE, {"score": -1e308}, 1.0)
+    trials[1] = StoryTrial(1, trials[1].config, Status.DONE, {"score": np.inf}, 1.0)
+    values = read(told(FLAT, trials=trials, best=2)).data["metrics"][0]["values"]
+    assert values[:2] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(True, "True"), (np.float64(0.5), "0.5"), (np.int64(3), "3"), (None, "None"), ("<a>", "<a>")],
+)
+def test_settings_for_people(value, text):
+    assert setting_text(value) == text

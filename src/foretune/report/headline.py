@@ -80,8 +80,8 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
     if np.isfinite(seconds).any():
         note = f"{duration_text(float(np.nanmedian(seconds)))} a trial (median)"
         tiles.append(("Time in trials", duration_text(float(np.nansum(seconds))), note))
-    if story.expected_random and story.objectives == 1 and story.best_value is not None:
-        tiles.append(_against_random(story, story.expected_random, story.best_value))
+    if story.random_curve and story.objectives == 1 and story.best_value is not None:
+        tiles.append(_against_random(story, story.best_value))
     return tiles
 
 
@@ -107,8 +107,8 @@ def _endings(story: Story) -> str:
     return ", ".join(said) or "all succeeded"
 
 
-def _against_random(story: Story, expected: object, value: float) -> tuple[str, str, str]:
-    curve = np.asarray(expected, dtype=np.float64)
+def _against_random(story: Story, value: float) -> tuple[str, str, str]:
+    curve = story.random_curve
     needed = trials_needed(curve, value, story.metric.direction)
     shown = f"more than {len(curve):,}" if needed is None else f"about {needed:,}"
     return ("Random search needs", shown, "trials for this score, by expectation")

@@ -16,6 +16,7 @@ from foretune.report.curves import shown_range, unbeaten
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, well_formed
 from foretune.report.story import Story, main_choice
+from foretune.report.wording import shortened
 from foretune.space import Encoded, Kind, Parameter
 
 DIGITS = 6
@@ -25,6 +26,8 @@ MOST_COLUMNS = 8
 LONGEST_TEXT = 400
 """Of a reason in the table: a traceback belongs into a log."""
 RUNNING = "3"
+HUGE = 1e300
+"""Values beyond this cannot be drawn, and count as unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def columns_of(story: Story) -> Columns:
         [[trial.values.get(name, math.nan) for name in names] for trial in story.trials],
         dtype=np.float64,
     ).reshape(len(story.trials), len(names))
-    values[~np.isfinite(values)] = np.nan
+    values[~(np.abs(values) < HUGE)] = np.nan
     done = np.array([trial.status is Status.DONE for trial in story.trials], dtype=bool)
     signs = np.array([metric.sign for metric in story.metrics])
     losses = np.where(done[:, None], signs * values, np.nan)
@@ -95,7 +98,7 @@ def _metrics(story: Story, columns: Columns) -> list[dict[str, Any]]:
 
 def _random_shown(story: Story) -> list[float]:
     """What random search gives while the trials go on, and at least two points of it."""
-    return list(story.expected_random or ())[: max(len(story.trials), 2)]
+    return story.random_curve[: max(len(story.trials), 2)]
 
 
 def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[str, Any]:
@@ -124,12 +127,13 @@ def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[
 def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[str, Any]:
     """The algorithms and their colours, the same in all pictures, and the map of pipelines."""
     choice = main_choice(story.space)
-    tried = [] if choice is None else list(map(choice_text, story.space.parameters[choice].choices))
+    tried = [] if choice is None else list(map(_text, story.space.parameters[choice].choices))
     points = story.embedding or ()
-    names = list(dict.fromkeys([*tried, *(shortened(point.algorithm) for point in points)]))
-    place = {name: index for index, name in enumerate(names)}
-    at = [place[shortened(point.algorithm)] for point in points]
-    on_map = np.bincount(at, minlength=len(names))
+    mapped = [_text(point.algorithm) for point in points]
+    # Two choices may look alike, yet each keeps its place: values count by index.
+    names = tried + [name for name in dict.fromkeys(mapped) if name not in tried]
+    at = [names.index(name) for name in mapped]
+    on_map = np.bincount(np.array(at, dtype=np.int64), minlength=len(names))
     in_trials = np.zeros_like(on_map)
     if choice is not None:
         values = configs.values[configs.active[:, choice], choice]
@@ -155,23 +159,17 @@ def in_script(data: Any) -> Markup:
     return Markup(text)
 
 
-def choice_text(choice: Any) -> str:
-    """A choice as people read it."""
-    return shortened(choice if isinstance(choice, str) else repr(choice))
-
-
-def shortened(text: str) -> str:
-    """Well-formed, and not longer than a table can show."""
-    text = well_formed(text)
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
-
-
 def _stages(story: Story) -> list[int]:
     """The choices of stages, in the order of the best pipeline where there is one."""
     order = {step.name: place for place, step in enumerate(story.pipeline)}
     stages = [stage for stage in story.space.structure.stages if stage.choice is not None]
     stages.sort(key=lambda stage: order.get(stage.name, len(order)))
     return [stage.choice for stage in stages if stage.choice is not None]
+
+
+def _text(given: Any) -> str:
+    """What a table can show of anything."""
+    return shortened(well_formed(str(given)), LONGEST_TEXT)
 
 
 def _numbers(numbers: Sequence[int]) -> list[int] | None:
@@ -190,7 +188,7 @@ def _rounded(values: Iterable[float], digits: int = DIGITS) -> list[float | None
 def _words(texts: Iterable[str]) -> dict[str, Any]:
     """Texts by their place in a list, because most of them repeat."""
     known: dict[str, int] = {}
-    at = [known.setdefault(shortened(text), len(known)) for text in texts]
+    at = [known.setdefault(_text(text), len(known)) for text in texts]
     return {"known": list(known) or [""], "at": at if len(known) > 1 else None}
 
 
@@ -207,7 +205,7 @@ def _parameter(parameter: Parameter, values: Floats) -> dict[str, Any]:
         "whole": parameter.kind is Kind.INT,
         "low": parameter.low,
         "high": parameter.high,
-        "choices": [choice_text(choice) for choice in parameter.choices],
+        "choices": [_text(choice) for choice in parameter.choices],
         "rows": None if len(active) == len(values) else _gaps(active),
         "values": shown,
     }

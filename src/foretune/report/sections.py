@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from foretune.experience import Direction, Status
@@ -90,9 +91,8 @@ def _box(step: Step) -> Markup:
 
 def setting_text(value: Any) -> str:
     """A hyperparameter's value for people."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value if isinstance(value, str) else repr(value)
-    return number_text(value)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return number_text(float(value)) if is_number else str(value)
 
 
 def _ensemble(story: Story) -> Markup:

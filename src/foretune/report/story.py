@@ -1,9 +1,12 @@
 """What a report tells: plain data that `fit` and `tune` fill, and `page.write_page` draws."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
+from foretune.arrays import Floats
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.space import Space
@@ -89,8 +92,9 @@ class Story:
     transferred: Sequence[Source] = ()
     advice: Sequence[str] = ()
     """What the method did and why, one sentence each."""
-    expected_random: Sequence[float] | None = None
-    """The best value that random search is expected to have found after 1, 2, 3, ... trials."""
+    expected_random: Sequence[float] | Floats | None = None
+    """The best value that random search is expected to have found after 1, 2, 3, ... trials, as
+    `curves.expected_best` gives it."""
     embedding: Sequence[MapPoint] | None = None
     timings: Sequence[tuple[str, float]] = ()
     """What took how many seconds."""
@@ -120,6 +124,12 @@ class Story:
     def best_trial(self) -> StoryTrial | None:
         """The trial with the number `best`."""
         return next((trial for trial in self.trials if trial.number == self.best), None)
+
+    @property
+    def random_curve(self) -> list[float]:
+        """What is expected of random search, as far as it is known."""
+        given = () if self.expected_random is None else self.expected_random
+        return [float(value) for value in takewhile(math.isfinite, given)]
 
     @property
     def best_value(self) -> float | None:
