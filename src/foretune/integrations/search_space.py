@@ -17,7 +17,7 @@ from foretune.integrations.scipy_distributions import is_distribution, range_of
 from foretune.space import Space
 from foretune.space.notation import ORDINAL, SEPARATOR
 
-PLAIN = str | bool | int | float | tuple | None
+PLAIN = (str, bool, int, float, tuple, type(None))
 
 Objects: TypeAlias = dict[tuple[str, str], Any]
 """Objects by the hyperparameter they are a choice of, and the text that stands for them."""
