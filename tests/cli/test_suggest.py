@@ -45,7 +45,7 @@ def run(*words):
 def test_pipelines_are_suggested_in_words(table):
     ended = run(table, "--target", "amount", "-k", "2")
     assert ended.exit_code == 0, ended.exception
-    assert "shipped: 80 evaluations on 5 datasets" in ended.output
+    assert "Known: shipped: 80 evaluations on 5 datasets.\n" in ended.output
     assert "1. in the best" in ended.output
     assert "; the best of these 2, in the best" in ended.output
     assert "3. " not in ended.output

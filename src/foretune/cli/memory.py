@@ -52,7 +52,7 @@ def show_command(space: str | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @of_space
 def export_command(file: Path, space: str | None) -> None:
-    """Write your experience to FILE (.parquet), to share it or to keep it."""
+    """Write your experience to FILE (.parquet)."""
     from foretune.automl.memory import Memory
 
     if file.suffix != ".parquet":
@@ -66,7 +66,9 @@ def export_command(file: Path, space: str | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--space", type=click.Choice(SPACES), required=True)
 def add_command(file: Path, space: str) -> None:
-    """Add the evaluations in FILE, of `foretune collect` or of another user, to your own.
+    """Add the evaluations in FILE to your own.
+
+    FILE is what `foretune collect` has made, or what another user has exported.
 
     \b
     Example:
@@ -94,7 +96,7 @@ def add_command(file: Path, space: str) -> None:
 @of_space
 @click.option("--all", "all_", is_flag=True, help="Everything, of all spaces or of --space.")
 def forget_command(task: str | None, space: str | None, all_: bool) -> None:
-    """Forget the dataset TASK, or --all of them, for good.
+    """Forget the dataset TASK, or --all of them.
 
     What was learnt from them before goes, too: searches begin with the shipped priors until
     `foretune learn` is run again.

@@ -71,8 +71,11 @@ def suggest_command(
         said = {"table": table.name, "task": table.task, "metric": plan.metric.name}
         click.echo(json.dumps({**said, "suggestions": found}))
         return
-    click.echo(f"{table.name}: {'; '.join((*training.notes, *plan.notes, *knowledge.notes))}.")
-    click.echo(f"By {'; '.join(map(str, knowledge.sources))}.\n")
+    sources = f"Known: {'; '.join(map(str, knowledge.sources))}."
+    noted = [f"{note[0].upper()}{note[1:]}." for note in knowledge.notes]
+    for note in (*training.notes, *plan.notes, sources, *noted):
+        click.echo(note)
+    click.echo()
     steps = (*plan.shipped.stages, plan.shipped.choice)
     for number, each in enumerate(found, start=1):
         click.echo(f"{number}. {each['why']}\n   {_pipeline(each['config'], steps)}")
