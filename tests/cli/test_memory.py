@@ -40,7 +40,7 @@ def test_datasets_are_shown_with_their_best():
     remember("wine@0b")
     shown = run("show").output
     assert f"{SPACE}: 2 datasets, 2 evaluations" in shown
-    assert "mine@0a      1 evaluations, best r2 0.5" in shown
+    assert "mine@0a      1, best r2 0.5" in shown
     assert "Kept in" in shown
     assert "Configurations  1" in run("show", "--space", SPACE).output
 
@@ -48,7 +48,7 @@ def test_datasets_are_shown_with_their_best():
 def test_export_takes_the_only_space_or_asks(tmp_path):
     remember()
     out = tmp_path / "own.parquet"
-    assert "1 datasets, 1 evaluations" in run("export", out).output
+    assert "1 dataset, 1 evaluation" in run("export", out).output
     assert Experience.open(out).tasks == ("mine@0a",)
     remember(name="cash")
     assert "give --space" in str(run("export", out).exception)
@@ -61,7 +61,7 @@ def test_files_are_added_if_they_fit(tmp_path):
     past(n_tasks=2, n_configs=4).save(file)
     added = run("add", file, "--space", SPACE)
     assert added.exit_code == 0, added.exception
-    assert "Added 8 evaluations on 2 datasets" in added.output
+    assert ": 2 datasets, 8 evaluations" in added.output
     assert Memory.of_user().recall(SPACE).tasks == ("past0", "past1")
     wrong = run("add", file, "--space", "pipeline-classification")
     assert "the metric of a classification" in str(wrong.exception)
@@ -73,8 +73,8 @@ def test_forgetting_needs_a_name_or_all():
     for words in ([], ["mine", "--all"]):
         assert "name a dataset, or give --all" in str(run("forget", *words).exception)
     assert "give --space" in str(run("forget", "mine").exception)
-    assert "Forgot 1 evaluations" in run("forget", "mine", "--space", SPACE).output
+    assert "Forgot 1 evaluation\n" in run("forget", "mine", "--space", SPACE).output
     assert Memory.of_user().spaces() == ["cash"]
-    assert "Forgot 1 evaluations" in run("forget", "--all").output
+    assert "Forgot 1 evaluation\n" in run("forget", "--all").output
     assert Memory.of_user().spaces() == []
     assert Bundle.open(own_bundle()).spaces == {}

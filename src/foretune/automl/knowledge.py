@@ -27,6 +27,7 @@ from foretune.errors import ArtifactError, ExperienceError, ForetuneError, Usage
 from foretune.experience import Experience, Metric
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.progress import SILENT, Progress
+from foretune.report.wording import counted
 from foretune.search.registry import Method
 from foretune.space import Encoded, Space
 
@@ -44,7 +45,8 @@ class Source:
     open: Callable[[], Experience] = field(repr=False)
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.evaluations:,} evaluations on {self.tasks} datasets"
+        found = counted(self.evaluations, "evaluation")
+        return f"{self.kind}: {found} on {counted(self.tasks, 'dataset')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def export_command(file: Path, space: str | None) -> None:
         raise UsageError(f"the output must be a .parquet file, but got '{file}': rename it")
     memory = Memory.of_user()
     known = memory.export(_chosen(memory, space), file)
-    click.echo(f"Saved {file}: {len(known.tasks)} datasets, {len(known):,} evaluations")
+    click.echo(f"Saved {file}: {_sizes(known)}")
 
 
 @experience_group.command("add")
@@ -88,7 +88,7 @@ def add_command(file: Path, space: str) -> None:
         scorer(metric.name, chosen.task)
     added = narrowed(experience, chosen.build())
     Memory.of_user().add(space, added)
-    click.echo(f"Added {len(added):,} evaluations on {len(added.tasks)} datasets to '{space}'")
+    click.echo(f"Added to '{space}': {_sizes(added)}")
 
 
 @experience_group.command("forget")
@@ -103,6 +103,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     """
     from foretune.automl.knowledge import forget_learnt
     from foretune.automl.memory import Memory
+    from foretune.report.wording import counted
 
     if (task is None) != all_:
         raise UsageError(
@@ -115,7 +116,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     for name in names:
         lost += memory.forget(name, task)
         forget_learnt(name)
-    click.echo(f"Forgot {lost:,} evaluations")
+    click.echo(f"Forgot {counted(lost, 'evaluation')}")
 
 
 def _chosen(memory: "Memory", space: str | None) -> str:
@@ -129,7 +130,7 @@ def _chosen(memory: "Memory", space: str | None) -> str:
 
 
 def _overview(name: str, known: "Experience") -> str:
-    lines = [f"{name}: {len(known.tasks)} datasets, {len(known):,} evaluations"]
+    lines = [f"{name}: {_sizes(known)}"]
     width = max(len(task) for task in known.tasks[:MOST_TASKS])
     for task in known.tasks[:MOST_TASKS]:
         lines.append(f"  {task:<{width}}  {_best(known, task)}")
@@ -138,8 +139,14 @@ def _overview(name: str, known: "Experience") -> str:
     return "\n".join(lines)
 
 
+def _sizes(known: "Experience") -> str:
+    from foretune.report.wording import counted
+
+    return f"{counted(len(known.tasks), 'dataset')}, {counted(len(known), 'evaluation')}"
+
+
 def _best(known: "Experience", task: str) -> str:
-    """How many evaluations, and the best value of the first metric that was measured."""
+    """How many evaluations, and the best by the first metric that was measured."""
     import numpy as np
 
     records = known.task(task)
@@ -147,5 +154,5 @@ def _best(known: "Experience", task: str) -> str:
         losses = records.losses[:, column]
         if np.isfinite(losses).any():
             best = float(np.nanmin(losses)) * metric.sign
-            return f"{len(records):>5} evaluations, best {metric.name} {best:.5g}"
-    return f"{len(records):>5} evaluations, none succeeded"
+            return f"{len(records):>5}, best {metric.name} {best:.5g}"
+    return f"{len(records):>5}, none succeeded"
