@@ -38,6 +38,7 @@ class Visit:
     def __init__(self, browser: Any, path: Path, **options: Any) -> None:
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(120_000)  # a busy machine is no fault of the page
         self.faults: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self._note(message.type, message.text))
