@@ -140,7 +140,7 @@ def _space(path: Path | None, past: "Experience | None") -> "Space":
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"a space must be a JSON file, but '{path}' is not: {error}") from None
     if not isinstance(document, dict):
         raise UsageError(f"a space must be a JSON object, but '{path}' holds something else")

@@ -96,14 +96,15 @@ def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
             return _categorical(name, value, value)
         if isinstance(value, Mapping):
             return _from_mapping(name, value)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ArithmeticError) as error:
         _refuse(name, value, gist(error))
-    if value is not None and not isinstance(value, str | bool | int | float):
+    plain = value is None or isinstance(value, str | bool | int | float)
+    if not plain or (isinstance(value, float) and math.isnan(value)):
         _refuse(
             name,
             value,
             "a value must be a tuple (low, high) or (low, high, 'log'), a list of choices, "
-            "{'ordinal': [...]}, a dict of dicts, or a constant",
+            "{'ordinal': [...]}, a dict of dicts, or a constant that is not NaN",
         )
     return Constant(name, value)
 

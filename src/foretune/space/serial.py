@@ -33,7 +33,7 @@ def read_space(text: str) -> ConfigurationSpace:
     """The ConfigurationSpace that `text` describes."""
     try:
         document = json.loads(text)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise SpaceError(
             f"a space must be ConfigSpace's JSON, but the text is no JSON ({gist(error)}): "
             "write it with Space.to_json or ConfigurationSpace.to_json"
@@ -46,16 +46,24 @@ def read_space(text: str) -> ConfigurationSpace:
     if not document["hyperparameters"]:
         raise SpaceError("a space must have at least one hyperparameter, but got none: add one")
     try:
-        return ConfigurationSpace.from_serialized_dict(_with_tuples(document))
+        config_space = ConfigurationSpace.from_serialized_dict(_with_tuples(document))
     except CyclicDependancyError as error:
         raise SpaceError(
             "conditions must not form a cycle, but some hyperparameter here is active only if it "
             "is active itself: take one of its conditions away"
         ) from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except Exception as error:
+        # It trusts what it reads, and fails in as many ways as there are mistakes.
         raise SpaceError(
             f"a space must be one that ConfigSpace accepts, but it says: {gist(error)}"
         ) from error
+    for hyperparameter in config_space.values():
+        if not isinstance(hyperparameter.meta, Mapping | None):
+            raise SpaceError(
+                f"the notes ('meta') of a hyperparameter must be an object, but those of "
+                f"'{hyperparameter.name}' are {hyperparameter.meta!r}: leave them out"
+            )
+    return config_space
 
 
 def fingerprint_of(text: str) -> str:
