@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from foretune.contracts import Learner, Prior
-from foretune.errors import MethodError, extras_named
+from foretune.errors import ArtifactError, ForetuneError, MethodError, extras_named
 from foretune.experience import Experience
 from foretune.progress import SILENT, Progress
 
@@ -58,7 +58,16 @@ class Method:
     def load(self, path: Path) -> Prior:
         """Read a prior that was saved for this method."""
         with extras_named(f"the method '{self.name}'"):
-            return self.learner().load(path)
+            try:
+                return self.learner().load(path)
+            except (ForetuneError, ImportError, OSError):
+                raise
+            except Exception as error:
+                # A file may be whole and signed, and yet not be what the method makes its prior of.
+                raise ArtifactError(
+                    f"a prior must be one that the method '{self.name}' has saved, but '{path}' "
+                    f"does not fit it ({type(error).__name__}: {error}): learn it again"
+                ) from error
 
 
 def _made_by(module: str, maker: str) -> Callable[[], Learner]:
