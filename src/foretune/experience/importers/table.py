@@ -35,7 +35,9 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     need_columns(frame, named, source)
     config_column = columns.config_column
     if columns.space is not None:
-        space = Space.from_json(existing(columns.space).read_text(encoding="utf-8"))
+        space = Space.from_json(
+            existing(columns.space).read_text(encoding="utf-8", errors="replace")
+        )
     else:
         frame, space = _with_inferred_space(frame, named, config_column, source)
         config_column = None
