@@ -1,0 +1,180 @@
+"""Ten thousand spoilt files for every reader: each is loaded or refused, and nothing else happens.
+
+    python benchmarks/reliability/fuzz.py
+    python benchmarks/reliability/fuzz.py --reader model --seeds 500-900
+
+Readers and mutations are those of `tests/hostile`. An input is a function of the reader's name and
+a seed, so any range of seeds can be run again or added. Inputs are read in a child process: one
+that dies, takes too long, or needs more memory than it may is found like any other exception, and
+the next child goes on after it.
+"""
+
+import argparse
+import contextlib
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[_variable] = "1"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+SECONDS = 10.0
+"""CPU time that an input may take."""
+PATIENCE = 120.0
+"""And on the clock, of a machine that does other things."""
+MEMORY = 2**30
+"""Bytes that may be allocated beyond what the process had before its first input."""
+METHODS = ("auto", "gcp-prior", "zero-shot", "ws-gp", "rgpe", "ablr", "fsbo", "deeppipe",
+           "latent-cash", "pretrained-gps", "as-ml", "oboe", "gp")  # fmt: skip
+ALGORITHMS = ("naive_bayes", "rf", "lightgbm", "hist_boosting", "logistic", "knn", "svm", "mlp")
+SHARES = {
+    "space JSON": 2000,
+    "experience": 1200,
+    "portfolio": 600,
+    "model": 1000,
+    "table to fit (CSV)": 800,
+    "table to fit (Parquet)": 500,
+    "table to predict (CSV)": 500,
+    "table to predict (Parquet)": 300,
+    "prepared table": 500,
+    "manifest": 500,
+    "journal": 500,
+    "memory": 300,
+    "table of evaluations": 500,
+    "HPO-B": 300,
+}
+"""Inputs of each reader; every prior gets `PRIOR_SHARE`."""
+PRIOR_SHARE = 80
+
+
+def run_child(reader, seeds: range, folder: Path, told: int) -> None:
+    """Read one input after the other, and say what came of each on a pipe."""
+    from tests.hostile.readers import outcome
+
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for seed in seeds:
+        place = folder / str(seed)
+        place.mkdir()
+        began = time.process_time()
+        try:
+            result = outcome(reader, seed, place)
+        except BaseException as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            ours = [f for f in frames if "foretune" in f.filename] or frames
+            said = " ".join(str(error).split())[:120].replace("\t", " ")
+            where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
+            result = f"{type(error).__name__} in {where}: {said}"
+        took = time.process_time() - began
+        if took > SECONDS:
+            result = f"took {took:.0f} s"
+        if result in ("loaded", "refused"):
+            shutil.rmtree(place)
+        line = f"{seed}\t{took:.4f}\t{result}\n"
+        os.write(told, line.encode(errors="replace"))
+
+
+def results(reader, seeds: range, folder: Path) -> Iterator[tuple[int, float, str]]:
+    """(seed, CPU seconds, what came of it) of every seed, whatever happens to the children."""
+    ahead = seeds.start
+    while ahead < seeds.stop:
+        listens, tells = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(listens)
+            try:
+                run_child(reader, range(ahead, seeds.stop), folder, tells)
+            finally:
+                os._exit(0)
+        os.close(tells)
+        for line in _lines(listens):
+            seed, took, result = line.split("\t", 2)
+            ahead = int(seed) + 1
+            yield int(seed), float(took), result
+        os.close(listens)
+        _end(child)
+        if ahead < seeds.stop:
+            yield ahead, PATIENCE, "the process died, or did not come to an end"
+            ahead += 1
+
+
+def _end(child: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def _lines(pipe: int) -> Iterator[str]:
+    """What a child says, until it ends or is silent for too long."""
+    rest = b""
+    while select.select([pipe], [], [], PATIENCE)[0]:
+        block = os.read(pipe, 1 << 16)
+        if not block:
+            return
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            yield line.decode()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reader", help="Only readers whose name contains this.")
+    parser.add_argument("--seeds", help="FROM-TO instead of 0 to the reader's share.")
+    parser.add_argument("--keep", type=Path, help="Folder for the inputs that failed.")
+    given = parser.parse_args()
+    from tests.hostile.readers import all_readers
+
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    wanted = given.reader or ""
+    # Learning the priors takes a while, so only those that are asked for are learnt.
+    methods = [name for name in METHODS if wanted in f"prior of {name}"]
+    readers = all_readers(folder, methods=tuple(methods), algorithms=ALGORITHMS)
+    totals = Counter()
+    print("| reader | inputs | loaded | refused | uncaught | slowest |", flush=True)
+    print("|---|--:|--:|--:|--:|--:|", flush=True)
+    failures = []
+    for reader in readers:
+        if wanted not in reader.name:
+            continue
+        share = SHARES.get(reader.name, PRIOR_SHARE)
+        first, last = map(int, given.seeds.split("-")) if given.seeds else (0, share)
+        counts, slowest = Counter(), 0.0
+        for seed, took, result in results(reader, range(first, last), folder):
+            counts[result if result in ("loaded", "refused") else "uncaught"] += 1
+            slowest = max(slowest, took)
+            if result not in ("loaded", "refused"):
+                failures.append(f"{reader.name}, seed {seed}: {result}")
+                print(failures[-1], file=sys.stderr, flush=True)
+                if given.keep:
+                    place = given.keep / f"{reader.name}-{seed}".replace(" ", "-")
+                    shutil.copytree(folder / str(seed), place, dirs_exist_ok=True)
+            if (folder / str(seed)).exists():
+                shutil.rmtree(folder / str(seed))
+        totals += counts
+        print(_row(reader.name, counts, f"{slowest:.2f} s"), flush=True)
+    print(_row("all", totals, ""))
+    shutil.rmtree(folder)
+    sys.exit(1 if failures else 0)
+
+
+def _row(name: str, counts: Counter, slowest: str) -> str:
+    parts = [sum(counts.values()), *(counts[each] for each in ("loaded", "refused", "uncaught"))]
+    return f"| {name} | {' | '.join(f'{part:,}' for part in parts)} | {slowest} |"
+
+
+if __name__ == "__main__":
+    main()
