@@ -29,7 +29,7 @@ REASONS = {
     "kill": "the worker process was killed by signal SIGKILL",
     "memory": "out of memory: over its limit of",
 }
-TIME_LIMIT, MEMORY_LIMIT = 2.0, 400 * 2**20
+TIME_LIMIT, MEMORY_LIMIT = 8.0, 200 * 2**20
 PEAKS = (1.0, 1.2, 3.0, 3.2)
 SCALES = (
     (10, 3, 17, 3.5, 1.7, 8),
@@ -78,7 +78,7 @@ def objective(config: dict) -> object:
     if fault == "memory":
         taken = []
         while True:
-            taken.append(b"x" * 2**26)
+            taken.append(b"x" * 2**25)
             time.sleep(0.01)
     return hartmann([config[f"x{i}"] for i in range(6)])
 
@@ -131,8 +131,8 @@ def run(method_name: str, trials: int, jobs: int, folder: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--method", default="gcp")
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--method", default="rf")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
     best = {name: run(name, given.trials, given.jobs, folder) for name in ("random", given.method)}

@@ -12,6 +12,7 @@ the next child goes on after it.
 import argparse
 import contextlib
 import os
+import re
 import resource
 import select
 import shutil
@@ -132,23 +133,30 @@ def _lines(pipe: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--reader", help="Only readers whose name contains this.")
+    parser.add_argument("--reader", default="", help="A regular expression for their names.")
     parser.add_argument("--seeds", help="FROM-TO instead of 0 to the reader's share.")
     parser.add_argument("--keep", type=Path, help="Folder for the inputs that failed.")
+    parser.add_argument("--whole", type=Path, help="Folder that keeps the files to spoil.")
     given = parser.parse_args()
     from tests.hostile.readers import all_readers
 
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-    wanted = given.reader or ""
+    wanted = re.compile(given.reader)
     # Learning the priors takes a while, so only those that are asked for are learnt.
-    methods = [name for name in METHODS if wanted in f"prior of {name}"]
-    readers = all_readers(folder, methods=tuple(methods), algorithms=ALGORITHMS)
+    methods = [name for name in METHODS if wanted.search(f"prior of {name}")]
+    whole = given.whole or folder / "whole"
+    whole.mkdir(parents=True, exist_ok=True)
+    if os.fork() == 0:  # learning starts threads, and no process with threads should fork
+        all_readers(whole, methods=tuple(methods), algorithms=ALGORITHMS)
+        os._exit(0)
+    os.wait()
+    readers = all_readers(whole, methods=tuple(methods), algorithms=ALGORITHMS)
     totals = Counter()
     print("| reader | inputs | loaded | refused | uncaught | slowest |", flush=True)
     print("|---|--:|--:|--:|--:|--:|", flush=True)
     failures = []
     for reader in readers:
-        if wanted not in reader.name:
+        if not wanted.search(reader.name):
             continue
         share = SHARES.get(reader.name, PRIOR_SHARE)
         first, last = map(int, given.seeds.split("-")) if given.seeds else (0, share)

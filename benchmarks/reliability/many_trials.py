@@ -3,8 +3,8 @@
     python benchmarks/reliability/many_trials.py [--trials 10000] [--methods gp gcp gcp-prior]
     python benchmarks/reliability/many_trials.py --quality [--trials 2000]
 
-`--quality` continues from trials that an exact process still takes: with all of them, with the part
-that is used now, and with smaller ones. CPU seconds stand beside seconds, for busy machines.
+`--quality` compares processes of parts of the trials with one of all of them, with the same
+hyperparameters. CPU seconds stand beside seconds, for busy machines.
 """
 
 import argparse
@@ -17,8 +17,9 @@ import numpy as np
 
 from foretune.contracts import Target
 from foretune.experience import Experience, Metric
-from foretune.methods.baselines import gaussian_process
 from foretune.numerics import anchored
+from foretune.numerics.acquisition import log_expected_improvement
+from foretune.numerics.gp import GP
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
 
@@ -93,27 +94,38 @@ def speed(methods: list[str], trials: int, failing: float) -> None:
         )
 
 
-def quality(trials: int, sizes: list[int], seeds: int, more: int) -> None:
-    """The mean loss of the suggestions that follow, and CPU seconds, by the part that is used."""
+def quality(trials: int, sizes: list[int], seeds: int) -> None:
+    """What a process of a part of the trials loses against one of all of them."""
     for size in sizes:
-        gaussian_process.LARGEST_GP = anchored.LARGEST_GP = size
-        found, seconds = [], []
-        for seed in range(seeds):
-            problem = Problem(seed)
-            configs = SPACE.sample(trials, seed=seed)
-            optimizer = optimizer_of("gp", configs, problem.losses(configs), seed)
-            began = time.process_time()
-            for _ in range(more):
-                suggestion = optimizer.ask()[0]
-                loss = float(problem.losses(SPACE.encode([suggestion.config]))[0])
-                optimizer.tell([Told((loss,), id=suggestion.id)])
-            seconds.append((time.process_time() - began) / more)
-            found.append(optimizer.told.losses[-more:, 0])
+        rows = [judged(Problem(seed), trials, size, seed) for seed in range(seeds)]
+        error, density, loss, own = np.mean(rows, axis=0)
         print(
-            f"{trials} trials, process of {min(size, trials)}: mean loss {np.mean(found):.4f}, "
-            f"best {np.min(found, axis=1).mean():.4f}, CPU {np.mean(seconds):.2f} s a suggestion",
+            f"{trials} trials, process of {min(size, trials)}: error {error:.4f} of the spread, "
+            f"log density {density:.3f}, loss of the best candidate {loss:.4f}, CPU {own:.2f} s",
             flush=True,
         )
+
+
+def judged(problem: Problem, trials: int, size: int, seed: int) -> tuple[float, ...]:
+    """Errors on candidates, half of them near the best trials, and the loss of the chosen one."""
+    configs = SPACE.sample(trials, seed=seed)
+    losses = problem.losses(configs)
+    best = configs.take(np.argsort(losses)[:20])
+    near, _ = SPACE.neighbourhoods(best, seed=seed)
+    candidates = Encoded.concat([SPACE.sample(len(near), seed=seed + 1), near])
+    truth = problem.losses(candidates)
+    fit = anchored.AnchoredFit(groups=SPACE.column_groups)
+    hyper = fit.hyper(configs.x, losses)
+    began = time.process_time()
+    keep = anchored.informative_subset(configs.x, losses, size)
+    model = GP.condition(configs.x[keep], losses[keep], hyper)
+    mean, std = model.predict(candidates.x)
+    own = time.process_time() - began
+    scores = log_expected_improvement(mean, std, float(losses.min()))
+    error = float(np.sqrt(np.mean((mean - truth) ** 2)) / truth.std())
+    std = np.maximum(std, 1e-6)
+    density = float(np.mean(-0.5 * ((truth - mean) / std) ** 2 - np.log(std)))
+    return error, density, float(truth[scores.argmax()]), own
 
 
 def main() -> None:
@@ -122,13 +134,12 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["gp", "gcp", "gcp-prior"])
     parser.add_argument("--failing", type=float, default=0.0, help="the share of failed trials")
     parser.add_argument("--quality", action="store_true")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 1000, 500])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 1000, 700, 500])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--more", type=int, default=8, help="suggestions that are judged")
     arguments = parser.parse_args()
     if arguments.quality:
         trials = min(arguments.trials, max(arguments.sizes))
-        quality(trials, arguments.sizes, arguments.seeds, arguments.more)
+        quality(trials, arguments.sizes, arguments.seeds)
     else:
         speed(arguments.methods, arguments.trials, arguments.failing)
 

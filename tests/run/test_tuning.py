@@ -1,6 +1,7 @@
 import math
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -160,24 +161,34 @@ def test_when_the_time_is_over_running_trials_are_left_to_the_next_run(monkeypat
     assert [trial.status for trial in study.trials()] == [Status.DONE] * 2
 
 
-def test_what_another_process_begins_first_is_not_begun_twice(monkeypatch):
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_what_another_process_begins_first_is_not_begun_twice(is_drawn, monkeypatch):
     study, asked = memory(), optimizer()
-    ask = asked.ask
+    ask, locked, locks = asked.ask, study.locked, []
 
     def slow_ask():
         (suggestion,) = ask()
-        if suggestion.id < 3:  # meanwhile another process has the same idea
+        if not locks and len(study.trials()) < 5:  # meanwhile another process has the same idea
             study.begin(suggestion.config, chosen_by="elsewhere")
         return [suggestion]
 
+    @contextmanager
+    def watched():
+        with locked():
+            locks.append("held")
+            yield
+            locks.pop()
+
     monkeypatch.setattr(asked, "ask", slow_ask)
+    monkeypatch.setattr(study, "locked", watched)
+    monkeypatch.setattr(tuning, "DRAWN", ("random",) if is_drawn else ())
     assert tune(study, asked, InlineExecutor(bowl), Budget(6)) == "trials"
     trials = study.trials()
-    assert [t.status for t in trials] == [None] * 3 + [Status.DONE] * 3
+    ours = [trial.status is Status.DONE for trial in trials]
+    assert ours == ([False, True] * 3 if is_drawn else [False] * 5 + [True])
     assert len(SPACE.encode([t.config for t in trials]).first_occurrences()) == 6
-    assert sorted(asked.pending.values(), key=repr) == sorted(
-        (t.config for t in trials[:3]), key=repr
-    )
+    theirs = [trial.config for trial in trials if trial.status is None]
+    assert sorted(asked.pending.values(), key=repr) == sorted(theirs, key=repr)
 
 
 def test_running_trials_of_others_are_believed_and_their_ends_are_told():

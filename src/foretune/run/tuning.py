@@ -20,6 +20,9 @@ LOOK_SECONDS = 2.0
 MOST_ABANDONED = 5
 """A trial during which so many processes died is not tried again: it may be what kills them."""
 
+DRAWN = ("random", "sobol", "per-algorithm")
+"""Reasons of suggestions that cost next to nothing."""
+
 Ending: TypeAlias = Literal["trials", "time", "exhausted"]
 
 
@@ -114,7 +117,7 @@ class _Tuning:
 
     def run(self) -> Ending:
         """Keep the workers busy until the budget is used up."""
-        self._learn(silently=True)
+        self._learn(self._study.trials(), silently=True)
         while True:
             ending = self._fill()
             if self._is_late():
@@ -126,7 +129,7 @@ class _Tuning:
                 return ending
             else:
                 time.sleep(self._patience())
-            self._learn()
+            self._learn(self._study.trials())
 
     def let_go(self) -> None:
         """Leave what is still running to whoever comes next."""
@@ -176,18 +179,30 @@ class _Tuning:
     def _begin(self) -> StudyTrial | Ending:
         """Begin a trial that the optimiser suggests and that no other process has begun."""
         while not self._is_full(len(self._told) + len(self._ids)):
-            try:
-                suggestion = self._optimizer.ask()[0]
-            except ExhaustedError:
+            suggestion = self._ask()
+            if suggestion is None:
                 return "exhausted"
             with self._study.locked():
                 trials = self._study.trials()
+                if suggestion.reason in DRAWN and self._is_double(suggestion, trials):
+                    # Another draw is quick, and whoever has the lock cannot be beaten to it.
+                    self._optimizer.withdraw([suggestion.id])
+                    self._learn(trials)
+                    suggestion = self._ask()
+                    if suggestion is None:
+                        return "exhausted"
                 if not self._is_full(len(trials)) and not self._is_double(suggestion, trials):
                     return self._begun(suggestion)
             # Another process was faster: with the last trial, or with this configuration.
             self._optimizer.withdraw([suggestion.id])
-            self._learn()
+            self._learn(trials)
         return "trials"
+
+    def _ask(self) -> Suggestion | None:
+        try:
+            return self._optimizer.ask()[0]
+        except ExhaustedError:
+            return None
 
     def _begun(self, suggestion: Suggestion) -> StudyTrial:
         number = self._study.begin(suggestion.config, chosen_by=suggestion.reason)
@@ -231,9 +246,9 @@ class _Tuning:
         )
         del self._running[outcome.key]
 
-    def _learn(self, *, silently: bool = False) -> None:
+    def _learn(self, trials: list[StudyTrial], *, silently: bool = False) -> None:
         """Tell the optimiser what is new in the study, whoever did it."""
-        new = [trial for trial in self._study.trials() if trial.number not in self._told]
+        new = [trial for trial in trials if trial.number not in self._told]
         ended = [trial for trial in new if trial.status is not None]
         self._optimizer.tell([self._outcome(trial) for trial in ended])
         self._told.update(trial.number for trial in ended)
