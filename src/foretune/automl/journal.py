@@ -14,6 +14,9 @@ from typing import Any
 from foretune.errors import UsageError
 from foretune.experience import Status
 
+_SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a line that is not ours can raise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -72,7 +75,7 @@ def _read(path: Path) -> Iterator[Line]:
                 float(record["seconds"]),
                 record["reason"],
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except _SPOILT as error:
             raise UsageError(
                 f"a journal of trials must hold one JSON object a line, but line {number} of "
                 f"'{path}' does not ({error}): remove the file to begin anew"

@@ -33,6 +33,16 @@ from foretune.space import Space
 
 HOME_VARIABLE = "FORETUNE_HOME"
 LONGEST_NAME = 60
+_SPOILT = (
+    ForetuneError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What a journal that is not ours can raise."""
 
 
 def home() -> Path:
@@ -246,7 +256,7 @@ class Memory:
             with alive:
                 try:
                     yield head, _read(head)
-                except (ForetuneError, ValueError, KeyError, TypeError, AttributeError):
+                except _SPOILT:
                     # Not ours to judge, and not to be in the way of every later fit.
                     head.rename(head.with_suffix(".broken"))
 
