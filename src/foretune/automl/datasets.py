@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,6 +24,20 @@ MOST_CLASSES_OF_NUMBERS = 20
 """A target of whole numbers with at most so many different ones is taken as classes."""
 LARGEST_INTEGER = 2**63 - 1
 FORMAT = 1
+_SPOILT = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What an archive, an array or a header that was not saved as one can raise."""
 
 
 class Task(StrEnum):
@@ -154,13 +169,25 @@ class Table:
             schema = Schema.from_list(about["columns"])
             # Tables that were prepared before labels had a kind are still in use.
             kind = LabelKind(about.get("label_kind", LabelKind.TEXT))
-            classes = tuple(about["classes"])
-            return cls(about["name"], Task(about["task"]), schema, x, y, classes, kind)
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            classes = tuple(str(name) for name in about["classes"])
+            table = cls(str(about["name"]), Task(about["task"]), schema, x, y, classes, kind)
+            table._check()
+        except _SPOILT as error:
             raise UsageError(
                 f"a prepared table must be a file that was saved as one, but '{path}' is not "
                 f"({error}): prepare it again"
             ) from error
+        return table
+
+    def _check(self) -> None:
+        """Refuse parts that do not belong together (ValueError)."""
+        if self.x.dtype != np.float64 or self.x.shape != (len(self.y), len(self.schema.features)):
+            raise ValueError(f"a matrix of {self.x.dtype} and the shape {self.x.shape}")
+        if self.y.dtype != np.float64 or self.y.ndim != 1 or not np.isfinite(self.y).all():
+            raise ValueError("a target that is no column of numbers")
+        codes = np.arange(len(self.classes))
+        if self.task is Task.CLASSIFICATION and not np.isin(self.y, codes).all():
+            raise ValueError(f"a target beyond its {len(codes)} classes")
 
 
 def check_target(frame: pd.DataFrame, target: str) -> None:
