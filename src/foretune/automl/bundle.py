@@ -23,6 +23,8 @@ MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 4 * 2**20
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder that comes with the package."""
+_SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a manifest that is not ours can raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ class Kept:
     bytes: int
     content: str = ""
     """Of what was learnt, the fingerprint of the experience it was learnt from."""
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Kept":
+        """What `asdict` has written."""
+        content = str(plain.get("content", ""))
+        return cls(str(plain["file"]), str(plain["sha256"]), int(plain["bytes"]), content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +73,15 @@ class Learnt:
             tasks=int(plain["tasks"]),
             evaluations=int(plain["evaluations"]),
             metrics=tuple(str(metric) for metric in plain["metrics"]),
-            definition=Kept(**plain["definition"]),
-            experience=None if experience is None else Kept(**experience),
+            definition=Kept.from_dict(plain["definition"]),
+            experience=None if experience is None else Kept.from_dict(experience),
             priors={
-                str(method): {str(metric): Kept(**kept) for metric, kept in of.items()}
+                str(method): {str(metric): Kept.from_dict(kept) for metric, kept in of.items()}
                 for method, of in plain["priors"].items()
             },
-            portfolios={str(metric): Kept(**kept) for metric, kept in plain["portfolios"].items()},
+            portfolios={
+                str(metric): Kept.from_dict(kept) for metric, kept in plain["portfolios"].items()
+            },
             about=dict(plain["about"]),
         )
 
@@ -98,7 +108,7 @@ class Bundle:
             if (plain["format"], plain["version"]) != (FORMAT, VERSION):
                 raise ValueError(f"format {plain['format']!r}, version {plain['version']!r}")
             spaces = {str(name): Learnt.from_dict(of) for name, of in plain["spaces"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except _SPOILT as error:
             _refuse(path, f"is not the manifest of such a folder ({error})")
         return cls(folder, spaces)
 
@@ -109,8 +119,8 @@ class Bundle:
             _refuse(path, "lies outside of its folder")
         try:
             content = path.read_bytes()
-        except OSError as error:
-            _refuse(path, f"cannot be read ({error.strerror or error})")
+        except (OSError, ValueError) as error:  # names with a zero byte are a ValueError
+            _refuse(path, f"cannot be read ({error})")
         if len(content) != kept.bytes or hashlib.sha256(content).hexdigest() != kept.sha256:
             _refuse(path, "was altered: its checksum is not the one in the manifest")
         return path
