@@ -63,9 +63,9 @@ def _json(archive: Archive, member: str) -> dict[str, Any]:
     with archive.open(member) as stream:
         try:
             data = json.load(stream)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ExperienceError(f"'{member}' must be JSON, but it is not: {error}") from error
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not all(isinstance(of, dict) for of in data.values()):
         raise ExperienceError(f"'{member}' must hold search spaces by name, but it does not")
     return data
 
@@ -124,7 +124,7 @@ def _table(table: Any, task: str) -> tuple[Floats, Floats]:
     try:
         x = np.array(table["X"], dtype=np.float64)
         y = np.array(table["y"], dtype=np.float64).reshape(-1)
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise ExperienceError(
             f"dataset '{task}' must have a matrix 'X' and a column 'y', but it does not"
         ) from error
