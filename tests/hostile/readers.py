@@ -8,8 +8,10 @@ import base64
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -30,7 +32,7 @@ from foretune.automl.memory import Memory
 from foretune.automl.predicting import Wanted, predict_file
 from foretune.automl.reading import read_training
 from foretune.cli.tune import _space as space_of_file
-from foretune.errors import ForetuneError
+from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience
 from foretune.experience.importers.registry import TableColumns, import_experience
 from foretune.methods.zero_shot.portfolio import Portfolio
@@ -84,7 +86,7 @@ def outcome(reader: Reader, seed: int, folder: Path) -> str:
 def all_readers(
     folder: Path, *, methods: tuple[str, ...], algorithms: tuple[str, ...]
 ) -> list[Reader]:
-    """Every reader; `folder` gets the whole files.
+    """Every reader; `folder` gets the whole files, and what it has is not learnt again.
 
     methods, algorithms: those whose priors and whose models are spoilt.
     """
@@ -214,8 +216,9 @@ def _other_columns(rng: Random, table: pa.Table) -> pa.Table:
 def _prior_reader(folder: Path, name: str) -> Reader:
     chosen = method(name)
     path = folder / f"{name}.safetensors"
-    past = problem("cash").experience if chosen.transfers else None
-    chosen.learn(past, seed=0).save(path)
+    if not path.exists():
+        past = problem("cash").experience if chosen.transfers else None
+        chosen.learn(past, seed=0).save(path)
     whole = path.read_bytes()
 
     def make(rng: Random) -> bytes:
@@ -313,6 +316,8 @@ def _models(folder: Path, algorithms: tuple[str, ...]) -> list[Path]:
             for k, v in config.items()
         }
         paths.append(folder / f"{algorithm}.foretune")
+        if paths[-1].exists():
+            continue
         member = refit(small, table, seed=0)
         Model.of(table, [member], target="class", metric="accuracy").save(paths[-1])
     return paths
@@ -337,7 +342,7 @@ def _repacked(rng: Random, content: bytes) -> bytes:
     whole = entries.pop(name)
     change = rng.randrange(8)
     if change == 1:
-        entries[rng.choice(("../../evil", "/etc/passwd", "evil.pkl", "a.npy", ""))] = whole
+        entries[rng.choice(("../../evil", "/etc/passwd", "evil.pkl", "a.npy", " "))] = whole
     elif change > 1:
         is_text = name.endswith(".json")
         entries[name] = spoilt_json(rng, json.loads(whole)) if is_text else spoilt_bytes(rng, whole)
@@ -419,10 +424,11 @@ def _spoilt_manifest(rng: Random) -> bytes:
 
 
 def _read_bundle(path: Path) -> None:
-    """Open the folder, and all that it names (nothing but the manifest is there)."""
+    """Open the folder, and what it names, which is not there."""
     bundle = Bundle.open(path.parent)
     for learnt in bundle.spaces.values():
-        bundle.path(learnt.definition)
+        with suppress(ArtifactError):
+            bundle.path(learnt.definition)
 
 
 def _journal() -> str:
@@ -462,8 +468,6 @@ def _spoilt_head(rng: Random) -> bytes:
 
 def _recall(path: Path) -> None:
     """What a user's memory makes of a journal whose head is spoilt: it must not be in the way."""
-    import shutil
-
     folder = path.parent.parent / f"{path.parent.name}-memory"
     journals = folder / "cash.journals"
     journals.mkdir(parents=True)
