@@ -175,13 +175,14 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     model.save(place.model)
     found.experience().save(place.trials)
     predict = f"foretune predict {place.model} new.csv -o predictions.csv"
+    command = shlex.join(["foretune", *sys.argv[1:]])
     words = Words(
         title=f"{given.training.table.name}: {given.training.target}",
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        command=shlex.join(["foretune", *sys.argv[1:]]),
+        command=command,
         assumptions=given.training.notes,
         test_score=tested,
-        next_steps=[("Predict", predict), ("Go on", "the same command with more --trials")],
+        next_steps=[("Predict", predict), ("Go on", f"{command} --trials {2 * len(found.trials)}")],
     )
     write_page(story(found, given.training.table, words), place.report)
     best = found.conclusion.best
