@@ -13,6 +13,8 @@ EXTRAS = {
     "lightgbm": "automl",
     "skops": "automl",
     "optuna": "optuna",
+    "ray": "ray",
+    "mlflow": "mlflow",
     "matplotlib": "bench",
 }
 """Optional packages, and the extra that brings each."""

@@ -1,0 +1,211 @@
+"""Trials as tasks of a Ray cluster: many machines, some of which may be lost on the way.
+
+On whatever machine a task lands, the trial runs in a process of its own beside the Ray worker, by
+the same `ProcessPool` as without a cluster. So limits hold and faults are named in the same way
+everywhere, and one thing can be told from another: a trial that kills its process has failed, while
+a Ray worker or a machine that is gone has only lost the trial, which is run again.
+"""
+
+import os
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic
+
+from foretune.errors import ForetuneError, UsageError, extras_named
+from foretune.experience import Status
+from foretune.run.calling import one_line
+from foretune.run.executor import Job, Limits, Outcome, Result
+from foretune.run.pool import NO_LIMITS, ProcessPool
+
+MOST_LOST = 3
+"""A trial that was lost so often is not tried again: it may be what takes the machines down."""
+ADDRESS_VARIABLE = "RAY_ADDRESS"
+"""The environment variable that names the cluster where no address is given, as Ray has it."""
+NEW_CLUSTER = "local"
+
+
+@dataclass
+class _Task:
+    """A job that is on the cluster."""
+
+    key: int
+    job: Any
+    lost: int = 0
+    """How often it was lost."""
+    since: float = 0.0
+
+
+class RayPool(Generic[Job, Result]):
+    """Evaluates `function` in up to `workers` tasks of a Ray cluster at the same time.
+
+    address: of a running cluster (`auto` for the one on this machine, `ray://...`); if it is not
+        given and RAY_ADDRESS is not set, Ray is started on this machine, and ended by `close`.
+
+    Every machine needs Foretune and the modules of the function. Limits are those of one trial,
+    from when it begins: time spent waiting for a machine does not count.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Job], Result],
+        *,
+        workers: int = 1,
+        limits: Limits = NO_LIMITS,
+        address: str | None = None,
+    ) -> None:
+        if workers < 1:
+            raise UsageError(f"a pool needs at least one worker, but got {workers}: ask for one")
+        with extras_named("running trials on Ray"):
+            import ray
+
+        self.workers = workers
+        self._ray = ray
+        self._function, self._limits = function, limits
+        self._address = address or os.environ.get(ADDRESS_VARIABLE) or NEW_CLUSTER
+        self._remote: Any = None
+        self._luggage: Any = None
+        self._connected = False
+        self._waiting: deque[_Task] = deque()
+        self._running: dict[Any, _Task] = {}
+        self._submitted = 0
+
+    def __enter__(self) -> "RayPool[Job, Result]":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Connect to the cluster and hand it the function now, before the first job."""
+        if self._remote is not None:
+            return
+        if not self._ray.is_initialized():
+            self._connect()
+        # Retried here and not by Ray, which has no bound on how often a task may run out of memory.
+        self._remote = self._ray.remote(num_cpus=1, max_retries=0)(evaluate)
+        self._luggage = self._ray.put(self._ray.cloudpickle.dumps(self._function))
+
+    def submit(self, job: Job) -> int:
+        """Queue a job and return its key."""
+        self.start()
+        key = self._submitted
+        self._submitted += 1
+        self._waiting.append(_Task(key, job))
+        self._assign()
+        return key
+
+    def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
+        """The outcomes since the last call, waiting for the first one at most `timeout` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        outcomes: list[Outcome[Result]] = []
+        while not outcomes and self._running:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            if not self._ray.wait(list(self._running), num_returns=1, timeout=left)[0]:
+                break
+            tasks = list(self._running)
+            for ended in self._ray.wait(tasks, num_returns=len(tasks), timeout=0)[0]:
+                outcome = self._heard(ended)
+                outcomes += [outcome] if outcome is not None else []
+            self._assign()
+        return outcomes
+
+    def close(self) -> None:
+        """Stop at once; jobs that have not ended are forgotten."""
+        self._waiting.clear()
+        for task in self._running:
+            self._ray.cancel(task, force=True)
+        self._running.clear()
+        self._remote = self._luggage = None
+        if self._connected:
+            self._ray.shutdown()
+            self._connected = False
+
+    def _connect(self) -> None:
+        # Ray on this machine has as many places as there are to be trials at the same time.
+        new = {"num_cpus": self.workers, "include_dashboard": False}
+        settings = new if self._address == NEW_CLUSTER else {}
+        try:
+            self._ray.init(self._address, log_to_driver=False, logging_level="error", **settings)
+        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+            raise UsageError(
+                f"a Ray cluster must answer at its address, but '{self._address}' does not "
+                f"({one_line(error)}): start one with  ray start --head,  or correct the address"
+            ) from error
+        self._connected = True
+
+    def _assign(self) -> None:
+        """Put waiting jobs on the cluster, as many as there are to be at the same time."""
+        while self._waiting and len(self._running) < self.workers:
+            task = self._waiting.popleft()
+            task.since = time.monotonic()
+            self._running[self._remote.remote(self._luggage, self._limits, task.job)] = task
+
+    def _heard(self, ended: Any) -> Outcome[Result] | None:
+        """What came of a task; None if it was lost and will be run again."""
+        from ray.exceptions import RayError, RayTaskError, RuntimeEnvSetupError
+
+        task = self._running.pop(ended)
+        try:
+            found: Outcome[Result] = self._ray.get(ended)
+        except (RayTaskError, RuntimeEnvSetupError) as error:
+            cause = getattr(error, "cause", error)
+            if isinstance(cause, ForetuneError):
+                raise ForetuneError(str(cause)) from error
+            raise ForetuneError(
+                f"a machine of the cluster must be able to run trials, but: {one_line(cause)}; "
+                "install the same Foretune on all of them"
+            ) from error
+        except RayError as error:
+            return self._lost(task, error)
+        return Outcome(task.key, found.status, found.result, found.seconds, found.reason)
+
+    def _lost(self, task: _Task, error: Exception) -> Outcome[Result] | None:
+        task.lost += 1
+        if task.lost <= MOST_LOST:
+            self._waiting.appendleft(task)
+            return None
+        reason = f"lost {task.lost} times with its Ray worker: {one_line(error)}"
+        elapsed = time.monotonic() - task.since
+        return Outcome(task.key, Status.FAILED, None, elapsed, reason)
+
+
+# What runs in a Ray worker
+
+
+class Packed:
+    """A function as bytes, which turns into the function where it is unpickled.
+
+    So the Ray worker hands on what it need not be able to import itself.
+    """
+
+    def __init__(self, function: bytes) -> None:
+        self.function = function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pickle.loads, (self.function,)
+
+    def __call__(self, job: Any) -> Any:
+        """Never called: the process that calls has the function itself."""
+        raise NotImplementedError
+
+
+def evaluate(function: bytes, limits: Limits, job: Any) -> Outcome[Any]:
+    """One trial, in a process beside this one."""
+    pool = _pool(function, limits)
+    pool.submit(job)
+    while not (outcomes := pool.results()):
+        pass
+    return outcomes[0]
+
+
+@lru_cache(maxsize=1)
+def _pool(function: bytes, limits: Limits) -> ProcessPool[Any, Any]:
+    """Kept from trial to trial, for its process has imported what trials need.
+
+    The process ends with the pipe to this one, whether the pool is given up or this process dies.
+    """
+    return ProcessPool(Packed(function), limits=limits)
