@@ -26,12 +26,13 @@ import numpy as np
 from scipy.stats import rankdata
 
 from foretune.bench.metrics import best_so_far
-from foretune.bench.pools import pool_of
+from foretune.bench.pools import TaskPool, pool_of
 from foretune.contracts import Prior, Target
-from foretune.experience import Experience, for_learning, named_split
+from foretune.experience import Experience, Split, for_learning, named_split
 from foretune.methods.pipeline.layout import Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner
 from foretune.methods.pipeline.variants import deeppipe, deeppipe_ri
+from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
 from foretune.space import Encoded, Space
 from foretune.terminal import TerminalProgress
@@ -91,63 +92,66 @@ def learner(encoder_layers: int) -> DeepPipeLearner:
     return DeepPipeLearner(sizes, own.scores)
 
 
-def priors(experience: Experience, given: argparse.Namespace, algorithm: str) -> dict[str, Prior]:
-    """The prior of each row, and what the target has of the algorithm is decided later."""
-    split = named_split(experience, given.split)
-    whole = for_learning(experience, split)
-    fewer = for_learning(reduced(experience, given.stage, algorithm), split)
-    progress = TerminalProgress()
-    smaller = learner(1).learn(fewer, seed=0, progress=progress)
+def learnt_without(experience: Experience, split: Split, stage: str, algorithm: str) -> dict:
+    """The priors of the rows that know nothing of the algorithm, by row."""
+    fewer = for_learning(reduced(experience, stage, algorithm), split)
+    smaller = learner(1).learn(fewer, seed=0, progress=TerminalProgress())
     return {
         "left out": smaller,
-        "random": deeppipe_ri().learn(None, seed=0, progress=progress),
-        "known": learner(1).learn(whole, seed=0, progress=progress),
-        "no encoders": learner(0).learn(fewer, seed=0, progress=progress),
+        "no encoders": learner(0).learn(fewer, seed=0, progress=TerminalProgress()),
         "new encoder": smaller,
     }
 
 
-def played(
-    prior: Prior, pool: Encoded, losses: dict[bytes, float], start: Encoded, trials: int
-) -> list[float]:
+def learnt_with(experience: Experience, split: Split) -> dict[str, Prior]:
+    """The priors of the other rows, the same for all algorithms."""
+    past = for_learning(experience, split)
+    return {
+        "random": deeppipe_ri().learn(None, seed=0, progress=SILENT),
+        "known": learner(1).learn(past, seed=0, progress=TerminalProgress()),
+    }
+
+
+def played(prior: Prior, pool: TaskPool, start: Encoded, trials: int) -> list[float]:
     """The best loss so far after each trial."""
     method = Method("row", "", deeppipe, design=Design("random", 0))
-    optimizer = Optimizer(Target(pool.space, pool=pool), method, prior, seed=0, start=start)
-    for _ in range(min(trials, len(pool))):
+    target = Target(pool.configs.space, pool=pool.configs)
+    optimizer = Optimizer(target, method, prior, seed=0, start=start)
+    for _ in range(min(trials, len(pool.configs))):
         suggestion = optimizer.ask()[0]
-        loss = losses[pool.keys()[suggestion.pool_index].tobytes()]
+        loss = float(pool.losses[suggestion.pool_index, 0])
         optimizer.tell([Told((loss,), id=suggestion.id)])
     return best_so_far(optimizer.told.losses[:, 0]).tolist()
 
 
+def run(pool: TaskPool, priors: dict[str, Prior], row: str, given: argparse.Namespace) -> dict:
+    """One row on one task: all rows begin with the portfolio of those that lack the algorithm."""
+    smaller = priors["left out"]
+    if row == "left out":
+        kept = np.flatnonzero(~uses(pool.configs, given.stage, given.algorithm))
+        configs = smaller.model.layout.space.encode(pool.configs.take(kept).dicts())
+        pool = TaskPool(pool.task, configs, pool.losses[kept])
+    wanted = pool.configs.space.encode(smaller.first.dicts())
+    start = wanted.take(np.flatnonzero(wanted.isin(pool.configs)))
+    began = time.perf_counter()
+    best = played(priors[row], pool, start, given.trials)
+    seconds = round(time.perf_counter() - began, 1)
+    named = {"algorithm": given.algorithm, "row": row, "task": pool.task}
+    return named | {"seconds": seconds, "best": best}
+
+
 def runs(experience: Experience, given: argparse.Namespace) -> Iterator[dict]:
     finished = {(r["algorithm"], r["row"], r["task"]) for r in rows_of(given.out)}
-    tasks = named_split(experience, given.split).test[: given.tasks]
+    split = named_split(experience, given.split)
+    shared = learnt_with(experience, split)
     for algorithm in given.algorithms or algorithms_of(experience.space, given.stage):
+        tasks = split.test[: given.tasks]
         left = [(r, t) for t in tasks for r in ROWS if (algorithm, r, t) not in finished]
-        if not left:
-            continue
-        learnt = priors(experience, given, algorithm)
-        first = learnt["new encoder"].first.dicts()
-        for row, task in left:
-            pool = pool_of(experience, task)
-            has = uses(pool.configs, given.stage, algorithm)
-            configs, values = pool.configs, pool.losses[:, 0]
-            if row == "left out":
-                space = learnt[row].model.layout.space
-                values = values[~has]
-                configs = space.encode(configs.take(np.flatnonzero(~has)).dicts())
-            losses = {
-                key.tobytes(): float(loss) for key, loss in zip(configs.keys(), values, strict=True)
-            }
-            wanted = configs.space.encode(first)
-            start = wanted.take(np.flatnonzero(wanted.isin(configs)))
-            began = time.perf_counter()
-            best = played(learnt[row], configs, losses, start, given.trials)
-            yield {"algorithm": algorithm, "row": row, "task": task} | {
-                "seconds": round(time.perf_counter() - began, 1),
-                "best": best,
-            }
+        if left:
+            priors = shared | learnt_without(experience, split, given.stage, algorithm)
+            asked = argparse.Namespace(**vars(given), algorithm=algorithm)
+            for row, task in left:
+                yield run(pool_of(experience, task), priors, row, asked)
 
 
 def algorithms_of(space: Space, stage: str) -> list[str]:

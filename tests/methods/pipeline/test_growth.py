@@ -67,6 +67,14 @@ def test_only_what_is_new_may_be_trained() -> None:
     choices = [key == ("model", "forest") for key in embedding.rows(1)]
     np.testing.assert_array_equal(larger.new[1][0].any(axis=1), choices)
     assert not any(part.any() for layer in larger.new[2:] for part in layer)
+    assert larger.algorithms.used(large.sample(50, seed=0)).tolist() == [
+        config["model"] == "forest" for config in large.sample(50, seed=0).dicts()
+    ]
+
+
+def test_the_algorithms_of_a_new_stage_are_no_newcomers() -> None:
+    larger = grown(learnt_on(Space.of(SMALL)), Space.of({**SMALL, "encoder": {"a": {}, "b": {}}}))
+    assert larger.algorithms.places == ()
 
 
 def test_what_the_space_lacks_is_left_out() -> None:

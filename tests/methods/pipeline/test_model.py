@@ -5,7 +5,7 @@ from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
-from foretune.methods.pipeline.model import DeepPipe, DeepPipeSurrogate, Learnt
+from foretune.methods.pipeline.model import Choices, DeepPipe, DeepPipeSurrogate, Learnt
 from foretune.methods.pipeline.network import Embedding
 from foretune.methods.pipeline.random_network import RandomNetworkPrior
 from foretune.methods.pipeline.training import Tuned, last_due, untrained
@@ -86,6 +86,22 @@ class TestSurrogate:
         assert places(pool) is places(pool)
 
 
+class TestChoices:
+    def test_who_uses_them_and_which_are_rare(self) -> None:
+        space = Space.of({"model": {**MODELS, **FOREST}})
+        configs = space.encode(
+            [
+                {"model": "svm", "model:svm:C": 0.1},
+                {"model": "tree", "model:tree:depth": 0.1},
+                {"model": "svm", "model:svm:C": 0.2},
+            ]
+        )
+        svm, tree, forest = (0, 0), (0, 1), (0, 2)
+        assert Choices((svm, forest)).used(configs).tolist() == [True, False, True]
+        assert Choices().used(configs).tolist() == [False, False, False]
+        assert Choices((svm, tree, forest)).rare(configs, 2) == Choices((tree, forest))
+
+
 class TestTuning:
     @pytest.mark.parametrize(
         ("n", "growth", "due"),
@@ -127,6 +143,33 @@ class TestNewAlgorithms:
         moved = np.abs(tuned.place(configs).u - start.place(configs).u).max(axis=1)
         assert (moved[is_forest] > 1e-3).all()
         np.testing.assert_allclose(moved[~is_forest], 0.0, atol=1e-6)
+
+    def test_a_new_algorithm_is_worth_two_trials_before_its_encoder_is_trusted(
+        self, prior: DeepPipePrior
+    ) -> None:
+        larger = Space.of({"model": {**MODELS, **FOREST}})
+        with pytest.warns(UserWarning, match="forest"):
+            surrogate = prior.surrogate(Target(larger))
+        svm = larger.encode([{"model": "svm", "model:svm:C": c} for c in (0.1, 0.5, 0.9)])
+        forest = larger.encode(
+            [{"model": "forest", "model:forest:trees": n} for n in (0.1, 0.4, 0.9)]
+        )
+        losses = np.array([0.3, 0.1, 0.6, 0.8, 0.9])
+        for tried in (0, 1):
+            told = Encoded.concat([svm, forest.take(range(tried))])
+            posterior = surrogate.condition(seen(told, losses[: 3 + tried]), seed=0)
+            belief = posterior.predict(forest)
+            np.testing.assert_allclose(
+                belief.mean, posterior.best + posterior.places(forest).mean, rtol=1e-9
+            )
+            np.testing.assert_array_equal(belief.std, 1.0)
+            draws = posterior.sample(forest, 4000, seed=0)
+            np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.1)
+            assert (posterior.predict(svm).std < 1.0).all()
+        told = Encoded.concat([svm, forest.take(range(2))])
+        posterior = surrogate.condition(seen(told, losses), seed=0)
+        assert posterior.predict(forest).mean[0] > posterior.best + 0.1
+        assert (posterior.predict(forest.take([0, 1])).std < 1.0).all()
 
     def test_without_encoders_the_whole_network_learns(self) -> None:
         space, larger = (Space.of({"model": m}) for m in (MODELS, {**MODELS, **FOREST}))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foretune.errors import MethodError
 from foretune.methods.pipeline.layout import Key, Layout, Singles
-from foretune.methods.pipeline.model import DeepPipe
+from foretune.methods.pipeline.model import Choices, DeepPipe
 from foretune.methods.pipeline.network import Embedding
 from foretune.space import Space
 
@@ -26,6 +26,8 @@ class Grown:
     model: DeepPipe
     new: tuple[tuple[Singles, Singles], ...]
     """1 for each weight and bias that past tasks did not teach."""
+    algorithms: Choices
+    """New ones of stages that past tasks knew."""
     notes: tuple[str, ...]
     """What the space has that the past tasks' had not, in words."""
 
@@ -51,7 +53,8 @@ def grown(learnt: DeepPipe, space: Space) -> Grown:
         layers.append((weights, biases))
         news.append((is_new, new_biases))
     notes = tuple(additions(learnt.layout, layout))
-    return Grown(replace(learnt, layout=layout, layers=tuple(layers)), tuple(news), notes)
+    model = replace(learnt, layout=layout, layers=tuple(layers))
+    return Grown(model, tuple(news), _new_algorithms(learnt.layout, layout), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,18 @@ def _begins_random(old: Embedding, new: Embedding, number: int) -> Singles:
         return np.zeros((len(rows), 1), dtype=np.float32)
     known = set(old.layout.encoder_keys)
     return np.array([[key[:2] not in known] for key in rows], dtype=np.float32)
+
+
+def _new_algorithms(old: Layout, new: Layout) -> Choices:
+    stages, known = {stage.name for stage in old.stages}, set(old.choice_keys)
+    return Choices(
+        tuple(
+            (number, place)
+            for number, stage in enumerate(new.stages)
+            for place, algorithm in enumerate(stage.algorithms)
+            if stage.name in stages and (stage.name, algorithm) not in known
+        )
+    )
 
 
 def additions(old: Layout, new: Layout) -> list[str]:

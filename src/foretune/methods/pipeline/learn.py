@@ -56,7 +56,7 @@ class DeepPipePrior:
         # Without encoders nothing belongs to the new algorithm alone, so all is tuned.
         parts = larger.new if self.model.layout.sizes.encoder_layers else None
         tuned = Tuned(larger.model, target.pool, parts)
-        return DeepPipeSurrogate(tuned, larger.notes)
+        return DeepPipeSurrogate(tuned, larger.algorithms, larger.notes)
 
     def opening(self, target: Target) -> Encoded:
         """The portfolio, as far as the target's space has its algorithms."""

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Bools, Floats, Ints
 from foretune.contracts import Observations, Posterior, Prediction
 from foretune.learning import CachedOnPool
 from foretune.methods.pipeline.layout import Layout
@@ -30,6 +30,8 @@ RESIDUALS = Standardise(0.0, 1.0)
 """Residuals have a unit already: that of the past tasks' scores."""
 DOUBT = 0.5
 """Even odds that past tasks say nothing about the target."""
+HOPEFUL_TRIALS = 2
+"""So many trials of a new algorithm are made in the hope that it is as good as the best so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +112,57 @@ class Learnt:
 
 
 @dataclass(frozen=True, slots=True)
+class Choices:
+    """Some algorithms of a space."""
+
+    places: tuple[tuple[int, int], ...] = ()
+    """(stage, algorithm) in the space's structure."""
+
+    def rare(self, configs: Encoded, trials: int) -> "Choices":
+        """Those that fewer than `trials` of the configurations use."""
+        used = (np.count_nonzero(Choices((place,)).used(configs)) for place in self.places)
+        kept = [p for p, count in zip(self.places, used, strict=True) if count < trials]
+        return Choices(tuple(kept))
+
+    def used(self, configs: Encoded) -> Bools:
+        """(n,), which configurations use any of them."""
+        found = np.zeros(len(configs), dtype=bool)
+        if self.places:
+            chosen = configs.space.structure.chosen(configs)
+            for stage, algorithm in self.places:
+                found |= chosen[:, stage] == algorithm
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class LatentPosterior:
     """The learnt mean and a conditioned process in the latent space, read at configurations."""
 
     places: Places
     model: GP
     best: float
+    unproven: Choices
+    """New algorithms that nothing is known of yet."""
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the loss, in the unit of past tasks."""
+        """Mean and standard deviation of the loss, in the unit of past tasks.
+
+        An untrained encoder's prediction is arbitrary: of an unproven algorithm the best so far is
+        expected, give or take what the other stages are worth and a whole unit.
+        """
         at = self.places(x)
         mean, std = self.model.predict(at.u)
+        hopeful = self.unproven.used(x)
+        mean, std = np.where(hopeful, self.best, mean), np.where(hopeful, 1.0, std)
         return Prediction(at.mean + mean, std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the loss."""
-        at = self.places(x)
-        return at.mean + self.model.sample(at.u, n, np.random.default_rng(seed))
+        at, rng = self.places(x), np.random.default_rng(seed)
+        draws = self.model.sample(at.u, n, rng)
+        hopeful = self.unproven.used(x)
+        draws[:, hopeful] = self.best + rng.standard_normal((n, np.count_nonzero(hopeful)))
+        return at.mean + draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +170,8 @@ class DeepPipeSurrogate:
     """Tunes the kernel to what was observed, then conditions on the believed rows too."""
 
     source: Source
+    new: Choices = Choices()
+    """The algorithms that past tasks did not know."""
     notes: tuple[str, ...] = ()
     """What the target's space has that the past tasks' had not."""
 
@@ -152,7 +190,8 @@ class DeepPipeSurrogate:
         else:
             hyper = _tuned(at.u[real], z[real], learnt)
             model = GP.condition(at.u[keep], z[keep], hyper)
-        return LatentPosterior(places, model, float(z[real].min()))
+        unproven = self.new.rare(good.configs, HOPEFUL_TRIALS)
+        return LatentPosterior(places, model, float(z[real].min()), unproven)
 
 
 def _tuned(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:
