@@ -123,7 +123,7 @@ METHODS: dict[str, Method] = {
             "a portfolio, then several surrogates, each believed as far as it orders the trials",
             _auto,
             design=Design("random", 0),
-            acquisition="own-log",
+            acquisition="mixture-ei",
             uses_experience=True,
         ),
         Method(

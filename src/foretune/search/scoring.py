@@ -91,5 +91,5 @@ ACQUISITIONS: dict[str, Acquisition] = {
     "thompson": Acquisition(_thompson),
     "mean": Acquisition(_mean),
     "own": Acquisition(_own),
-    "own-log": Acquisition(_own_log, in_logs=True),
+    "mixture-ei": Acquisition(_own_log, in_logs=True),
 }
