@@ -260,7 +260,6 @@ def main() -> None:
         "foretune, past studies": lambda seed: ForetuneSampler.from_storage(url, seed=seed),
         "foretune, none": lambda seed: ForetuneSampler(seed=seed),
         "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
-        "TPE, multivariate": lambda seed: optuna.samplers.TPESampler(seed=seed, multivariate=True),
         "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
     }
     print(f"regret after 1, 5, 10, {arguments.trials} trials; median CPU seconds of a suggestion")

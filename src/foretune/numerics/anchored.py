@@ -27,7 +27,7 @@ from foretune.numerics.transforms import Standardise
 FIRST_ANCHOR = 4
 LARGEST_FIT = 500
 """Hyperparameters are fitted to at most so many observations: an iteration costs O(n³)."""
-LARGEST_GP = 1000
+LARGEST_GP = 600
 """The process is conditioned on at most so many observations."""
 REFIT_EVERY = 50
 """Hyperparameters of more than `LARGEST_FIT` observations are fitted to a multiple of these."""

@@ -21,6 +21,8 @@ from foretune.contracts import Observations
 from foretune.space import Encoded
 
 TREES = 50
+MOST_LEARNT = 2_000
+"""The forest sees at most so many trials, evenly over the search: it is grown at every ask."""
 LEAST_PROBABILITY = 0.01
 HOPELESS = 0.2
 """Below this probability of success a configuration is tried only if there is nothing else."""
@@ -54,6 +56,8 @@ class Feasibility:
 def learn_feasibility(seen: Observations) -> Feasibility:
     """Fit to which of the told trials failed (believed ones are not told)."""
     told = np.flatnonzero(~seen.believed)
+    if len(told) > MOST_LEARNT:
+        told = told[np.linspace(0, len(told) - 1, MOST_LEARNT).astype(np.int64)]
     succeeded = seen.succeeded[told]
     if succeeded.all() or not succeeded.any():
         return Feasibility(None)
