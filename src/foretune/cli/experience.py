@@ -9,6 +9,8 @@ from foretune.errors import UsageError
 KINDS = (
     "table",
     "optuna",
+    "mlflow",
+    "ray",
     "icml2020",
     "deeppipe",
     "oboe",
@@ -37,14 +39,20 @@ def _values(pairs: tuple[str, ...]) -> dict[str, str]:
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("source")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
-@click.option("--space", type=click.Path(path_type=Path), help="ConfigSpace JSON (table).")
-@click.option("--task", metavar="COLUMN", help="Column that names the task (table).")
+@click.option(
+    "--space", type=click.Path(path_type=Path), help="ConfigSpace JSON (table, mlflow, ray)."
+)
+@click.option(
+    "--task",
+    metavar="COLUMN",
+    help="Column (table), tag or parameter (mlflow) that names the task.",
+)
 @click.option(
     "--value",
     "values",
     multiple=True,
     metavar="COLUMN:min|max",
-    help="Column of a metric and which way is better; repeatable (table).",
+    help="A metric and which way is better; repeatable (table, mlflow, ray).",
 )
 @click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
 @click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
@@ -70,6 +78,8 @@ def import_command(
     KIND is the format of SOURCE:
       table        CSV or Parquet, one row an evaluation
       optuna       a storage URL, one task a study
+      mlflow       a tracking URI, one task an experiment
+      ray          a folder of Ray Tune's results, one task an experiment
       icml2020     the copula paper's CSV archives
       deeppipe     the DeepPipe paper's JSON (PMF, Tensor-OBOE, ZAP)
       oboe         Oboe's error and run-time matrices
@@ -82,6 +92,8 @@ def import_command(
     Examples:
       foretune import table runs.csv --task dataset --value error:min -o runs.parquet
       foretune import optuna sqlite:///past.db -o past.parquet
+      foretune import mlflow http://localhost:5000 --value val_loss:min -o runs.parquet
+      foretune import ray ~/ray_results --value accuracy:max -o results.parquet
     """
     from foretune.experience.importers import TableColumns, import_experience
     from foretune.experience.summary import summarise
@@ -105,7 +117,7 @@ def import_command(
     )
     experience.save(out)
     click.echo(summarise(experience))
-    if kind == "table" and space is None:
+    if kind in ("table", "mlflow", "ray") and space is None:
         inferred = out.with_suffix(".space.json")
         inferred.write_text(experience.space.to_json())
         click.echo(f"\nThe space was inferred from the values and saved to {inferred}: edit it and")

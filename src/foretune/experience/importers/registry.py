@@ -17,7 +17,9 @@ from foretune.progress import SILENT, Progress
 
 @dataclass(frozen=True)
 class TableColumns:
-    """What the columns of a table mean, for the importer `table`."""
+    """What the columns of a table mean, for the importer `table`; which metrics of runs count and
+    what their space is, for `mlflow` and `ray`.
+    """
 
     task: str | None = None
     """The column that names the task."""
@@ -67,6 +69,14 @@ IMPORTERS: dict[str, Importer] = {
     for importer in (
         _importer("table", "one evaluation a row", "a CSV or Parquet file", "columns"),
         _importer("optuna", "one task a study", "a storage URL or a journal file", "studies"),
+        _importer("mlflow", "one task an experiment", "a tracking URI", "columns"),
+        Importer(
+            "ray",
+            "one task an experiment of Ray Tune",
+            "the folder of one experiment or of several",
+            "foretune.experience.importers.ray_tune",
+            ("columns",),
+        ),
         _importer(
             "icml2020", "XGBoost and NAS-Bench-201 of the copula paper", "a CSV, also zipped"
         ),
@@ -103,7 +113,7 @@ def import_experience(
 ) -> Experience:
     """Read `source`, which is of the format `kind`.
 
-    columns: what the columns mean (table).
+    columns: what the columns mean (table); the metrics and the space (mlflow, ray).
     space_id: which search space to read (hpob).
     studies: which studies to read, all of them if none is named (optuna).
     """

@@ -1,0 +1,102 @@
+"""Runs that MLflow has tracked: one task an experiment, one evaluation a run.
+
+MLflow keeps parameters as text: numbers, truth values and nothing are read back as what they are.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foretune.errors import ExperienceError, extras_named
+from foretune.experience import Experience
+from foretune.experience.importers.registry import NO_COLUMNS, TableColumns
+from foretune.experience.importers.runs import Run, check_columns, experience_of
+from foretune.progress import SILENT, Progress, tracked
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment
+    from mlflow.entities import Run as TrackedRun
+
+PAGE = 1000
+WORDS = {"True": True, "False": False, "None": None}
+SUCCEEDED, FAILED = "FINISHED", ("FAILED", "KILLED")
+
+
+def read(
+    source: Path | str, *, columns: TableColumns = NO_COLUMNS, progress: Progress = SILENT
+) -> Experience:
+    """The ended runs of all experiments at the tracking URI `source`.
+
+    columns: `values` names the metrics that count; `task` a tag or a parameter that tells the task
+        apart, where an experiment holds several; `space` the file of the space, else it is
+        inferred. Parameters that the space does not have are left out.
+    """
+    check_columns(columns, "mlflow", task=True)
+    with extras_named("reading MLflow runs"):
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+    try:
+        client = MlflowClient(str(source))
+        experiments = list(_experiments(client))
+        found = tracked(experiments, progress, "reading experiments", len(experiments))
+        runs = [run for one in found for run in _runs(client, one, columns.task)]
+    except MlflowException as error:
+        first = str(error).strip().splitlines()[0]
+        raise ExperienceError(f"'{source}' cannot be read as an MLflow store: {first}") from error
+    return experience_of(runs, columns, str(source))
+
+
+def _experiments(client: "MlflowClient") -> "Iterator[Experiment]":
+    token = None
+    while True:
+        page = client.search_experiments(page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) -> Iterator[Run]:
+    """The runs of an experiment that have ended, the earliest first."""
+    token = None
+    order = ["attributes.start_time ASC"]
+    while True:
+        page = client.search_runs(
+            [experiment.experiment_id], max_results=PAGE, order_by=order, page_token=token
+        )
+        for tracked_run in page:
+            if tracked_run.info.status in (SUCCEEDED, *FAILED):
+                yield _run(tracked_run, experiment.name, task)
+        token = page.token
+        if not token:
+            return
+
+
+def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
+    info, data = tracked_run.info, tracked_run.data
+    params = {name: _value(text) for name, text in data.params.items()}
+    name = experiment
+    if task is not None:
+        told = params.pop(task, data.tags.get(task))
+        if told is None:
+            raise ExperienceError(
+                f"each run must have the tag or parameter '{task}' that names its task, but "
+                f"run {info.run_id} of '{experiment}' does not"
+            )
+        name = str(told)
+    # MLflow counts in milliseconds.
+    seconds = (info.end_time - info.start_time) / 1000 if info.end_time else float("nan")
+    config = {name: value for name, value in params.items() if value is not None}
+    return Run(name, config, dict(data.metrics), info.status != SUCCEEDED, seconds)
+
+
+def _value(text: str) -> Any:
+    """A parameter as what was logged, as far as its text tells."""
+    if text in WORDS:
+        return WORDS[text]
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text

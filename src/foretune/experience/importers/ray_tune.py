@@ -1,0 +1,87 @@
+"""What Ray Tune leaves in its folders: one task an experiment, one evaluation a trial.
+
+Of each trial `params.json` and the last line of `result.json` are read, which are plain JSON. The
+state files of an experiment hold pickled objects: they are not opened.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from foretune.errors import ExperienceError
+from foretune.experience import Experience
+from foretune.experience.importers.archive import existing
+from foretune.experience.importers.registry import NO_COLUMNS, TableColumns
+from foretune.experience.importers.runs import Run, check_columns, experience_of, flattened
+from foretune.progress import SILENT, Progress, tracked
+
+PARAMS, RESULTS, ERROR = "params.json", "result.json", "error.txt"
+CONFIG, SECONDS = "config", "time_total_s"
+
+
+def read(
+    source: Path | str, *, columns: TableColumns = NO_COLUMNS, progress: Progress = SILENT
+) -> Experience:
+    """The trials in `source`: the folder of an experiment, or one with several of them.
+
+    columns: `values` names the metrics that count, `space` the file of the space, else it is
+        inferred. The last report of a trial is its result. A trial that raised counts as failed;
+        one that has not reported anything is left out.
+    """
+    check_columns(columns, "ray", task=False)
+    root = existing(source)
+    folders = sorted(path.parent for path in root.rglob(PARAMS))
+    if not folders:
+        raise ExperienceError(
+            f"results of Ray Tune are folders with a file {PARAMS}, but '{root}' has none: give "
+            "the folder of an experiment, such as ~/ray_results/NAME"
+        )
+    found = [_run(folder) for folder in tracked(folders, progress, "reading", len(folders))]
+    return experience_of([run for run in found if run is not None], columns, str(source))
+
+
+def _run(folder: Path) -> Run | None:
+    """One trial; None if it tells nothing."""
+    config = flattened(_object((folder / PARAMS).read_bytes(), folder / PARAMS))
+    failed = (folder / ERROR).exists()
+    last = _last_line(folder / RESULTS)
+    if last is None and not failed:
+        return None
+    # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
+    said = flattened({} if last is None else last)
+    values = {name: float(value) for name, value in said.items() if _is_number(value)}
+    seconds = values.get(SECONDS, float("nan"))
+    plain = {name: value for name, value in config.items() if _is_plain(value)}
+    return Run(folder.parent.resolve().name, plain, values, failed, seconds)
+
+
+def _last_line(path: Path) -> dict[str, Any] | None:
+    """The last whole report; a line that was being written when the program died is none."""
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    for line in reversed(lines):
+        try:
+            last = _object(line, path)
+        except ExperienceError:
+            continue
+        last.pop(CONFIG, None)
+        return last
+    return None
+
+
+def _object(text: bytes, path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ExperienceError(f"'{path}' must be JSON, but it is not: {error}") from error
+    if not isinstance(found, dict):
+        raise ExperienceError(f"'{path}' must hold a JSON object, but it holds something else")
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_plain(value: object) -> bool:
+    """What a hyperparameter can be; lists and the like are settings of the program."""
+    return isinstance(value, bool | int | float | str)

@@ -1,0 +1,134 @@
+"""Runs that a tracking tool has recorded: a task, a configuration, and whatever numbers it logged.
+
+Such tools know neither the space nor which number is to become small or large. The space is
+inferred from the configurations as for tables, or given; the metrics are named by the user.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from foretune.errors import ExperienceError, UsageError
+from foretune.experience import Direction, Experience, Metric, Status
+from foretune.experience.importers.archive import existing
+from foretune.experience.importers.inference import infer_space
+from foretune.experience.importers.registry import TableColumns
+from foretune.space import Encoded, Space
+
+MOST_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run that has ended."""
+
+    task: str
+    config: Mapping[str, Any]
+    values: Mapping[str, float]
+    """By the name of the metric."""
+    failed: bool = False
+    seconds: float = float("nan")
+
+
+def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Experience:
+    """The runs as an experience; one without all the metrics counts as failed.
+
+    columns: the metrics (`values`) and perhaps the file of the space; nothing else applies.
+    """
+    if not runs:
+        raise ExperienceError(f"an experience needs a run that has ended, but '{source}' has none")
+    metrics = _metrics(runs, columns.values, source)
+    runs, done = _told_in_full(runs, [_succeeded(run, metrics) for run in runs])
+    if not any(done):
+        raise ExperienceError(
+            f"an experience needs a run that succeeded, but there is none in '{source}'"
+        )
+    space, configs = _configurations(runs, columns)
+    tasks = list(dict.fromkeys(run.task for run in runs))
+    nothing = [float("nan")] * len(metrics)
+    return Experience.build(
+        space,
+        metrics,
+        tasks,
+        [tasks.index(run.task) for run in runs],
+        configs,
+        np.arange(len(runs)),
+        [
+            [run.values[m.name] for m in metrics] if good else nothing
+            for run, good in zip(runs, done, strict=True)
+        ],
+        status=[Status.DONE if good else Status.FAILED for good in done],
+        seconds=[run.seconds for run in runs],
+    )
+
+
+def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
+    """Refuse what only tables have."""
+    given = {
+        "config_column": columns.config_column,
+        "status": columns.status,
+        "seconds": columns.seconds,
+        "task": None if task else columns.task,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"the option '{name}' belongs to table, but the kind is '{kind}': leave it out"
+            )
+
+
+def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested configuration with one name a value, its parts joined by `/`."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flattened(value, f"{prefix}{name}/")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _metrics(runs: Sequence[Run], wanted: Mapping[str, str], source: str) -> tuple[Metric, ...]:
+    known = dict.fromkeys(name for run in runs for name in run.values)
+    shown = ", ".join(f"'{name}'" for name in list(known)[:MOST_NAMED]) or "none"
+    if not wanted:
+        raise ExperienceError(
+            f"it must be said which metric counts and which way is better, but '{source}' does not "
+            f"tell: name one of {shown}, such as --value NAME:min"
+        )
+    for name in wanted:
+        if name not in known:
+            raise ExperienceError(
+                f"a metric must be one that the runs logged, but got '{name}': choose among {shown}"
+            )
+    return tuple(Metric(name, Direction(direction)) for name, direction in wanted.items())
+
+
+def _succeeded(run: Run, metrics: Sequence[Metric]) -> bool:
+    known = (run.values.get(metric.name, float("nan")) for metric in metrics)
+    return not run.failed and all(map(isfinite, known))
+
+
+def _told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> tuple[list[Run], list[bool]]:
+    """Without runs that failed before they had logged all their hyperparameters.
+
+    What belongs to a whole configuration, those that succeeded tell.
+    """
+    whole = {frozenset(run.config) for run, good in zip(runs, done, strict=True) if good}
+    kept = [(r, good) for r, good in zip(runs, done, strict=True) if frozenset(r.config) in whole]
+    return [run for run, _ in kept], [good for _, good in kept]
+
+
+def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, Encoded]:
+    """The space of all runs, and their configurations in it."""
+    names = dict.fromkeys(name for run in runs for name in run.config)
+    cells = {name: [run.config.get(name) for run in runs] for name in names}
+    if columns.space is None:
+        space = Space.of(infer_space(cells))
+        return space, space.from_columns(cells, len(runs))
+    space = Space.from_json(existing(columns.space).read_text(encoding="utf-8"))
+    known = {name: cells[name] for name in space.names if name in cells}
+    return space, space.from_columns(known, len(runs), fill_defaults=True, drop_inactive=True)

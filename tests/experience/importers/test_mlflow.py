@@ -1,0 +1,73 @@
+from types import SimpleNamespace
+
+import pytest
+
+from foretune.errors import ExperienceError, MissingExtraError
+from foretune.experience import Status
+from foretune.experience.importers import mlflow as importer
+from foretune.experience.importers.registry import TableColumns
+
+LOSS = TableColumns(values={"loss": "min"})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3),
+        ("-1", -1),
+        ("0.1", 0.1),
+        ("1e-05", 1e-05),
+        ("True", True),
+        ("None", None),
+        ("relu", "relu"),
+        ("[1, 2]", "[1, 2]"),
+    ],
+)
+def test_parameters_are_read_back_as_what_they_were(text, value):
+    found = importer._value(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+def tracked(params, metrics, *, status="FINISHED", tags=None):
+    info = SimpleNamespace(run_id="r1", status=status, start_time=1000, end_time=3500)
+    data = SimpleNamespace(params=params, metrics=metrics, tags=tags or {})
+    return SimpleNamespace(info=info, data=data)
+
+
+def test_a_run_with_its_task():
+    run = importer._run(tracked({"lr": "0.1", "set": "iris"}, {"loss": 2.0}), "mine", "set")
+    assert (run.task, run.config, run.values) == ("iris", {"lr": 0.1}, {"loss": 2.0})
+    assert (run.seconds, run.failed) == (2.5, False)
+    assert importer._run(tracked({}, {}, tags={"set": "wine"}), "mine", "set").task == "wine"
+    assert importer._run(tracked({}, {}, status="KILLED"), "mine", None).failed
+    with pytest.raises(ExperienceError, match="run r1 of 'mine'"):
+        importer._run(tracked({}, {}), "mine", "set")
+
+
+def test_without_mlflow_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
+    with pytest.raises(MissingExtraError, match=r"foretune\[mlflow\]"):
+        importer.read("sqlite:///x.db", columns=LOSS)
+
+
+def test_a_real_store(tmp_path):
+    mlflow = pytest.importorskip("mlflow")
+    client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/runs.db")
+    for name, losses in {"a": [3.0, 2.0], "b": [1.0, None]}.items():
+        experiment = client.create_experiment(name, artifact_location=str(tmp_path))
+        for depth, loss in enumerate(losses):
+            run = client.create_run(experiment).info.run_id
+            client.log_param(run, "depth", depth)
+            client.log_param(run, "kind", "tree")
+            if loss is not None:
+                client.log_metric(run, "loss", loss)
+            client.set_terminated(run, "FAILED" if loss is None else "FINISHED")
+        client.create_run(experiment)
+    experience = importer.read(f"sqlite:///{tmp_path}/runs.db", columns=LOSS)
+    assert set(experience.tasks) == {"a", "b"}
+    one = experience.task("b")
+    assert one.configs.dicts() == [{"depth": 0, "kind": "tree"}, {"depth": 1, "kind": "tree"}]
+    assert [Status(int(s)) for s in one.status] == [Status.DONE, Status.FAILED]
+    assert experience.task("a").values.tolist() == [[3.0], [2.0]]
+    with pytest.raises(ExperienceError, match="cannot be read as an MLflow store"):
+        importer.read("nonsense://x", columns=LOSS)

@@ -1,0 +1,81 @@
+import json
+import pickle
+
+import pytest
+
+from foretune.errors import ExperienceError
+from foretune.experience import Status
+from foretune.experience.importers import ray_tune as importer
+from foretune.experience.importers.registry import TableColumns
+
+ERROR = TableColumns(values={"error": "min"})
+
+
+class Bomb:
+    def __reduce__(self):
+        return pytest.fail, ("a pickle was opened",)
+
+
+def write_trial(folder, params, results=(), error=None):
+    folder.mkdir(parents=True)
+    (folder / "params.json").write_text(json.dumps(params))
+    (folder / "params.pkl").write_bytes(pickle.dumps(Bomb()))
+    lines = [json.dumps({**result, "config": params, "done": False}) for result in results]
+    (folder / "result.json").write_text("\n".join(lines))
+    if error:
+        (folder / "error.txt").write_text(error)
+        (folder / "error.pkl").write_bytes(pickle.dumps(Bomb()))
+
+
+def test_the_last_report_of_each_trial_counts(tmp_path):
+    write_trial(
+        tmp_path / "one" / "t1",
+        {"lr": 0.1, "net": {"width": 8}, "tags": ["x"]},
+        [{"error": 0.9, "time_total_s": 1.0}, {"error": 0.5, "time_total_s": 2.0}],
+    )
+    write_trial(tmp_path / "one" / "t2", {"lr": 0.2, "net": {"width": 9}, "tags": ["x"]}, [], "no")
+    write_trial(tmp_path / "one" / "t3", {"lr": 0.3, "net": {"width": 9}})
+    write_trial(tmp_path / "two" / "t1", {"lr": 0.4, "net": {"width": 16}}, [{"error": 0.25}])
+    (tmp_path / "one" / "experiment_state-1.json").write_text("{}")
+    experience = importer.read(tmp_path, columns=ERROR)
+    assert experience.tasks == ("one", "two")
+    assert experience.configs.dicts() == [
+        {"lr": 0.1, "net/width": 8},
+        {"lr": 0.2, "net/width": 9},
+        {"lr": 0.4, "net/width": 16},
+    ]
+    assert [Status(int(s)) for s in experience.status] == [
+        Status.DONE,
+        Status.FAILED,
+        Status.DONE,
+    ]
+    assert experience.values[0, 0] == 0.5
+    assert experience.seconds[0] == 2.0
+
+
+def test_one_experiment_is_a_source_too(tmp_path):
+    write_trial(tmp_path / "one" / "t1", {"lr": 0.1}, [{"scores": {"error": 0.5}}])
+    columns = TableColumns(values={"scores/error": "max"})
+    experience = importer.read(tmp_path / "one", columns=columns)
+    assert experience.tasks == ("one",)
+    assert experience.values.tolist() == [[0.5]]
+
+
+def test_a_report_that_was_cut_off_is_not_one(tmp_path):
+    write_trial(tmp_path / "one" / "t1", {"lr": 0.1}, [{"error": 0.5}])
+    with (tmp_path / "one" / "t1" / "result.json").open("a") as stream:
+        stream.write('\n{"error": 0.')
+    assert importer.read(tmp_path, columns=ERROR).values.tolist() == [[0.5]]
+
+
+@pytest.mark.parametrize("text", [b"[1]", b"{", b"\xff", b"[" * 100_000])
+def test_files_that_are_not_what_they_should_be_are_named(tmp_path, text):
+    write_trial(tmp_path / "one" / "t1", {"lr": 0.1})
+    (tmp_path / "one" / "t1" / "params.json").write_bytes(text)
+    with pytest.raises(ExperienceError, match=r"params\.json"):
+        importer.read(tmp_path, columns=ERROR)
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    with pytest.raises(ExperienceError, match=r"params\.json"):
+        importer.read(tmp_path, columns=ERROR)

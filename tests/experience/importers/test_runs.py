@@ -1,0 +1,86 @@
+import json
+
+import pytest
+
+from foretune.errors import ExperienceError, UsageError
+from foretune.experience import Direction, Status
+from foretune.experience.importers.registry import TableColumns
+from foretune.experience.importers.runs import Run, check_columns, experience_of, flattened
+from foretune.space import Space
+
+LOSS = TableColumns(values={"loss": "min"})
+
+
+def run(task, config, loss=None, **fields):
+    return Run(task, config, {} if loss is None else {"loss": loss}, **fields)
+
+
+def test_runs_become_evaluations_and_the_space_is_inferred():
+    runs = [
+        run("a", {"lr": 0.1, "depth": 2}, 3.0, seconds=1.5),
+        run("b", {"lr": 0.001, "depth": 5}, 4.0),
+    ]
+    experience = experience_of(runs, LOSS, "here")
+    assert experience.tasks == ("a", "b")
+    assert experience.configs.dicts() == [{"lr": 0.1, "depth": 2}, {"lr": 0.001, "depth": 5}]
+    assert experience.values.tolist() == [[3.0], [4.0]]
+    assert experience.seconds[0] == 1.5
+    assert experience.metrics[0].direction is Direction.MIN
+
+
+def test_failures_are_kept_where_their_configuration_is_whole():
+    runs = [
+        run("a", {"x": 0.5, "y": 1}, 1.0),
+        run("a", {"x": 0.9, "y": 3}, failed=True),
+        run("a", {"x": 0.1, "y": 2}),
+        run("a", {"x": 0.7}, failed=True),
+        run("a", {"x": 0.3, "y": 2}, float("nan")),
+    ]
+    experience = experience_of(runs, LOSS, "here")
+    assert [Status(int(s)) for s in experience.status] == [Status.DONE, *[Status.FAILED] * 3]
+    assert [c["x"] for c in experience.configs.dicts()] == [0.5, 0.9, 0.1, 0.3]
+
+
+def test_conditions_are_inferred_as_for_tables():
+    runs = [
+        run("a", {"model": "svm", "C": 1.0}, 1.0),
+        run("a", {"model": "svm", "C": 2.0}, 1.0),
+        run("a", {"model": "tree"}, 2.0),
+    ]
+    experience = experience_of(runs, LOSS, "here")
+    assert experience.configs.dicts()[2] == {"model": "tree"}
+
+
+def test_a_given_space_keeps_only_its_own(tmp_path):
+    path = tmp_path / "space.json"
+    path.write_text(Space.of({"x": (0.0, 1.0)}).to_json())
+    columns = TableColumns(values={"loss": "max"}, space=path)
+    experience = experience_of([run("a", {"x": 0.5, "note": "n"}, 1.0)], columns, "here")
+    assert experience.configs.dicts() == [{"x": 0.5}]
+    assert experience.metrics[0].direction is Direction.MAX
+
+
+@pytest.mark.parametrize(
+    ("runs", "values", "said"),
+    [
+        ([], {"loss": "min"}, "has none"),
+        ([run("a", {"x": 1}, 1.0)], {}, "'loss'"),
+        ([run("a", {"x": 1}, 1.0)], {"error": "min"}, "'error'"),
+        ([run("a", {"x": 1}, 1.0, failed=True)], {"loss": "min"}, "succeeded"),
+    ],
+)
+def test_what_is_missing_is_named(runs, values, said):
+    with pytest.raises(ExperienceError, match=said):
+        experience_of(runs, TableColumns(values=values), "here")
+
+
+def test_options_of_tables_are_refused():
+    with pytest.raises(UsageError, match="'seconds' belongs to table"):
+        check_columns(TableColumns(seconds="s"), "ray", task=False)
+    with pytest.raises(UsageError, match="'task' belongs to table"):
+        check_columns(TableColumns(task="t"), "ray", task=False)
+    check_columns(TableColumns(task="t", values={"a": "min"}), "mlflow", task=True)
+
+
+def test_nested_configurations_are_flattened():
+    assert flattened(json.loads('{"a": {"b": {"c": 1}}, "d": 2}')) == {"a/b/c": 1, "d": 2}
