@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from foretune.errors import ExperienceError
+from foretune.experience.importers.packed import check_size
 
 
 def existing(source: Path | str) -> Path:
@@ -33,9 +34,14 @@ class Archive:
             below = (p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
             return cls(path, _outermost_first(below))
         if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as zipped:
-                names = (i.filename for i in zipped.infolist() if not i.is_dir())
-                return cls(path, _outermost_first(names))
+            try:
+                with zipfile.ZipFile(path) as zipped:
+                    names = [i.filename for i in zipped.infolist() if not i.is_dir()]
+            except (zipfile.BadZipFile, ValueError, RuntimeError) as error:
+                raise ExperienceError(
+                    f"an archive must be whole, but '{path}' is not ({error}): get it again"
+                ) from error
+            return cls(path, _outermost_first(names))
         return cls(path, (path.name,))
 
     def find(self, ending: str) -> str | None:
@@ -67,6 +73,8 @@ class Archive:
                 yield stream
         else:
             with zipfile.ZipFile(self.path) as zipped, zipped.open(member) as stream:
+                entry = zipped.getinfo(member)
+                check_size(member, entry.compress_size, entry.file_size)
                 yield stream
 
 

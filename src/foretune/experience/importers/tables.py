@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from foretune.errors import ExperienceError
 from foretune.experience.importers.archive import existing
+from foretune.experience.importers.packed import DAMAGED, unpacked
 from foretune.progress import Progress, tracked
 
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
@@ -30,10 +31,10 @@ def _read(path: Path) -> pd.DataFrame:
         if name.endswith(PARQUET):
             frame = pd.read_parquet(path)
         else:
-            frame = pd.read_csv(path, sep="\t" if ".tsv" in name else ",", low_memory=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from error
-    except (OSError, EOFError, ValueError) as error:
+            with unpacked(path) as stream:
+                separator = "\t" if ".tsv" in name else ","
+                frame = pd.read_csv(stream, sep=separator, low_memory=False)
+    except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
         raise _unreadable(path, error) from error
     if frame.empty:
         raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
