@@ -143,7 +143,9 @@ class Bundle:
         files += [kept for of_method in gone.priors.values() for kept in of_method.values()]
         files += [] if gone.experience is None else [gone.experience]
         for kept in files:
-            (self.folder / Path(kept.file).name).unlink(missing_ok=True)
+            path = self.folder / kept.file
+            if path.parent == self.folder and path.is_file():
+                path.unlink()
         return replace(self, spaces={n: of for n, of in self.spaces.items() if n != name})
 
     def save(self) -> None:
