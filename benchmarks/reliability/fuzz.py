@@ -41,23 +41,23 @@ METHODS = ("auto", "gcp-prior", "zero-shot", "ws-gp", "rgpe", "ablr", "fsbo", "d
            "latent-cash", "pretrained-gps", "as-ml", "oboe", "gp")  # fmt: skip
 ALGORITHMS = ("naive_bayes", "rf", "lightgbm", "hist_boosting", "logistic", "knn", "svm", "mlp")
 SHARES = {
-    "space JSON": 2000,
-    "experience": 1200,
-    "portfolio": 600,
-    "model": 1000,
-    "table to fit (CSV)": 800,
-    "table to fit (Parquet)": 500,
-    "table to predict (CSV)": 500,
-    "table to predict (Parquet)": 300,
+    "space JSON": 2500,
+    "experience": 1500,
+    "portfolio": 800,
+    "model": 500,
+    "table to fit (CSV)": 400,
+    "table to fit (Parquet)": 300,
+    "table to predict (CSV)": 300,
+    "table to predict (Parquet)": 200,
     "prepared table": 500,
-    "manifest": 500,
-    "journal": 500,
-    "memory": 300,
-    "table of evaluations": 500,
-    "HPO-B": 300,
+    "manifest": 600,
+    "journal": 800,
+    "memory": 260,
+    "table of evaluations": 300,
+    "HPO-B": 260,
 }
 """Inputs of each reader; every prior gets `PRIOR_SHARE`."""
-PRIOR_SHARE = 80
+PRIOR_SHARE = 60
 
 
 def run_child(reader, seeds: range, folder: Path, told: int) -> None:
