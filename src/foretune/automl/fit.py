@@ -24,11 +24,11 @@ from foretune.automl.memory import Fit as Remembered
 from foretune.automl.memory import Memory, Recording, task_name
 from foretune.automl.plan import Plan, Wishes
 from foretune.automl.scores import SCORERS
-from foretune.automl.search import Ending, FiledTrial, known_before, searched
+from foretune.automl.search import Ending, FiledTrial, HeldTrial, known_before, searched
 from foretune.experience import Experience, Status
 from foretune.experience.meta_features import meta_features
 from foretune.progress import SILENT, Progress
-from foretune.run.pool import ProcessPool
+from foretune.run.sites import HERE, Site
 from foretune.run.study import Study, StudyTrial
 from foretune.run.tuning import SILENT_WATCH, Watch
 
@@ -110,7 +110,7 @@ class Job:
 
     target: the name of the column to predict. store: the URL of an Optuna storage; a file in the
     folder if not given. transfer: whether past datasets teach this search. remember: whether the
-    user's own fits do, and whether this one teaches later ones.
+    user's own fits do, and whether this one teaches later ones. site: where trials run.
     """
 
     table: Table
@@ -122,6 +122,7 @@ class Job:
     remember: bool = True
     progress: Progress = SILENT
     watch: Watch = SILENT_WATCH
+    site: Site = HERE
     began: float = field(default_factory=time.monotonic)
     timings: dict[str, float] = field(default_factory=dict)
     """What took how many seconds."""
@@ -171,8 +172,8 @@ class Job:
     ) -> tuple[Remembered, Ending, Knowledge | None]:
         if self._predictions is not None:
             self._predictions.mkdir(exist_ok=True)
-        function = FiledTrial(self.place.table, plan.protocol, self._predictions)
-        pool = ProcessPool(function, workers=self.wishes.jobs, limits=self.wishes.limits)
+        function = self._trial(plan)
+        pool = self.site.pool(function, workers=self.wishes.jobs, limits=self.wishes.limits)
         with pool as runs:
             # Workers import their libraries while this process reads what past tasks taught.
             runs.start()
@@ -196,6 +197,13 @@ class Job:
                     watch=watch,
                 )
         return about, ending, knowledge
+
+    def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
+        """What evaluates configurations: on the file, or where others run it, with the table."""
+        if self.site.is_here:
+            return FiledTrial(self.place.table, plan.protocol, self._predictions)
+        folder = None if self._predictions is None else self._predictions.absolute()
+        return HeldTrial(plan.table, plan.protocol, folder)
 
     def _knowledge(self, plan: Plan, task: str) -> Knowledge | None:
         if not self.transfer:

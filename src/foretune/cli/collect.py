@@ -87,6 +87,9 @@ class LineProgress:
     help="Of one worker process.",
 )
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--executor", type=click.Choice(["processes", "ray"]), default="processes",
+              show_default=True, help="Where trials run.")  # fmt: skip
+@click.option("--address", metavar="ADDRESS", help="Of a Ray cluster; else RAY_ADDRESS, or new.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
 def collect_command(
@@ -103,6 +106,8 @@ def collect_command(
     time_limit: float,
     memory: float,
     jobs: int,
+    executor: str,
+    address: str | None,
     seed: int,
     out: Path,
 ) -> None:
@@ -132,7 +137,7 @@ def collect_command(
     from foretune.automl.sources import sources
     from foretune.automl.spaces import shipped
     from foretune.experience import summarise
-    from foretune.run.pool import ProcessPool
+    from foretune.run.sites import Site
     from foretune.terminal import TerminalProgress
 
     if out.suffix != ".parquet":
@@ -150,8 +155,8 @@ def collect_command(
         memory_bytes=int(memory),
         seed=seed,
     )
-    start = partial(ProcessPool, workers=jobs, limits=recipe.limits)
+    start = partial(Site(executor, address).pool, workers=jobs, limits=recipe.limits)
     progress = TerminalProgress() if sys.stderr.isatty() else LineProgress()
     found = sources(datasets, chosen.task, target=target)
-    click.echo(summarise(collect(recipe, found, out, start=start, progress=progress)))
+    click.echo(summarise(collect(recipe, found, out.absolute(), start=start, progress=progress)))
     click.echo(f"\nSaved {out}")

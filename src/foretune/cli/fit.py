@@ -41,12 +41,16 @@ STOPPED = 130
 @click.option("--ensemble", type=click.IntRange(1), default=1, show_default=True, metavar="K",
               help="Blend the best K pipelines.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core if not given.")
+@click.option("--executor", type=click.Choice(["processes", "ray"]), default="processes",
+              show_default=True, help="Where trials run.")  # fmt: skip
+@click.option("--address", metavar="ADDRESS", help="Of a Ray cluster; else RAY_ADDRESS, or new.")
 @click.option("--time-limit", type=seconds, metavar="TIME", default="120s", show_default=True,
               help="Of one trial.")  # fmt: skip
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", default="4GB", show_default=True,
               help="Of one worker process.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--store", metavar="URL", help="An Optuna storage; else a file in the folder.")
+@click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
 @click.option("--no-transfer", is_flag=True, help="Start from nothing.")
 @click.option("--no-remember", is_flag=True, help="Add nothing to your experience.")
 @click.option("-o", "--out", type=FILE, help="Folder of model, report and trials.")
@@ -64,10 +68,13 @@ def fit_command(
     method: str,
     ensemble: int,
     jobs: int | None,
+    executor: str,
+    address: str | None,
     time_limit: float,
     memory_: float,
     seed: int,
     store: str | None,
+    mlflow: str | None,
     no_transfer: bool,
     no_remember: bool,
     out: Path | None,
@@ -90,9 +97,12 @@ def fit_command(
     from foretune.automl.plan import Wishes, planned
     from foretune.automl.readiness import check_ready
     from foretune.cli.display import display
+    from foretune.integrations.mlflow_log import logged
+    from foretune.run.sites import Site
     from foretune.run.threads import cores
     from foretune.terminal import TerminalProgress
 
+    site = Site(executor, address)
     given = _demo(data, target, test) if demo else _given(data, target, task, test)
     wishes = Wishes(
         trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
@@ -113,7 +123,10 @@ def fit_command(
     check_ready(wishes, place, table, given.test, given.training.target)
     for note in (*given.training.notes, *plan.notes):
         click.echo(note)
-    with display(plan.metric, wishes.most_trials, wishes.seconds) as watch:
+    with (
+        display(plan.metric, wishes.most_trials, wishes.seconds) as shown,
+        logged(shown, mlflow, f"{table.name} {plan.metric.name}", plan.metric) as watch,
+    ):
         job = Job(
             table,
             given.training.target,
@@ -124,6 +137,7 @@ def fit_command(
             remember=not no_remember,
             progress=TerminalProgress(),
             watch=watch,
+            site=site,
         )
         found = job.run(plan)
     _finish(found, given, place)

@@ -42,9 +42,13 @@ LONGEST_NAME = 200
 @click.option("--study", metavar="NAME", help="The function or the command if not given.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True,
               help="Trials at the same time.")  # fmt: skip
+@click.option("--executor", type=click.Choice(["processes", "ray"]), default="processes",
+              show_default=True, help="Where trials run.")  # fmt: skip
+@click.option("--address", metavar="ADDRESS", help="Of a Ray cluster; else RAY_ADDRESS, or new.")
 @click.option("--time-limit", type=seconds, metavar="TIME", help="Of one trial, on the clock.")
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", help="Of one trial, e.g. 2GB.")
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
 @click.option("-o", "--out", type=FILE, help="Parquet file of the trials, as an experience.")
 def tune_command(
     function: str | None,
@@ -59,9 +63,12 @@ def tune_command(
     store: str,
     study: str | None,
     jobs: int,
+    executor: str,
+    address: str | None,
     time_limit: float | None,
     memory_: float | None,
     seed: int,
+    mlflow: str | None,
     out: Path | None,
 ) -> None:
     """Tune the function MODULE:FUNCTION, or a --command, over a --space.
@@ -89,14 +96,17 @@ def tune_command(
       foretune tune train:run --experience past.parquet --trials 20 --jobs 4 --time-limit 5m
       foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h
       foretune tune train:run --space space.json --trials 500 --store postgresql://me@host/tuning
+      foretune tune train:run --space space.json --jobs 64 --executor ray --address auto
     """
     from foretune.cli.display import display
     from foretune.experience import Experience, Status
+    from foretune.integrations.mlflow_log import logged
     from foretune.run.executor import Limits
-    from foretune.run.pool import ProcessPool
+    from foretune.run.sites import Site
     from foretune.run.study import Study
     from foretune.run.tuning import Budget, tune
 
+    site = Site(executor, address)
     if trials is None and time_ is None:
         trials = TRIALS
     if out is not None and (out.suffix != ".parquet" or not out.absolute().parent.is_dir()):
@@ -110,9 +120,12 @@ def tune_command(
     limits = Limits(time_limit, None, int(memory_) if memory_ and function else None)
     settings = {"objective": function or command}
     opened = Study.open(store, name, space=searched, metrics=[wanted], settings=settings)
-    with opened as kept, ProcessPool(evaluated, workers=jobs, limits=limits) as pool:
+    with opened as kept, site.pool(evaluated, workers=jobs, limits=limits) as pool:
         try:
-            with display(wanted, trials, time_) as watch:
+            with (
+                display(wanted, trials, time_) as shown,
+                logged(shown, mlflow, name, wanted) as watch,
+            ):
                 ending = tune(kept, optimizer, pool, Budget(trials, time_), watch=watch)
         except KeyboardInterrupt:
             ending = None

@@ -2,25 +2,35 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from foretune.errors import UsageError
+from foretune.errors import EXTRAS, MissingExtraError, UsageError
 from foretune.run.executor import Job, Limits, Result
 from foretune.run.pool import ProcessPool
 
 if TYPE_CHECKING:
     from foretune.run.ray_pool import RayPool
 
+KINDS = ("processes", "ray")
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """A kind of executor, before it is known what it evaluates."""
 
-    kind: Literal["processes", "ray"] = "processes"
+    kind: str = "processes"
+    """`processes` of this machine, or `ray`."""
     address: str | None = None
     """Of a running Ray cluster."""
 
     def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UsageError(
+                f"an executor must be one of {', '.join(KINDS)}, but got '{self.kind}': choose one"
+            )
+        if self.kind == "ray" and find_spec("ray") is None:
+            raise MissingExtraError("ray", EXTRAS["ray"], "running trials on Ray")
         if self.address is not None and self.kind != "ray":
             raise UsageError(
                 "an address is that of a Ray cluster, but trials are to run in processes here: "

@@ -1,0 +1,153 @@
+"""Trials as runs of MLflow: one experiment a study, one run a trial.
+
+Writing happens in a thread of its own, so that a slow server holds up no trial; a server that
+fails costs a warning and never the search, for the study has all trials anyway.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from foretune.errors import UsageError, extras_named
+from foretune.experience import Metric, Status
+from foretune.run.calling import one_line
+from foretune.run.study import StudyTrial
+from foretune.run.tuning import Watch
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+URI_VARIABLE, NAME_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NAME"
+LONGEST_PARAMETER = 500
+STUDY, TRIAL = "foretune.study", "foretune.trial"
+CHOSEN_BY, REASON, METRIC = "foretune.chosen_by", "foretune.reason", "foretune.metric"
+
+
+@contextmanager
+def logged(watch: Watch, uri: str | None, study: str, metric: Metric) -> Iterator[Watch]:
+    """A watch that also tells MLflow, if a tracking URI is given or set in the environment.
+
+    Trials that this process begins are logged, so that processes of one study add up.
+    """
+    address = uri or os.environ.get(URI_VARIABLE)
+    if not address:
+        yield watch
+        return
+    if uri is None and find_spec("mlflow") is None:
+        warnings.warn(
+            f"{URI_VARIABLE} is set, but trials are not logged: MLflow is not installed",
+            stacklevel=3,
+        )
+        yield watch
+        return
+    runs = _Runs.open(address, study, metric)
+    logging = MlflowWatch(watch, runs)
+    try:
+        yield logging
+    finally:
+        logging.close()
+
+
+class MlflowWatch:
+    """Passes on what it hears, and has it written to MLflow."""
+
+    def __init__(self, shown: Watch, runs: "_Runs") -> None:
+        self._shown, self._runs = shown, runs
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="mlflow")
+        self._begun: set[int] = set()
+        self._warned = False
+
+    def began(self, trial: StudyTrial) -> None:
+        """A run is created."""
+        self._begun.add(trial.number)
+        self._writer.submit(self._write, self._runs.begin, trial)
+        self._shown.began(trial)
+
+    def ended(self, trial: StudyTrial) -> None:
+        """Its run gets the outcome, where it was begun here."""
+        if trial.number in self._begun:
+            self._begun.remove(trial.number)
+            self._writer.submit(self._write, self._runs.end, trial)
+        self._shown.ended(trial)
+
+    def close(self) -> None:
+        """Write what is left, and mark as killed what has not ended."""
+        self._writer.submit(self._write, self._runs.close)
+        self._writer.shutdown(wait=True)
+
+    def _write(self, how: Callable[..., None], *what: StudyTrial) -> None:
+        try:
+            how(*what)
+        except Exception as error:  # whatever the server, its driver or the network makes of it
+            if not self._warned:
+                self._warned = True
+                warnings.warn(f"not all trials reach MLflow: {one_line(error)}", stacklevel=2)
+
+
+class _Runs:
+    """The runs of one study."""
+
+    def __init__(self, client: "MlflowClient", experiment: str, study: str, metric: Metric) -> None:
+        self._client, self._experiment = client, experiment
+        self._study, self._metric = study, metric
+        self._open: dict[int, str] = {}
+        """Number of a trial -> id of its run."""
+
+    @classmethod
+    def open(cls, uri: str, study: str, metric: Metric) -> "_Runs":
+        """Find the study's experiment at a tracking URI, or create it."""
+        with extras_named("logging to MLflow"):
+            from mlflow import MlflowClient
+            from mlflow.exceptions import MlflowException
+        name = os.environ.get(NAME_VARIABLE) or study
+        try:
+            client = MlflowClient(uri)
+            found = client.get_experiment_by_name(name)
+            number = found.experiment_id if found is not None else client.create_experiment(name)
+        except MlflowException as error:
+            raise UsageError(
+                f"MLflow must answer at its tracking URI, but '{uri}' does not "
+                f"({one_line(error)}): start its server, correct the address, or leave it out"
+            ) from error
+        return cls(client, str(number), study, metric)
+
+    def begin(self, trial: StudyTrial) -> None:
+        """Create the run of a trial, with its configuration."""
+        from mlflow.entities import Param
+
+        tags = {
+            STUDY: self._study,
+            TRIAL: str(trial.number),
+            CHOSEN_BY: trial.chosen_by,
+            METRIC: f"{self._metric.name}:{self._metric.direction}",
+        }
+        run = self._client.create_run(
+            self._experiment, run_name=f"trial {trial.number}", tags=tags
+        ).info.run_id
+        self._open[trial.number] = run
+        params = [Param(name, _text(value)) for name, value in trial.config.items()]
+        self._client.log_batch(run, params=params)
+
+    def end(self, trial: StudyTrial) -> None:
+        """Log the outcome of a trial."""
+        run = self._open.pop(trial.number)
+        for name, value in trial.values.items():
+            self._client.log_metric(run, name, value)
+        if trial.reason:
+            self._client.set_tag(run, REASON, trial.reason)
+        good = trial.status is Status.DONE
+        self._client.set_terminated(run, "FINISHED" if good else "FAILED")
+
+    def close(self) -> None:
+        """Trials that were let go are begun again by whoever goes on, as runs of their own."""
+        for run in self._open.values():
+            self._client.set_terminated(run, "KILLED")
+        self._open.clear()
+
+
+def _text(value: Any) -> str:
+    return str(value)[:LONGEST_PARAMETER]

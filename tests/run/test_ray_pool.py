@@ -1,0 +1,116 @@
+"""On a real Ray: a driver, a scheduler, and worker processes that may be killed."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from foretune.errors import MissingExtraError, UsageError
+from foretune.experience import Status
+from foretune.run.executor import Limits
+from foretune.run.ray_pool import MOST_LOST, RayPool
+from foretune.run.sites import Site
+from tests.run.jobs import do
+from tests.run.test_pool import outcomes
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"foretune\[ray\]"):
+        RayPool(do)
+
+
+def test_an_address_needs_ray():
+    with pytest.raises(UsageError, match="leave the address out"):
+        Site(address="auto")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    ray = pytest.importorskip("ray")
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+def note_and_wait(job):
+    """Write down who runs it (the Ray worker is the parent), and take a while."""
+    folder, name, seconds = job
+    with (folder / f"{name}.began").open("a") as stream:
+        stream.write(f"{os.getppid()}\n")
+    time.sleep(seconds)
+    return name
+
+
+def began(folder, name, times=1, within=120.0):
+    """The Ray workers that have begun a job so far, as soon as there are so many."""
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        path = folder / f"{name}.began"
+        found = path.read_text().split() if path.exists() else []
+        if len(found) >= times:
+            return [int(pid) for pid in found]
+        time.sleep(0.02)
+    raise TimeoutError(name)
+
+
+def test_a_killed_ray_worker_loses_no_trial_and_doubles_none(cluster, tmp_path):
+    with RayPool(note_and_wait, workers=2) as pool:
+        keys = {pool.submit((tmp_path, n, 3.0 if n == 0 else 0.05)): n for n in range(8)}
+        os.kill(began(tmp_path, 0)[0], signal.SIGKILL)
+        found = []
+        while batch := pool.results():
+            found += batch
+    assert sorted(outcome.key for outcome in found) == sorted(keys)
+    assert all(outcome.status is Status.DONE for outcome in found)
+    assert all(outcome.result == keys[outcome.key] for outcome in found)
+    assert len(began(tmp_path, 0)) == 2
+    # The long one did not hold up the others: it came last, though it was first.
+    assert keys[found[-1].key] == 0
+
+
+def test_faults_of_trials_are_theirs_and_are_not_retried(cluster):
+    limits = Limits(wall_seconds=2.0, memory_bytes=500 * 2**20)
+    jobs = [("raise", "a\nb"), "die", "hang", ("eat", 1500), "unsendable", ("give", 5)]
+    with RayPool(do, workers=2, limits=limits) as pool:
+        found = outcomes(pool, jobs)
+    expected = [
+        (Status.FAILED, "ValueError: a b"),
+        (Status.FAILED, "the worker process was killed by signal SIGKILL"),
+        (Status.TIMEOUT, "over its limit of 2 s"),
+        (Status.FAILED, "out of memory: over its limit of 500 MiB"),
+        (Status.FAILED, "the result cannot be sent between processes"),
+        (Status.DONE, ""),
+    ]
+    for outcome, (status, reason) in zip(found, expected, strict=True):
+        assert (outcome.status, outcome.reason[: len(reason)]) == (status, reason)
+    assert found[-1].result == 5
+
+
+def kill_the_ray_worker(job):
+    with (job / "began").open("a") as stream:
+        stream.write("x")
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+def test_a_trial_that_takes_its_machine_down_is_given_up(cluster, tmp_path):
+    with RayPool(kill_the_ray_worker) as pool:
+        (outcome,) = outcomes(pool, [tmp_path])
+    assert outcome.status is Status.FAILED
+    assert outcome.reason.startswith(f"lost {MOST_LOST + 1} times with its Ray worker")
+    assert len((tmp_path / "began").read_text()) == MOST_LOST + 1
+
+
+def test_closing_ends_what_runs(cluster, tmp_path):
+    with RayPool(note_and_wait) as pool:
+        pool.submit((tmp_path, "long", 600.0))
+        worker = began(tmp_path, "long")[0]
+        assert pool.results(timeout=0.01) == []
+    end = time.monotonic() + 60
+    while time.monotonic() < end and os.path.exists(f"/proc/{worker}"):
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{worker}")
+    assert cluster.is_initialized()
