@@ -21,7 +21,7 @@ from foretune.contracts import Observations
 from foretune.space import Encoded
 
 TREES = 50
-MOST_LEARNT = 2_000
+MOST_LEARNT = 1_000
 """The forest sees at most so many trials, evenly over the search: it is grown at every ask."""
 LEAST_PROBABILITY = 0.01
 HOPELESS = 0.2
