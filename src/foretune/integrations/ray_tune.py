@@ -1,0 +1,195 @@
+"""A searcher for Ray Tune: any method of Foretune, with or without experience."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foretune.contracts import Prior, Target
+from foretune.errors import ArtifactError, ExhaustedError, UsageError, extras_named
+from foretune.experience import Experience, Status
+from foretune.integrations.ray_tune_space import TuneSpace, tune_space
+from foretune.search.optimizer import Optimizer
+from foretune.search.registry import method as method_named
+from foretune.search.trials import Suggestion, Told
+from foretune.space import Space
+
+with extras_named("the searcher for Ray Tune"):
+    from ray.tune.search import Searcher
+
+FORMAT = "foretune-ray-searcher-1"
+WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "gcp"
+
+
+@dataclass
+class _Trial:
+    """One trial of Tune's; without a loss it failed."""
+
+    config: dict[str, Any]
+    ended: bool = False
+    loss: float | None = None
+
+
+class ForetuneSearcher(Searcher):  # type: ignore[misc]
+    """Suggests the configurations of Ray Tune's trials.
+
+        tuner = tune.Tuner(train, param_space={"lr": tune.loguniform(1e-5, 1e-1)},
+            tune_config=tune.TuneConfig(search_alg=ForetuneSearcher(), metric="loss", mode="min"))
+
+    Arguments:
+        method: a name of `foretune methods`; by default `gcp-prior` with experience, else `gcp`.
+        space: in any way that `Space.of` reads, conditional ones included; Tune's `param_space` if
+            it is not given. Names of nested hyperparameters are joined by `/`.
+        metric, mode: as for Tune; those of its TuneConfig if not given.
+        experience: past tasks of the same space, as an `Experience` or its file.
+        prior: what the method has learnt already, as a `Prior` or its file.
+        seed: makes suggestions reproducible.
+
+    The last report of a trial is its result, also where a scheduler has stopped it early.
+    """
+
+    def __init__(
+        self,
+        method: str | None = None,
+        *,
+        space: Any = None,
+        metric: str | None = None,
+        mode: str | None = None,
+        experience: Experience | Path | str | None = None,
+        prior: Prior | Path | str | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(metric=metric, mode=mode)
+        if experience is not None and prior is not None:
+            raise UsageError(
+                "a searcher learns from experience or has a prior, but got both: give one of them"
+            )
+        learnt = experience is not None or prior is not None
+        self._method = method_named(method or (WITH_EXPERIENCE if learnt else WITHOUT_EXPERIENCE))
+        self._experience, self._prior, self._seed = experience, prior, seed
+        self._given = None if space is None else TuneSpace(Space.of(space), {}, nested=False)
+        self._space = self._given
+        self._trials: dict[str, _Trial] = {}
+        """By Tune's id, in the order of their suggestion."""
+        self._ids: dict[str, int] = {}
+        """Of running trials: under which id the optimiser waits for them."""
+        self._optimizer: Optimizer | None = None
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
+    ) -> bool:
+        """Take over what Tune was told; False if there are two search spaces."""
+        del spec
+        self._metric, self._mode = metric or self._metric, mode or self._mode
+        found = tune_space(config)
+        if found is not None:
+            if self._given is not None:
+                return False
+            self._space = found
+        return True
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+        """The configuration of a new trial; FINISHED when all have been tried."""
+        optimizer = self._searching()
+        try:
+            suggestion = optimizer.ask()[0]
+        except ExhaustedError:
+            finished: str = Searcher.FINISHED
+            return None if self._ids else finished
+        self._ids[trial_id] = suggestion.id
+        self._trials[trial_id] = _Trial(suggestion.config)
+        assert self._space is not None
+        return self._space.outward(suggestion.config)
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        """Learn how a trial ended: with its last report, or with none."""
+        if trial_id not in self._ids:
+            return
+        value = math.nan if error or result is None else result.get(self._metric, math.nan)
+        trial = self._trials[trial_id]
+        sign = -1.0 if self._mode == "max" else 1.0
+        trial.ended, trial.loss = True, sign * value if math.isfinite(value) else None
+        self._searching().tell([_told(trial, id_=self._ids.pop(trial_id))])
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Reports on the way are not looked at."""
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write all trials to a file (JSON)."""
+        if self._space is None:
+            return
+        trials = [[id_, t.config, t.ended, t.loss] for id_, t in self._trials.items()]
+        state = {
+            "format": FORMAT,
+            "method": self._method.name,
+            "seed": self._seed,
+            "space": self._space.space.to_json(),
+            "trials": trials,
+        }
+        Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Go on from what `save` has written, as if nothing had happened."""
+        try:
+            state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
+            known = state["format"] == FORMAT
+            trials = {id_: _Trial(*fields) for id_, *fields in state["trials"]}
+            space, name, seed = Space.from_json(state["space"]), state["method"], state["seed"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise _unfit(checkpoint_path) from error
+        if not known or name != self._method.name:
+            raise _unfit(checkpoint_path)
+        if self._space is None:
+            self._space = TuneSpace(space, {})
+        elif self._space.space != space:
+            raise _unfit(checkpoint_path)
+        self._trials, self._seed, self._optimizer = trials, seed, None
+        self._searching()
+
+    def _searching(self) -> Optimizer:
+        """The optimiser, made when the space is known, with all that the trials so far tell."""
+        if self._optimizer is None:
+            if self._space is None:
+                raise UsageError(
+                    "a search needs something to choose, but there is neither a space nor a "
+                    "search space in Tune's param_space: give one"
+                )
+            target = Target(self._space.space)
+            self._optimizer = Optimizer(target, self._method, self._learnt(), seed=self._seed)
+            self._optimizer.tell(_told(t) for t in self._trials.values() if t.ended)
+            self._ids = {
+                id_: -1 - place
+                for place, (id_, trial) in enumerate(self._trials.items())
+                if not trial.ended
+            }
+            self._optimizer.assume_pending(
+                Suggestion(number, self._trials[id_].config, "")
+                for id_, number in self._ids.items()
+            )
+        return self._optimizer
+
+    def _learnt(self) -> Prior:
+        if isinstance(self._prior, str | Path):
+            return self._method.load(Path(self._prior))
+        if self._prior is not None:
+            return self._prior
+        past = self._experience
+        known = Experience.open(Path(past)) if isinstance(past, str | Path) else past
+        return self._method.learn(known, seed=self._seed)
+
+
+def _told(trial: _Trial, *, id_: int | None = None) -> Told:
+    """The outcome of a trial, of a suggestion by its id."""
+    status = Status.FAILED if trial.loss is None else Status.DONE
+    losses = (math.nan if trial.loss is None else trial.loss,)
+    return Told(losses, id=id_, config=None if id_ is not None else trial.config, status=status)
+
+
+def _unfit(path: str) -> ArtifactError:
+    return ArtifactError(
+        f"a searcher goes on from a file that a searcher of the same method and space has saved, "
+        f"but '{path}' is not one: restore it with the same arguments"
+    )

@@ -1,0 +1,98 @@
+"""The search space of a Ray Tune program, in Foretune's terms."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foretune.errors import SpaceError
+from foretune.experience.importers.runs import flattened
+from foretune.space import Space
+
+MOST_STEPS = 1000
+"""A quantised range with more values than these has no grid worth the name."""
+REMEDY = "use tune.uniform, loguniform, quniform, randint, lograndint, qrandint or choice"
+
+
+@dataclass(frozen=True)
+class TuneSpace:
+    """A space and how its values are written in Tune's nested configurations."""
+
+    space: Space
+    choices: Mapping[str, Mapping[str, Any]]
+    """For choices that are no plain values: what each label stands for."""
+    nested: bool = True
+
+    def outward(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """A configuration as Tune hands it to the program."""
+        made: dict[str, Any] = {}
+        for name, value in config.items():
+            labels = self.choices.get(name)
+            *path, last = name.split("/") if self.nested else [name]
+            place = made
+            for part in path:
+                place = place.setdefault(part, {})
+            place[last] = value if labels is None else labels[value]
+        return made
+
+
+def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
+    """The space of Tune's `param_space`; None if it leaves nothing to choose.
+
+    What is no search space but a value stays with Tune.
+    """
+    from ray.tune.search.sample import Categorical, Domain
+
+    notation: dict[str, Any] = {}
+    choices: dict[str, dict[str, Any]] = {}
+    for name, domain in flattened(given).items():
+        if name.endswith("/grid_search"):
+            raise SpaceError(f"a searcher cannot walk a grid, but '{name}' is one: {REMEDY}")
+        if not isinstance(domain, Domain):
+            continue
+        if isinstance(domain, Categorical):
+            labels = {_label(value): value for value in domain.categories}
+            if any(label is not value for label, value in labels.items()):
+                choices[name] = labels
+            notation[name] = list(labels)
+        else:
+            notation[name] = _range(name, domain)
+    return TuneSpace(Space.of(notation), choices) if notation else None
+
+
+def _label(value: Any) -> Any:
+    plain = isinstance(value, str | bool | int | float)
+    return value if plain else repr(value)
+
+
+def _range(name: str, domain: Any) -> Any:
+    """A range in the short notation, or the steps of a quantised one."""
+    from ray.tune.search.sample import Float, Integer, LogUniform, Normal, Quantized
+
+    sampler = domain.get_sampler()
+    step = None
+    if isinstance(sampler, Quantized):
+        step, sampler = sampler.q, sampler.get_sampler()
+    bounded = isinstance(domain, Float | Integer) and math.isfinite(domain.upper - domain.lower)
+    if not bounded or isinstance(sampler, Normal):
+        raise SpaceError(f"a hyperparameter needs bounds, but '{name}' is {domain!r}: {REMEDY}")
+    whole = isinstance(domain, Integer)
+    if step is not None and step != 1:
+        return {"ordinal": _steps(name, domain, step)}
+    # Tune leaves the upper end of plain ranges of integers out, and that of quantised ones in.
+    high = domain.upper - 1 if whole and step is None else domain.upper
+    if domain.lower == high:
+        return [domain.lower]
+    log = ("log",) if isinstance(sampler, LogUniform) else ()
+    return (domain.lower, high, *log)
+
+
+def _steps(name: str, domain: Any, step: float) -> list[float]:
+    first, last = math.ceil(domain.lower / step), math.floor(domain.upper / step)
+    if last - first >= MOST_STEPS:
+        raise SpaceError(
+            f"a quantised range must have at most {MOST_STEPS} steps, but '{name}' has "
+            f"{last - first + 1}: leave the quantum out"
+        )
+    # Rounded, so that 3 * 0.1 is written as 0.3.
+    return [domain.cast(float(f"{number * step:.12g}")) for number in range(first, last + 1)]

@@ -1,0 +1,106 @@
+from types import SimpleNamespace
+
+import pytest
+
+from foretune.errors import MissingExtraError
+from foretune.experience import Direction, Metric, Status
+from foretune.integrations import mlflow_log
+from foretune.integrations.mlflow_log import MlflowWatch, logged
+from foretune.run.study import StudyTrial
+from foretune.run.tuning import SILENT_WATCH
+
+LOSS = Metric("loss", Direction.MIN)
+
+
+def trial(number, status=None, values=None, reason=""):
+    return StudyTrial(number, {"lr": 0.1, "kind": "a"}, status, values or {}, 1.0, reason, "random")
+
+
+class Client:
+    """What is called of MLflow's client, written down."""
+
+    def __init__(self):
+        self.said = []
+
+    def create_run(self, experiment, run_name, tags):
+        self.said.append(("create", experiment, run_name, tags["foretune.metric"]))
+        return SimpleNamespace(info=SimpleNamespace(run_id=run_name))
+
+    def log_batch(self, run, params):
+        self.said.append(("params", run, {p.key: p.value for p in params}))
+
+    def log_metric(self, run, name, value):
+        self.said.append(("metric", run, name, value))
+
+    def set_tag(self, run, name, value):
+        self.said.append(("tag", run, name, value))
+
+    def set_terminated(self, run, status):
+        self.said.append(("ended", run, status))
+
+
+def test_trials_of_this_process_are_logged():
+    pytest.importorskip("mlflow")
+    client = Client()
+    watch = MlflowWatch(SILENT_WATCH, mlflow_log._Runs(client, "7", "mine", LOSS))
+    watch.began(trial(0))
+    watch.ended(trial(0, Status.DONE, {"loss": 0.5}))
+    watch.began(trial(1))
+    watch.ended(trial(1, Status.FAILED, reason="ValueError: no"))
+    watch.ended(trial(2, Status.DONE, {"loss": 0.1}))
+    watch.began(trial(3))
+    watch.close()
+    params = {"lr": "0.1", "kind": "a"}
+    assert client.said == [
+        ("create", "7", "trial 0", "loss:min"),
+        ("params", "trial 0", params),
+        ("metric", "trial 0", "loss", 0.5),
+        ("ended", "trial 0", "FINISHED"),
+        ("create", "7", "trial 1", "loss:min"),
+        ("params", "trial 1", params),
+        ("tag", "trial 1", "foretune.reason", "ValueError: no"),
+        ("ended", "trial 1", "FAILED"),
+        ("create", "7", "trial 3", "loss:min"),
+        ("params", "trial 3", params),
+        ("ended", "trial 3", "KILLED"),
+    ]
+
+
+class Deaf:
+    def begin(self, trial):
+        raise ConnectionError("nobody there")
+
+    end = begin
+
+    def close(self):
+        raise ConnectionError("nobody there")
+
+
+def test_a_server_that_fails_costs_one_warning():
+    heard = []
+    shown = SimpleNamespace(began=heard.append, ended=heard.append)
+    watch = MlflowWatch(shown, Deaf())
+    with pytest.warns(UserWarning, match="nobody there") as said:
+        watch.began(trial(0))
+        watch.ended(trial(0, Status.DONE, {"loss": 0.5}))
+        watch.close()
+    assert len(said) == 1
+    assert [t.status for t in heard] == [None, Status.DONE]
+
+
+def test_nothing_is_logged_unless_asked_for(monkeypatch):
+    monkeypatch.delenv(mlflow_log.URI_VARIABLE, raising=False)
+    with logged(SILENT_WATCH, None, "mine", LOSS) as watch:
+        assert watch is SILENT_WATCH
+
+
+def test_without_mlflow_the_environment_only_warns(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
+    monkeypatch.setenv(mlflow_log.URI_VARIABLE, "sqlite:///x.db")
+    with (
+        pytest.warns(UserWarning, match="not installed"),
+        logged(SILENT_WATCH, None, "mine", LOSS) as watch,
+    ):
+        assert watch is SILENT_WATCH
+    with pytest.raises(MissingExtraError, match=r"foretune\[mlflow\]"):
+        logged(SILENT_WATCH, "sqlite:///x.db", "mine", LOSS).__enter__()
