@@ -7,6 +7,7 @@ crash left running.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from foretune.errors import ForetuneError, MissingExtraError, UsageError
@@ -222,8 +223,10 @@ class OptunaStudy(Study):
 
 
 def _need_optuna() -> None:
+    """Import all that opening a storage takes, before a lock is held for it."""
     try:
-        import optuna  # noqa: F401
+        for name in ("optuna", "sqlalchemy.orm", "alembic.command"):
+            import_module(name)
     except ImportError:
         raise MissingExtraError("optuna", "optuna", "a study that is stored") from None
 
