@@ -1,7 +1,7 @@
 """Past studies out of an Optuna storage, fast enough for thousands of them.
 
-A database is read by four plain queries: Optuna's own interface asks for the trials of one study
-at a time, which takes thirty times as long. Other storages are read through that interface.
+A database is read by a few plain queries: Optuna's own interface asks for the trials of one study
+at a time, which takes far longer. Other storages are read through that interface.
 """
 
 import hashlib
