@@ -11,6 +11,7 @@ from foretune.space import Space
 
 MOST_STEPS = 1000
 """A quantised range with more values than these has no grid worth the name."""
+ROUNDING = 1e-9
 REMEDY = "use tune.uniform, loguniform, quniform, randint, lograndint, qrandint or choice"
 
 
@@ -88,7 +89,9 @@ def _range(name: str, domain: Any) -> Any:
 
 
 def _steps(name: str, domain: Any, step: float) -> list[float]:
-    first, last = math.ceil(domain.lower / step), math.floor(domain.upper / step)
+    # In doubles 0.3 / 0.1 is a little less than 3.
+    first = math.ceil(domain.lower / step - ROUNDING)
+    last = math.floor(domain.upper / step + ROUNDING)
     if last - first >= MOST_STEPS:
         raise SpaceError(
             f"a quantised range must have at most {MOST_STEPS} steps, but '{name}' has "
