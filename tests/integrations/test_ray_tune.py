@@ -58,11 +58,13 @@ def test_suggestions_are_nested_and_outcomes_are_told():
     assert 1 <= config["net"]["width"] <= 8
     one.suggest("b")
     one.on_trial_complete("a", {"loss": 2.0})
+    one.suggest("c")
     one.on_trial_complete("b", error=True)
+    one.on_trial_complete("c", {"loss": "a text"})
     one.on_trial_complete("unknown", {"loss": 1.0})
     told = one._optimizer.told
     assert told.losses[0, 0] == 2.0
-    assert told.succeeded.tolist() == [True, False]
+    assert told.succeeded.tolist() == [True, False, False]
     assert not one._optimizer.pending
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         seed: int = 0,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
+        self._metric: str | None = metric
+        self._mode: str | None = mode
         if experience is not None and prior is not None:
             raise UsageError(
                 "a searcher learns from experience or has a prior, but got both: give one of them"
@@ -108,10 +111,11 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         """Learn how a trial ended: with its last report, or with none."""
         if trial_id not in self._ids:
             return
-        value = math.nan if error or result is None else result.get(self._metric, math.nan)
+        value = None if error or result is None else result.get(self._metric or "")
         trial = self._trials[trial_id]
-        sign = -1.0 if self._mode == "max" else 1.0
-        trial.ended, trial.loss = True, sign * value if math.isfinite(value) else None
+        trial.ended = True
+        if isinstance(value, Real) and math.isfinite(value):
+            trial.loss = float(-value if self._mode == "max" else value)
         self._searching().tell([_told(trial, id_=self._ids.pop(trial_id))])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
