@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import ExperienceError
+from foretune.space.parameters import LARGEST_EXACT_INT
 
 Scalar: TypeAlias = bool | int | float | str | None
 Column: TypeAlias = Sequence[Any]
@@ -104,11 +105,19 @@ def infer_parameter(
         if len(choices) == 1 and not stage:
             return Constant(name, choices[0])
         return CategoricalHyperparameter(name, choices, meta={"stage": True} if stage else None)
+    integral = [issubclass(kind, numbers.Integral) for kind in types]
+    if any(integral) and any(
+        isinstance(value, int) and abs(value) > LARGEST_EXACT_INT for value in values
+    ):
+        raise ExperienceError(
+            f"whole numbers must lie within ±2**53, but those of '{name}' do not: write them as "
+            "text if they are names"
+        )
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
     if not math.isfinite(high - low):
         raise ExperienceError(f"a hyperparameter must be finite, but '{name}' is not in every row")
-    whole = all(issubclass(kind, numbers.Integral) for kind in types)
+    whole = all(integral)
     if low == high:
         return Constant(name, int(low) if whole else low)
     log = looks_logarithmic(array)
