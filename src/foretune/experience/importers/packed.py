@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from foretune.errors import ExperienceError
 
@@ -73,7 +73,7 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
                 yield stream
     elif suffix in openers:
         with openers[suffix](path, "rb") as stream:
-            yield Bounded(stream, path.name, path.stat().st_size)
+            yield cast("IO[bytes]", Bounded(stream, path.name, path.stat().st_size))
     else:
         with path.open("rb") as stream:
             yield stream
