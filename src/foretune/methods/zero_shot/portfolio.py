@@ -87,7 +87,7 @@ class Portfolio:
                 fingerprint=plain["space"],
                 note=str(plain["note"]),
             )
-        except (ValueError, TypeError, LookupError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ArtifactError(
                 f"a portfolio file must be whole, but '{name}' lacks or spoils {error}: make it "
                 "again with 'foretune portfolio'"
