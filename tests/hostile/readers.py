@@ -12,7 +12,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -293,7 +293,8 @@ def _spoil_arrays(rng: Random, arrays: dict[str, Any]) -> None:
 
 
 def _spoilt_portfolio(rng: Random) -> bytes:
-    text = shipped_portfolio(rng.choice(("xgboost", "zaml"))).to_json()
+    shipped = shipped_portfolio(rng.choice(("xgboost", "zaml")))
+    text = replace(shipped, losses=(0.5,) * len(shipped), jobs=10).to_json()
     return _either(rng, text.encode(), lambda: spoilt_json(rng, json.loads(text)))
 
 
