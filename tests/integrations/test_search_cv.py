@@ -175,7 +175,7 @@ def test_results_look_like_those_of_randomized_search():
 
 def test_the_model_chooses_after_the_first_trials():
     search = a_search(Moody(), {"level": (0.0, 1.0)}, n_iter=12, method=None).fit(X, Y)
-    assert search.cv_results_["chosen_by"].tolist() == ["random"] * 5 + ["ei"] * 7
+    assert search.cv_results_["chosen_by"].tolist() == ["start"] * 5 + ["mixture-ei"] * 7
     assert abs(search.best_params_["level"] - 0.7) < 0.02
 
 

@@ -214,6 +214,7 @@ class Job:
             only=self.wishes.only,
             own=self.remember,
             without=task,
+            space=plan.space,
         )
         return found if found.sources else None
 

@@ -38,7 +38,7 @@ def build_pipeline(config: Mapping[str, Any], categorical: Bools, task: Task, *,
             f"but got {sorted(config)}: see  foretune spaces"
         )
     algorithm, params = _chosen(config, "estimator")
-    steps = [("columns", _columns(config, categorical, seed))]
+    steps = [("columns", _columns(config, categorical, task, seed))]
     steps += _reducer(*_chosen(config, "reducer"), task, seed)
     steps.append(("estimator", estimator(algorithm, task, params, seed)))
     return Pipeline(steps)
@@ -71,7 +71,7 @@ def _plain_columns(categorical: Bools) -> Any:
     )
 
 
-def _columns(config: Mapping[str, Any], categorical: Bools, seed: int) -> Any:
+def _columns(config: Mapping[str, Any], categorical: Bools, task: Task, seed: int) -> Any:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
 
@@ -84,7 +84,7 @@ def _columns(config: Mapping[str, Any], categorical: Bools, seed: int) -> Any:
         ]
     )
     encoder, params = _chosen(config, "encoder")
-    return _by_kind(numbers, _ENCODERS[encoder](params, seed), categorical)
+    return _by_kind(numbers, _ENCODERS[encoder](params, task, seed), categorical)
 
 
 def _by_kind(numbers: Any, categories: Any, categorical: Bools) -> Any:
@@ -138,7 +138,7 @@ def _quantile(seed: int) -> Any:
     )
 
 
-def _one_hot(params: Params, seed: int) -> Any:  # noqa: ARG001
+def _one_hot(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
     from sklearn.preprocessing import OneHotEncoder
 
     return OneHotEncoder(
@@ -148,16 +148,18 @@ def _one_hot(params: Params, seed: int) -> Any:  # noqa: ARG001
     )
 
 
-def _ordinal(params: Params, seed: int) -> Any:  # noqa: ARG001
+def _ordinal(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
     from sklearn.impute import SimpleImputer
 
     return SimpleImputer(strategy="constant", fill_value=UNKNOWN_CODE, keep_empty_features=True)
 
 
-def _target(params: Params, seed: int) -> Any:  # noqa: ARG001
+def _target(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
     from sklearn.preprocessing import TargetEncoder
 
-    return TargetEncoder(random_state=seed)
+    # Left to itself it takes whole numbers for classes.
+    kind = "continuous" if task is Task.REGRESSION else "auto"
+    return TargetEncoder(target_type=kind, random_state=seed)
 
 
 _SCALERS: dict[str, Callable[[int], Any]] = {
@@ -166,7 +168,7 @@ _SCALERS: dict[str, Callable[[int], Any]] = {
     "robust": _robust,
     "quantile": _quantile,
 }
-_ENCODERS: dict[str, Callable[[Params, int], Any]] = {
+_ENCODERS: dict[str, Callable[[Params, Task, int], Any]] = {
     "one_hot": _one_hot,
     "ordinal": _ordinal,
     "target": _target,

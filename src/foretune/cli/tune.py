@@ -34,7 +34,7 @@ LONGEST_NAME = 200
 @click.option("--trials", type=click.IntRange(1), help="How many in all; 50 if no --time.")
 @click.option("--time", "time_", type=seconds, metavar="TIME", help="For this run, e.g. 10m.")
 @click.option("--experience", type=FILE, help="Parquet file of past tasks to start from.")
-@click.option("--method", metavar="NAME", help="gcp-prior with an experience, else gcp.")
+@click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
 @click.option("--metric", metavar="NAME", help="What to optimise, where several numbers return.")
 @click.option("--direction", type=click.Choice(["min", "max"]), help="min if not given.")
 @click.option("--store", metavar="URL", default=STORE, show_default=True,
@@ -57,7 +57,7 @@ def tune_command(
     trials: int | None,
     time_: float | None,
     experience: Path | None,
-    method: str | None,
+    method: str,
     metric: str | None,
     direction: str | None,
     store: str,
@@ -210,14 +210,14 @@ def _objective(
 
 
 def _optimizer(
-    space: "Space", metric: "Metric", past: "Experience | None", name: str | None, seed: int
+    space: "Space", metric: "Metric", past: "Experience | None", name: str, seed: int
 ) -> "Optimizer":
     from foretune.contracts import Target
     from foretune.search.optimizer import Optimizer
     from foretune.search.registry import method
     from foretune.terminal import TerminalProgress
 
-    chosen = method(name or ("gcp" if past is None else "gcp-prior"))
+    chosen = method(name)
     known = None if past is None else past.with_metrics([metric.name])
     prior = chosen.learn(known, seed=seed, progress=TerminalProgress())
     return Optimizer(Target(space, (metric.name,)), chosen, prior, seed=seed)

@@ -26,8 +26,8 @@ from foretune.integrations.search_space import SearchSpace
 from foretune.search import Method, Optimizer, method
 from foretune.space import Space
 
-WITH_EXPERIENCE, FROM_NOTHING = "gcp-prior", "gcp"
-"""The methods that are used where none is named."""
+DEFAULT = "auto"
+"""The method that is used where none is named."""
 SCORE = "score"
 """What scikit-learn calls the only metric."""
 CHOSEN_BY = "chosen_by"
@@ -227,8 +227,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _optimizer(self, space: Space) -> Optimizer:
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        taught = self.experience is not None or self.prior is not None
-        chosen = method(self.method or (WITH_EXPERIENCE if taught else FROM_NOTHING))
+        chosen = method(self.method or DEFAULT)
         target = Target(space, self._metrics())
         return Optimizer(target, chosen, self._prior(chosen, space, seed), seed=seed)
 

@@ -101,11 +101,14 @@ def _auto() -> Learner:
     from foretune.methods.auto.learn import AutoLearner
     from foretune.methods.zero_shot.build import Recipe, portfolio_start
 
-    taught = ("gcp-prior", "deeppipe") if find_spec("jax") else ("rgpe",)
+    networks, processes = ("gcp-prior", "deeppipe"), ("rgpe",)
+    taught = networks if find_spec("jax") else processes
     return AutoLearner(
         taught={name: METHODS[name].learner for name in taught},
         from_nothing={"gcp": METHODS["gcp"].learner},
-        opening=lambda experience, k: portfolio_start(experience, Recipe(k=k)),
+        # By ranks, because the first configurations of a list are to do well everywhere.
+        opening=lambda past, k: portfolio_start(past, Recipe(k=k, normalisation="rank")),
+        others={name: METHODS[name].learner for name in (*networks, *processes)},
     )
 
 

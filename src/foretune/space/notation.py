@@ -44,13 +44,14 @@ ORDINAL = "ordinal"
 def from_notation(notation: Mapping[str, Any]) -> ConfigurationSpace:
     """The ConfigurationSpace that a plain dict describes."""
     config_space = ConfigurationSpace()
-    for item in _items(notation, parent=None):
-        try:
-            config_space.add(item)
-        except ValueError as error:
-            raise SpaceError(
-                f"the notation must name each hyperparameter once, but {gist(error)}: rename one"
-            ) from error
+    items = list(_items(notation, parent=None))
+    try:
+        # All at once: ConfigSpace sorts everything anew after every addition.
+        config_space.add(*items)
+    except ValueError as error:
+        raise SpaceError(
+            f"the notation must name each hyperparameter once, but {gist(error)}: rename one"
+        ) from error
     return config_space
 
 

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -88,6 +88,9 @@ class AutoLearner:
     from_nothing: Mapping[str, Callable[[], Learner]]
     """Experts that know the target alone."""
     opening: Opening
+    """The first configurations to try, from experience."""
+    others: Mapping[str, Callable[[], Learner]] = field(default_factory=dict)
+    """Experts that a saved prior may hold, though they cannot learn here."""
     trials: int = OPENING_TRIALS
     """How many configurations the search opens with."""
 
@@ -106,7 +109,7 @@ class AutoLearner:
     def load(self, path: Path) -> AutoPrior:
         """Read a saved prior."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        makers = {**self.taught, **self.from_nothing}
+        makers = {**self.others, **self.taught, **self.from_nothing}
         experts = {}
         with tempfile.TemporaryDirectory() as folder:
             for name in meta["experts"]:
