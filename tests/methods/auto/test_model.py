@@ -150,6 +150,13 @@ def test_a_saved_prior_says_the_same(tmp_path) -> None:
     np.testing.assert_array_equal(once.mean, twice.mean)
 
 
+def test_experts_that_cannot_learn_here_are_still_read(tmp_path) -> None:
+    bowls = problem("flat").experience
+    learner(past="rgpe").learn(bowls, seed=0, progress=SILENT).save(tmp_path / "prior")
+    reader = replace(learner(), others={"rgpe": METHODS["rgpe"].learner})
+    assert list(reader.load(tmp_path / "prior").experts) == ["rgpe", "gcp"]
+
+
 def test_experience_that_says_the_opposite_loses_its_weight() -> None:
     """Copula Thompson Sampling never looks at the trials, so turned past tasks mislead it."""
     bowls = problem("flat")
