@@ -63,7 +63,10 @@ def test_a_metric_for_another_task_is_refused() -> None:
 
 def test_spaces_are_narrowed() -> None:
     plan = planned(table(["u", "v"] * 20), Wishes(only=("rf", "knn")))
-    assert {config["estimator"] for config in plan.space.sample(50, seed=0).dicts()} == {"rf", "knn"}
+    assert {config["estimator"] for config in plan.space.sample(50, seed=0).dicts()} == {
+        "rf",
+        "knn",
+    }
     with pytest.raises(UsageError, match="not to 'forest'"):
         planned(table(["u", "v"] * 20), Wishes(only=("forest",)))
 

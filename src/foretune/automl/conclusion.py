@@ -64,7 +64,8 @@ def concluded(
             f"a model needs a trial that succeeded, but none of {len(trials)} did "
             f"({'; '.join(reasons[:3]) or 'none has ended'}): allow more time or memory a trial"
         )
-    members, blended = (Chosen(best[0], 1.0),), None
+    members: tuple[Chosen, ...] = (Chosen(best[0], 1.0),)
+    blended: float | None = None
     if ensemble > 1 and predictions is not None:
         members, blended = _blended(plan, best, ensemble, predictions)
     fitted = tuple(_fitted(chosen, table, plan.protocol.seed) for chosen in members)
