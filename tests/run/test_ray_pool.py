@@ -36,11 +36,12 @@ def cluster():
 
 
 def note_and_wait(job):
-    """Write down who runs it (the Ray worker is the parent), and take a while."""
-    folder, name, seconds = job
+    """Write down who runs it (the Ray worker is the parent), and wait for what it waits for."""
+    folder, name, waits = job
     with (folder / f"{name}.began").open("a") as stream:
         stream.write(f"{os.getppid()}\n")
-    time.sleep(seconds)
+    while waits and not (folder / "go").exists():
+        time.sleep(0.02)
     return name
 
 
@@ -58,8 +59,9 @@ def began(folder, name, times=1, within=120.0):
 
 def test_a_killed_ray_worker_loses_no_trial_and_doubles_none(cluster, tmp_path):
     with RayPool(note_and_wait, workers=2) as pool:
-        keys = {pool.submit((tmp_path, n, 3.0 if n == 0 else 0.05)): n for n in range(8)}
+        keys = {pool.submit((tmp_path, n, n == 0)): n for n in range(8)}
         os.kill(began(tmp_path, 0)[0], signal.SIGKILL)
+        (tmp_path / "go").touch()
         found = []
         while batch := pool.results():
             found += batch
@@ -67,8 +69,18 @@ def test_a_killed_ray_worker_loses_no_trial_and_doubles_none(cluster, tmp_path):
     assert all(outcome.status is Status.DONE for outcome in found)
     assert all(outcome.result == keys[outcome.key] for outcome in found)
     assert len(began(tmp_path, 0)) == 2
-    # The long one did not hold up the others: it came last, though it was first.
-    assert keys[found[-1].key] == 0
+
+
+def test_a_straggler_holds_up_nothing_but_itself(cluster, tmp_path):
+    with RayPool(note_and_wait, workers=2) as pool:
+        straggler = pool.submit((tmp_path, "slow", True))
+        others = {pool.submit((tmp_path, n, False)) for n in range(4)}
+        found = set()
+        while found < others:
+            found |= {outcome.key for outcome in pool.results()}
+        assert found == others
+        (tmp_path / "go").touch()
+        assert [outcome.key for outcome in pool.results()] == [straggler]
 
 
 def test_faults_of_trials_are_theirs_and_are_not_retried(cluster):
@@ -106,7 +118,7 @@ def test_a_trial_that_takes_its_machine_down_is_given_up(cluster, tmp_path):
 
 def test_closing_ends_what_runs(cluster, tmp_path):
     with RayPool(note_and_wait) as pool:
-        pool.submit((tmp_path, "long", 600.0))
+        pool.submit((tmp_path, "long", True))
         worker = began(tmp_path, "long")[0]
         assert pool.results(timeout=0.01) == []
     end = time.monotonic() + 60
