@@ -348,15 +348,12 @@ def test_a_prior_may_be_given(tmp_path):
         assert search.fit(X, Y).cv_results_["chosen_by"].tolist() == ["start"]
 
 
-def test_the_default_method_depends_on_what_is_known(monkeypatch):
-    assert METHODS[search_cv.WITH_EXPERIENCE].needs_experience
-    assert not METHODS[search_cv.FROM_NOTHING].needs_experience
-    monkeypatch.setattr(search_cv, "WITH_EXPERIENCE", "ws-gp")
-    monkeypatch.setattr(search_cv, "FROM_NOTHING", "sobol")
-    alone = a_search(Moody(), {"level": (0.0, 1.0)}, method=None).fit(X, Y)
-    assert set(alone.cv_results_["chosen_by"]) == {"sobol"}
+def test_the_default_method_begins_where_an_earlier_search_ended(monkeypatch):
+    assert METHODS[search_cv.DEFAULT].transfers
+    monkeypatch.setattr(search_cv, "DEFAULT", "ws-gp")
+    alone = a_search(Moody(), {"level": (0.0, 1.0)}, method="sobol").fit(X, Y)
     past = alone.to_experience("one")
-    taught = clone(alone).set_params(experience=past, n_iter=1).fit(X, Y)
+    taught = clone(alone).set_params(method=None, experience=past, n_iter=1).fit(X, Y)
     assert taught.cv_results_["chosen_by"].tolist() == ["start"]
     assert taught.best_params_ == alone.best_params_
 
