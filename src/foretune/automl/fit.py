@@ -24,7 +24,14 @@ from foretune.automl.memory import Fit as Remembered
 from foretune.automl.memory import Memory, Recording, task_name
 from foretune.automl.plan import Plan, Wishes
 from foretune.automl.scores import SCORERS
-from foretune.automl.search import Ending, FiledTrial, HeldTrial, known_before, searched
+from foretune.automl.search import (
+    Ending,
+    FiledTrial,
+    HeldTrial,
+    Runs,
+    known_before,
+    searched,
+)
 from foretune.experience import Experience, Status
 from foretune.experience.meta_features import meta_features
 from foretune.progress import SILENT, Progress
@@ -132,9 +139,15 @@ class Job:
         self.place.folder.mkdir(parents=True, exist_ok=True)
         plan.table.save(self.place.table)
         task = task_name(self.table)
-        with self._study(plan, task) as study:
-            about, ending, knowledge = self._search(plan, study, task)
-            trials = tuple(study.trials())
+        pool = self.site.pool(
+            self._trial(plan), workers=self.wishes.jobs, limits=self.wishes.limits
+        )
+        with pool as runs:
+            # Workers import their libraries while this process gets ready itself.
+            runs.start()
+            with self._study(plan, task) as study:
+                about, ending, knowledge = self._search(plan, study, runs, task)
+                trials = tuple(study.trials())
         with self._timed("fitting the model"):
             conclusion = concluded(
                 plan,
@@ -168,38 +181,33 @@ class Job:
         )
 
     def _search(
-        self, plan: Plan, study: Study, task: str
+        self, plan: Plan, study: Study, runs: Runs, task: str
     ) -> tuple[Remembered, Ending, Knowledge | None]:
-        if self._predictions is not None:
-            self._predictions.mkdir(exist_ok=True)
-        function = self._trial(plan)
-        pool = self.site.pool(function, workers=self.wishes.jobs, limits=self.wishes.limits)
-        with pool as runs:
-            # Workers import their libraries while this process reads what past tasks taught.
-            runs.start()
-            with self._timed("describing the table"):
-                about = described(plan, task)
-            with self._timed("reading what past datasets taught"):
-                knowledge = self._knowledge(plan, task)
-                prior = known_before(self.wishes, knowledge, progress=self.progress)
-            for earlier in study.trials():
-                if earlier.status is not None:
-                    self.watch.ended(earlier)
-            with self._timed("searching"), self._remembering(about) as watch:
-                ending = searched(
-                    plan,
-                    self.wishes,
-                    prior,
-                    study,
-                    runs,
-                    meta_features=about.meta_features,
-                    seconds=self._seconds_left(),
-                    watch=watch,
-                )
+        with self._timed("describing the table"):
+            about = described(plan, task)
+        with self._timed("reading what past datasets taught"):
+            knowledge = self._knowledge(plan, task)
+            prior = known_before(self.wishes, knowledge, progress=self.progress)
+        for earlier in study.trials():
+            if earlier.status is not None:
+                self.watch.ended(earlier)
+        with self._timed("searching"), self._remembering(about) as watch:
+            ending = searched(
+                plan,
+                self.wishes,
+                prior,
+                study,
+                runs,
+                meta_features=about.meta_features,
+                seconds=self._seconds_left(),
+                watch=watch,
+            )
         return about, ending, knowledge
 
     def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
         """What evaluates configurations: on the file, or where others run it, with the table."""
+        if self._predictions is not None:
+            self._predictions.mkdir(exist_ok=True)
         if self.site.is_here:
             return FiledTrial(self.place.table, plan.protocol, self._predictions)
         folder = None if self._predictions is None else self._predictions.absolute()
