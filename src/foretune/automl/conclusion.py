@@ -10,7 +10,7 @@ import pandas as pd
 
 from foretune.arrays import Floats
 from foretune.automl.blend import blend
-from foretune.automl.datasets import Table, Task
+from foretune.automl.datasets import Table, Task, target_numbers
 from foretune.automl.members import Member, refit
 from foretune.automl.model import Model
 from foretune.automl.plan import Plan
@@ -123,7 +123,7 @@ def known_rows(
             f"a test table needs rows with a known '{target}', but it has none: add them"
         )
     if task is Task.REGRESSION:
-        return known, _numbers(known[target], target)
+        return known, target_numbers(known[target], target)
     codes = {name: float(code) for code, name in enumerate(classes)}
     texts = [str(value) for value in known[target]]
     new = sorted(set(texts) - set(codes))
@@ -133,13 +133,3 @@ def known_rows(
             f"{listed(new)} besides: leave those rows out"
         )
     return known, np.array([codes[text] for text in texts])
-
-
-def _numbers(column: "pd.Series[Any]", target: str) -> Floats:
-    y = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    if not np.isfinite(y).all():
-        raise UsageError(
-            f"the target of a regression must be finite numbers, but '{target}' of the test table "
-            "holds others: leave those rows out"
-        )
-    return y

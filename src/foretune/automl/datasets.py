@@ -109,7 +109,7 @@ class Table:
         task = task or inferred_task(column)
         x = schema.matrix(known)
         if task is Task.REGRESSION:
-            return cls(name, task, schema, x, _numbers(column, target))
+            return cls(name, task, schema, x, target_numbers(column, target))
         codes, classes, kind = _classes(column, target)
         return cls(name, task, schema, x, codes, classes, kind)
 
@@ -209,7 +209,8 @@ def inferred_task(target: "pd.Series[Any]") -> Task:
     return Task.CLASSIFICATION if whole and (few or len(values) == 2) else Task.REGRESSION
 
 
-def _numbers(column: "pd.Series[Any]", target: str) -> Floats:
+def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
+    """(n,), the target of a regression; refuses what is no finite number."""
     y = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(y).all():
         raise UsageError(
