@@ -253,11 +253,10 @@ def _truths(given: "pd.Series[Any]") -> Floats:
 
 
 def _dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
-    # A number is no date, whatever pandas makes of it.
-    if pd.api.types.is_numeric_dtype(given.dtype):
-        given = pd.Series(pd.NaT, index=given.index)
-    elif given.dtype == object:
-        given = given.mask(given.map(lambda value: isinstance(value, Number)))
+    if not pd.api.types.is_datetime64_any_dtype(given.dtype):
+        # A number is no date, whatever pandas makes of it.
+        values = given.astype(object)
+        given = values.mask(values.map(lambda value: isinstance(value, Number)))
     # Without a format pandas would guess one, and another one for rows in another order.
     read = pd.to_datetime(given, errors="coerce", format=date_format or "ISO8601", utc=True)
     return read.dt.tz_localize(None)
