@@ -2,8 +2,8 @@
 
     python benchmarks/fit_first_trial.py
 
-Runs `foretune fit` as a user does, in a process of its own with a home of its own, and reads from its
-study when the first trial ended. Imports, meta-features and the first suggestion are included.
+Runs `foretune fit` as a user does, in a process of its own with a home of its own, until it says
+that the first trial has ended. Imports, meta-features and the first suggestion are included.
 """
 
 import os
