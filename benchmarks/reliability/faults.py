@@ -84,15 +84,10 @@ def objective(config: dict) -> object:
 
 
 def check(trial, fault: str | None) -> None:
-    """Every trial must have ended as it was bound to, with the reason on record.
-
-    Limits are looked at between suggestions: while one takes long on a busy machine, a trial that
-    is out of memory may reach its time limit as well, and is recorded with that.
-    """
-    late = fault == "memory" and trial.status.name == "TIMEOUT"
+    """Every trial must have ended as it was bound to, with the reason on record."""
     wanted = {None: "DONE", "hang": "TIMEOUT"}.get(fault, "FAILED")
-    assert late or trial.status.name == wanted, trial
-    assert fault is None or REASONS["hang" if late else fault] in trial.reason, trial
+    assert trial.status.name == wanted, trial
+    assert fault is None or REASONS[fault] in trial.reason, trial
 
 
 def run(method_name: str, trials: int, jobs: int, folder: Path) -> float:
@@ -127,13 +122,10 @@ def run(method_name: str, trials: int, jobs: int, folder: Path) -> float:
     for trial in ended:
         fault = fault_of(trial.config)
         faults[fault or "none"] += 1
-        faults["late"] += fault == "memory" and trial.status is Status.TIMEOUT
         check(trial, fault)
     best = min(trial.values["loss"] for trial in ended if trial.status is Status.DONE)
     told = ", ".join(f"{name} {faults[name]}" for name in (*SHARES, "none"))
     print(f"{method_name}: {trials} trials, all on record ({told})", flush=True)
-    if faults["late"]:
-        print(f"{method_name}: {faults['late']} of those out of memory hit the time limit first")
     print(f"{method_name}: best loss {best:.4f}, {seconds:.0f} s", flush=True)
     return best
 

@@ -55,6 +55,12 @@ def _eat(megabytes):
     return len(food)
 
 
+def _eat_and_hang(megabytes):
+    food = [np.ones(2**17) for _ in range(megabytes)]
+    time.sleep(600)
+    return food
+
+
 def _eat_at_once():
     np.empty(2**58, dtype=np.uint8)
 
@@ -84,6 +90,13 @@ class Unimportable:
 
     def __call__(self, job):
         return job
+
+
+class SlowToImport(Unimportable):
+    """Takes its time in the worker, where it is unpickled."""
+
+    def __reduce__(self):
+        return time.sleep, (600,)
 
 
 def _broken():

@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import subprocess
@@ -10,11 +11,11 @@ import pytest
 
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
-from foretune.run import pool as pool_module
+from foretune.run import guard as guard_module
 from foretune.run.executor import Limits
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
-from tests.run.jobs import Unimportable, do, square
+from tests.run.jobs import SlowToImport, Unimportable, do, square
 
 
 def outcomes(executor, jobs):
@@ -119,23 +120,49 @@ def test_a_running_worker_is_killed_from_outside():
 def test_time_in_which_everything_was_stopped_is_not_the_time_of_a_trial(monkeypatch):
     with ProcessPool(do, limits=Limits(wall_seconds=60.0)) as pool:
         outcomes(pool, ["pid"])
-        pool.submit(("burn", 0.2))
+        pool.submit(("burn", 0.5))
         assert pool.results(timeout=0.01) == []
         # As if an hour went by between two looks.
-        real, slept = time.monotonic, []
-
-        def clock():
-            return real() + 3600.0 * len(slept)
-
-        def wait_long(connections, timeout):
-            slept[:] = [True]
-            return pool_module_wait(connections, timeout)
-
-        pool_module_wait = pool_module.wait
-        monkeypatch.setattr(pool_module.time, "monotonic", clock)
-        monkeypatch.setattr(pool_module, "wait", wait_long)
+        real = time.monotonic
+        monkeypatch.setattr(guard_module.time, "monotonic", lambda: real() + 3600.0)
         [outcome] = pool.results()
     assert outcome.status == Status.DONE
+
+
+def test_limits_hold_while_the_parent_does_something_else():
+    limits = Limits(wall_seconds=60.0, memory_bytes=400 * 2**20)
+    with ProcessPool(do, limits=limits) as pool:
+        [first] = outcomes(pool, ["pid"])
+        pool.submit(("eat_and_hang", 500))
+        assert gone(first.result)
+        [outcome] = pool.results()
+    check([outcome], [(Status.FAILED, "out of memory: over its limit of 400 MiB")])
+
+
+def test_an_answer_that_nobody_reads_is_in_time():
+    with ProcessPool(do, limits=Limits(wall_seconds=0.5)) as pool:
+        outcomes(pool, ["pid"])
+        pool.submit(("give", 5))
+        time.sleep(1.0)
+        [outcome] = pool.results()
+    assert (outcome.status, outcome.result) == (Status.DONE, 5)
+
+
+def test_a_worker_that_is_never_ready_is_one_clear_error(monkeypatch):
+    monkeypatch.setattr(guard_module, "START_SECONDS", 0.1)
+    with (
+        ProcessPool(SlowToImport()) as pool,
+        pytest.raises(ForetuneError, match="must be ready within"),
+    ):
+        outcomes(pool, [1])
+
+
+def test_workers_of_a_pool_that_is_given_up_end():
+    pool = ProcessPool(do)
+    [first] = outcomes(pool, ["pid"])
+    del pool
+    gc.collect()
+    assert gone(first.result)
 
 
 def test_results_arrive_as_they_finish():

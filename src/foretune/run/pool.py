@@ -7,23 +7,22 @@ docs/decisions/009-trials-in-processes.md gives the reasons.
 
 import signal
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from multiprocessing.connection import wait
 from typing import Generic
 
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Job, Limits, Outcome, Result
-from foretune.run.staff import Luggage, Worker
+from foretune.run.guard import Guard
+from foretune.run.staff import Luggage, Verdict, Worker
 from foretune.run.worker import CPU_SIGNAL
 
 NO_LIMITS = Limits()
-LOOK_SECONDS = 0.05
-"""How often memory is measured: what a trial can take meanwhile is what it can overshoot."""
-LONGEST_LOOK_SECONDS = 1.0
-START_SECONDS = 300.0
-"""How long a new worker may take to import what it needs, on a machine under load."""
+LOOK_SECONDS = 1.0
+"""How often to look for workers that were ended, though something still holds their pipe."""
 MOST_FAILED_STARTS = 3
 
 
@@ -47,6 +46,9 @@ class ProcessPool(Generic[Job, Result]):
         self.workers = workers
         self._luggage = Luggage(function)
         self._limits = limits
+        self._guard = Guard(limits)
+        # The guard holds workers: those of a pool that is given up without `close` are to end.
+        weakref.finalize(self, self._guard.close)
         self._staff: list[Worker] = []
         self._waiting: deque[tuple[int, Job]] = deque()
         self._submitted = 0
@@ -61,7 +63,7 @@ class ProcessPool(Generic[Job, Result]):
     def start(self) -> None:
         """Start all workers now, so that they import what they need before the first job."""
         while len(self._staff) < self.workers:
-            self._staff.append(Worker(self._luggage, self._limits.cpu_seconds))
+            self._hire()
 
     def submit(self, job: Job) -> int:
         """Queue a job and return its key."""
@@ -77,11 +79,11 @@ class ProcessPool(Generic[Job, Result]):
         outcomes: list[Outcome[Result]] = []
         while not outcomes and (self._waiting or self._busy()):
             self._assign()
-            spoke = self._wait(self._patience(end))
+            spoke = wait([worker.connection for worker in self._staff], self._patience(end))
             for worker in list(self._staff):
-                heard = worker.connection in spoke
-                outcome = self._heard(worker) if heard else self._inspected(worker)
-                outcomes += [outcome] if outcome is not None else []
+                if worker.connection in spoke or worker.verdict is not None:
+                    outcome = self._heard(worker)
+                    outcomes += [outcome] if outcome is not None else []
             if end is not None and time.monotonic() >= end:
                 break
         self._assign()
@@ -89,6 +91,7 @@ class ProcessPool(Generic[Job, Result]):
 
     def close(self) -> None:
         """Stop at once; jobs that have not ended are forgotten."""
+        self._guard.close()
         self._waiting.clear()
         while self._staff:
             self._staff.pop().kill()
@@ -100,52 +103,46 @@ class ProcessPool(Generic[Job, Result]):
         """Give waiting jobs to idle workers; start more workers while those are too few."""
         idle = [worker for worker in self._staff if worker.key is None]
         while len(idle) < len(self._waiting) and len(self._staff) < self.workers:
-            worker = Worker(self._luggage, self._limits.cpu_seconds)
-            self._staff.append(worker)
-            idle.append(worker)
+            idle.append(self._hire())
         for worker in idle:
             if worker.ready and self._waiting:
                 worker.take(*self._waiting.popleft())
 
-    def _patience(self, end: float | None) -> float | None:
-        """How long nothing needs to be looked at, in seconds; None for ever."""
-        now = time.monotonic()
-        moments = [end] if end is not None else []
-        for worker in self._staff:
-            if not worker.ready:
-                moments.append(worker.since + START_SECONDS)
-            elif worker.key is not None and self._limits.wall_seconds is not None:
-                moments.append(worker.since + self._limits.wall_seconds)
-        if self._busy():
-            watched = self._limits.memory_bytes is not None
-            moments.append(now + (LOOK_SECONDS if watched else LONGEST_LOOK_SECONDS))
-        return max(0.0, min(moments) - now) if moments else None
+    def _hire(self) -> Worker:
+        worker = Worker(self._luggage, self._limits.cpu_seconds)
+        self._staff.append(worker)
+        self._guard.watch(self._staff)
+        return worker
 
-    def _wait(self, patience: float | None) -> Collection[object]:
-        """Wait until a worker says something, and return the connections of those that do."""
-        began = time.monotonic()
-        spoke = wait([worker.connection for worker in self._staff], patience)
-        overslept = time.monotonic() - began - (patience or 0.0)
-        if patience is not None and overslept > LONGEST_LOOK_SECONDS:
-            # Somebody stopped this process, and most likely its workers with it: what they did
-            # not get to run is not the time of their trials.
-            for worker in self._staff:
-                worker.since += overslept
-        return spoke
+    def _patience(self, end: float | None) -> float:
+        """How long to wait for a word of a worker, in seconds."""
+        return LOOK_SECONDS if end is None else max(0.0, min(end - time.monotonic(), LOOK_SECONDS))
 
     def _heard(self, worker: Worker) -> Outcome[Result] | None:
         """What a worker says, or what its silence means."""
-        was_ready, key, since = worker.ready, worker.key, worker.since
+        key = worker.key
+        if worker.verdict is not None:
+            return self._dead(worker)
         try:
             answer = worker.listen()
         except (EOFError, OSError):
-            self._staff.remove(worker)
-            code = worker.end()
-            if not was_ready:
-                self._failed_start(code)
-            return None if key is None else self._death(key, code, time.monotonic() - since)
+            return self._dead(worker)
         self._failed_starts = 0
         return None if answer is None or key is None else Outcome.of(key, answer)
+
+    def _dead(self, worker: Worker) -> Outcome[Result] | None:
+        """Clear away a worker that has ended, and say what that means for its trial."""
+        self._staff.remove(worker)
+        self._guard.watch(self._staff)
+        code = worker.end()
+        verdict = worker.verdict
+        if not worker.ready:
+            self._failed_start(code, verdict)
+        if worker.key is None:
+            return None
+        if verdict is not None:
+            return Outcome(worker.key, verdict.status, None, verdict.seconds, verdict.reason)
+        return self._death(worker.key, code, time.monotonic() - worker.since)
 
     def _death(self, key: int, code: int, elapsed: float) -> Outcome[Result]:
         if code == -CPU_SIGNAL:
@@ -154,8 +151,10 @@ class ProcessPool(Generic[Job, Result]):
             return Outcome(key, Status.TIMEOUT, None, limit, reason)
         return Outcome(key, Status.FAILED, None, elapsed, f"the worker process {_ended(code)}")
 
-    def _failed_start(self, code: int) -> None:
+    def _failed_start(self, code: int, verdict: Verdict | None) -> None:
         """A worker ended before it was ready: once may be bad luck, an error is none."""
+        if verdict is not None:
+            raise ForetuneError(verdict.reason)
         self._failed_starts += 1
         if code > 0 or self._failed_starts >= MOST_FAILED_STARTS:
             raise ForetuneError(
@@ -163,31 +162,6 @@ class ProcessPool(Generic[Job, Result]):
                 f"{_ended(code)} while starting: define the function in a module that can be "
                 "imported"
             )
-
-    def _inspected(self, worker: Worker) -> Outcome[Result] | None:
-        """End a worker that is over a limit of its trial."""
-        elapsed = time.monotonic() - worker.since
-        if not worker.ready and elapsed > START_SECONDS:
-            raise ForetuneError(
-                f"a worker process must be ready within {START_SECONDS:g} s, but it is not: "
-                "look for what the import of the evaluated function waits for"
-            )
-        if worker.key is None:
-            return None
-        wall, memory = self._limits.wall_seconds, self._limits.memory_bytes
-        if wall is not None and elapsed >= wall:
-            return self._ended_by_us(worker, Status.TIMEOUT, f"over its limit of {wall:g} s")
-        if memory is not None and worker.memory() > memory:
-            reason = f"out of memory: over its limit of {memory / 2**20:.0f} MiB"
-            return self._ended_by_us(worker, Status.FAILED, reason)
-        return None
-
-    def _ended_by_us(self, worker: Worker, status: Status, reason: str) -> Outcome[Result] | None:
-        elapsed = time.monotonic() - worker.since
-        key = worker.key
-        self._staff.remove(worker)
-        worker.kill()
-        return None if key is None else Outcome(key, status, None, elapsed, reason)
 
 
 def _ended(code: int) -> str:

@@ -5,12 +5,14 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import Pipe, spawn
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
+from foretune.experience import Status
 from foretune.run.calling import Answer
 from foretune.run.memory import resident_bytes
 from foretune.run.threads import ONE_NUMERIC_THREAD
@@ -34,9 +36,20 @@ class Luggage:
         self.preparation = {name: each for name, each in everything.items() if name in wanted}
 
 
+class Verdict(NamedTuple):
+    """Why a worker was ended."""
+
+    status: Status
+    reason: str
+    seconds: float
+    """On the clock, since it was started or got its job."""
+
+
 class Worker:
     """A process started from nothing (never forked, for a fork copies the locks of threads that
     it does not copy) and the parent's end of its pipe.
+
+    One thread of the parent talks to it, another one judges it.
     """
 
     def __init__(self, luggage: Luggage, cpu_seconds: float | None) -> None:
@@ -56,40 +69,71 @@ class Worker:
         self.ready = False
         self.key: int | None = None
         """The job it works on."""
+        self.verdict: Verdict | None = None
+        """Why it was ended from here, if it was."""
+        self._gone = False
+        self._lock = threading.Lock()
         self._say(luggage.preparation)
         self._say(luggage.function)
 
     def take(self, key: int, job: Any) -> None:
         """Begin a job."""
-        self.key, self.since = key, time.monotonic()
+        with self._lock:
+            self.key, self.since = key, time.monotonic()
         self._say(job)
 
     def listen(self) -> Answer | None:
         """The answer to the job; None if it says that it is ready. EOFError when it is dead."""
-        said = self.connection.recv()
-        if said == READY:
-            self.ready = True
-            return None
-        self.key = None
-        answer: Answer = said
-        return answer
+        with self._lock:
+            said = self.connection.recv()
+            if said == READY:
+                self.ready = True
+                return None
+            self.key = None
+            answer: Answer = said
+            return answer
+
+    def judge(self, judge: "Judge", now: float) -> None:
+        """End the worker if the judge says so, unless it has answered or is gone already."""
+        with self._lock:
+            # An answer counts from when it was given, however long nobody reads it.
+            if self._gone or self.verdict is not None or self.connection.poll():
+                return
+            self.verdict = judge(self, now - self.since)
+            if self.verdict is not None:
+                self._kill()
+
+    def forgive(self, seconds: float, now: float) -> None:
+        """Leave some time out of account."""
+        with self._lock:
+            self.since = min(self.since + seconds, now)
 
     def memory(self) -> int:
         """Resident bytes; 0 when it is gone."""
         return resident_bytes(self.process.pid) or 0
 
     def end(self) -> int:
-        """Clear away a worker whose pipe is closed, and return how it ended."""
-        self.connection.close()
-        return self.process.wait()
+        """Clear away a worker that is dead or dying, and return how it ended."""
+        with self._lock:
+            self._gone = True
+            self.connection.close()
+            return self.process.wait()
 
     def kill(self) -> None:
         """End the worker and every process it has started."""
+        with self._lock:
+            self._kill()
+        self.end()
+
+    def _kill(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.end()
 
     def _say(self, message: Any) -> None:
         # A worker that died is found out when its end of the pipe is read.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send(message)
+
+
+Judge: TypeAlias = Callable[[Worker, float], Verdict | None]
+"""Says by a worker and the seconds since it was started or got its job whether it must end."""
