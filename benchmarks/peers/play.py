@@ -1,0 +1,59 @@
+"""Play one tuner on one problem: runs in the tuner's own environment, which needs NumPy alone.
+
+python -m benchmarks.peers.play PROBLEM PEER SEED TRIALS OUT
+"""
+
+import importlib
+import sys
+from pathlib import Path
+from time import process_time
+from typing import Protocol
+
+import numpy as np
+from benchmarks.peers.objective import Floats, Problem
+
+
+class Tuner(Protocol):
+    """What an adapter makes of a peer: its `PEERS` are makers (problem, seed, trials) by name."""
+
+    def ask(self) -> Floats:
+        """The next row to try; values of inactive parameters are ignored."""
+
+    def tell(self, row: Floats, loss: float) -> None:
+        """What the row gave."""
+
+
+def play(problem: Problem, module: str, peer: str, seed: int, trials: int) -> dict[str, Floats]:
+    """The losses, the rows and the seconds of each trial; making the tuner is timed apart.
+
+    Telling a loss counts to the next suggestion. Seconds are those of the processor, so that what
+    else the machine does is not counted.
+    """
+    start = process_time()
+    tuner: Tuner = importlib.import_module(module).PEERS[peer](problem, seed, trials)
+    learn_seconds = process_time() - start
+    losses, seconds = np.empty(trials), np.empty(trials)
+    rows = np.empty((trials, len(problem.parameters)))
+    start = process_time()
+    for trial in range(trials):
+        rows[trial] = problem.settled(tuner.ask())
+        seconds[trial] = process_time() - start
+        losses[trial] = problem.loss(rows[trial])
+        start = process_time()
+        tuner.tell(rows[trial], float(losses[trial]))
+    learnt = np.array(getattr(tuner, "learn_seconds", learn_seconds))
+    return {"losses": losses, "rows": rows, "suggest_seconds": seconds, "learn_seconds": learnt}
+
+
+def main() -> None:
+    """Write what was played as one NPZ file, whole or not at all."""
+    problem, module, peer, seed, trials, out = sys.argv[1:]
+    played = play(Problem.load(Path(problem)), module, peer, int(seed), int(trials))
+    unfinished = Path(out).with_suffix(".unfinished")
+    with unfinished.open("wb") as file:
+        np.savez(file, **played)  # type: ignore[arg-type]
+    unfinished.rename(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Tasks of an experience as plain problem files; needs Foretune."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from benchmarks.peers.objective import Floats, Parameter, Past, Problem
+from ConfigSpace import conditions as given
+
+from foretune.bench.pools import TaskPool, pool_of
+from foretune.experience import Experience, Split
+from foretune.space import Space
+from foretune.space.parameters import Kind
+
+PAST_ROWS, PAST_TASKS = 5_000, 100
+"""At most so many rows of at most so many past tasks are handed to peers, drawn at random."""
+
+
+def problem_of(experience: Experience, file: Path, split: Split, task: str) -> Problem:
+    """One held-out task of the split, with what its other tasks recorded."""
+    learnt_from = split.train + split.validation
+    columns = [place for place, p in enumerate(experience.space.parameters) if p.size > 1]
+    values, losses = _recorded(pool_of(experience, task), columns)
+    seed = int(hashlib.sha256(task.encode()).hexdigest()[:8], 16)
+    chosen = np.random.default_rng(seed).permutation(learnt_from)[:PAST_TASKS]
+    return Problem(
+        task=task,
+        parameters=tuple(_parameters(experience.space, columns)),
+        values=values,
+        losses=losses,
+        past={
+            str(name): Past(*_recorded(pool_of(experience, str(name)), columns)).some(
+                PAST_ROWS, seed
+            )
+            for name in chosen
+        },
+        experience=str(file.resolve()),
+        learnt_from=learnt_from,
+    )
+
+
+def _recorded(pool: TaskPool, columns: list[int]) -> tuple[Floats, Floats]:
+    done = np.isfinite(pool.losses[:, 0])
+    return pool.configs.values[done][:, columns], pool.losses[done, 0]
+
+
+def _parameters(space: Space, columns: list[int]) -> Iterator[Parameter]:
+    parents = _parents(space, columns)
+    for column in columns:
+        own = space.parameters[column]
+        yield Parameter(
+            name=own.name,
+            kind=str(own.kind) if own.kind is not Kind.CONSTANT else "categorical",
+            low=own.low,
+            high=own.high,
+            log=own.log,
+            parents=tuple(parents.get(own.name, [])),
+        )
+
+
+def _parents(space: Space, columns: list[int]) -> dict[str, list[tuple[int, tuple[float, ...]]]]:
+    """By child: the places of its parents among `columns`, and the values that allow it."""
+    parameters = {p.name: (place, p) for place, p in enumerate(space.parameters)}
+    found: dict[str, list[tuple[int, tuple[float, ...]]]] = {}
+    for condition in space.config_space.conditions:
+        for part in getattr(condition, "components", [condition]):
+            if isinstance(condition, given.OrConjunction) or not isinstance(
+                part, given.EqualsCondition | given.InCondition
+            ):
+                raise NotImplementedError(f"peers are given conditions on values, but got {part}")
+            place, parent = parameters[part.parent.name]
+            allowed = part.values if isinstance(part, given.InCondition) else [part.value]
+            if place in columns:
+                numbers = tuple(parent.number_of(value) for value in allowed)
+                found.setdefault(part.child.name, []).append((columns.index(place), numbers))
+    return found

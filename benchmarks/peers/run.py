@@ -1,0 +1,210 @@
+"""Foretune and its peers on recorded tables, each in its own environment.
+
+    python -m benchmarks.peers.run xgboost.parquet --peers auto,optuna-tpe,smac \\
+        --environments DIR --seeds 2 --trials 50 --out xgboost-peers.parquet
+
+Every (peer, task, seed) is a process of its own. The same command goes on where it was stopped;
+further peers, tasks and seeds extend the file. A run that fails or takes too long leaves its last
+lines beside the others and is not tried again unless `--retry` asks for it. The results are read
+by `foretune bench report` and by `benchmarks.peers.summary`.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from benchmarks.peers.install import described, python_of
+from benchmarks.peers.problems import problem_of
+
+from foretune.bench.plan import held_out
+from foretune.bench.pools import facts_of, pool_of
+from foretune.bench.replay import fingerprint
+from foretune.bench.results import Results, Settings, save
+from foretune.bench.run import Run
+from foretune.bench.starts import Start
+from foretune.experience import Experience, Split
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = "foretune"
+ONE_THREAD = {
+    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "JAX_PLATFORMS": "cpu",
+}
+LAST_LINES = 2_000
+"""So many characters are kept of what a failed run said."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A tuner under the name that it has in the results."""
+
+    name: str
+    environment: str
+
+    @classmethod
+    def called(cls, name: str) -> "Contestant":
+        """`auto@TAG` is `auto`, learnt and played anew for the sake of a newer Foretune."""
+        plain = name.split("@", maxsplit=1)[0]
+        for environment, content in described().items():
+            if plain in content["peers"]:
+                return cls(name, environment)
+        return cls(name, OURS)
+
+    @property
+    def peer(self) -> str:
+        """What its adapter calls it."""
+        return self.name.split("@")[0]
+
+    @property
+    def module(self) -> str:
+        """Its adapter."""
+        return f"benchmarks.peers.adapters.{self.environment.replace('-', '_')}"
+
+
+@dataclass(frozen=True)
+class Played:
+    """The folder of what was played so far, beside the results."""
+
+    folder: Path
+
+    def run(self, name: str, task: str, seed: int) -> Path:
+        """Where one run is written."""
+        return self.folder / "runs" / name / f"{task}-{seed}.npz"
+
+    def problem(self, task: str) -> Path:
+        """Where one task stands as a plain problem."""
+        return self.folder / "problems" / f"{task}.npz"
+
+    def priors(self, name: str) -> Path:
+        """Where Foretune keeps what it learnt under one name."""
+        return self.folder / "priors" / name
+
+
+def main() -> None:
+    """Play what is missing, and write the results."""
+    given = _arguments()
+    experience = Experience.open(given.experience)
+    experience = experience.with_metrics([experience.metrics[0].name])
+    tasks = given.tasks.split(",") if given.tasks else None
+    held = held_out(experience, given.split, Start.called("none"), tasks, given.tasks_limit)
+    played = Played(given.out.with_suffix(".played"))
+    contestants = [Contestant.called(name) for name in given.peers.split(",")]
+    splits = [(split, task) for split in held.splits for task in split.test]
+    for split, task in splits:
+        if not played.problem(task).exists():
+            _write_problem(experience, given.experience, split, task, played.problem(task))
+    settings = _settings(experience, given)
+    for contestant in contestants:
+        for seed in range(given.seeds):
+            for _, task in splits:
+                _play(contestant, task, seed, given, played)
+        _collect(experience, settings, played, given.out, held.tasks)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experience", type=Path)
+    parser.add_argument("--peers", required=True, metavar="A,B,C")
+    parser.add_argument("--environments", type=Path, required=True, help="made by install.py")
+    parser.add_argument("--tasks", metavar="A,B,C", help="only these")
+    parser.add_argument("--tasks-limit", type=int, help="at most so many, drawn at random")
+    parser.add_argument("--split", default="leave-one-out")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--trials", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=1800.0, help="that a run may take")
+    parser.add_argument("--retry", action="store_true", help="try failed runs again")
+    parser.add_argument("--suite", help="its name in reports")
+    parser.add_argument("--out", type=Path, required=True)
+    return parser.parse_args()
+
+
+def _settings(experience: Experience, given: argparse.Namespace) -> Settings:
+    return Settings(
+        suite=given.suite or f"{given.experience.stem}-nearest",
+        trials=given.trials,
+        split=given.split,
+        objectives=(experience.metrics[0].name,),
+        directions=(str(experience.metrics[0].direction),),
+        experience=fingerprint(experience),
+    )
+
+
+def _write_problem(experience: Experience, file: Path, split: Split, task: str, out: Path) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = out.with_suffix(".unfinished")
+    problem_of(experience, file, split, task).save(unfinished)
+    unfinished.rename(out)
+
+
+def _play(
+    contestant: Contestant, task: str, seed: int, given: argparse.Namespace, played: Played
+) -> None:
+    """One run in a process of its own, unless it has been played or has failed before."""
+    out = played.run(contestant.name, task, seed)
+    failure = out.with_suffix(".failed")
+    if out.exists() or (failure.exists() and not given.retry):
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    ours = contestant.environment == OURS
+    python = sys.executable if ours else python_of(given.environments, contestant.environment)
+    command = [
+        *(str(python), "-m", "benchmarks.peers.play", str(played.problem(task).resolve())),
+        *(contestant.module, contestant.peer, str(seed), str(given.trials), str(out.resolve())),
+    ]
+    priors = {"PEERS_PRIORS": str(played.priors(contestant.name).resolve())}
+    try:
+        subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **ONE_THREAD, **priors},
+            timeout=given.seconds,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    except subprocess.TimeoutExpired:
+        failure.write_text(f"took more than {given.seconds:g} s\n", "utf-8")
+    except subprocess.CalledProcessError as error:
+        failure.write_text(str(error.stderr)[-LAST_LINES:], "utf-8")
+    state = "failed" if not out.exists() else "played"
+    print(f"{contestant.name} on {task}, seed {seed}: {state}", flush=True)
+
+
+def _collect(
+    experience: Experience, settings: Settings, played: Played, out: Path, tasks: int
+) -> None:
+    """All runs so far in one file."""
+    runs = list(_runs(sorted((played.folder / "runs").glob("*/*.npz"))))
+    if not runs:
+        return
+    rows = pa.concat_tables([run.rows(settings) for run in runs]).to_pandas()
+    pools = {
+        task: facts_of(pool_of(experience, task), settings.trials)
+        for task in dict.fromkeys(run.task for run in runs)
+    }
+    save(Results(settings, pools, rows, tasks), out)
+
+
+def _runs(files: Sequence[Path]) -> Iterator[Run]:
+    for file in files:
+        task, _, seed = file.stem.rpartition("-")
+        with np.load(file) as arrays:
+            yield Run(
+                task=task,
+                method=file.parent.name,
+                seed=int(seed),
+                losses=arrays["losses"][:, None],
+                suggest_seconds=arrays["suggest_seconds"],
+                learn_seconds=float(arrays["learn_seconds"]),
+            )
+
+
+if __name__ == "__main__":
+    main()

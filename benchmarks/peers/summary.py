@@ -1,0 +1,108 @@
+"""How one tuner stands against all others: tables of results that `run.py` has written.
+
+    python -m benchmarks.peers.summary xgboost-peers.parquet fcnet-peers.parquet --ours auto
+
+For every other tuner: the share of tasks on which ours has the lower loss after some trials (a tie
+counts half), how many trials ours needs to reach what the other has in the end (the median over
+tasks), and the seconds of a suggestion. Losses are means over the seeds that both have.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.bench.results import Results, curves_of, read
+from foretune.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Ours and another on the tasks of one suite, as mean losses (tasks, trials)."""
+
+    ours: Floats
+    theirs: Floats
+    seeds: int
+    seconds: float
+    """Of a suggestion of the other."""
+
+    def ahead(self, trials: int) -> Floats:
+        """(tasks,): 1 where ours is ahead, 0 where the other is, a half where they are level."""
+        ours, theirs = self.ours[:, trials - 1], self.theirs[:, trials - 1]
+        return np.where(ours == theirs, 0.5, (ours < theirs).astype(np.float64))
+
+    def needed(self) -> Floats:
+        """(tasks,): trials until ours is as good as the other at its end; infinite if never."""
+        reached = self.ours <= self.theirs[:, -1:]
+        return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, np.inf)
+
+
+def duel(results: Results, ours: str, other: str) -> Duel:
+    """The two on the tasks and seeds that both have."""
+    curves = curves_of(results, [ours, other])
+    best = np.where(np.isnan(curves.best), np.inf, curves.best).mean(axis=2)
+    return Duel(best[0], best[1], len(curves.seeds), float(curves.suggest_seconds[1]))
+
+
+def table(results: Sequence[Results], ours: str, at: Sequence[int]) -> str:
+    """One row a tuner, over the tasks of all suites that it has runs on."""
+    others = sorted({str(name) for part in results for name in part.rows["method"].unique()})
+    lines = [
+        f"| against | tasks x seeds | {' | '.join(f'ahead at {n}' for n in at)} "
+        "| trials to reach its last | s a suggestion |",
+        "|---|---|" + "---|" * (len(at) + 2),
+    ]
+    for other in others:
+        duels = [found for part in results if (found := _duel(part, ours, other)) is not None]
+        if other != ours and duels:
+            lines.append(_line(other, duels, at))
+    return "\n".join(lines)
+
+
+def _duel(part: Results, ours: str, other: str) -> Duel | None:
+    """None where the two share no run."""
+    try:
+        return duel(part, ours, other)
+    except UsageError:
+        return None
+
+
+def _line(other: str, duels: Sequence[Duel], at: Sequence[int]) -> str:
+    tasks = sum(len(one.ours) for one in duels)
+    seeds = sorted({one.seeds for one in duels})
+    shares = [np.concatenate([one.ahead(n) for one in duels]).mean() for n in at]
+    needed = float(np.median(np.concatenate([one.needed() for one in duels])))
+    seconds = np.average([one.seconds for one in duels], weights=[len(o.ours) for o in duels])
+    cells = [
+        other,
+        f"{tasks} x {'-'.join(map(str, seeds))}",
+        *(f"{share:.0%}" for share in shares),
+        f"{needed:g}" if np.isfinite(needed) else "not reached",
+        f"{seconds:.3f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print one table a suite, and one of all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", nargs="+", type=Path)
+    parser.add_argument("--ours", default="auto")
+    parser.add_argument("--at", default="10,25,50")
+    given = parser.parse_args()
+    at = [int(n) for n in given.at.split(",")]
+    parts = [read(path) for path in given.results]
+    for part in parts:
+        own = part.rows[part.rows["method"] == given.ours]["suggest_seconds"].mean()
+        print(f"\n{part.settings.suite}: {given.ours} ({own:.3f} s a suggestion)\n")
+        print(table([part], given.ours, at))
+    if len(parts) > 1:
+        print("\nAll suites together\n")
+        print(table(parts, given.ours, at))
+
+
+if __name__ == "__main__":
+    main()
