@@ -12,6 +12,14 @@ from typing import Protocol
 import numpy as np
 from benchmarks.peers.objective import Floats, Problem
 
+ROOT = Path(__file__).resolve().parents[2]
+ONE_THREAD = {
+    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "JAX_PLATFORMS": "cpu",
+}
+"""What the environment of a run says, so that all are timed alike."""
+
 
 class Tuner(Protocol):
     """What an adapter makes of a peer: its `PEERS` are makers (problem, seed, trials) by name."""

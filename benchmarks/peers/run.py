@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from benchmarks.peers.install import described, python_of
+from benchmarks.peers.play import ONE_THREAD, ROOT
 from benchmarks.peers.problems import problem_of
 
 from foretune.bench.plan import held_out
@@ -30,13 +31,7 @@ from foretune.bench.run import Run
 from foretune.bench.starts import Start
 from foretune.experience import Experience, Split
 
-ROOT = Path(__file__).resolve().parents[2]
 OURS = "foretune"
-ONE_THREAD = {
-    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    "JAX_PLATFORMS": "cpu",
-}
 LAST_LINES = 2_000
 """So many characters are kept of what a failed run said."""
 

@@ -6,6 +6,7 @@ again from the nearest legal point with the choices fixed.
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from botorch.acquisition import LogExpectedImprovement
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Standardize
-from botorch.optim import optimize_acqf
+from botorch.optim import optimize_acqf, optimize_acqf_discrete
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from scipy.stats import qmc
 
@@ -25,13 +26,14 @@ warnings.filterwarnings("ignore")
 class BotorchTuner:
     """Bayesian optimisation as in BoTorch's tutorials."""
 
-    def __init__(self, problem: Problem, seed: int, trials: int) -> None:
+    def __init__(self, problem: Problem, seed: int, trials: int, *, pooled: bool = False) -> None:
         del trials
         torch.manual_seed(seed)
         self._problem = problem
         self._width = sum(p.choices if p.kind == "categorical" else 1 for p in problem.parameters)
         design = qmc.Sobol(self._width, rng=np.random.default_rng(seed))
         self._waiting = list(design.random(min(2 * len(problem.parameters), 10)))
+        self._pool = np.array([self._cube(row) for row in problem.values]) if pooled else None
         self._x: list[Floats] = []
         self._y: list[float] = []
 
@@ -43,12 +45,21 @@ class BotorchTuner:
         self._x.append(self._cube(row))
         self._y.append(-loss)
 
+    def observe(self, rows: Floats, losses: Floats) -> None:
+        """Take trials that were made elsewhere, in place of the design."""
+        self._waiting.clear()
+        for row, loss in zip(rows, losses, strict=True):
+            self.tell(row, float(loss))
+
     def _best(self) -> Floats:
         x = torch.tensor(np.array(self._x))
         y = torch.tensor(self._y, dtype=torch.double)[:, None]
         model = SingleTaskGP(x, y, outcome_transform=Standardize(m=1))
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         acquisition = LogExpectedImprovement(model, best_f=y.max())
+        if self._pool is not None:
+            best, _ = optimize_acqf_discrete(acquisition, q=1, choices=torch.tensor(self._pool))
+            return np.asarray(best[0])
         bounds = torch.stack([torch.zeros(self._width), torch.ones(self._width)]).double()
         best, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=10, raw_samples=512)
         fixed = self._fixed(self._row(best[0].numpy()))
@@ -94,3 +105,5 @@ class BotorchTuner:
 
 
 PEERS = {"botorch": BotorchTuner}
+POOLED = {"botorch": partial(BotorchTuner, pooled=True)}
+"""The same among the recorded configurations."""

@@ -1,4 +1,4 @@
-"""Foretune's own methods, asked in the whole space like the peers.
+"""Foretune's own methods, asked in the whole space like the peers, or among recorded rows.
 
 What a method learns from past tasks is learnt once for each set of them, from all that they
 recorded, and kept in the folder `PEERS_PRIORS`.
@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 
+import numpy as np
 from benchmarks.peers.objective import Floats, Problem
 
+from foretune.bench.pools import pool_of
 from foretune.contracts import Prior, Target
 from foretune.experience import Experience, Split, for_learning
 from foretune.search import Method, Optimizer, Told, method
@@ -21,9 +23,9 @@ METHODS = ("auto", "gcp-prior", "gp", "random")
 
 
 class ForetuneTuner:
-    """An optimiser without a pool."""
+    """An optimiser that is asked and told."""
 
-    def __init__(self, name: str, problem: Problem, seed: int) -> None:
+    def __init__(self, name: str, problem: Problem, seed: int, *, pooled: bool = False) -> None:
         chosen = method(name)
         experience = Experience.open(Path(problem.experience))
         experience = experience.with_metrics([experience.metrics[0].name])
@@ -33,6 +35,7 @@ class ForetuneTuner:
         target = Target(
             space=self._space,
             objectives=(experience.metrics[0].name,),
+            pool=pool_of(experience, problem.task).configs if pooled else None,
             meta_features=experience.meta_features.get(problem.task, {}),
         )
         self._optimizer = Optimizer(target, chosen, prior, seed=seed)
@@ -47,6 +50,14 @@ class ForetuneTuner:
     def tell(self, row: Floats, loss: float) -> None:
         del row
         self._optimizer.tell([Told((loss,), id=self._asked)])
+
+    def observe(self, rows: Floats, losses: Floats) -> None:
+        """Take trials that were made elsewhere."""
+        values = np.zeros((len(rows), len(self._space.parameters)))
+        values[:, self._columns] = rows
+        configs = self._space.from_values(values).dicts()
+        told = zip(configs, losses.tolist(), strict=True)
+        self._optimizer.tell([Told((loss,), config=config) for config, loss in told])
 
 
 def _learnt(chosen: Method, experience: Experience, problem: Problem) -> tuple[Prior, float]:
@@ -66,12 +77,14 @@ def _learnt(chosen: Method, experience: Experience, problem: Problem) -> tuple[P
     return chosen.load(file), float(json.loads(seconds.read_text()))
 
 
-def _maker(name: str) -> Callable[[Problem, int, int], ForetuneTuner]:
+def _maker(name: str, *, pooled: bool = False) -> Callable[[Problem, int, int], ForetuneTuner]:
     def make(problem: Problem, seed: int, trials: int) -> ForetuneTuner:
         del trials
-        return ForetuneTuner(name, problem, seed)
+        return ForetuneTuner(name, problem, seed, pooled=pooled)
 
     return make
 
 
 PEERS = {name: _maker(name) for name in METHODS}
+POOLED = {name: _maker(name, pooled=True) for name in METHODS}
+"""The same among the recorded configurations."""

@@ -33,6 +33,14 @@ class HeboTuner:
         del row
         self._hebo.observe(self._asked, np.array([[loss]]))
 
+    def observe(self, rows: Floats, losses: Floats) -> None:
+        """Take trials that were made elsewhere."""
+        columns = {
+            parameter.name: [_plain(parameter, value) for value in column]
+            for parameter, column in zip(self._problem.parameters, rows.T, strict=True)
+        }
+        self._hebo.observe(pd.DataFrame(columns), losses[:, None])
+
 
 def _described(parameter: Parameter) -> dict[str, object]:
     if parameter.kind == "categorical":
@@ -49,6 +57,12 @@ def _described(parameter: Parameter) -> dict[str, object]:
     number = float if parameter.kind == "float" else int
     low, high = number(parameter.low), number(parameter.high)
     return {"name": parameter.name, "type": kind, "lb": low, "ub": high}
+
+
+def _plain(parameter: Parameter, value: float) -> float | int | str:
+    if parameter.kind == "float":
+        return float(value)
+    return str(int(value)) if parameter.kind == "categorical" else int(value)
 
 
 PEERS = {"hebo": HeboTuner}
