@@ -76,9 +76,22 @@ def test_more_evaluations_and_tables_are_added(out, monkeypatch):
     assert kept < {tuple(sorted(c.items())) for c in made.configs.dicts()}
 
 
+def test_refinements_are_the_same_on_every_table_and_the_same_again(out, monkeypatch):
+    refining = replace(RECIPE, evaluations=8, refined=3)
+    made = made_of(refining, SOURCES[:2], out)
+    assert len(made) == 2 * (8 + 3)
+    shared = refining.configs()
+    new = made.configs.take(np.flatnonzero(~made.configs.isin(shared)))
+    assert len(new) == 3
+    asked = []
+    monkeypatch.setattr(Collection, "todo", _remembering(Collection.todo, asked))
+    assert len(made_of(refining, SOURCES[:2], out)) == len(made)
+    assert asked == []
+
+
 def _remembering(todo, asked):
-    def remembered(self):
-        found = todo(self)
+    def remembered(self, configs):
+        found = todo(self, configs)
         asked.extend(found)
         return found
 
@@ -89,7 +102,7 @@ def test_the_order_is_one_configuration_on_all_tables_after_the_other(out):
     folder = Folder.beside(out)
     folder.begin(RECIPE)
     tables = [_known(name) for name in ("a", "b")]
-    todo = Collection(RECIPE, tables, out, Journal(folder.journal)).todo()
+    todo = Collection(RECIPE, tables, out, Journal(folder.journal)).todo(RECIPE.configs())
     assert [task for task, _ in todo] == ["a", "b"] * 4
     assert all(todo[i][1] == todo[i + 1][1] for i in range(0, 8, 2))
 

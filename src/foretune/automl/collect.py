@@ -6,7 +6,7 @@ all is done, the folder `NAME.parts` with the prepared tables and the journal of
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +17,7 @@ from foretune.automl.families import held_out_families
 from foretune.automl.journal import Journal, Line
 from foretune.automl.prepared import Known, prepare
 from foretune.automl.recipe import Folder, Recipe
+from foretune.automl.refining import refined_configs
 from foretune.automl.sources import Source
 from foretune.automl.spaces import shipped
 from foretune.automl.trial import TableTrial, Trial
@@ -24,7 +25,7 @@ from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.progress import SILENT, Progress
 from foretune.run.executor import Executor
-from foretune.space import Space
+from foretune.space import Encoded, Space
 
 CHECKPOINT_SECONDS = 300.0
 """How often the output is brought up to date while trials are running."""
@@ -56,11 +57,12 @@ def collect(
         sources, folder.tables, most_rows=recipe.most_rows, seed=recipe.seed, progress=progress
     )
     collection = Collection(recipe, tables, out, Journal(folder.journal))
-    todo = collection.todo()
-    progress.start("collecting", len(todo))
     try:
         with start(TableTrial(folder.tables, recipe.protocol)) as executor:
-            _run(executor, todo, collection, progress)
+            for configs in collection.rounds():
+                todo = collection.todo(configs)
+                progress.start("collecting", len(todo))
+                _run(executor, todo, collection, progress)
     finally:
         # Also after Ctrl-C: what has been evaluated can be used, and the same command goes on.
         progress.stop()
@@ -106,12 +108,22 @@ class Collection:
         self._earlier = Experience.open(out) if out.exists() else None
         self._before = [] if self._earlier is None else _lines(self._earlier)
 
-    def todo(self) -> list[Trial]:
+    def rounds(self) -> Iterator[Encoded]:
+        """The list that every table gets, and then what its results speak for."""
+        shared = self.recipe.configs()
+        yield shared
+        if self.recipe.refined:
+            # Of these tables and the shared list alone, so that a resumed run finds the same again.
+            keys, names = set(shared.keys().tolist()), {table.task for table in self.tables}
+            rows = {at: line for at, line in self._rows().items() if at[0] in names}
+            known = self._table([line for (_, key), line in rows.items() if key in keys])
+            yield refined_configs(known, self.recipe.refined, seed=self.recipe.seed)
+
+    def todo(self, configs: Encoded) -> list[Trial]:
         """What is left, one configuration on all tables after the other.
 
         So a file that is not finished has the same configurations on every table.
         """
-        configs = self.recipe.configs()
         keys = configs.keys().tolist()
         done = set(self._rows())
         return [
@@ -123,7 +135,9 @@ class Collection:
 
     def experience(self) -> Experience:
         """All evaluations as a table."""
-        lines = list(self._rows().values())
+        return self._table(list(self._rows().values()))
+
+    def _table(self, lines: Sequence[Line]) -> Experience:
         if not any(line.status is Status.DONE for line in lines):
             said = lines[0].reason if lines else "there was nothing to evaluate"
             raise UsageError(

@@ -30,7 +30,9 @@ class Recipe:
     space: str
     protocol: Protocol
     evaluations: int
-    """Configurations a dataset."""
+    """Configurations a dataset, from a list that every dataset gets."""
+    refined: int = 0
+    """Configurations after these that their results speak for, again the same everywhere."""
     only: tuple[str, ...] = ()
     """Estimators to which the space is narrowed."""
     even: bool = True

@@ -53,6 +53,13 @@ class LineProgress:
 @click.option("--target", metavar="COLUMN", help="In the files of a folder; else the last one.")
 @click.option("--evaluations", type=click.IntRange(1), default=200, show_default=True)
 @click.option(
+    "--refine",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="So many more that the results of these speak for, proposed by all datasets in turn.",
+)
+@click.option(
     "--per-algorithm",
     type=click.Choice(["even", "sampled"]),
     default="even",
@@ -97,6 +104,7 @@ def collect_command(
     datasets: str,
     target: str | None,
     evaluations: int,
+    refine: int,
     per_algorithm: str,
     only: str | None,
     metrics: str | None,
@@ -148,6 +156,7 @@ def collect_command(
         space=space,
         protocol=Protocol(names, folds, cv_below, seed),
         evaluations=evaluations,
+        refined=refine,
         only=tuple(only.split(",")) if only else (),
         even=per_algorithm == "even",
         most_rows=max_rows,
