@@ -48,6 +48,7 @@ READERS = {
     "space.json": lambda path: space_of_file(path, None),
     "past.parquet": Experience.open,
     "prior.safetensors": method("zero-shot").load,
+    "auto.safetensors": method("auto").load,
     "portfolio.json": Portfolio.open,
     "m.foretune": Model.open,
     "t.csv": lambda path: read_training(path, "class"),
@@ -240,6 +241,30 @@ def test_arrays_full_of_nan_are_refused_even_if_signed(bad, whole, tmp_path):
         stream = io.BytesIO()
         np.savez(stream, header=loaded["header"], x=loaded["x"], y=np.full(40, bad))
     refused("t.npz", stream.getvalue(), tmp_path)
+
+
+def nested(experts):
+    """A signed prior of the method that holds the priors of others."""
+    meta = {"experts": list(experts), "taught": [], "trials": 5, "seed": 0}
+    described = {"kind": "foretune-auto", "version": 1, "meta": meta}
+    arrays = {f"expert.{name}": np.frombuffer(held, np.uint8) for name, held in experts.items()}
+    return signed_artifact(described, arrays)
+
+
+def test_what_is_held_in_a_prior_is_looked_at_as_closely(mark, whole, tmp_path):
+    refused("auto.safetensors", nested({"gcp-prior": pickle.dumps(Trap(mark))}), tmp_path)
+    assert not mark.exists()
+    other = (whole / "prior.safetensors").read_bytes()
+    assert "foretune-zero-shot" in refused(
+        "auto.safetensors", nested({"gcp-prior": other}), tmp_path
+    )
+    for name in ("../../evil", "/tmp/evil", "zero-shot"):
+        refused("auto.safetensors", nested({name: other}), tmp_path)
+    assert not (tmp_path / "evil").exists()
+    described = {"kind": method("gcp-prior").learner().kind, "version": 1, "meta": {}}
+    bad = signed_artifact(described, {"weights": np.full(3, np.nan)})
+    message = refused("auto.safetensors", nested({"gcp-prior": bad}), tmp_path)
+    assert "NaN or infinity in 'weights'" in message
 
 
 def test_headers_that_claim_gigabytes(whole, tmp_path):
