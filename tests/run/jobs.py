@@ -13,6 +13,19 @@ def square(x):
     return x * x
 
 
+class Prepared:
+    """Counts what was done before the first job."""
+
+    def __init__(self):
+        self.times = 0
+
+    def prepare(self):
+        self.times += 1
+
+    def __call__(self, job):
+        return self.times
+
+
 def do(what):
     """Do as told: (name, argument)."""
     name, *given = what if isinstance(what, tuple) else (what,)

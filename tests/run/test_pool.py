@@ -15,7 +15,7 @@ from foretune.run import guard as guard_module
 from foretune.run.executor import Limits
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
-from tests.run.jobs import SlowToImport, Unimportable, do, square
+from tests.run.jobs import Prepared, SlowToImport, Unimportable, do, square
 
 
 def outcomes(executor, jobs):
@@ -41,6 +41,11 @@ def gone(pid, within=60.0):
             return True
         time.sleep(0.02)
     return False
+
+
+def test_a_function_is_prepared_once_in_each_worker():
+    with ProcessPool(Prepared(), workers=1) as pool:
+        assert [outcome.result for outcome in outcomes(pool, range(3))] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("make", [InlineExecutor, ProcessPool], ids=["inline", "processes"])

@@ -1,6 +1,7 @@
 """What must hold before the first trial, so that no search is lost at its end."""
 
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ from foretune.automl.conclusion import known_rows
 from foretune.automl.datasets import Table
 from foretune.automl.fit import Place
 from foretune.automl.plan import Wishes
-from foretune.errors import UsageError, extras_named
+from foretune.errors import MissingExtraError, UsageError
 from foretune.search.registry import method
 
 
@@ -18,9 +19,10 @@ def check_ready(
 ) -> None:
     """Refuse what could only fail later: a method, packages, a folder, a test table."""
     method(wishes.method)
-    with extras_named("foretune fit"):
-        import optuna  # noqa: F401
-        import skops.io  # noqa: F401
+    for package in ("optuna", "skops"):
+        # Looked for only: importing skops takes a second, which belongs to the end of the search.
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "automl", "foretune fit")
     _check_writable(place.folder)
     if test is not None:
         known_rows(test, target, table.task, table.classes)

@@ -14,7 +14,7 @@ from foretune.automl.evaluation import Protocol as Scoring
 from foretune.automl.evaluation import Score, evaluate
 from foretune.automl.knowledge import Knowledge
 from foretune.automl.plan import Plan, Wishes
-from foretune.automl.trial import opened
+from foretune.automl.trial import load_libraries, opened
 from foretune.contracts import Prior, Target
 from foretune.experience import Status
 from foretune.experience.atomic import replace_file
@@ -41,6 +41,10 @@ class HeldTrial:
     predictions: Path | None = None
     """The folder for out-of-fold predictions, where they are wanted for an ensemble."""
 
+    def prepare(self) -> None:
+        """Load the libraries while the worker starts."""
+        load_libraries()
+
     def __call__(self, config: Config) -> dict[str, float]:
         """The values of all metrics."""
         keep = self.predictions is not None
@@ -57,6 +61,11 @@ class FiledTrial:
     table: Path
     scoring: Scoring
     predictions: Path | None = None
+
+    def prepare(self) -> None:
+        """Load the libraries and the table while the worker starts."""
+        load_libraries()
+        opened(self.table)
 
     def __call__(self, config: Config) -> dict[str, float]:
         """The values of all metrics."""

@@ -13,11 +13,7 @@ from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.prepared import table_path
 from foretune.automl.spaces import OPTIONAL
 
-# Loaded while a worker starts, so that its first trial is not charged for it.
-for _library in ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL):
-    if find_spec(_library) is not None:
-        import_module(_library)
-
+LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL)
 OPEN_TABLES = 8
 
 Trial: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -31,10 +27,21 @@ class TableTrial:
     folder: Path
     protocol: Protocol
 
+    def prepare(self) -> None:
+        """Load the libraries while the worker starts."""
+        load_libraries()
+
     def __call__(self, trial: Trial) -> dict[str, float]:
         """The values of all metrics."""
         task, config = trial
         return evaluate(config, opened(table_path(self.folder, task)), self.protocol).values
+
+
+def load_libraries() -> None:
+    """Import what trials need, so that the first one is not charged for it."""
+    for library in LIBRARIES:
+        if find_spec(library) is not None:
+            import_module(library)
 
 
 @lru_cache(maxsize=OPEN_TABLES)

@@ -31,7 +31,8 @@ class ProcessPool(Generic[Job, Result]):
 
     The function goes to each worker once, when that starts; it and the jobs are pickled on their
     way through a pipe between processes of one user, never on disk. Data that all trials need
-    belongs into a file that the function opens and keeps.
+    belongs into a file that the function opens and keeps. A function with a method `prepare` has it
+    called in each worker before the first job, outside of any limit.
     """
 
     def __init__(

@@ -26,6 +26,8 @@ def main(descriptor: int, cpu_limit: float | None) -> None:
     connection = Connection(descriptor)
     spawn.prepare(connection.recv())
     function = pickle.loads(connection.recv())
+    if hasattr(function, "prepare"):
+        function.prepare()
     connection.send(READY)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
