@@ -4,7 +4,8 @@
 
 For every other tuner: the share of tasks on which ours has the lower loss after some trials (a tie
 counts half), how many trials ours needs to reach what the other has in the end (the median over
-tasks), and the seconds of a suggestion. Losses are means over the seeds that both have.
+tasks), how many different losses the other met in a run, and the seconds of its suggestions. Losses
+are means over the seeds that both have.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.bench.results import Results, curves_of, read
+from foretune.bench.results import RUN, Results, curves_of, read
 from foretune.errors import UsageError
 
 
@@ -28,6 +29,8 @@ class Duel:
     seeds: int
     seconds: float
     """Of a suggestion of the other."""
+    different: float
+    """Losses that the other met in a run: a tuner that comes back to where it was meets few."""
 
     def ahead(self, trials: int) -> Floats:
         """(tasks,): 1 where ours is ahead, 0 where the other is, a half where they are level."""
@@ -44,7 +47,19 @@ def duel(results: Results, ours: str, other: str) -> Duel:
     """The two on the tasks and seeds that both have."""
     curves = curves_of(results, [ours, other])
     best = np.where(np.isnan(curves.best), np.inf, curves.best).mean(axis=2)
-    return Duel(best[0], best[1], len(curves.seeds), float(curves.suggest_seconds[1]))
+    return Duel(
+        ours=best[0],
+        theirs=best[1],
+        seeds=len(curves.seeds),
+        seconds=float(curves.suggest_seconds[1]),
+        different=different_losses(results, other),
+    )
+
+
+def different_losses(results: Results, name: str) -> float:
+    """How many different losses a tuner meets in a run, on average."""
+    rows = results.rows[results.rows["method"] == name]
+    return float(rows.groupby(RUN)["value"].nunique().mean())
 
 
 def table(results: Sequence[Results], ours: str, at: Sequence[int]) -> str:
@@ -52,8 +67,8 @@ def table(results: Sequence[Results], ours: str, at: Sequence[int]) -> str:
     others = sorted({str(name) for part in results for name in part.rows["method"].unique()})
     lines = [
         f"| against | tasks x seeds | {' | '.join(f'ahead at {n}' for n in at)} "
-        "| trials to reach its last | s a suggestion |",
-        "|---|---|" + "---|" * (len(at) + 2),
+        "| trials to reach its last | different losses | s a suggestion |",
+        "|---|---|" + "---|" * (len(at) + 3),
     ]
     for other in others:
         duels = [found for part in results if (found := _duel(part, ours, other)) is not None]
@@ -75,12 +90,15 @@ def _line(other: str, duels: Sequence[Duel], at: Sequence[int]) -> str:
     seeds = sorted({one.seeds for one in duels})
     shares = [np.concatenate([one.ahead(n) for one in duels]).mean() for n in at]
     needed = float(np.median(np.concatenate([one.needed() for one in duels])))
-    seconds = np.average([one.seconds for one in duels], weights=[len(o.ours) for o in duels])
+    weights = [len(one.ours) for one in duels]
+    different = np.average([one.different for one in duels], weights=weights)
+    seconds = np.average([one.seconds for one in duels], weights=weights)
     cells = [
         other,
         f"{tasks} x {'-'.join(map(str, seeds))}",
         *(f"{share:.0%}" for share in shares),
         f"{needed:g}" if np.isfinite(needed) else "not reached",
+        f"{different:.0f}",
         f"{seconds:.3f}",
     ]
     return f"| {' | '.join(cells)} |"
@@ -97,7 +115,8 @@ def main() -> None:
     parts = [read(path) for path in given.results]
     for part in parts:
         own = part.rows[part.rows["method"] == given.ours]["suggest_seconds"].mean()
-        print(f"\n{part.settings.suite}: {given.ours} ({own:.3f} s a suggestion)\n")
+        met = different_losses(part, given.ours)
+        print(f"\n{part.settings.suite}: {given.ours}, {met:.0f} different losses, {own:.3f} s\n")
         print(table([part], given.ours, at))
     if len(parts) > 1:
         print("\nAll suites together\n")
