@@ -1,6 +1,8 @@
 """What the parts of deep ranking ensembles are worth: the paper's claims 3 to 5, and fine-tuning.
 
-5 folds of tasks; a line of JSON a run, so that an interrupted ablation goes on where it stopped.
+5 folds of tasks; a line of JSON a run, so that an interrupted ablation goes on where it stopped
+(`ranking_claims.py` draws them). `dre` has all of meta-learning (M), fine-tuning (T) and
+meta-features (F), `dre-ri` only fine-tuning, `no-M` the meta-features of an untrained deep set too.
 The numbers are the normalised regret of the incumbent (0 the pool's best, 1 its median) after some
 trials, and the average rank of each variant among all.
 
@@ -24,10 +26,11 @@ from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import TaskPool, pool_of
 from foretune.contracts import LearnsMany, Prior, Surrogate, Target
 from foretune.experience import Experience, k_fold
-from foretune.methods.ranking.learn import RankingLearner
+from foretune.methods.ranking.ensemble import random_ensemble
+from foretune.methods.ranking.learn import RandomPrior, RankingLearner
 from foretune.methods.ranking.model import RankingPrior, RankingSurrogate, Settings
 from foretune.methods.ranking.training import jax_layers
-from foretune.methods.ranking.variants import dre
+from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.ranking import LOSSES
 from foretune.numerics.training import Layer, as_arrays, bucket, descend
@@ -81,6 +84,21 @@ class PaperLearner:
         return [PaperPrior(p.kind, p.space, p.ensemble, p.settings) for p in priors]
 
 
+class UntrainedPrior(RandomPrior):
+    """Scorers of random weights that read the meta-features of a random deep set."""
+
+    def surrogate(self, target: Target) -> Surrogate:
+        ensemble = random_ensemble(target.space.width, seed=self.seed, meta_features=True)
+        return RankingPrior(self.kind, target.space, ensemble, self.settings).surrogate(target)
+
+
+class UntrainedLearner:
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
+        del experience, progress
+        own = dre_ri()
+        return UntrainedPrior(own.kind, seed, own.settings)
+
+
 def variants() -> dict[str, Method]:
     default, plain = dre().settings, METHODS["dre"]
     found = dict(METHODS)
@@ -103,6 +121,8 @@ def variants() -> dict[str, Method]:
         learners[f"{loss} no-F"] = dre_with(settings, meta_features=False)
     learners["adam-1000"] = PaperLearner
     found |= {name: replace(plain, name=name, learner=make) for name, make in learners.items()}
+    found["no-M"] = replace(METHODS["dre-ri"], name="no-M", learner=UntrainedLearner)
+    found["ranks ei"] = replace(found["ranks"], name="ranks ei", acquisition="ei")
     for acquisition in ("ei", "lcb", "mean", "thompson"):
         name = f"dre {acquisition}"
         found[name] = replace(plain, name=name, acquisition=acquisition)
