@@ -1,7 +1,7 @@
 """Claims 3 to 5 of Deep Ranking Ensembles from the runs of `ranking_ablation.py`: a plot each.
 
     python benchmarks/ranking_ablation.py --experience adaboost.parquet --out runs.jsonl \
-        --variants "$(python benchmarks/ranking_claims.py --names)" --tasks-limit 87 --seeds 1
+        --variants "$(python benchmarks/ranking_claims.py --names)" --tasks-limit 60 --seeds 1
     python benchmarks/ranking_claims.py --runs runs.jsonl --figures figures
 """
 
