@@ -1,6 +1,8 @@
 """Play one tuner on one problem: runs in the tuner's own environment, which needs NumPy alone.
 
-python -m benchmarks.peers.play PROBLEM PEER SEED TRIALS OUT
+    python -m benchmarks.peers.play PROBLEM MODULE PEER SEED TRIALS OUT
+
+MODULE is the adapter that knows the peer; OUT becomes one NPZ file.
 """
 
 import importlib
