@@ -2,12 +2,10 @@
 
 For every share of the meta-training tasks and every number of encoder layers a network is trained
 and replayed on test tasks; a report gives average ranks among the numbers of layers (Figure 5). The
-cluster metric of random networks (Figure 4) and a picture of the embeddings (Figures 6 and 7) come
-with options of their own.
+cluster metric of random networks (Figure 4) comes with an option of its own.
 
     python benchmarks/pipeline_bias.py --experience tensor_oboe.parquet --out bias.jsonl
     python benchmarks/pipeline_bias.py --experience tensor_oboe.parquet --clusters
-    python benchmarks/pipeline_bias.py --experience tensor_oboe.parquet --picture embeddings.png
 """
 
 import argparse
@@ -141,31 +139,6 @@ def clusters(experience: Experience, stage: str, seed: int) -> None:
         print(f"{layers} encoder layers: {metric:.3f}")
 
 
-def picture(given: argparse.Namespace, experience: Experience) -> None:
-    """Embeddings by algorithm and by loss on two test tasks."""
-    from foretune.report.embedding import ByLoss, ByName, draw_embedding, flattened, spread_sample
-
-    split = named_split(experience, given.split)
-    prior = deeppipe().learn(for_learning(experience, split), seed=0, progress=TerminalProgress())
-    rows = spread_sample(len(experience.configs), seed=0)
-    configs = experience.configs.take(rows)
-    points = flattened(prior.model.place(configs).u)
-    structure = experience.space.structure
-    chosen = structure.chosen(configs)
-    colourings: list[ByName | ByLoss] = []
-    for place, stage in enumerate(structure.stages):
-        if len(stage.algorithms) > 2 and stage.choice is not None:
-            names = [stage.algorithms[index].name for index in chosen[:, place]]
-            colourings.append(ByName(stage.name, names))
-    for task in split.test[:2]:
-        pool = pool_of(experience, task)
-        losses = dict(zip(pool.configs.keys().tolist(), pool.losses[:, 0], strict=True))
-        values = np.array([losses.get(key, np.nan) for key in configs.keys().tolist()])
-        colourings.append(ByLoss(f"loss on task {task}", values))
-    draw_embedding(points, colourings).savefig(given.picture, dpi=160)
-    print(f"Saved {given.picture}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experience", type=Path, required=True)
@@ -179,14 +152,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("pipeline_bias.jsonl"))
     parser.add_argument("--clusters", action="store_true", help="only the cluster metric")
     parser.add_argument("--stage", default="estimator", help="whose algorithms are the clusters")
-    parser.add_argument("--picture", type=Path, help="only the picture of the embeddings")
     given = parser.parse_args()
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
     if given.clusters:
         clusters(experience, given.stage, seed=0)
-    elif given.picture:
-        picture(given, experience)
     else:
         for row in runs(given, experience):
             with given.out.open("a") as file:

@@ -1,6 +1,8 @@
 """How long DeepPipe takes: meta-training, and a suggestion over a whole pool.
 
-python benchmarks/pipeline_speed.py --experience tensor_oboe.parquet --split paper
+Priors that lie in `--priors` as METHOD.safetensors are read instead of learnt.
+
+    python benchmarks/pipeline_speed.py --experience tensor_oboe.parquet --split paper
 """
 
 import argparse
@@ -22,6 +24,7 @@ def main() -> None:
     parser.add_argument("--split", default="paper")
     parser.add_argument("--methods", nargs="+", default=["deeppipe", "deeppipe-ri", "gp"])
     parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--priors", type=Path, default=Path("priors"))
     given = parser.parse_args()
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
@@ -30,8 +33,12 @@ def main() -> None:
     pool = pool_of(experience, split.test[0])
     target = Target(experience.space, pool=pool.configs)
     for name in given.methods:
+        saved = given.priors / f"{name}.safetensors"
         began, cpu = time.perf_counter(), time.process_time()
-        prior = method(name).learn(past, seed=0, progress=TerminalProgress())
+        if saved.exists():
+            prior = method(name).load(saved)
+        else:
+            prior = method(name).learn(past, seed=0, progress=TerminalProgress())
         learning = f"{time.perf_counter() - began:.1f} s ({time.process_time() - cpu:.1f} s CPU)"
         optimizer = Optimizer(target, method(name), prior, seed=0)
         seconds = []
@@ -43,7 +50,7 @@ def main() -> None:
             optimizer.tell([Told(loss, id=suggestion.id)])
         late, whole = np.median(seconds[-10:]), np.mean(seconds)
         print(
-            f"{name}: learning {learning}; a suggestion among {len(pool.configs)} after "
+            f"{name}: {'reading' if saved.exists() else 'learning'} {learning}; a suggestion among {len(pool.configs)} after "
             f"{given.trials} trials {late:.3f} s CPU, on average {whole:.3f}, at most "
             f"{max(seconds):.3f}",
             flush=True,

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from foretune.errors import MethodError
-from foretune.methods.pipeline.growth import grown
+from foretune.methods.pipeline.growth import LOOKED_AT, grown
 from foretune.methods.pipeline.layout import Layout, Sizes
-from foretune.methods.pipeline.model import DeepPipe
+from foretune.methods.pipeline.model import DeepPipe, Place
 from foretune.methods.pipeline.network import Embedding
+from foretune.numerics.kernels import squared_distances
 from foretune.space import Space
 
 SMALL = {
@@ -25,6 +26,11 @@ def learnt_on(space: Space, encoder_layers: int = 1) -> DeepPipe:
         for layer in Embedding(layout).initial(rng)
     )
     return DeepPipe(layout, layers, 0.0, 0.0, -4.0)
+
+
+def learnt_units(model: DeepPipe, at: Place) -> np.ndarray:
+    """Places in lengthscales of the process."""
+    return at.u * np.exp(-model.start.log_lengthscales)
 
 
 @pytest.mark.parametrize("encoder_layers", [0, 1, 2])
@@ -49,9 +55,14 @@ def test_known_pipelines_keep_their_embeddings(
     larger = grown(learnt, large)
     assert larger.notes == (note,)
     known = small.sample(30, seed=0)
-    before = learnt.place(known).u
-    after = larger.model.place(large.encode(known.dicts(), fill_defaults=True)).u
-    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+    before = learnt.place(known)
+    after = larger.model.place(large.encode(known.dicts(), fill_defaults=True))
+    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-4, atol=1e-4)
+    distances = [
+        squared_distances(learnt_units(m, at), learnt_units(m, at))
+        for m, at in ((learnt, before), (larger.model, after))
+    ]
+    np.testing.assert_allclose(distances[1], distances[0], rtol=1e-3, atol=1e-3)
 
 
 def test_only_what_is_new_may_be_trained() -> None:
@@ -67,14 +78,46 @@ def test_only_what_is_new_may_be_trained() -> None:
     choices = [key == ("model", "forest") for key in embedding.rows(1)]
     np.testing.assert_array_equal(larger.new[1][0].any(axis=1), choices)
     assert not any(part.any() for layer in larger.new[2:] for part in layer)
-    assert larger.algorithms.used(large.sample(50, seed=0)).tolist() == [
+    assert larger.model.new.used(large.sample(50, seed=0)).tolist() == [
         config["model"] == "forest" for config in large.sample(50, seed=0).dicts()
     ]
 
 
+@pytest.mark.parametrize("encoder_layers", [1, 2])
+def test_a_new_algorithm_begins_as_a_typical_one(encoder_layers: int) -> None:
+    """Its code is the mean over algorithms of their mean codes, whatever its hyperparameters."""
+    small = Space.of({"model": SMALL["model"]})
+    large = Space.of({"model": {**SMALL["model"], **FOREST}})
+    learnt = learnt_on(small, encoder_layers)
+    larger = grown(learnt, large).model
+    configs = small.sample(LOOKED_AT, seed=0)
+    codes = Embedding(learnt.layout).encoded(learnt.layers, learnt.layout.read(configs))
+    is_svm = configs.values[:, 0] == 0
+    typical = 0.5 * (codes[is_svm].mean(axis=0) + codes[~is_svm].mean(axis=0))
+    forests = large.encode(
+        [{"model": "forest", "model:forest:trees": n, "model:forest:share": 0.1 * n,
+          "model:forest:kind": "b"} for n in (1, 5)]
+    )  # fmt: skip
+    found = Embedding(larger.layout).encoded(larger.layers, larger.layout.read(forests))
+    np.testing.assert_allclose(found, np.stack([typical, typical]), rtol=1e-4)
+    svm, tree, forest = larger.layers[encoder_layers][0][-3:]
+    np.testing.assert_allclose(forest, 0.5 * (svm + tree), rtol=1e-5)
+
+
+def test_a_new_algorithm_lies_apart_and_spreads_by_its_own_hyperparameters() -> None:
+    """In lengthscales: 1 from where a typical one lies, 2 between the ends of one range."""
+    large = Space.of({"model": {**SMALL["model"], "forest": {"share": (0.0, 1.0)}}})
+    larger = grown(learnt_on(Space.of({"model": SMALL["model"]})), large).model
+    forests = large.encode([{"model": "forest", "model:forest:share": x} for x in (0.0, 0.5, 1.0)])
+    svm = large.encode([{"model": "svm", "model:svm:C": 0.5}])
+    extra = learnt_units(larger, larger.place(forests))[:, 4:]
+    np.testing.assert_allclose(extra, [[1.0, -1.0], [1.0, 0.0], [1.0, 1.0]], atol=1e-9)
+    np.testing.assert_array_equal(larger.place(svm).u[:, 4:], 0.0)
+
+
 def test_the_algorithms_of_a_new_stage_are_no_newcomers() -> None:
     larger = grown(learnt_on(Space.of(SMALL)), Space.of({**SMALL, "encoder": {"a": {}, "b": {}}}))
-    assert larger.algorithms.places == ()
+    assert larger.model.new.places == ()
 
 
 def test_what_the_space_lacks_is_left_out() -> None:

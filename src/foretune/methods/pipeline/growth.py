@@ -1,9 +1,11 @@
 """A network learnt on one space, used on another: what is new is trained, the rest stays fast.
 
 Weights are matched by the keys of what they connect (`layout.py`). An algorithm that past tasks
-did not know gets an encoder of its own with random weights; every other new weight (of a new
-hyperparameter or choice, or from a new stage into the aggregation) begins at 0, so that it changes
-nothing before the target's trials say so. What the target's space lacks is left out.
+did not know gets an encoder of its own, which begins with what the known algorithms of its stage
+have on average, whatever its hyperparameters. The encoders of a new stage begin at random; every
+other new weight (of a new hyperparameter, or from a new stage into the aggregation) begins at 0, so
+that it changes nothing before the target's trials say so. What the target's space lacks is left
+out.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,11 @@ from foretune.errors import MethodError
 from foretune.methods.pipeline.layout import Key, Layout, Singles
 from foretune.methods.pipeline.model import Choices, DeepPipe
 from foretune.methods.pipeline.network import Embedding
+from foretune.numerics.networks import Layers
 from foretune.space import Space
+
+LOOKED_AT = 1000
+"""So many configurations say what the encoders give on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +32,6 @@ class Grown:
     model: DeepPipe
     new: tuple[tuple[Singles, Singles], ...]
     """1 for each weight and bias that past tasks did not teach."""
-    algorithms: Choices
-    """New ones of stages that past tasks knew."""
     notes: tuple[str, ...]
     """What the space has that the past tasks' had not, in words."""
 
@@ -39,12 +43,12 @@ def grown(learnt: DeepPipe, space: Space) -> Grown:
     old, new = Embedding(learnt.layout), Embedding(layout)
     layers, news = [], []
     for number, (fresh, before) in enumerate(
-        zip(new.initial(np.random.default_rng(0)), learnt.layers, strict=True)
+        zip(_beginning(learnt, new), learnt.layers, strict=True)
     ):
         into = _Carrying(
             old.rows(number), new.rows(number), _columns(old, number), _columns(new, number)
         )
-        weights, is_new = into.carried(before[0], fresh[0] * _begins_random(old, new, number))
+        weights, is_new = into.carried(before[0], fresh[0])
         if number < layout.sizes.encoder_layers:
             keys = replace(into, old_rows=learnt.layout.encoder_keys, new_rows=layout.encoder_keys)
             biases, new_biases = keys.carried(before[1], fresh[1])
@@ -53,8 +57,47 @@ def grown(learnt: DeepPipe, space: Space) -> Grown:
         layers.append((weights, biases))
         news.append((is_new, new_biases))
     notes = tuple(additions(learnt.layout, layout))
-    model = replace(learnt, layout=layout, layers=tuple(layers))
-    return Grown(model, tuple(news), _new_algorithms(learnt.layout, layout), notes)
+    algorithms = _new_algorithms(learnt.layout, layout)
+    model = replace(learnt, layout=layout, layers=tuple(layers), new=algorithms)
+    return Grown(model, tuple(news), notes)
+
+
+def _beginning(learnt: DeepPipe, new: Embedding) -> Layers:
+    """Weights of the new network's shape, of which those that past tasks did not teach count."""
+    layout, encoding = new.layout, new.layout.sizes.encoder_layers
+    layers = []
+    for number, (random, none) in enumerate(new.initial(np.random.default_rng(0))):
+        weights, biases = random * _begins_random(learnt.layout, new, number), none.copy()
+        if number == encoding - 1:
+            biases += layout.within_stage(layout.encoder_keys) * _typical_code(learnt, layout)
+        elif number == encoding:
+            weights[-len(layout.choice_keys) :] = _typical_choices(learnt, layout)
+        layers.append((weights, biases))
+    return tuple(layers)
+
+
+def _typical_code(learnt: DeepPipe, layout: Layout) -> Singles:
+    """(selected,): of each stage what its known algorithms' encoders give on average."""
+    known, embedding = learnt.layout, Embedding(learnt.layout)
+    read = known.read(known.space.sample(LOOKED_AT, seed=0))
+    codes, choices = embedding.encoded(learnt.layers, read), read[:, len(known.inputs) :]
+    counts = choices.sum(axis=0)[:, None]
+    each = choices.T @ codes / np.maximum(counts, 1.0)
+    of_stage = known.within_stage(known.choice_keys) * (counts > 0.0)
+    mean = (each * of_stage).sum(axis=0) / np.maximum(of_stage.sum(axis=0), 1.0)
+    places = _places(known.selected_keys, layout.selected_keys)
+    typical: Singles = np.where(places >= 0, mean[places], 0.0).astype(np.float32)
+    return typical
+
+
+def _typical_choices(learnt: DeepPipe, layout: Layout) -> Singles:
+    """(choices, hidden): of each choice the mean weights of its stage's known algorithms."""
+    known = learnt.layout
+    weights = learnt.layers[known.sizes.encoder_layers][0][-len(known.choice_keys) :]
+    stages = [key[0] for key in known.choice_keys]
+    alike = np.array([[key[0] == stage for stage in stages] for key in layout.choice_keys])
+    mean: Singles = alike @ weights / np.maximum(alike.sum(axis=1, keepdims=True), 1)
+    return mean.astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +132,23 @@ def _columns(embedding: Embedding, number: int) -> Sequence[Key]:
     return [(str(place),) for place in range(layout.sizes.outputs if last else layout.hidden)]
 
 
-def _begins_random(old: Embedding, new: Embedding, number: int) -> Singles:
-    """(rows, 1), 1 for the rows of encoders that are new."""
-    rows = new.rows(number)
-    if number >= new.layout.sizes.encoder_layers:
+def _begins_random(known: Layout, new: Embedding, number: int) -> Singles:
+    """(rows, 1), 1 for the rows of new encoders, as far as nothing better is known.
+
+    The last layer of an encoder that joins others begins with what these have on average.
+    """
+    rows, encoding = new.rows(number), new.layout.sizes.encoder_layers
+    if number >= encoding:
         return np.zeros((len(rows), 1), dtype=np.float32)
-    known = set(old.layout.encoder_keys)
-    return np.array([[key[:2] not in known] for key in rows], dtype=np.float32)
+    encoders, stages = set(known.encoder_keys), {stage.name for stage in known.stages}
+    typical = stages if number == encoding - 1 else set()
+    return np.array(
+        [[key[:2] not in encoders and key[0] not in typical] for key in rows], dtype=np.float32
+    )
 
 
 def _new_algorithms(old: Layout, new: Layout) -> Choices:
+    """New ones of stages that past tasks knew."""
     stages, known = {stage.name for stage in old.stages}, set(old.choice_keys)
     return Choices(
         tuple(

@@ -25,6 +25,8 @@ HELD_OUT = 0.15
 """The share of the tasks that decide when to stop, where the experience does not say which."""
 FIRST_LOOK = 2000
 """So many configurations set the lengthscale that training starts from."""
+GROWTH = 1.25
+"""What is new is tuned again whenever the trials have grown by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class DeepPipePrior:
         )
         # Without encoders nothing belongs to the new algorithm alone, so all is tuned.
         parts = larger.new if self.model.layout.sizes.encoder_layers else None
-        tuned = Tuned(larger.model, target.pool, parts)
-        return DeepPipeSurrogate(tuned, larger.algorithms, larger.notes)
+        tuned = Tuned(larger.model, target.pool, parts, growth=GROWTH)
+        return DeepPipeSurrogate(tuned, larger.notes)
 
     def opening(self, target: Target) -> Encoded:
         """The portfolio, as far as the target's space has its algorithms."""

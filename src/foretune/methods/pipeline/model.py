@@ -7,6 +7,7 @@ is scaled so that the learnt kernel is the most probable one before any trial. B
 double precision and cost what a plain Gaussian process costs.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -30,8 +31,10 @@ RESIDUALS = Standardise(0.0, 1.0)
 """Residuals have a unit already: that of the past tasks' scores."""
 DOUBT = 0.5
 """Even odds that past tasks say nothing about the target."""
-HOPEFUL_TRIALS = 2
-"""So many trials of a new algorithm are made in the hope that it is as good as the best so far."""
+APART = 1.0
+"""How far a new algorithm lies from all known pipelines, in lengthscales."""
+OWN_LENGTHSCALE = 0.5
+"""Of a new algorithm's own hyperparameters, in diagonals of their cube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +42,31 @@ class Place:
     """Where n pipelines lie."""
 
     u: Floats
-    """(n, latent), embeddings in which the learnt lengthscale is the process's most probable."""
+    """(n, latent), embeddings in which the learnt lengthscale is the process's most probable; with
+    further dimensions for new algorithms.
+    """
     mean: Floats
     """(n,), the loss to expect; 0 where the network does not learn it."""
 
 
 Places: TypeAlias = CachedOnPool[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Some algorithms of a space."""
+
+    places: tuple[tuple[int, int], ...] = ()
+    """(stage, algorithm) in the space's structure."""
+
+    def used(self, configs: Encoded) -> Bools:
+        """(n,), which configurations use any of them."""
+        found = np.zeros(len(configs), dtype=bool)
+        if self.places:
+            chosen = configs.space.structure.chosen(configs)
+            for stage, algorithm in self.places:
+                found |= chosen[:, stage] == algorithm
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +79,39 @@ class DeepPipe:
     """Of all latent dimensions alike: the network sets their scales."""
     log_signal: float
     log_noise: float
+    new: Choices = Choices()
+    """The algorithms that past tasks did not know."""
 
     def place(self, configs: Encoded) -> Place:
-        """The pipelines in the scaled latent space."""
+        """The pipelines in the scaled latent space.
+
+        What past tasks say of a new algorithm is what they say of a typical one, so it lies apart
+        from the others, and its own hyperparameters are further dimensions.
+        """
         phi, mean = Embedding(self.layout).embed(self.layers, configs)
-        return Place(phi * np.exp(self.start.log_lengthscales[0] - self.log_lengthscale), mean)
+        lengthscale = self.start.log_lengthscales[0]
+        u = phi * np.exp(lengthscale - self.log_lengthscale)
+        apart = [np.exp(lengthscale) * columns for columns in self._apart(configs)]
+        return Place(np.concatenate([u, *apart], axis=1), mean)
+
+    def _apart(self, configs: Encoded) -> Iterator[Floats]:
+        """Of each new algorithm (n, 1 + its inputs), in lengthscales; 0 where it is not used."""
+        if not self.new.places:
+            return
+        read = self.layout.read(configs).astype(np.float64)
+        for place in self.new.places:
+            used, own = Choices((place,)).used(configs)[:, None], self._own_inputs(place)
+            diagonal = OWN_LENGTHSCALE * float(np.sqrt(max(len(own), 1)))
+            columns: Floats = np.hstack(
+                [np.full_like(used, APART, float), (read[:, own] - 0.5) / diagonal]
+            )
+            yield columns * used
+
+    def _own_inputs(self, place: tuple[int, int]) -> list[int]:
+        """Where the hyperparameters of (stage, algorithm) stand among the inputs."""
+        stage = self.layout.stages[place[0]]
+        encoder = (stage.name, stage.algorithms[place[1]])
+        return [i for i, key in enumerate(self.layout.input_keys) if key[:2] == encoder]
 
     def scores(self, losses: Floats, at: Place) -> Floats:
         """What the process models of the losses (n, L) at n places.
@@ -82,8 +132,9 @@ class DeepPipe:
 
     @property
     def groups(self) -> Ints:
-        """All latent dimensions share one lengthscale."""
-        return np.zeros(self.layout.sizes.latent, dtype=np.int64)
+        """All dimensions share one lengthscale."""
+        apart = sum(1 + len(self._own_inputs(place)) for place in self.new.places)
+        return np.zeros(self.layout.sizes.latent + apart, dtype=np.int64)
 
 
 class Source(Protocol):
@@ -112,57 +163,23 @@ class Learnt:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """Some algorithms of a space."""
-
-    places: tuple[tuple[int, int], ...] = ()
-    """(stage, algorithm) in the space's structure."""
-
-    def rare(self, configs: Encoded, trials: int) -> "Choices":
-        """Those that fewer than `trials` of the configurations use."""
-        used = (np.count_nonzero(Choices((place,)).used(configs)) for place in self.places)
-        kept = [p for p, count in zip(self.places, used, strict=True) if count < trials]
-        return Choices(tuple(kept))
-
-    def used(self, configs: Encoded) -> Bools:
-        """(n,), which configurations use any of them."""
-        found = np.zeros(len(configs), dtype=bool)
-        if self.places:
-            chosen = configs.space.structure.chosen(configs)
-            for stage, algorithm in self.places:
-                found |= chosen[:, stage] == algorithm
-        return found
-
-
-@dataclass(frozen=True, slots=True)
 class LatentPosterior:
     """The learnt mean and a conditioned process in the latent space, read at configurations."""
 
     places: Places
     model: GP
     best: float
-    unproven: Choices
-    """New algorithms that nothing is known of yet."""
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the loss, in the unit of past tasks.
-
-        An untrained encoder's prediction is arbitrary: of an unproven algorithm the best so far is
-        expected, give or take what the other stages are worth and a whole unit.
-        """
+        """Mean and standard deviation of the loss, in the unit of past tasks."""
         at = self.places(x)
         mean, std = self.model.predict(at.u)
-        hopeful = self.unproven.used(x)
-        mean, std = np.where(hopeful, self.best, mean), np.where(hopeful, 1.0, std)
         return Prediction(at.mean + mean, std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the loss."""
-        at, rng = self.places(x), np.random.default_rng(seed)
-        draws = self.model.sample(at.u, n, rng)
-        hopeful = self.unproven.used(x)
-        draws[:, hopeful] = self.best + rng.standard_normal((n, np.count_nonzero(hopeful)))
-        return at.mean + draws
+        at = self.places(x)
+        return at.mean + self.model.sample(at.u, n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +187,6 @@ class DeepPipeSurrogate:
     """Tunes the kernel to what was observed, then conditions on the believed rows too."""
 
     source: Source
-    new: Choices = Choices()
-    """The algorithms that past tasks did not know."""
     notes: tuple[str, ...] = ()
     """What the target's space has that the past tasks' had not."""
 
@@ -190,8 +205,7 @@ class DeepPipeSurrogate:
         else:
             hyper = _tuned(at.u[real], z[real], learnt)
             model = GP.condition(at.u[keep], z[keep], hyper)
-        unproven = self.new.rare(good.configs, HOPEFUL_TRIALS)
-        return LatentPosterior(places, model, float(z[real].min()), unproven)
+        return LatentPosterior(places, model, float(z[real].min()))
 
 
 def _tuned(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:

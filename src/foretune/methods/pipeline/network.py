@@ -38,13 +38,7 @@ class Embedding:
     def __call__(self, layers: Sequence[tuple[Array, Array]], read: Array) -> tuple[Array, Array]:
         """phi (n, latent) and the mean (n,) of n pipelines, as `Layout.read` has read them."""
         layout, encoding = self.layout, self.layout.sizes.encoder_layers
-        hidden, choices = read[:, : len(layout.inputs)], read[:, len(layout.inputs) :]
-        opened = choices @ layout.opens
-        for number, (weights, biases) in enumerate(layers[:encoding]):
-            if number:
-                hidden = hidden[:, layout.neuron_places] * opened[:, layout.neuron_encoders]
-            of_weights, of_biases = self.masks(number)
-            hidden = _rectify(hidden @ (weights * of_weights) + opened @ (biases * of_biases))
+        hidden, choices = self.encoded(layers, read), read[:, len(layout.inputs) :]
         # The choices are further inputs of the first aggregation layer: its last rows.
         weights, biases = layers[encoding]
         split = hidden.shape[1]
@@ -55,6 +49,18 @@ class Embedding:
         outputs = hidden @ weights + biases
         latent = layout.sizes.latent
         return outputs[:, :latent], outputs[:, latent:].sum(axis=1)
+
+    def encoded(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
+        """What the encoders make of n pipelines (n, selected); (n, inputs) where there are none."""
+        layout = self.layout
+        hidden, choices = read[:, : len(layout.inputs)], read[:, len(layout.inputs) :]
+        opened = choices @ layout.opens
+        for number, (weights, biases) in enumerate(layers[: layout.sizes.encoder_layers]):
+            if number:
+                hidden = hidden[:, layout.neuron_places] * opened[:, layout.neuron_encoders]
+            of_weights, of_biases = self.masks(number)
+            hidden = _rectify(hidden @ (weights * of_weights) + opened @ (biases * of_biases))
+        return hidden
 
     def rows(self, number: int) -> Sequence[Key]:
         """The keys of what layer `number` reads; those after the first aggregation have none."""

@@ -1,7 +1,7 @@
 """Training the network in JAX: on past tasks (Algorithm 1), or on the target's own trials."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TypeAlias
 
@@ -142,7 +142,7 @@ class Tuned:
             rate=TUNING_RATE,
             trainable=None if self.trainable is None else _only(self.trainable),
         )
-        return _model(self.start.layout, tuned)
+        return replace(_model(self.start.layout, tuned), new=self.start.new)
 
 
 def last_due(n: int, growth: float) -> int:
