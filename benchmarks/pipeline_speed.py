@@ -50,7 +50,7 @@ def main() -> None:
             optimizer.tell([Told(loss, id=suggestion.id)])
         late, whole = np.median(seconds[-10:]), np.mean(seconds)
         print(
-            f"{name}: {'reading' if saved.exists() else 'learning'} {learning}; a suggestion among {len(pool.configs)} after "
+            f"{name}: prior {learning}; a suggestion among {len(pool.configs)} after "
             f"{given.trials} trials {late:.3f} s CPU, on average {whole:.3f}, at most "
             f"{max(seconds):.3f}",
             flush=True,
