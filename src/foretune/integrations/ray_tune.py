@@ -20,7 +20,7 @@ with extras_named("the searcher for Ray Tune"):
     from ray.tune.search import Searcher
 
 FORMAT = "foretune-ray-searcher-1"
-WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "gcp"
+DEFAULT = "auto"
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             tune_config=tune.TuneConfig(search_alg=ForetuneSearcher(), metric="loss", mode="min"))
 
     Arguments:
-        method: a name of `foretune methods`; by default `gcp-prior` with experience, else `gcp`.
+        method: a name of `foretune methods`.
         space: in any way that `Space.of` reads, conditional ones included; Tune's `param_space` if
             it is not given. Names of nested hyperparameters are joined by `/`.
         metric, mode: as for Tune; those of its TuneConfig if not given.
@@ -52,7 +52,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str | None = None,
+        method: str = DEFAULT,
         *,
         space: Any = None,
         metric: str | None = None,
@@ -68,8 +68,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             raise UsageError(
                 "a searcher learns from experience or has a prior, but got both: give one of them"
             )
-        learnt = experience is not None or prior is not None
-        self._method = method_named(method or (WITH_EXPERIENCE if learnt else WITHOUT_EXPERIENCE))
+        self._method = method_named(method)
         self._experience, self._prior, self._seed = experience, prior, seed
         self._given = None if space is None else TuneSpace(Space.of(space), {}, nested=False)
         self._space = self._given

@@ -293,7 +293,11 @@ def test_past_studies_of_a_storage_are_experience(tmp_path):
 
 def test_a_storage_without_past_studies_is_no_obstacle(tmp_path):
     url = f"sqlite:///{tmp_path / 'fresh.db'}"
-    in_memory(ForetuneSampler(seed=0), storage=url).optimize(bowl, n_trials=3)
+    usual = in_memory(ForetuneSampler(seed=0), storage=url)
+    named = in_memory(ForetuneSampler("auto", seed=0))
+    for study in (usual, named):
+        study.optimize(bowl, n_trials=3)
+    assert params(usual) == params(named)
     sampler = ForetuneSampler("ws-gp", experience=relatives(2, Space.of({"z": (0.0, 1.0)})))
     with pytest.raises(MethodError, match="'ws-gp' learns from past studies, but none was found"):
         in_memory(sampler).optimize(bowl, n_trials=2)

@@ -16,8 +16,8 @@ from foretune.search import Method, Optimizer, method
 from foretune.space import Space
 from foretune.space.optuna import from_distributions
 
-WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "gcp"
-"""The methods that are used where none is named."""
+WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "auto"
+"""The methods that are used where none is named: `auto` would learn for minutes."""
 FEWEST_STUDIES = 3
 """Unless a method is named, fewer past studies than these are not worth learning from."""
 
@@ -45,7 +45,7 @@ class Knowledge:
 
     def first_guess(self) -> dict[str, Any]:
         """A configuration for a study of which nothing is known yet; any names, possibly none."""
-        learns = self.name is None or method(self.name).needs_experience
+        learns = self.name is None or method(self.name).transfers
         return self.past.typical_best if learns and self.past is not None else {}
 
     def optimizer(self, space: Space, objectives: int, seed: int) -> Optimizer:
@@ -67,7 +67,8 @@ class Knowledge:
             return chosen, self._learn(chosen, space)
         if self._is_worth_learning(space):
             return method(WITH_EXPERIENCE), self._learn(method(WITH_EXPERIENCE), space)
-        return method(WITHOUT_EXPERIENCE), self._learn(method(WITHOUT_EXPERIENCE), space)
+        from_nothing = method(WITHOUT_EXPERIENCE)
+        return from_nothing, from_nothing.learn(None, seed=0)
 
     def _is_worth_learning(self, space: Space) -> bool:
         if self.past is None or find_spec("jax") is None:
@@ -88,10 +89,12 @@ class Knowledge:
         past = self.past
         experience = None if past is None else past.experience_in(space)
         if past is None or experience is None:
+            if not chosen.needs_experience:
+                return chosen.learn(None, seed=0)
             raise MethodError(
                 f"the method '{chosen.name}' learns from past studies, but none was found that "
                 "shares half of this study's hyperparameters: give other experience, or choose a "
-                "method that starts from nothing, such as 'gcp'"
+                "method that can start from nothing, such as 'auto'"
             )
         prior = remembered(
             _key(chosen, space, past),

@@ -40,7 +40,7 @@ class ForetuneSampler(BaseSampler):
 
     Arguments:
         method: a name of `foretune methods`; by default `gcp-prior` where there are past studies to
-            learn from, else `gcp`.
+            learn from, else `auto`.
         experience: past tasks to learn from, as an `Experience` or its file.
         prior: what the method has learnt already, as a `Prior` or its file.
         space: what will be asked for, in any way that `Space.of` reads; known from the first trial
