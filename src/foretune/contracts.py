@@ -146,6 +146,23 @@ class Bounded(Protocol):
 
 
 @runtime_checkable
+class Informed(Protocol):
+    """A prior that knows configurations which were good for past tasks."""
+
+    def known(self, target: Target) -> Encoded:
+        """Configurations worth a look, in any order."""
+
+
+@runtime_checkable
+class Sceptical(Protocol):
+    """A posterior that holds what past tasks taught against the trials."""
+
+    @property
+    def trusts_past(self) -> bool:
+        """Whether past tasks still are a guide to where good configurations lie."""
+
+
+@runtime_checkable
 class Opening(Protocol):
     """A prior that names the first configurations to try."""
 

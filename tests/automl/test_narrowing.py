@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from foretune.automl.lifting import lifted
 from foretune.automl.narrowing import narrowed, reencoded
-from foretune.contracts import Observations, Opening, Target
+from foretune.contracts import Informed, Observations, Opening, Target
 from foretune.errors import ExperienceError, MethodError
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.auto.learn import AutoPrior
 from foretune.search import METHODS, Optimizer
 from foretune.space import Space
 
@@ -176,6 +177,13 @@ def test_an_opening_is_what_lies_in_the_part_or_what_is_given_instead():
     assert {config["model"] for config in own.opening(Target(PART)).dicts()} == {"forest", "naive"}
     first = PART.encode(CONFIGS[2:])
     assert lifted(prior, WHOLE, PART, first=first).opening(Target(PART)) == first
+
+
+def test_what_is_known_is_what_lies_in_the_part():
+    configs = WHOLE.encode(CONFIGS)
+    prior = lifted(AutoPrior({}, frozenset(), configs.take([2]), configs), WHOLE, PART)
+    assert isinstance(prior, Informed)
+    assert {config["model"] for config in prior.known(Target(PART)).dicts()} == {"forest", "naive"}
 
 
 def test_a_search_in_the_part_stays_in_it_with_and_without_a_pool():

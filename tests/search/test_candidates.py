@@ -86,6 +86,17 @@ def test_the_best_of_a_space_is_found_by_climbing() -> None:
     np.testing.assert_allclose(choice.config.x[0], [0.123, 0.777], atol=0.01)
 
 
+def test_what_is_known_and_neighbours_of_good_trials_come_before_the_corners() -> None:
+    known = SPACE.from_unit(np.array([[0.2, 0.2], [0.6, 0.3], [0.4, 0.9]]))
+    source = WholeSpace(SPACE, known=known)
+    first = source.best(far_right, NOTHING, NOTHING, seed=0).config
+    np.testing.assert_array_equal(first.x, [[0.6, 0.3]])
+    near = source.best(far_right, first, first, seed=0).config
+    assert 0.6 < near.x[0, 0] < 0.95
+    assert near.x[0, 1] == pytest.approx(0.3)
+    assert source.best(far_right, known, NOTHING, seed=0).config.x[0, 0] > 0.95
+
+
 def test_nearest_members() -> None:
     members = SPACE.encode([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 0.0}])
     wanted = SPACE.encode([{"a": 0.9, "b": 0.2}, {"a": 0.1, "b": 0.1}])

@@ -149,7 +149,7 @@ class Collection:
         tasks = list(dict.fromkeys([*names, *(line.task for line in lines)]))
         position = {task: index for index, task in enumerate(tasks)}
         earlier = {} if self._earlier is None else self._earlier.meta_features
-        described = {table.task: table.meta_features for table in self.tables}
+        described = {**earlier, **{table.task: table.meta_features for table in self.tables}}
         return Experience.build(
             self.space,
             metrics,
@@ -160,7 +160,7 @@ class Collection:
             [[line.values.get(metric.name, np.nan) for metric in metrics] for line in lines],
             status=[line.status for line in lines],
             seconds=[line.seconds for line in lines],
-            meta_features={**earlier, **described},
+            meta_features={task: described[task] for task in tasks if task in described},
             splits={SPLIT: self._split(tasks)},
         )
 

@@ -13,11 +13,13 @@ from foretune.arrays import Floats
 from foretune.automl.narrowing import reencoded
 from foretune.contracts import (
     Bounded,
+    Informed,
     Observations,
     Opening,
     Posterior,
     Prediction,
     Prior,
+    Sceptical,
     Surrogate,
     Target,
 )
@@ -44,7 +46,10 @@ def lifted(prior: Prior, whole: Space, part: Space, *, first: Encoded | None = N
         return LiftedPrior(prior, whole, part)
     if first is None:
         first, _ = reencoded(prior.opening(Target(whole)), part)
-    return LiftedOpening(prior, whole, part, first)
+    known, _ = reencoded(
+        prior.known(Target(whole)) if isinstance(prior, Informed) else first.take([]), part
+    )
+    return LiftedOpening(prior, whole, part, first, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,11 @@ class LiftedPosterior:
     def best(self) -> float:
         """The incumbent's value."""
         return self.inner.best
+
+    @property
+    def trusts_past(self) -> bool:
+        """Whether past tasks still are a guide, where the posterior doubts it at all."""
+        return not isinstance(self.inner, Sceptical) or self.inner.trusts_past
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation at each configuration."""
@@ -148,8 +158,15 @@ class LiftedOpening(LiftedPrior):
     """The same of a prior that names the first configurations to try."""
 
     first: Encoded
+    good: Encoded
+    """What else is known to be good; may be nothing."""
 
     def opening(self, target: Target) -> Encoded:
         """Those to try first, in order."""
         check_space(self.part, target)
         return self.first
+
+    def known(self, target: Target) -> Encoded:
+        """Those worth a look."""
+        check_space(self.part, target)
+        return self.good

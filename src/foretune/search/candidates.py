@@ -9,7 +9,7 @@ import numpy as np
 from foretune.arrays import Bools, Ints
 from foretune.contracts import Region
 from foretune.errors import ExhaustedError
-from foretune.search.local_search import Score, climb
+from foretune.search.local_search import NEIGHBOURS_PER_PARAMETER, Score, climb
 from foretune.search.seeds import derived_seed
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
@@ -106,6 +106,10 @@ class WholeSpace:
     space: Space
     region: Region | None = None
     """Where to look as long as there is something left in it."""
+    known: Encoded | None = None
+    """What was good for past tasks. A surrogate that past tasks taught knows little beyond these,
+    and a search for its highest score would end where it errs most: in the corners. So as long as
+    some of these are left, the choice is among them and the neighbours of good trials."""
     samples: int = SAMPLES_PER_ASK
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
@@ -120,14 +124,26 @@ class WholeSpace:
         return Choice(self._fresh(1, tried, seed).take([0]))
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
-        """The best of random samples and of local searches from the best samples and `around`."""
+        """The best of random samples and of local searches from the best samples and `around`.
+
+        Where something is known: the best of that and of the neighbours of `around`.
+        """
+        if self.known is not None and not self.known.isin(tried).all():
+            near = Encoded.concat([self.known, self._neighbours(around, seed)])
+            return _best_of(near, score, tried)
         samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
         reached = climb(starts, score, seed=derived_seed(seed, 2))
-        found = Encoded.concat([samples.take(order[:1]), self._inside(reached)])
-        fresh = found.take(np.flatnonzero(~found.isin(tried)))
-        return Choice(fresh.take([int(np.argmax(score(fresh)))]))
+        return _best_of(
+            Encoded.concat([samples.take(order[:1]), self._inside(reached)]), score, tried
+        )
+
+    def _neighbours(self, around: Encoded, seed: int) -> Encoded:
+        found, _ = self.space.neighbourhoods(
+            around, seed=derived_seed(seed, 3), per_parameter=NEIGHBOURS_PER_PARAMETER
+        )
+        return self._inside(found)
 
     def _inside(self, configs: Encoded) -> Encoded:
         if self.region is None:
@@ -148,6 +164,12 @@ class WholeSpace:
             f"configurations of the space were all among the {len(tried)} that were tried or are "
             "being tried: ask for fewer trials, or widen the space"
         )
+
+
+def _best_of(found: Encoded, score: Score, tried: Encoded) -> Choice:
+    """The untried one of the highest score."""
+    fresh = found.take(np.flatnonzero(~found.isin(tried)))
+    return Choice(fresh.take([int(np.argmax(score(fresh)))]))
 
 
 def of_least_tried(free: Encoded, tried: Encoded) -> Ints:

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.contracts import Bounded, Observations, Opening, Posterior, Prior, Target
+from foretune.contracts import (
+    Bounded,
+    Informed,
+    Observations,
+    Opening,
+    Posterior,
+    Prior,
+    Sceptical,
+    Target,
+)
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace, nearest
@@ -65,9 +74,12 @@ class Optimizer:
         )
         self._surrogate = prior.surrogate(target)
         region = prior.region(target) if isinstance(prior, Bounded) else None
-        self._candidates: Candidates = (
+        self._everywhere: Candidates = (
             WholeSpace(target.space, region) if target.pool is None else Pool(target.pool, region)
         )
+        self._candidates = self._everywhere
+        if target.pool is None and isinstance(prior, Informed):
+            self._candidates = WholeSpace(target.space, region, prior.known(target))
         self._told = self._nothing()
         self._pending: dict[int, Encoded] = {}
         self._next_id = 0
@@ -143,6 +155,9 @@ class Optimizer:
         if in_design or not self._told.succeeded.any():
             return self._draw(candidates, tried, seed), design.how if in_design else "random"
         posterior = self._surrogate.condition(self._with_beliefs(seed), seed=seed)
+        misled = isinstance(posterior, Sceptical) and not posterior.trusts_past
+        if misled and candidates is self._candidates:
+            candidates = self._everywhere
         return self._maximise(posterior, self.method.acquisition, candidates, tried, seed)
 
     def _draw(self, candidates: Candidates, tried: Encoded, seed: int) -> Choice:

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from foretune.contracts import Observations, Prediction, Target
-from foretune.methods.auto.learn import AutoLearner, AutoPrior
+from foretune.contracts import Observations, Prediction, Sceptical, Target
+from foretune.methods.auto.learn import (
+    GOOD_PER_TASK,
+    AutoLearner,
+    AutoPrior,
+    cheapest_first,
+    good_configs,
+)
 from foretune.methods.auto.model import AutoSurrogate, MixturePosterior, log_improvement
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.progress import SILENT
@@ -44,14 +50,17 @@ class Line:
 
 
 UP, DOWN = Line(1.0), Line(-1.0)
+FIRST_TAUGHT = np.array([True, False])
 
 
 def council(*experts: Line) -> AutoSurrogate:
-    return AutoSurrogate(experts, np.zeros(len(experts)))
+    return AutoSurrogate(experts, np.zeros(len(experts)), np.arange(len(experts)) == 0)
 
 
 def test_the_mixture_has_the_moments_of_its_parts() -> None:
-    mixture = MixturePosterior((Line(2.0, 0.3), Line(0.0, 0.4)), np.array([0.25, 0.75]))
+    mixture = MixturePosterior(
+        (Line(2.0, 0.3), Line(0.0, 0.4)), np.array([0.25, 0.75]), FIRST_TAUGHT
+    )
     belief = mixture.predict(at(1.0))
     assert belief.mean[0] == pytest.approx(0.5)
     second_moment = 0.25 * (4 + 0.09) + 0.75 * 0.16
@@ -60,7 +69,7 @@ def test_the_mixture_has_the_moments_of_its_parts() -> None:
 
 def test_its_improvement_is_the_mean_of_theirs() -> None:
     parts = (Line(0.5, 0.2, best=0.3), Line(-0.5, 0.6, best=-0.1))
-    mixture = MixturePosterior(parts, np.array([0.4, 0.6]))
+    mixture = MixturePosterior(parts, np.array([0.4, 0.6]), FIRST_TAUGHT)
     x = at(0.1, 0.9)
     each = [log_expected_improvement(p.predict(x).mean, p.predict(x).std, p.best) for p in parts]
     expected = logsumexp(each, axis=0, b=[[0.4], [0.6]])
@@ -76,7 +85,7 @@ def test_an_expert_with_a_utility_of_its_own_is_taken_at_its_word() -> None:
 
 
 def test_before_two_trials_only_the_odds_count() -> None:
-    surrogate = AutoSurrogate((UP, DOWN), np.log([3.0, 1.0]))
+    surrogate = AutoSurrogate((UP, DOWN), np.log([3.0, 1.0]), FIRST_TAUGHT)
     np.testing.assert_allclose(surrogate.weights(seen([0.5], [1.0])), [0.75, 0.25])
 
 
@@ -86,6 +95,16 @@ def test_whoever_orders_the_trials_is_believed() -> None:
     assert right[0] > 0.99
     wrong = council(UP, DOWN).weights(seen(places, [-place for place in places]))
     assert wrong[0] < 0.01
+
+
+def test_past_tasks_are_trusted_as_long_as_their_experts_have_the_majority() -> None:
+    places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2]
+    right = council(UP, DOWN).condition(seen(places, places), seed=0)
+    wrong = council(DOWN, UP).condition(seen(places, places), seed=0)
+    assert isinstance(right, Sceptical)
+    assert isinstance(wrong, Sceptical)
+    assert right.trusts_past
+    assert not wrong.trusts_past
 
 
 def test_believed_trials_have_no_vote() -> None:
@@ -131,6 +150,7 @@ def test_without_experience_it_opens_spread_out() -> None:
     assert len(first) == 3
     assert np.ptp(first.x) > 0.3
     assert list(prior.experts) == ["gcp"]
+    assert len(prior.known(Target(SPACE))) == 0
 
 
 def test_a_saved_prior_says_the_same(tmp_path) -> None:
@@ -142,6 +162,7 @@ def test_a_saved_prior_says_the_same(tmp_path) -> None:
     assert isinstance(again, AutoPrior)
     target = Target(bowls.space)
     np.testing.assert_array_equal(prior.opening(target).x, again.opening(target).x)
+    np.testing.assert_array_equal(prior.known(target).x, again.known(target).x)
     task = bowls.task(bowls.tasks[0])
     some = Observations(task.configs.take(np.arange(6)), task.losses[:6], np.zeros(6, dtype=bool))
     x = bowls.configs
@@ -170,3 +191,25 @@ def test_experience_that_says_the_opposite_loses_its_weight() -> None:
     many = Observations(configs, losses, np.zeros(24, dtype=bool))
     assert surrogate.weights(few)[0] > 0.5
     assert surrogate.weights(many)[0] < 0.5
+
+
+def test_what_cost_past_tasks_least_comes_first() -> None:
+    bowls = problem("flat").experience
+    seconds = 10.0 - bowls.config_index.astype(np.float32)
+    timed = replace(bowls, seconds=seconds)
+    first = bowls.configs.take([1, 4, 2])
+    np.testing.assert_array_equal(
+        cheapest_first(first, timed).values, bowls.configs.take([4, 2, 1]).values
+    )
+    untimed = replace(bowls, seconds=np.full_like(seconds, np.nan))
+    np.testing.assert_array_equal(cheapest_first(first, untimed).values, first.values)
+
+
+def test_the_best_of_each_past_task_are_known() -> None:
+    bowls = problem("flat").experience
+    good = good_configs(bowls, seed=0)
+    assert len(good.first_occurrences()) == len(good)
+    for name in bowls.tasks:
+        task = bowls.task(name)
+        best = np.argsort(task.losses[:, 0])[:GOOD_PER_TASK]
+        assert task.configs.take(best).isin(good).all()

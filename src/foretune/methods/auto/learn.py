@@ -14,6 +14,8 @@ from foretune.experience import Experience
 from foretune.learning import check_space
 from foretune.methods.auto.model import AutoSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import copula_scores
 from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
@@ -22,7 +24,14 @@ VERSION = 1
 ODDS_OF_NOTHING = 0.2
 """Of an expert that starts from nothing, beside 1 for each that past tasks taught."""
 
-OPENING_TRIALS = 5
+PORTFOLIO_TRIALS = 2
+"""How many configurations of the portfolio are tried before the experts are asked. Few, because
+they soon know better which of the others suits this task."""
+SPREAD_TRIALS = 5
+"""How many are spread over the space where there are no past tasks."""
+GOOD_PER_TASK = 20
+"""So many of the best of each past task are worth a look."""
+MOST_GOOD = 1000
 
 Opening: TypeAlias = Callable[[Experience, int], Encoded]
 
@@ -36,15 +45,18 @@ class AutoPrior:
     """Those that learnt from past tasks."""
     first: Encoded | None
     """The portfolio of past tasks; None where there are none."""
-    trials: int = OPENING_TRIALS
+    good: Encoded | None = None
+    """What was good for one of them."""
+    trials: int = SPREAD_TRIALS
     """How many configurations the search opens with, where no portfolio says it."""
     seed: int = 0
 
     def surrogate(self, target: Target) -> Surrogate:
         """All experts on the target."""
-        odds = [1.0 if name in self.taught else self._odds_of_nothing for name in self.experts]
+        taught = np.array([name in self.taught for name in self.experts])
+        odds = np.where(taught, 1.0, self._odds_of_nothing)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
-        return AutoSurrogate(surrogates, np.log(odds))
+        return AutoSurrogate(surrogates, np.log(odds), taught)
 
     @property
     def _odds_of_nothing(self) -> float:
@@ -56,6 +68,13 @@ class AutoPrior:
             return target.space.sample(self.trials, seed=self.seed, how="sobol")
         check_space(self.first.space, target)
         return self.first
+
+    def known(self, target: Target) -> Encoded:
+        """What was good for past tasks."""
+        if self.good is None:
+            return target.space.sample(1, seed=0).take([])
+        check_space(self.good.space, target)
+        return self.good
 
     def save(self, path: Path) -> None:
         """Write one file that holds every expert's own."""
@@ -71,11 +90,12 @@ class AutoPrior:
             "trials": self.trials,
             "seed": self.seed,
         }
-        if self.first is not None:
-            # Artifacts hold no NaN, so what is inactive is marked apart.
-            arrays["values"] = np.nan_to_num(self.first.values)
-            arrays["active"] = self.first.active
-            meta["space"] = self.first.space.to_json()
+        for name, configs in (("first", self.first), ("good", self.good)):
+            if configs is not None:
+                # Artifacts hold no NaN, so what is inactive is marked apart.
+                arrays[f"{name}.values"] = np.nan_to_num(configs.values)
+                arrays[f"{name}.active"] = configs.active
+                meta["space"] = configs.space.to_json()
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
 
@@ -91,8 +111,8 @@ class AutoLearner:
     """The first configurations to try, from experience."""
     others: Mapping[str, Callable[[], Learner]] = field(default_factory=dict)
     """Experts that a saved prior may hold, though they cannot learn here."""
-    trials: int = OPENING_TRIALS
-    """How many configurations the search opens with."""
+    trials: int = SPREAD_TRIALS
+    """How many configurations the search opens with where there are no past tasks."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> AutoPrior:
         """The priors of all experts; without experience, of those that need none."""
@@ -102,9 +122,10 @@ class AutoLearner:
             for name, make in makers.items()
         }
         if experience is None:
-            return AutoPrior(experts, frozenset(), None, self.trials, seed)
-        first = self.opening(experience, self.trials)
-        return AutoPrior(experts, frozenset(self.taught), first, self.trials, seed)
+            return AutoPrior(experts, frozenset(), None, trials=self.trials, seed=seed)
+        first = cheapest_first(self.opening(experience, PORTFOLIO_TRIALS), experience)
+        good = good_configs(experience, seed=seed)
+        return AutoPrior(experts, frozenset(self.taught), first, good, self.trials, seed)
 
     def load(self, path: Path) -> AutoPrior:
         """Read a saved prior."""
@@ -116,8 +137,48 @@ class AutoLearner:
                 place = Path(folder) / "prior"
                 place.write_bytes(arrays[f"expert.{name}"].tobytes())
                 experts[name] = makers[name]().load(place)
-        first = None
+        kept: dict[str, Encoded] = {}
         if "space" in meta:
-            values = np.where(arrays["active"], arrays["values"], np.nan)
-            first = Space.from_json(meta["space"]).from_values(values)
-        return AutoPrior(experts, frozenset(meta["taught"]), first, meta["trials"], meta["seed"])
+            space = Space.from_json(meta["space"])
+            for name in ("first", "good"):
+                active = arrays[f"{name}.active"].astype(bool)
+                values = np.where(active, arrays[f"{name}.values"], np.nan)
+                kept[name] = space.from_values(values)
+        return AutoPrior(
+            experts,
+            frozenset(meta["taught"]),
+            kept.get("first"),
+            kept.get("good"),
+            meta["trials"],
+            meta["seed"],
+        )
+
+
+def cheapest_first(configs: Encoded, experience: Experience) -> Encoded:
+    """In the order of what they cost past tasks, so that the first result is there soon.
+
+    All of them are tried in any case. Where the cost of one is not known, nothing changes.
+    """
+    place = {key: row for row, key in enumerate(experience.configs.keys().tolist())}
+    costs = [
+        experience.seconds[experience.config_index == place.get(key, -1)]
+        for key in configs.keys().tolist()
+    ]
+    if not all(np.isfinite(cost).any() for cost in costs):
+        return configs
+    return configs.take(np.argsort([np.nanmean(cost) for cost in costs], kind="stable"))
+
+
+def good_configs(experience: Experience, *, seed: int) -> Encoded:
+    """The best configurations of each past task, each once; some of them where they are many."""
+    good: set[int] = set()
+    for name in experience.tasks:
+        task = experience.task(name)
+        done = np.flatnonzero(task.succeeded)
+        if len(done):
+            order = np.argsort(scalarise(task.losses[done], copula_scores), kind="stable")
+            good |= set(task.config_index[done[order[:GOOD_PER_TASK]]].tolist())
+    rows = np.array(sorted(good), dtype=np.int64)
+    if len(rows) > MOST_GOOD:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, MOST_GOOD, replace=False))
+    return experience.configs.take(rows)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from foretune.arrays import Floats
+from foretune.arrays import Bools, Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate
 from foretune.methods.auto.order import order_score
 from foretune.numerics.acquisition import log_expected_improvement
@@ -34,6 +34,13 @@ class MixturePosterior:
     experts: tuple[Posterior, ...]
     weights: Floats
     """(experts,), adding up to 1."""
+    taught: Bools
+    """(experts,), those that past tasks taught."""
+
+    @property
+    def trusts_past(self) -> bool:
+        """Whether those that past tasks taught have the majority."""
+        return bool(self.weights[self.taught].sum() > 0.5)
 
     @property
     def best(self) -> float:
@@ -83,6 +90,8 @@ class AutoSurrogate:
     experts: tuple[Surrogate, ...]
     log_prior: Floats
     """(experts,), what is believed of them before any trial."""
+    taught: Bools
+    """(experts,), those that past tasks taught."""
     _earlier: dict[bytes, tuple[Posterior, ...]] = field(default_factory=dict)
     """The experts after the first 2, 4, 8, ... trials: only saves time."""
 
@@ -92,7 +101,7 @@ class AutoSurrogate:
         # An expert next to nobody believes is not worth its time.
         heard = np.flatnonzero(weights > LEAST_WEIGHT)
         each = tuple(self.experts[number].condition(seen, seed=seed) for number in heard.tolist())
-        return MixturePosterior(each, weights[heard] / weights[heard].sum())
+        return MixturePosterior(each, weights[heard] / weights[heard].sum(), self.taught[heard])
 
     def weights(self, seen: Observations) -> Floats:
         """(experts,), adding up to 1; a function of the observed trials alone."""
