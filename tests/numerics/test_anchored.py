@@ -131,6 +131,7 @@ def test_subset_of_exact_duplicates_never_repeats_an_index(size):
 
 def test_many_observations_are_fitted_and_conditioned_by_subsets(monkeypatch):
     monkeypatch.setattr(anchored, "LARGEST_FIT", 20)
+    monkeypatch.setattr(anchored, "EARLY_ANCHOR", 8)
     monkeypatch.setattr(anchored, "LARGEST_GP", 40)
     x, y = observations(70)
     gp = AnchoredFit().gp(x, y)

@@ -8,7 +8,7 @@ finds its anchors in the cache and pays one warm fit a step; a resumed one compu
 a cost that the last of them dominates.
 
 Thousands of observations are more than an exact process can take in at every step. Hyperparameters
-are then fitted to a part of them, now and then, from the last anchor; and the process is
+are then fitted to a part of them, now and then, from an early anchor; and the process is
 conditioned on a part of them at every step.
 """
 
@@ -27,10 +27,13 @@ from foretune.numerics.transforms import Standardise
 FIRST_ANCHOR = 4
 LARGEST_FIT = 500
 """Hyperparameters are fitted to at most so many observations: an iteration costs O(n³)."""
-LARGEST_GP = 600
+LARGEST_GP = 500
 """The process is conditioned on at most so many observations."""
 REFIT_EVERY = 50
 """Hyperparameters of more than `LARGEST_FIT` observations are fitted to a multiple of these."""
+EARLY_ANCHOR = 64
+"""Fits to more than `LARGEST_FIT` observations start here: later anchors cost more than they save
+an optimiser that resumes."""
 SPREAD_AMONG = 4000
 """The most observations among which those that lie far apart are looked for."""
 CACHED = 64
@@ -105,7 +108,7 @@ class AnchoredFit:
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
         n = len(x)
         default = GPHyper.default(np.arange(x.shape[1]) if self.groups is None else self.groups)
-        anchor = last_anchor(min(n, LARGEST_FIT))
+        anchor = last_anchor(n) if n <= LARGEST_FIT else EARLY_ANCHOR
         if n <= FIRST_ANCHOR:
             return (default,)
         if n == anchor:
