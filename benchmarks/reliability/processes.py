@@ -1,10 +1,12 @@
-"""Eight processes of `foretune tune` on one SQLite file, and on one PostgreSQL server.
+"""Eight processes of `foretune tune` on one SQLite file, and on one PostgreSQL or MySQL server.
 
     python benchmarks/reliability/processes.py --store sqlite
     python benchmarks/reliability/processes.py --store postgresql
+    python benchmarks/reliability/processes.py --store mysql
 
-PostgreSQL is Debian's package, started on loopback by this script on a folder of its own
-(`apt-get install postgresql`, and `pip install "psycopg[binary]"` for the driver).
+The servers are Debian's packages, started on loopback by this script on folders of their own
+(`apt-get install postgresql`, and `pip install "psycopg[binary]"` for the driver; `apt-get install
+mariadb-server-core mariadb-client-core` and `pip install pymysql`).
 
 All processes must end well without a word about locks; the store must hold exactly the trials asked
 for, each finished, no configuration twice, each evaluated once. The method is random search and
@@ -13,6 +15,7 @@ bound of what real studies, which evaluate something, ask of it.
 """
 
 import argparse
+import getpass
 import json
 import os
 import shutil
@@ -48,9 +51,7 @@ def postgresql() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
     if user:
         shutil.chown(folder, user)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
 
     def call(program: str, *words: str) -> None:
         subprocess.run(
@@ -66,6 +67,41 @@ def postgresql() -> Iterator[str]:
     finally:
         call("pg_ctl", "-m", "fast", "stop")
         shutil.rmtree(folder)
+
+
+@contextmanager
+def mysql() -> Iterator[str]:
+    """The same of MariaDB, which speaks MySQL's language."""
+    folder = Path(tempfile.mkdtemp(prefix="mysql-"))
+    data, reach, port = f"--datadir={folder}/data", f"--socket={folder}/socket", free_port()
+    user = f"--user={getpass.getuser()}"
+    with (folder / "log").open("wb") as log:
+        made = ["mariadb-install-db", "--no-defaults", data, user]
+        made += ["--auth-root-authentication-method=normal", "--skip-test-db"]
+        subprocess.run(made, check=True, stdout=log, stderr=log)
+        where = ["--bind-address=127.0.0.1", f"--port={port}", reach]
+        server = subprocess.Popen(
+            ["/usr/sbin/mariadbd", "--no-defaults", data, user, *where], stdout=log, stderr=log
+        )
+    try:
+        ask = ["mariadb", "--no-defaults", reach, "--user=root", "-e", "CREATE DATABASE tuning"]
+        while subprocess.run(ask, check=False, stderr=subprocess.DEVNULL).returncode:
+            assert server.poll() is None, f"the server ended: see {folder}/log"
+            time.sleep(0.5)
+        yield f"mysql://root@127.0.0.1:{port}/tuning"
+    finally:
+        server.terminate()
+        server.wait()
+    shutil.rmtree(folder)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+SERVERS = {"sqlite": lambda: nullcontext("study.db"), "postgresql": postgresql, "mysql": mysql}
 
 
 def start(folder: Path, url: str, trials: int, seed: int) -> subprocess.Popen:
@@ -103,14 +139,13 @@ def check(folder: Path, url: str, trials: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--store", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--store", choices=list(SERVERS), default="sqlite")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--trials", type=int, default=2000)
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="processes-"))
     (folder / "space.json").write_text(json.dumps(SPACE))
-    server = nullcontext("study.db") if given.store == "sqlite" else postgresql()
-    with server as url:
+    with SERVERS[given.store]() as url:
         began = time.monotonic()
         # The same seed everywhere: without care they would all suggest the same.
         processes = [start(folder, url, given.trials, seed=0) for _ in range(given.processes)]
