@@ -154,6 +154,14 @@ class Informed(Protocol):
 
 
 @runtime_checkable
+class Explaining(Protocol):
+    """A surrogate that can say what it relies on."""
+
+    def explained(self, seen: Observations) -> str:
+        """A sentence for people, after all trials."""
+
+
+@runtime_checkable
 class Sceptical(Protocol):
     """A posterior that holds what past tasks taught against the trials."""
 

@@ -132,7 +132,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         ):
             predictions = Path(folder) if self.ensemble > 1 else None
             with self._runs(plan, wishes, Path(folder), predictions) as runs:
-                ending = searched(
+                ending, relied_on = searched(
                     plan,
                     wishes,
                     prior,
@@ -158,7 +158,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         # A fitted estimator travels: rows and open files stay behind.
         plan = replace(plan, table=plan.table.rows(np.empty(0, dtype=np.int64)))
         kept = None if knowledge is None else _closed(knowledge)
-        self.fit_ = Fit(plan, wishes, about, trials, ending, conclusion, kept, timings)
+        self.fit_ = Fit(plan, wishes, about, trials, ending, conclusion, kept, timings, relied_on)
 
     def _wishes(self) -> Wishes:
         return Wishes(

@@ -92,6 +92,8 @@ class Fit:
     conclusion: Conclusion
     knowledge: Knowledge | None
     timings: tuple[tuple[str, float], ...]
+    relied_on: str = ""
+    """What the method relied on, in a sentence."""
 
     def experience(self) -> Experience:
         """The trials as an experience of one task."""
@@ -146,7 +148,7 @@ class Job:
             # Workers import their libraries while this process gets ready itself.
             runs.start()
             with self._study(plan, task) as study:
-                about, ending, knowledge = self._search(plan, study, runs, task)
+                about, ending, knowledge, relied_on = self._search(plan, study, runs, task)
                 trials = tuple(study.trials())
         with self._timed("fitting the model"):
             conclusion = concluded(
@@ -160,7 +162,9 @@ class Job:
             )
         self.timings["all of it"] = time.monotonic() - self.began
         timings = tuple(self.timings.items())
-        return Fit(plan, self.wishes, about, trials, ending, conclusion, knowledge, timings)
+        return Fit(
+            plan, self.wishes, about, trials, ending, conclusion, knowledge, timings, relied_on
+        )
 
     @property
     def _predictions(self) -> Path | None:
@@ -182,7 +186,7 @@ class Job:
 
     def _search(
         self, plan: Plan, study: Study, runs: Runs, task: str
-    ) -> tuple[Remembered, Ending, Knowledge | None]:
+    ) -> tuple[Remembered, Ending, Knowledge | None, str]:
         with self._timed("describing the table"):
             about = described(plan, task)
         with self._timed("reading what past datasets taught"):
@@ -192,7 +196,7 @@ class Job:
             if earlier.status is not None:
                 self.watch.ended(earlier)
         with self._timed("searching"), self._remembering(about) as watch:
-            ending = searched(
+            ending, relied_on = searched(
                 plan,
                 self.wishes,
                 prior,
@@ -202,7 +206,7 @@ class Job:
                 seconds=self._seconds_left(),
                 watch=watch,
             )
-        return about, ending, knowledge
+        return about, ending, knowledge, relied_on
 
     def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
         """What evaluates configurations: on the file, or where others run it, with the table."""

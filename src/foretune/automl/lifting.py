@@ -13,6 +13,7 @@ from foretune.arrays import Floats
 from foretune.automl.narrowing import reencoded
 from foretune.contracts import (
     Bounded,
+    Explaining,
     Informed,
     Observations,
     Opening,
@@ -129,8 +130,14 @@ class LiftedSurrogate:
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The belief after `seen`."""
-        told = replace(seen, configs=self.lift(seen.configs))
-        return LiftedPosterior(self.inner.condition(told, seed=seed), self.lift)
+        return LiftedPosterior(self.inner.condition(self._there(seen), seed=seed), self.lift)
+
+    def explained(self, seen: Observations) -> str:
+        """What the surrogate of the whole says."""
+        return self.inner.explained(self._there(seen)) if isinstance(self.inner, Explaining) else ""
+
+    def _there(self, seen: Observations) -> Observations:
+        return replace(seen, configs=self.lift(seen.configs))
 
 
 @dataclass(frozen=True, slots=True)

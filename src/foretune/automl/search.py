@@ -118,11 +118,17 @@ def searched(
     meta_features: Mapping[str, float],
     seconds: float | None = None,
     watch: Watch = SILENT_WATCH,
-) -> Ending:
-    """Run trials until the budget is used up or Ctrl-C is pressed; they are in the study."""
+) -> tuple[Ending, str]:
+    """Run trials until the budget is used up or Ctrl-C is pressed; they are in the study.
+
+    Returns why it ended, and what the method relied on.
+    """
     target = Target(plan.space, (plan.metric.name,), meta_features=meta_features)
     optimizer = Optimizer(target, method(wishes.method), prior, seed=wishes.seed)
     try:
-        return tune(study, optimizer, runs, Budget(wishes.most_trials, seconds), watch=watch)
+        ending: Ending = tune(
+            study, optimizer, runs, Budget(wishes.most_trials, seconds), watch=watch
+        )
     except KeyboardInterrupt:
-        return "stopped"
+        ending = "stopped"
+    return ending, optimizer.explained()

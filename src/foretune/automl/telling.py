@@ -104,7 +104,7 @@ def advice(fit: Fit) -> list[str]:
             f"The first {opened} trials were configurations that suited past datasets and "
             f"complement each other; the model chose the other {len(by) - opened}."
         )
-    return said
+    return [*said, fit.relied_on] if fit.relied_on else said
 
 
 def _expected_random(fit: Fit) -> Sequence[float] | None:

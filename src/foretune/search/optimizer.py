@@ -14,6 +14,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.contracts import (
     Bounded,
+    Explaining,
     Informed,
     Observations,
     Opening,
@@ -119,6 +120,12 @@ class Optimizer:
             np.concatenate([self._told.losses, losses]),
             np.zeros(len(self._told) + len(outcomes), dtype=bool),
         )
+
+    def explained(self) -> str:
+        """What the method relied on, in a sentence; empty where it has nothing to say."""
+        if not isinstance(self._surrogate, Explaining) or not self._told.succeeded.any():
+            return ""
+        return self._surrogate.explained(self._told)
 
     def assume_pending(self, suggestions: Iterable[Suggestion]) -> None:
         """Take suggestions that another process (or an earlier life) is still running."""

@@ -54,7 +54,8 @@ FIRST_TAUGHT = np.array([True, False])
 
 
 def council(*experts: Line) -> AutoSurrogate:
-    return AutoSurrogate(experts, np.zeros(len(experts)), np.arange(len(experts)) == 0)
+    names = ("past", "nothing")
+    return AutoSurrogate(names, experts, np.zeros(len(experts)), FIRST_TAUGHT)
 
 
 def test_the_mixture_has_the_moments_of_its_parts() -> None:
@@ -85,7 +86,7 @@ def test_an_expert_with_a_utility_of_its_own_is_taken_at_its_word() -> None:
 
 
 def test_before_two_trials_only_the_odds_count() -> None:
-    surrogate = AutoSurrogate((UP, DOWN), np.log([3.0, 1.0]), FIRST_TAUGHT)
+    surrogate = AutoSurrogate(("a", "b"), (UP, DOWN), np.log([3.0, 1.0]), FIRST_TAUGHT)
     np.testing.assert_allclose(surrogate.weights(seen([0.5], [1.0])), [0.75, 0.25])
 
 
@@ -105,6 +106,14 @@ def test_past_tasks_are_trusted_as_long_as_their_experts_have_the_majority() -> 
     assert isinstance(wrong, Sceptical)
     assert right.trusts_past
     assert not wrong.trusts_past
+
+
+def test_it_says_whom_it_believed() -> None:
+    places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2]
+    said = council(UP, DOWN).explained(seen(places, places))
+    assert said.endswith("past 100%, nothing 0% (which knows this task alone).")
+    alone = AutoSurrogate(("gcp",), (UP,), np.zeros(1), np.array([False]))
+    assert "no past tasks" in alone.explained(seen(places, places))
 
 
 def test_believed_trials_have_no_vote() -> None:

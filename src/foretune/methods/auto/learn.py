@@ -56,7 +56,7 @@ class AutoPrior:
         taught = np.array([name in self.taught for name in self.experts])
         odds = np.where(taught, 1.0, self._odds_of_nothing)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
-        return AutoSurrogate(surrogates, np.log(odds), taught)
+        return AutoSurrogate(tuple(self.experts), surrogates, np.log(odds), taught)
 
     @property
     def _odds_of_nothing(self) -> float:

@@ -87,6 +87,7 @@ def log_improvement(posterior: Posterior, x: Encoded) -> Floats:
 class AutoSurrogate:
     """Conditions all experts, and looks how each did on trials that it had not seen."""
 
+    names: tuple[str, ...]
     experts: tuple[Surrogate, ...]
     log_prior: Floats
     """(experts,), what is believed of them before any trial."""
@@ -102,6 +103,22 @@ class AutoSurrogate:
         heard = np.flatnonzero(weights > LEAST_WEIGHT)
         each = tuple(self.experts[number].condition(seen, seed=seed) for number in heard.tolist())
         return MixturePosterior(each, weights[heard] / weights[heard].sum(), self.taught[heard])
+
+    def explained(self, seen: Observations) -> str:
+        """Who was believed how far, and why."""
+        if not self.taught.any():
+            return "There were no past tasks, so a process that knows this task alone chose."
+        weights = self.weights(seen)
+        order = np.argsort(-weights, kind="stable").tolist()
+        shares = ", ".join(
+            f"{self.names[number]} {weights[number]:.0%}"
+            + ("" if self.taught[number] else " (which knows this task alone)")
+            for number in order
+        )
+        return (
+            f"In the end its models were believed as far as each had foretold the order of the "
+            f"latest trials: {shares}."
+        )
 
     def weights(self, seen: Observations) -> Floats:
         """(experts,), adding up to 1; a function of the observed trials alone."""
