@@ -153,6 +153,14 @@ def learner(**makers: str) -> AutoLearner:
     )
 
 
+def test_of_very_many_trials_the_first_ones_say_whom_to_believe(monkeypatch) -> None:
+    monkeypatch.setattr("foretune.methods.auto.model.MOST_JUDGED", 8)
+    places = np.linspace(0.1, 0.9, 16).tolist()
+    turned = places[:8] + [-place for place in places[8:]]
+    first = council(UP, DOWN).weights(seen(places[:8], places[:8]))
+    np.testing.assert_array_equal(council(UP, DOWN).weights(seen(places, turned)), first)
+
+
 def test_without_experience_it_opens_spread_out() -> None:
     prior = learner().learn(None, seed=4, progress=SILENT)
     first = prior.opening(Target(SPACE))

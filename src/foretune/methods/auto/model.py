@@ -24,6 +24,8 @@ FIRST_BLOCK = 2
 """Trials that an expert knows when it first predicts others. Blocks double from there."""
 BLOCKS = 2
 """So many of the latest blocks count: what was believed of the first trials is long past."""
+MOST_JUDGED = 512
+"""So many trials say whom to believe. Pairs of trials are counted, too many of thousands."""
 LEAST_UTILITY = 1e-300
 
 
@@ -122,8 +124,10 @@ class AutoSurrogate:
 
     def weights(self, seen: Observations) -> Floats:
         """(experts,), adding up to 1; a function of the observed trials alone."""
+        if len(self.experts) == 1:
+            return np.ones(1)
         good = seen.successes()
-        real = _rows(good, np.flatnonzero(~good.believed))
+        real = _rows(good, np.flatnonzero(~good.believed)[:MOST_JUDGED])
         scores = self.log_prior.copy()
         for known in _blocks(len(real)):
             block = _rows(real, np.arange(min(2 * known, len(real))))
