@@ -1,6 +1,6 @@
 """Ten thousand told trials: how long a suggestion takes, how much memory, and what it costs.
 
-    python benchmarks/reliability/many_trials.py [--trials 10000] [--methods gp gcp gcp-prior]
+    python benchmarks/reliability/many_trials.py [--trials 10000] [--methods auto gp gcp gcp-prior]
     python benchmarks/reliability/many_trials.py --quality [--trials 2000]
 
 `--quality` compares processes of parts of the trials with one of all of them, with the same
@@ -61,7 +61,8 @@ def past(tasks: int = 20, trials: int = 50) -> Experience:
 def optimizer_of(name: str, told: Encoded, losses: np.ndarray, seed: int = 0) -> Optimizer:
     entry = method(name)
     prior = entry.learn(past() if entry.needs_experience else None, seed=0)
-    optimizer = Optimizer(Target(SPACE), entry, prior, seed=seed)
+    # What a method opens with was tried long ago, in a search of so many trials.
+    optimizer = Optimizer(Target(SPACE), entry, prior, seed=seed, start=told.take([]))
     pairs = zip(told.dicts(), losses.tolist(), strict=True)
     optimizer.tell([Told((loss,), config=config) for config, loss in pairs])
     return optimizer
@@ -131,7 +132,7 @@ def judged(problem: Problem, trials: int, size: int, seed: int) -> tuple[float, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=10_000)
-    parser.add_argument("--methods", nargs="+", default=["gp", "gcp", "gcp-prior"])
+    parser.add_argument("--methods", nargs="+", default=["auto", "gp", "gcp", "gcp-prior"])
     parser.add_argument("--failing", type=float, default=0.0, help="the share of failed trials")
     parser.add_argument("--quality", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 1000, 700, 500])
