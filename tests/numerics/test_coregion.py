@@ -3,11 +3,13 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
-from foretune.numerics.coregion import CoregionalGP, Hyper, HyperPrior, surprise
+from foretune.numerics.coregion import CoregionalGP, Hyper, HyperPrior, Points, surprise
 
 RNG = np.random.default_rng(0)
 U, WHICH = RNG.normal(size=(9, 3)), np.array([0, 1, 2, 0, 1, 0, 2, 2, 0])
 Z = RNG.normal(size=9)
+BESIDE = RNG.random(size=(9, 2))
+POINTS = Points(U, WHICH, BESIDE)
 HYPER = Hyper(
     np.array([0.9, -0.4, 0.3]), np.log([0.2, 0.5, 0.1]), np.log(0.8), np.log(0.05), 0.3, 0.6
 )
@@ -24,8 +26,14 @@ def dense_covariance(u: np.ndarray, which: np.ndarray, v: np.ndarray, of: np.nda
     return covariance
 
 
-def dense_mean(u: np.ndarray) -> np.ndarray:
-    return 0.3 + 0.6 * ((u**2).sum(axis=1) - 1.0)
+def dense_mean(u: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """The bowl is the mean of |u|² and two others."""
+    bowls = np.column_stack([(u**2).sum(axis=1), beside])
+    return 0.3 + 0.6 * (bowls.mean(axis=1) - 1.0)
+
+
+def alone(u: np.ndarray, which: np.ndarray) -> Points:
+    return Points(u, which, np.empty((len(u), 0)))
 
 
 def test_the_vector_and_the_hyperparameters_are_the_same() -> None:
@@ -36,33 +44,38 @@ def test_the_vector_and_the_hyperparameters_are_the_same() -> None:
 
 def test_the_surprise_is_the_negative_log_density() -> None:
     covariance = dense_covariance(U, WHICH, U, WHICH) + 0.05 * np.eye(9)
-    density = multivariate_normal(dense_mean(U), covariance).logpdf(Z)
-    found = surprise(HYPER.to_vector(), U, WHICH, Z).value + 4.5 * np.log(2.0 * np.pi)
+    density = multivariate_normal(dense_mean(U, BESIDE), covariance).logpdf(Z)
+    found = surprise(HYPER.to_vector(), POINTS, Z).value + 4.5 * np.log(2.0 * np.pi)
     assert found == pytest.approx(-density)
 
 
 def test_gradients_agree_with_finite_differences() -> None:
     vector = HYPER.to_vector()
-    found = surprise(vector, U, WHICH, Z)
-    by_hyper = approx_fprime(vector, lambda v: surprise(v, U, WHICH, Z).value, 1e-6)
+    found = surprise(vector, POINTS, Z)
+    by_hyper = approx_fprime(vector, lambda v: surprise(v, POINTS, Z).value, 1e-6)
     np.testing.assert_allclose(found.to_hyper, by_hyper, rtol=1e-4, atol=1e-4)
     by_input = approx_fprime(
-        U.ravel(), lambda u: surprise(vector, u.reshape(9, 3), WHICH, Z).value, 1e-6
+        U.ravel(),
+        lambda u: surprise(vector, Points(u.reshape(9, 3), WHICH, BESIDE), Z).value,
+        1e-6,
     )
     np.testing.assert_allclose(found.to_inputs.ravel(), by_input, rtol=1e-4, atol=1e-4)
 
 
 def test_the_posterior_agrees_with_the_dense_formula() -> None:
     new, of = RNG.normal(size=(5, 3)), np.array([2, 1, 0, 0, 1])
+    beside = RNG.random(size=(5, 2))
     covariance = dense_covariance(U, WHICH, U, WHICH) + 0.05 * np.eye(9)
     cross = dense_covariance(new, of, U, WHICH)
-    mean = dense_mean(new) + cross @ np.linalg.solve(covariance, Z - dense_mean(U))
+    residual = Z - dense_mean(U, BESIDE)
+    mean = dense_mean(new, beside) + cross @ np.linalg.solve(covariance, residual)
     spread = dense_covariance(new, of, new, of) - cross @ np.linalg.solve(covariance, cross.T)
-    process = CoregionalGP.condition(U, WHICH, Z, HYPER)
-    found_mean, found_std = process.predict(new, of)
+    process = CoregionalGP.condition(POINTS, Z, HYPER)
+    asked = Points(new, of, beside)
+    found_mean, found_std = process.predict(asked)
     np.testing.assert_allclose(found_mean, mean)
     np.testing.assert_allclose(found_std, np.sqrt(np.diag(spread)))
-    draws = process.sample(new, of, 40_000, np.random.default_rng(1))
+    draws = process.sample(asked, 40_000, np.random.default_rng(1))
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.03)
     np.testing.assert_allclose(np.cov(draws.T), spread, atol=0.03)
 
@@ -71,11 +84,17 @@ def test_one_function_teaches_another_as_far_as_both_load_on_the_factor() -> Non
     """Function 1 was never seen: its belief moves by its share of the common factor."""
     at = np.zeros((1, 3))
     shared = Hyper(np.ones(2), np.log([0.1, 0.1]), 0.0, np.log(1e-6), 0.0, 0.0)
-    alone = Hyper(np.array([1.0, 0.0]), np.log([0.1, 0.1]), 0.0, np.log(1e-6), 0.0, 0.0)
-    seen = (at, np.array([0]), np.array([1.1]))
-    other = np.array([1])
-    assert CoregionalGP.condition(*seen, shared).predict(at, other)[0] == pytest.approx(1.0, 1e-4)
-    assert CoregionalGP.condition(*seen, alone).predict(at, other)[0] == pytest.approx(0.0)
+    apart = Hyper(np.array([1.0, 0.0]), np.log([0.1, 0.1]), 0.0, np.log(1e-6), 0.0, 0.0)
+    seen = (alone(at, np.array([0])), np.array([1.1]))
+    other = alone(at, np.array([1]))
+    assert CoregionalGP.condition(*seen, shared).predict(other)[0] == pytest.approx(1.0, 1e-4)
+    assert CoregionalGP.condition(*seen, apart).predict(other)[0] == pytest.approx(0.0)
+
+
+def test_without_other_bowls_the_mean_is_that_of_the_paper() -> None:
+    """Level + slope (|u|² - 1), at |u|² = 5."""
+    at = alone(np.array([[2.0, 0.0, 1.0]]), np.array([0]))
+    assert HYPER.mean(at) == pytest.approx(0.3 + 0.6 * 4.0)
 
 
 def test_the_prior_of_the_hyperparameters_holds_a_flat_mean_fast() -> None:

@@ -2,7 +2,8 @@
 
 Function a at u and function b at v have the covariance B[a, b] exp(-|u - v|² / 2 l²), where
 B = w w' + diag(kappa): one factor that all functions load on, and a part of each function's own.
-All have the mean level + slope (|u|² - 1), a bowl about the origin, flat where the slope is 0.
+All have the mean level + slope (bowl - 1). The bowl is |u|², or its average with other bowls whose
+values at the points are given; where the slope is 0, the mean is flat.
 
 Gradients are in closed form, those with respect to the inputs included, so that what computes the
 inputs (an embedding, say) can be fitted together with the process.
@@ -25,6 +26,34 @@ LOG_NOISE = (-6.0, 1.5)
 LOADING = (0.7, 0.5)
 LEVEL = (0.0, 1.0)
 """Normal priors (mode, spread), for values of standard deviation 1 and inputs of size 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Where the functions are looked at."""
+
+    u: Floats
+    """(n, d)"""
+    which: Ints
+    """(n,), which of the functions."""
+    beside: Floats
+    """(n, k), the values of k other bowls, perhaps none."""
+
+    @property
+    def bowl(self) -> Floats:
+        """(n,), the average of |u|² and the other bowls."""
+        own = np.einsum("ij,ij->i", self.u, self.u)
+        average: Floats = (own + self.beside.sum(axis=1)) * self.share
+        return average
+
+    @property
+    def share(self) -> float:
+        """The weight of |u|² in the average."""
+        return 1.0 / (1 + self.beside.shape[1])
+
+    def part(self, rows: slice) -> "Points":
+        """Some of them."""
+        return Points(self.u[rows], self.which[rows], self.beside[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +86,9 @@ class Hyper:
         matrix: Floats = np.outer(self.loadings, self.loadings) + np.diag(np.exp(self.log_own))
         return matrix
 
-    def mean(self, u: Floats) -> Floats:
-        """(n,), the prior mean at u (n, d)."""
-        bowl: Floats = self.level + self.slope * (np.einsum("ij,ij->i", u, u) - 1.0)
-        return bowl
+    def mean(self, points: Points) -> Floats:
+        """(n,), the prior mean."""
+        return self.level + self.slope * (points.bowl - 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +130,9 @@ class Surprise:
     """(n, d)"""
 
 
-def surprise(vector: Floats, u: Floats, which: Ints, z: Floats) -> Surprise:
-    """How little the values z (n,) of the functions `which` (n,) at u (n, d) were expected."""
-    hyper = Hyper.from_vector(vector)
+def surprise(vector: Floats, points: Points, z: Floats) -> Surprise:
+    """How little the values z (n,) at the points were expected."""
+    hyper, u, which = Hyper.from_vector(vector), points.u, points.which
     between, precision = hyper.between, np.exp(-2.0 * hyper.log_lengthscale)
     noise = np.exp(hyper.log_noise)
     squared = precision * squared_distances(u, u)
@@ -112,7 +140,7 @@ def surprise(vector: Floats, u: Floats, which: Ints, z: Floats) -> Surprise:
     correlation = np.exp(-0.5 * squared)
     kernel = between[np.ix_(which, which)] * correlation
     cholesky, _ = robust_cholesky(kernel + noise * np.eye(len(z)))
-    residual = z - hyper.mean(u)
+    residual = z - hyper.mean(points)
     alpha, _ = dpotrs(cholesky, residual, lower=1)
     value = 0.5 * float(residual @ alpha) + float(np.log(np.diagonal(cholesky)).sum())
 
@@ -134,12 +162,12 @@ def surprise(vector: Floats, u: Floats, which: Ints, z: Floats) -> Surprise:
                 float(np.vdot(weights, squared)),
                 noise * float(np.trace(half)),
                 -float(alpha.sum()),
-                -float(alpha @ (np.einsum("ij,ij->i", u, u) - 1.0)),
+                -float(alpha @ (points.bowl - 1.0)),
             ],
         ]
     )
     by_kernel = -2.0 * precision * (weights.sum(axis=1)[:, None] * u - weights @ u)
-    by_mean = -2.0 * hyper.slope * alpha[:, None] * u
+    by_mean = -2.0 * hyper.slope * points.share * alpha[:, None] * u
     return Surprise(value, to_hyper, by_kernel + by_mean)
 
 
@@ -147,10 +175,8 @@ def surprise(vector: Floats, u: Floats, which: Ints, z: Floats) -> Surprise:
 class CoregionalGP:
     """The functions after observations; made by `CoregionalGP.condition`."""
 
-    u: Floats
-    """(n, d), where they were observed."""
-    which: Ints
-    """(n,), which function was."""
+    points: Points
+    """Where they were observed."""
     hyper: Hyper
     cholesky: Floats
     """(n, n), lower, of the covariance with noise."""
@@ -158,40 +184,40 @@ class CoregionalGP:
     """(n,), the covariance's inverse times the residuals."""
 
     @classmethod
-    def condition(cls, u: Floats, which: Ints, z: Floats, hyper: Hyper) -> Self:
-        """The process after the values z (n,) of the functions `which` (n,) at u (n, d)."""
+    def condition(cls, points: Points, z: Floats, hyper: Hyper) -> Self:
+        """The process after the values z (n,) at the points."""
         noise = np.exp(hyper.log_noise) * np.eye(len(z))
-        cholesky, _ = robust_cholesky(_covariance(u, which, u, which, hyper) + noise)
-        alpha, _ = dpotrs(cholesky, z - hyper.mean(u), lower=1)
-        return cls(u, which, hyper, cholesky, alpha)
+        cholesky, _ = robust_cholesky(_covariance(points, points, hyper) + noise)
+        alpha, _ = dpotrs(cholesky, z - hyper.mean(points), lower=1)
+        return cls(points, hyper, cholesky, alpha)
 
-    def predict(self, u: Floats, which: Ints) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (m,) of the functions `which` (m,) at u (m, d)."""
-        mean, variance = self.hyper.mean(u), np.diagonal(self.hyper.between)[which]
-        for first in range(0, len(u), CHUNK):
+    def predict(self, new: Points) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (m,) at new points."""
+        mean, variance = self.hyper.mean(new), np.diagonal(self.hyper.between)[new.which]
+        for first in range(0, len(mean), CHUNK):
             rows = slice(first, first + CHUNK)
-            cross = _covariance(u[rows], which[rows], self.u, self.which, self.hyper)
+            cross = _covariance(new.part(rows), self.points, self.hyper)
             mean[rows] += cross @ self.alpha
             whitened = dtrsm(1.0, self.cholesky, cross.T, lower=1)
             variance[rows] -= np.einsum("ij,ij->j", whitened, whitened)
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
-    def sample(self, u: Floats, which: Ints, n: int, rng: np.random.Generator) -> Floats:
-        """n joint draws at u (m, d): (n, m). Costs O(m³)."""
-        cross = _covariance(u, which, self.u, self.which, self.hyper)
+    def sample(self, new: Points, n: int, rng: np.random.Generator) -> Floats:
+        """n joint draws at m new points: (n, m). Costs O(m³)."""
+        cross = _covariance(new, self.points, self.hyper)
         whitened = dtrsm(1.0, self.cholesky, cross.T, lower=1)
-        covariance = _covariance(u, which, u, which, self.hyper) - whitened.T @ whitened
+        covariance = _covariance(new, new, self.hyper) - whitened.T @ whitened
         # Near the observations the covariance is singular up to rounding.
-        covariance += 1e-10 * self.hyper.between.max() * np.eye(len(u))
+        covariance += 1e-10 * self.hyper.between.max() * np.eye(len(covariance))
         factor, _ = robust_cholesky(covariance)
-        mean = self.hyper.mean(u) + cross @ self.alpha
-        return mean + rng.standard_normal((n, len(u))) @ factor.T
+        mean = self.hyper.mean(new) + cross @ self.alpha
+        return mean + rng.standard_normal((n, len(mean))) @ factor.T
 
 
-def _covariance(u: Floats, which: Ints, v: Floats, of: Ints, hyper: Hyper) -> Floats:
-    """(m, n), between the functions `which` at u (m, d) and the functions `of` at v (n, d)."""
-    squared = squared_distances(u, v)
+def _covariance(some: Points, others: Points, hyper: Hyper) -> Floats:
+    """(m, n), between m points and n others."""
+    squared = squared_distances(some.u, others.u)
     squared *= -0.5 * np.exp(-2.0 * hyper.log_lengthscale)
     covariance = np.exp(squared, out=squared)
-    covariance *= hyper.between[np.ix_(which, of)]
+    covariance *= hyper.between[np.ix_(some.which, others.which)]
     return covariance

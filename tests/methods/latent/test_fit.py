@@ -4,7 +4,7 @@ from scipy.optimize import approx_fprime
 
 from foretune.methods.latent.embedding import Embedding, random_stack
 from foretune.methods.latent.fit import Fitted, HeadFit, Trials, _flat
-from foretune.numerics.coregion import Hyper, HyperPrior, surprise
+from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise
 from foretune.numerics.transforms import standardise
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 
@@ -20,7 +20,10 @@ def fit(pull: float = 0.01) -> HeadFit:
 def trials(n: int) -> Trials:
     configs = SPACE.sample(n, seed=1)
     return Trials(
-        EMBEDDING.features(configs), ALGORITHMS.chosen(configs), losses(configs, 0.3)[:, None]
+        EMBEDDING.features(configs),
+        ALGORITHMS.chosen(configs),
+        losses(configs, 0.4)[:, None] * [[5.0, 2.0]],
+        losses(configs, 0.3)[:, None],
     )
 
 
@@ -29,16 +32,16 @@ def test_the_objective_is_the_surprise_the_prior_and_the_pull() -> None:
     seen, chosen = trials(10), fit(pull=0.25)
     z = chosen.output(seen.losses)
     start = np.concatenate([PRIOR.mode, _flat(EMBEDDING.head)])
-    at_start, _ = chosen.objective(start, seen.features, seen.which, z)
+    at_start, _ = chosen.objective(start, seen, z)
     placed = seen.features @ EMBEDDING.head[0][0] + EMBEDDING.head[0][1][:, None]
-    u = placed[seen.which, np.arange(10)]
-    assert at_start == pytest.approx(surprise(PRIOR.mode, u, seen.which, z).value)
+    points = Points(placed[seen.which, np.arange(10)], seen.which, seen.beside)
+    assert at_start == pytest.approx(surprise(PRIOR.mode, points, z).value)
     unused = start.copy()
     # The last bias is of `rule`; at a configuration of it alone, only the pull can see it move.
-    only_net = seen.which == 0
+    only_net = np.flatnonzero(seen.which == 0)
     unused[-1] += 2.0
-    before, _ = chosen.objective(start, seen.features[only_net], seen.which[only_net], z[only_net])
-    after, _ = chosen.objective(unused, seen.features[only_net], seen.which[only_net], z[only_net])
+    before, _ = chosen.objective(start, seen.take(only_net), z[only_net])
+    after, _ = chosen.objective(unused, seen.take(only_net), z[only_net])
     assert after - before == pytest.approx(0.25 * 2.0**2)
 
 
@@ -48,9 +51,8 @@ def test_its_gradient_agrees_with_finite_differences() -> None:
     rng = np.random.default_rng(0)
     vector = np.concatenate([PRIOR.mode, _flat(EMBEDDING.head)])
     vector = vector + 0.1 * rng.normal(size=len(vector))
-    arguments = (seen.features, seen.which, z)
-    _, gradient = chosen.objective(vector, *arguments)
-    numeric = approx_fprime(vector, lambda v: chosen.objective(v, *arguments)[0], 1e-6)
+    _, gradient = chosen.objective(vector, seen, z)
+    numeric = approx_fprime(vector, lambda v: chosen.objective(v, seen, z)[0], 1e-6)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-3, atol=1e-3)
 
 
@@ -66,7 +68,7 @@ def test_a_fit_lowers_the_objective_and_depends_on_the_trials_alone() -> None:
     z = cold.output(seen.losses)
     start = np.concatenate([PRIOR.mode, _flat(EMBEDDING.head)])
     end = np.concatenate([found.hyper.to_vector(), _flat(found.head)])
-    value = [cold.objective(v, seen.features, seen.which, z)[0] for v in (start, end)]
+    value = [cold.objective(v, seen, z)[0] for v in (start, end)]
     assert value[1] < value[0] - 1.0
 
 

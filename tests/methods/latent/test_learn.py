@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Prior, Target
+from foretune.contracts import Observations, Prior, Target
 from foretune.errors import MethodError
 from foretune.methods.latent.learn import LatentPrior, pre_trained
-from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate
+from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate, latent_surrogate
 from foretune.progress import SILENT
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
@@ -28,14 +28,42 @@ def test_pre_training_makes_a_bowl_of_the_losses(prior: LatentPrior) -> None:
     assert bowl.mean() == pytest.approx(1.0)
 
 
-def test_meta_features_choose_before_the_first_trial(prior: LatentPrior) -> None:
-    surrogate = prior.surrogate(Target(SPACE, meta_features={"optimum": 0.3}))
-    assert isinstance(surrogate, LatentSurrogate)
+def test_the_ranking_model_has_preferences_where_meta_features_are_known(
+    prior: LatentPrior,
+) -> None:
+    near = prior.preferences(Target(SPACE, meta_features={"optimum": 0.75}))
+    assert near[2] > near[0]
+    assert not prior.preferences(Target(SPACE)).any()
+    assert not prior.preferences(Target(SPACE, meta_features={"another": 1.0})).any()
 
 
-def test_without_meta_features_the_first_trials_choose(prior: LatentPrior) -> None:
+def test_the_first_trials_choose_and_later_ones_do_not(prior: LatentPrior) -> None:
+    """Ten trials are heard: the losses of later ones change the belief, not the source."""
     surrogate = prior.surrogate(Target(SPACE))
     assert isinstance(surrogate, ChoosingSurrogate)
+    configs = SPACE.sample(30, seed=2)
+    y = np.where(np.arange(30) < 10, losses(configs, 0.2), losses(configs, 0.8))
+    for n in (10, 30):
+        seen = Observations(configs.take(np.arange(n)), y[:n, None], np.zeros(n, dtype=np.bool_))
+        surrogate.condition(seen, seed=0)
+    assert list(surrogate._made) == [(0,)]
+
+
+def test_the_bowls_of_others_move_the_prior_mean(prior: LatentPrior) -> None:
+    """Beside a source that is best at 0.8, one that is best at 0.2 looks better at 0.8."""
+    configs = SPACE.sample(200, seed=3)
+    good = losses(configs, 0.8) < 0.01
+    first, other = prior.embeddings[0], prior.embeddings[3]
+    seen = Observations(configs.take(np.arange(2)), np.zeros((2, 1)), np.zeros(2, dtype=np.bool_))
+
+    def gap(surrogate: LatentSurrogate) -> float:
+        mean = surrogate.condition(seen, seed=0).predict(configs).mean
+        return float(mean[good].mean() - mean.mean())
+
+    target = Target(SPACE)
+    assert gap(latent_surrogate(first, target, beside=[other])) < gap(
+        latent_surrogate(first, target)
+    )
 
 
 def test_another_space_is_refused(prior: LatentPrior) -> None:

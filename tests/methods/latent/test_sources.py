@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 
 from foretune.learning import PastTask
 from foretune.methods.latent.embedding import Embedding, random_stack
-from foretune.methods.latent.sources import MetaFeatures, early_success, fit_ranker, most_likely
+from foretune.methods.latent.sources import MetaFeatures, agreement, fit_ranker, panel
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 
 NAN = float("nan")
@@ -35,19 +36,33 @@ def test_distances_of_meta_features_by_hand() -> None:
     assert np.isnan(found[:, 1]).all()
 
 
-def test_early_success_is_the_mean_of_the_running_best() -> None:
-    task = PastTask(np.arange(4), np.array([0.5, 0.25, 0.75, 0.0]))
-    order = np.array([0.0, 1.0, 2.0, 3.0])
-    assert early_success(order, task) == -np.mean([0.5, 0.25, 0.25, 0.0])
-    assert early_success(-order, task) == 0.0
+def test_agreement_is_the_correlation_of_ranks() -> None:
+    """Ranks 1 2 3 4 against 1 3 2 4: 1 - 6 (1 + 1) / (4 * 15) = 0.8, whatever the values."""
+    bowl, losses_ = np.array([0.0, 1.0, 50.0, 51.0]), np.array([1.0, 3.0, 2.0, 9.0])
+    assert agreement(bowl, losses_) == pytest.approx(0.8)
+    assert agreement(-bowl, losses_) == pytest.approx(-0.8)
+    assert agreement(bowl, np.ones(4)) == 0.0
 
 
 def test_the_first_trials_speak_for_the_source_that_made_them() -> None:
     embeddings = [bowl_about(optimum) for optimum in (0.1, 0.5, 0.9)]
     configs = SPACE.sample(20, seed=4)
     for source, optimum in enumerate((0.1, 0.5, 0.9)):
-        z = losses(configs, optimum)
-        assert most_likely(embeddings, configs, (z - z.mean()) / z.std()) == source
+        assert panel(embeddings, np.zeros(3), configs, losses(configs, optimum)) == (source,)
+
+
+def test_a_panel_is_the_nearest_quarter_of_the_sources() -> None:
+    optima = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9]
+    configs = SPACE.sample(40, seed=4)
+    y = losses(configs, 0.32)
+    heard = panel([bowl_about(optimum) for optimum in optima], np.zeros(8), configs, y)
+    assert set(heard) == {2, 3}
+
+
+def test_the_ranking_model_decides_where_trials_do_not() -> None:
+    embeddings = [bowl_about(optimum) for optimum in (0.1, 0.5, 0.9)]
+    configs = SPACE.sample(20, seed=4)
+    assert panel(embeddings, np.array([0.3, 1.0, 0.7]), configs, np.ones(20)) == (1,)
 
 
 def test_the_ranker_learns_that_near_meta_features_mean_a_near_optimum() -> None:

@@ -92,6 +92,10 @@ class Embedding:
         """(n, d), the latent coordinates before any fit."""
         return activations(self.stack, self.algorithms.inputs(x), self.algorithms.chosen(x))[-1]
 
+    def bowl(self, x: Encoded) -> Floats:
+        """(n,), |u|²: low where the source was good."""
+        return np.square(self.place(x)).sum(axis=1)
+
 
 def random_stack(algorithms: Algorithms, seed: int) -> Stack:
     """Networks that know nothing: He-normal weights, no biases."""

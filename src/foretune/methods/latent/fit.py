@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from foretune.arrays import Floats, Ints
 from foretune.methods.latent.embedding import Stack, activations, gradients
 from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
-from foretune.numerics.coregion import Hyper, HyperPrior, surprise
+from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise
 
 ITERATIONS, ANCHOR_ITERATIONS = 15, 50
 """Most fits start from an anchor's and need few iterations; anchors are rare and get more."""
@@ -37,15 +37,25 @@ class Trials:
     """(n, F), what the head reads."""
     which: Ints
     """(n,), the algorithms."""
+    beside: Floats
+    """(n, k), the bowls of k other sources."""
     losses: Floats
     """(n, L), as told."""
 
+    def take(self, rows: Ints | slice) -> "Trials":
+        """Some of them."""
+        return Trials(self.features[rows], self.which[rows], self.beside[rows], self.losses[rows])
+
     def first(self, n: int) -> "Trials":
         """The first n of them."""
-        return Trials(self.features[:n], self.which[:n], self.losses[:n])
+        return self.take(slice(n))
+
+    def placed(self, head: Stack) -> Points:
+        """Where these layers place them."""
+        return Points(activations(head, self.features, self.which)[-1], self.which, self.beside)
 
     def key(self) -> bytes:
-        """Different for different trials."""
+        """Different for different trials, whose bowls follow from their features."""
         return self.features.tobytes() + self.which.tobytes() + self.losses.tobytes()
 
 
@@ -87,7 +97,7 @@ class HeadFit:
         found = minimize(
             self.objective,
             np.concatenate([begin.hyper.to_vector(), _flat(begin.head)]),
-            args=(trials.features, trials.which, z),
+            args=(trials, z),
             jac=True,
             method="L-BFGS-B",
             bounds=self.prior.bounds() + [(None, None)] * len(_flat(begin.head)),
@@ -100,17 +110,16 @@ class HeadFit:
         n_hyper = len(self.prior.mode)
         return Fitted(Hyper.from_vector(vector[:n_hyper]), _shaped(vector[n_hyper:], self.start))
 
-    def objective(
-        self, vector: Floats, features: Floats, which: Ints, z: Floats
-    ) -> tuple[float, Floats]:
+    def objective(self, vector: Floats, trials: Trials, z: Floats) -> tuple[float, Floats]:
         """Equation 5 with the prior over hyperparameters, and its gradient."""
         n_hyper = len(self.prior.mode)
         head = _shaped(vector[n_hyper:], self.start)
-        signals = activations(head, features, which)
-        likelihood = surprise(vector[:n_hyper], signals[-1], which, z)
+        signals = activations(head, trials.features, trials.which)
+        points = Points(signals[-1], trials.which, trials.beside)
+        likelihood = surprise(vector[:n_hyper], points, z)
         prior, to_prior = self.prior.surprise(vector[:n_hyper])
         pull, to_pull = self._pull_towards_start(head)
-        to_head = _flat(gradients(head, signals, which, likelihood.to_inputs)) + to_pull
+        to_head = _flat(gradients(head, signals, trials.which, likelihood.to_inputs)) + to_pull
         return (
             likelihood.value + prior + pull,
             np.concatenate([likelihood.to_hyper + to_prior, to_head]),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import rankdata
 
 from foretune.arrays import Floats, Ints
 from foretune.contracts import Surrogate, Target
@@ -44,23 +45,19 @@ class LatentPrior:
     """None where the sources have no meta-features, or are too few."""
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The best embedding by the target's meta-features; without them, by its first trials."""
+        """Sources chosen by the target's first trials and, where it has them, meta-features."""
         check_space(self.space, target)
-        best = self.ranked_first(target)
-        if best is not None:
-            return latent_surrogate(self.embeddings[best], target)
-        return ChoosingSurrogate(self.embeddings, target)
-
-    def ranked_first(self, target: Target) -> int | None:
-        """The source that the ranking model puts first, if it can know any of them."""
-        known = set(target.meta_features) & set(self.meta_features.names)
         if len(self.embeddings) == 1:
-            return 0
+            return latent_surrogate(self.embeddings[0], target)
+        return ChoosingSurrogate(self.embeddings, self.preferences(target), target)
+
+    def preferences(self, target: Target) -> Floats:
+        """(S,), 1 for the source that the ranking model puts first; 0 where it knows nothing."""
+        known = set(target.meta_features) & set(self.meta_features.names)
         if self.ranker is None or not known:
-            return None
-        return int(
-            np.argmax(self.ranker.scores(self.meta_features.distances(target.meta_features)))
-        )
+            return np.zeros(len(self.embeddings))
+        scores = self.ranker.scores(self.meta_features.distances(target.meta_features))
+        return rankdata(scores) / len(scores)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""

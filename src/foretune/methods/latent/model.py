@@ -1,33 +1,41 @@
 """The surrogate of CASH on a shared latent space: a multi-task process (section 3.1).
 
 Every algorithm is a task of one coregionalised Gaussian process whose inputs are the embedded
-hyperparameters. Its prior mean is the bowl that pre-training has made of the source's losses.
+hyperparameters. Its prior mean is the bowl that pre-training has made of the source's losses, or
+the average of the bowls of several sources that agree with the target's first trials.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Target
 from foretune.learning import CachedOnPool
 from foretune.methods.latent.embedding import Embedding, Stack, activations
-from foretune.methods.latent.fit import Fitted, HeadFit, Trials
-from foretune.methods.latent.sources import BOWL, most_likely
+from foretune.methods.latent.fit import HeadFit, Trials
+from foretune.methods.latent.sources import panel
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset
-from foretune.numerics.coregion import CoregionalGP, HyperPrior
+from foretune.numerics.coregion import CoregionalGP, HyperPrior, Points
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 
-ALPHA = 1e-3
-"""How much staying near the pre-trained weights counts (Equation 5)."""
+ALPHA = 1e5
+"""How much staying near the pre-trained weights counts (Equation 5).
+
+With the paper's 1e-3 the likelihood of two dozen trials moves hundreds of weights where it likes.
+"""
+BOWL = (0.7, 0.5)
+"""Mode and spread of the prior over the bowl's slope, for losses of standard deviation 1."""
 FLAT = (0.0, 0.0)
 """The slope's prior where no source has made a bowl."""
 TRIALS_PER_ALGORITHM = 2
 """The initial design of the paper."""
+LEAST_HEARD = 10
+"""At least so many trials choose the sources, also where there are few algorithms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +44,23 @@ class LatentPosterior:
 
     algorithms: Algorithms
     features: Callable[[Encoded], Floats]
+    beside: Callable[[Encoded], Floats]
     head: Stack
     process: CoregionalGP
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the transformed loss, without noise."""
-        which = self.algorithms.chosen(x)
-        return Prediction(*self.process.predict(self.place(x), which))
+        return Prediction(*self.process.predict(self.points(x)))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the transformed loss."""
-        which = self.algorithms.chosen(x)
-        return self.process.sample(self.place(x), which, n, np.random.default_rng(seed))
+        return self.process.sample(self.points(x), n, np.random.default_rng(seed))
 
-    def place(self, x: Encoded) -> Floats:
-        """(n, d), the latent coordinates after the fit."""
-        return activations(self.head, self.features(x), self.algorithms.chosen(x))[-1]
+    def points(self, x: Encoded) -> Points:
+        """Where the fit has placed them."""
+        which = self.algorithms.chosen(x)
+        return Points(activations(self.head, self.features(x), which)[-1], which, self.beside(x))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,8 @@ class LatentSurrogate:
 
     embedding: Embedding
     features: Callable[[Encoded], Floats]
+    beside: Callable[[Encoded], Floats]
+    """(n, k), the bowls of other sources."""
     fit: HeadFit
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
@@ -68,52 +78,63 @@ class LatentSurrogate:
         del seed
         good = seen.successes()
         algorithms = self.embedding.algorithms
-        features, which = self.features(good.configs), algorithms.chosen(good.configs)
+        trials = Trials(
+            self.features(good.configs),
+            algorithms.chosen(good.configs),
+            self.beside(good.configs),
+            good.losses,
+        )
         z, real = self.fit.output(good.losses), ~good.believed
         observed = np.flatnonzero(real)
         known = observed[informative_subset(good.configs.x[real], z[real], LARGEST_FIT)]
-        fitted = self.fit(Trials(features[known], which[known], good.losses[known]))
+        fitted = self.fit(trials.take(known))
         keep = informative_subset(good.configs.x, z, LARGEST_GP)
-        process = self._process(fitted, features[keep], which[keep], z[keep])
-        return LatentPosterior(
-            algorithms, self.features, fitted.head, process, float(z[real].min())
+        process = CoregionalGP.condition(
+            trials.take(keep).placed(fitted.head), z[keep], fitted.hyper
         )
-
-    def _process(self, fitted: Fitted, features: Floats, which: Ints, z: Floats) -> CoregionalGP:
-        u = activations(fitted.head, features, which)[-1]
-        return CoregionalGP.condition(u, which, z, fitted.hyper)
+        return LatentPosterior(
+            algorithms, self.features, self.beside, fitted.head, process, float(z[real].min())
+        )
 
 
 @dataclass(frozen=True)
 class ChoosingSurrogate:
-    """Takes the embedding that the target's first trials speak for, and goes on with it.
+    """Hears the sources that agree with the target's first trials, and goes on with them.
 
     Only as many trials as the initial design has are asked, so the choice settles when it is over.
+    The first of the sources gives the embedding, the others lend their bowls to the prior mean.
     """
 
     embeddings: tuple[Embedding, ...]
+    preferences: Floats
+    """(S,), what the ranking model thinks of each, from 0 to 1."""
     target: Target
-    _made: dict[int, LatentSurrogate] = field(default_factory=dict)
+    _chosen: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
+    _made: dict[tuple[int, ...], LatentSurrogate] = field(default_factory=dict)
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief of the chosen embedding's surrogate."""
-        return self._surrogate(self._chosen(seen)).condition(seen, seed=seed)
-
-    def _chosen(self, seen: Observations) -> int:
+        """The belief of the chosen sources' surrogate."""
         good = seen.successes()
-        first = TRIALS_PER_ALGORITHM * len(self.embeddings[0].algorithms)
+        first = max(TRIALS_PER_ALGORITHM * len(self.embeddings[0].algorithms), LEAST_HEARD)
         real = np.flatnonzero(~good.believed)[:first]
-        configs, losses = good.configs.take(real), good.losses[real]
-        return most_likely(self.embeddings, configs, _output(losses))
-
-    def _surrogate(self, chosen: int) -> LatentSurrogate:
+        chosen = self.chosen(good.configs.take(real), good.losses[real])
         if chosen not in self._made:
-            self._made[chosen] = latent_surrogate(self.embeddings[chosen], self.target)
-        return self._made[chosen]
+            best, *others = (self.embeddings[source] for source in chosen)
+            self._made[chosen] = latent_surrogate(best, self.target, beside=others)
+        return self._made[chosen].condition(seen, seed=seed)
+
+    def chosen(self, configs: Encoded, losses: Floats) -> tuple[int, ...]:
+        """The sources for a target with these losses (n, L)."""
+        key = configs.x.tobytes() + losses.tobytes()
+        if key not in self._chosen:
+            self._chosen[key] = panel(self.embeddings, self.preferences, configs, _output(losses))
+        return self._chosen[key]
 
 
-def latent_surrogate(embedding: Embedding, target: Target) -> LatentSurrogate:
-    """The surrogate that an embedding gives for one task."""
+def latent_surrogate(
+    embedding: Embedding, target: Target, *, beside: Sequence[Embedding] = ()
+) -> LatentSurrogate:
+    """The surrogate that an embedding gives for one task, with the bowls of others beside it."""
     algorithms, pre_trained = embedding.algorithms, embedding.movable < len(embedding.stack)
     weights = sum(array[0].size for layer in embedding.stack for array in layer)
     fit = HeadFit(
@@ -122,7 +143,19 @@ def latent_surrogate(embedding: Embedding, target: Target) -> LatentSurrogate:
         np.full(len(algorithms), ALPHA / weights if pre_trained else 0.0),
         _output,
     )
-    return LatentSurrogate(embedding, CachedOnPool(embedding.features, target.pool), fit)
+
+    def bowls(x: Encoded) -> Floats:
+        values = np.empty((len(x), len(beside)))
+        for column, other in enumerate(beside):
+            values[:, column] = other.bowl(x)
+        return values
+
+    return LatentSurrogate(
+        embedding,
+        CachedOnPool(embedding.features, target.pool),
+        CachedOnPool(bowls, target.pool),
+        fit,
+    )
 
 
 def _output(losses: Floats) -> Floats:

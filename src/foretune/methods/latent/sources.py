@@ -1,23 +1,23 @@
 """The pre-trained embeddings of several sources, and which of them suits a target (section 3.3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import rankdata
 
 from foretune.arrays import Floats, Ints
 from foretune.learning import PastTask
 from foretune.methods.latent.embedding import Embedding
-from foretune.numerics.coregion import HyperPrior, surprise
 from foretune.numerics.lambdamart import Ranker, relevances
 from foretune.space import Encoded
 
-BOWL = (0.7, 0.5)
-"""Mode and spread of the prior over the bowl's slope, for losses of standard deviation 1."""
-PICKS = 20
-"""A source is judged by the best of a pseudo target's evaluations among its first picks."""
 TOP = 10
 """NDCG looks at so many of the first places."""
+PANEL, ONE_IN = 8, 4
+"""So many sources are heard for a target, but no more than one in four of all."""
+RANKING_WEIGHT = 0.1
+"""What the first place of the ranking model counts, in units of rank correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,13 @@ class MetaFeatures:
         return np.where(np.isnan(table), np.nan, ranks)
 
 
-def early_success(order: Floats, task: PastTask) -> float:
-    """How good the task's evaluations are that `order` (n,), lower first, puts first.
-
-    The mean over the first picks of the best rank so far, negated: what Score_tau(s) of section
-    3.3 is for an optimiser that trusts the source's bowl and never learns.
-    """
-    picks = np.argsort(order, kind="stable")[:PICKS]
-    return -float(np.minimum.accumulate(task.z[picks]).mean())
+def agreement(bowl: Floats, losses: Floats) -> float:
+    """Spearman's correlation of a source's bowl (n,) with losses (n,); 0 where one is constant."""
+    ranks = [rankdata(values) - 0.5 * (len(values) + 1) for values in (bowl, losses)]
+    lengths = [float(np.linalg.norm(each)) for each in ranks]
+    if min(lengths) == 0.0:
+        return 0.0
+    return float(ranks[0] @ ranks[1]) / (lengths[0] * lengths[1])
 
 
 def fit_ranker(
@@ -71,15 +70,19 @@ def fit_ranker(
     meta_features: MetaFeatures,
     *,
     seed: int,
+    score: Callable[[Floats, Floats], float] = agreement,
 ) -> Ranker:
-    """Algorithm 2: every source is a pseudo target once, for which the others are ranked."""
+    """Algorithm 2: every source is a pseudo target once, for which the others are ranked.
+
+    score: Score_tau(s) of the bowl (n,) of s at the evaluations of tau, whose losses are (n,).
+    """
     n = len(tasks)
-    bowls = np.stack([np.square(each.place(configs)).sum(axis=1) for each in embeddings])
+    bowls = np.stack([each.bowl(configs) for each in embeddings])
     k = min(TOP, n - 1)
     features, labels = [], []
     for target, task in enumerate(tasks):
         others = np.flatnonzero(np.arange(n) != target)
-        scores = np.array([early_success(bowls[source, task.rows], task) for source in others])
+        scores = np.array([score(bowls[source, task.rows], task.z) for source in others])
         described = dict(
             zip(meta_features.names, meta_features.table[target].tolist(), strict=True)
         )
@@ -89,10 +92,16 @@ def fit_ranker(
     return Ranker.fit(stacked, np.concatenate(labels), lists, k=k, seed=seed)
 
 
-def most_likely(embeddings: Sequence[Embedding], configs: Encoded, z: Floats) -> int:
-    """The embedding with which the process, not yet fitted, least wonders at z (n,)."""
-    algorithms = embeddings[0].algorithms
-    which: Ints = algorithms.chosen(configs)
-    mode = HyperPrior.of(len(algorithms), BOWL).mode
-    surprises = [surprise(mode, each.place(configs), which, z).value for each in embeddings]
-    return int(np.argmin(surprises))
+def panel(
+    embeddings: Sequence[Embedding], preferences: Floats, configs: Encoded, losses: Floats
+) -> tuple[int, ...]:
+    """The sources that order the trials of a target most as their losses (n,) do, the best first.
+
+    preferences: (S,), from 0 to 1 for the source that the ranking model puts first.
+    """
+    votes = RANKING_WEIGHT * preferences + np.array(
+        [agreement(each.bowl(configs), losses) for each in embeddings]
+    )
+    size = max(min(PANEL, len(embeddings) // ONE_IN), 1)
+    chosen: Ints = np.argsort(-votes, kind="stable")[:size]
+    return tuple(chosen.tolist())
