@@ -329,7 +329,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "latent-cash",
-            "algorithms on one latent space, pre-trained on the past task that suits best",
+            "algorithms on one latent space, pre-trained on the past tasks that suit best",
             _made_by(_LATENT, "latent_cash"),
             design=Design("per-algorithm", 2),
             needs_experience=True,
