@@ -17,6 +17,8 @@ from foretune.space.algorithms import Algorithms
 SAMPLES_PER_ASK = 2_000
 CLIMBERS = 10
 LEAST_SAMPLES = 64
+SPACING, AFTER = 0.3, 10
+"""How far apart trials near good ones are in the unit cube after so many trials; less later on."""
 ATTEMPTS = 20
 
 
@@ -129,8 +131,7 @@ class WholeSpace:
         Where something is known: the best of that and of the neighbours of `around`.
         """
         if self.known is not None and not self.known.isin(tried).all():
-            near = Encoded.concat([self.known, self._neighbours(around, seed)])
-            return _best_of(near, score, tried)
+            return _best_of(self._near(self.known, tried, around, seed), score, tried)
         samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
@@ -139,11 +140,21 @@ class WholeSpace:
             Encoded.concat([samples.take(order[:1]), self._inside(reached)]), score, tried
         )
 
-    def _neighbours(self, around: Encoded, seed: int) -> Encoded:
-        found, _ = self.space.neighbourhoods(
-            around, seed=derived_seed(seed, 3), per_parameter=NEIGHBOURS_PER_PARAMETER
+    def _near(self, known: Encoded, tried: Encoded, around: Encoded, seed: int) -> Encoded:
+        """What is known, and neighbours of good trials that are not next to any trial.
+
+        Trials next to each other tell the same, and all the more so where a loss is rounded.
+        """
+        spacing = SPACING * min(1.0, np.sqrt(AFTER / max(len(tried), 1)))
+        neighbours, _ = self.space.neighbourhoods(
+            around,
+            seed=derived_seed(seed, 3),
+            per_parameter=NEIGHBOURS_PER_PARAMETER,
+            sigma=spacing,
         )
-        return self._inside(found)
+        found = self._inside(neighbours)
+        apart = np.array([np.square(tried.x - x).sum(axis=1).min() >= spacing**2 for x in found.x])
+        return Encoded.concat([known, found.take(np.flatnonzero(apart))])
 
     def _inside(self, configs: Encoded) -> Encoded:
         if self.region is None:
