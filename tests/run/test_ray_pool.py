@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from foretune.errors import MissingExtraError, UsageError
+from foretune.errors import ForetuneError, MissingExtraError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Limits
-from foretune.run.ray_pool import MOST_LOST, RayPool
+from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_LOST, RayPool
 from foretune.run.sites import Site
 from tests.run.jobs import do
 from tests.run.test_pool import outcomes
@@ -25,6 +25,21 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 def test_an_address_needs_ray():
     with pytest.raises(UsageError, match="leave the address out"):
         Site(address="auto")
+
+
+@pytest.mark.parametrize(
+    ("address", "message"), [(None, "must start on this machine"), ("auto", "must answer")]
+)
+def test_a_cluster_that_is_not_to_be_had_is_one_sentence(address, message, monkeypatch):
+    ray = pytest.importorskip("ray")
+
+    def overloaded(*given, **settings):
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
+    monkeypatch.setattr(ray, "init", overloaded)
+    with RayPool(do, address=address) as pool, pytest.raises(ForetuneError, match=message):
+        pool.start()
 
 
 @pytest.fixture(scope="module")

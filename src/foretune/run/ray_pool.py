@@ -130,7 +130,13 @@ class RayPool(Generic[Job, Result]):
         settings = new if self._address == NEW_CLUSTER else {}
         try:
             self._ray.init(self._address, log_to_driver=False, logging_level="error", **settings)
-        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+        except Exception as error:
+            # Of no kind in particular where Ray's own processes do not start in time.
+            if self._address == NEW_CLUSTER:
+                raise ForetuneError(
+                    f"Ray must start on this machine, but does not ({one_line(error)}): try again "
+                    "when it is less busy, or name a cluster that runs"
+                ) from error
             raise UsageError(
                 f"a Ray cluster must answer at its address, but '{self._address}' does not "
                 f"({one_line(error)}): start one with  ray start --head,  or correct the address"
