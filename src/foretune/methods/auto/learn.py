@@ -24,7 +24,7 @@ VERSION = 1
 ODDS_OF_NOTHING = 0.2
 """Of an expert that starts from nothing, beside 1 for each that past tasks taught."""
 
-PORTFOLIO_TRIALS = 2
+PORTFOLIO_TRIALS = 3
 """How many configurations of the portfolio are tried before the experts are asked. Few, because
 they soon know better which of the others suits this task."""
 SPREAD_TRIALS = 5
