@@ -154,6 +154,37 @@ def ranks(curves: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"mean rank": table.rank(axis=1).mean(), "runs": len(table)})
 
 
+def regret(curves: pd.DataFrame) -> pd.DataFrame:
+    """By method and trial: the distance to the best that anyone found, 1 where random begins."""
+    known = curves[curves.method == "random"]
+    start = known[known.trial == 1].groupby("dataset").best.median()
+    low = curves.groupby("dataset").best.min()
+    scale = (start - low).clip(lower=1e-12)
+    part = (curves.best - curves.dataset.map(low)) / curves.dataset.map(scale)
+    by_dataset = curves.assign(part=part.clip(upper=1.0)).groupby(["method", "trial", "dataset"])
+    return by_dataset.part.mean().groupby(["method", "trial"]).mean().unstack("method")
+
+
+def picture(curves: pd.DataFrame, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+    names = {"random": "random search", "tpe": "Optuna TPE", "auto": "Foretune"}
+    colours = {"random": "#9a9a9a", "tpe": "#3b7ddd", "auto": "#d1495b"}
+    for method, curve in regret(curves).items():
+        line = curve.dropna()
+        axes.plot(line.index, line, color=colours[str(method)], label=names[str(method)], lw=2)
+        axes.plot(line.index[-1:], line.iloc[-1:], "o", color=colours[str(method)])
+    axes.set(xlabel="trials", ylabel="distance to the best pipeline found", yscale="log")
+    ticks = [0.05, 0.1, 0.2, 0.5, 1.0]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_title(f"{curves.dataset.nunique()} datasets that Foretune has never seen", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -190,6 +221,7 @@ def main() -> None:
             print(f"{table.name}: {len(judge.known)} evaluations", flush=True)
             if len(methods) == len(known):
                 print(ranks(frame).round(2).to_string(), flush=True)
+                picture(frame, given.folder / "curves.png")
 
 
 if __name__ == "__main__":
