@@ -64,15 +64,15 @@ def different_losses(results: Results, name: str) -> float:
 
 def table(results: Sequence[Results], ours: str, at: Sequence[int]) -> str:
     """One row a tuner, over the tasks of all suites that it has runs on."""
-    others = sorted({str(name) for part in results for name in part.rows["method"].unique()})
+    names = {str(name) for part in results for name in part.rows["method"].unique()}
     lines = [
         f"| against | tasks x seeds | {' | '.join(f'ahead at {n}' for n in at)} "
         "| trials to reach its last | different losses | s a suggestion |",
         "|---|---|" + "---|" * (len(at) + 3),
     ]
-    for other in others:
+    for other in sorted(names - {ours}):
         duels = [found for part in results if (found := _duel(part, ours, other)) is not None]
-        if other != ours and duels:
+        if duels:
             lines.append(_line(other, duels, at))
     return "\n".join(lines)
 
