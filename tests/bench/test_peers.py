@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.peers.objective import Parameter, Past, Problem
+from benchmarks.peers.summary import Duel
 
 NAN = float("nan")
 RATE = Parameter("rate", "float", 1e-4, 1.0, log=True)
@@ -83,3 +84,11 @@ def test_some_rows_of_the_past_keep_their_losses() -> None:
     past = TABLE.past["other"].some(2, seed=0)
     for row, loss in zip(past.values, past.losses, strict=True):
         assert loss == TABLE.loss(row) + 1.0
+
+
+def test_a_duel_counts_ties_half_and_the_trials_that_ours_needs() -> None:
+    ours = np.array([[0.5, 0.3, 0.1], [0.5, 0.5, 0.5], [0.2, 0.2, 0.2]])
+    theirs = np.array([[0.4, 0.3, 0.3], [0.5, 0.4, 0.4], [0.3, 0.2, 0.2]])
+    duel = Duel(ours, theirs, seeds=1, seconds=0.1, different=3.0)
+    assert [duel.ahead(n).tolist() for n in (1, 2, 3)] == [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0, 0.5]]
+    assert duel.needed().tolist() == [2.0, np.inf, 1.0]
