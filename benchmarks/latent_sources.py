@@ -17,6 +17,7 @@ import numpy as np
 
 from foretune.experience import Experience
 from foretune.learning import PastTask, past_tasks
+from foretune.methods.latent.embedding import Bowls
 from foretune.methods.latent.learn import LatentPrior
 from foretune.methods.latent.sources import MetaFeatures, agreement, fit_ranker
 from foretune.numerics.normalise import share_of_better
@@ -74,7 +75,7 @@ def main() -> None:
     tasks = past_tasks(experience, share_of_better)
     rng = np.random.default_rng(0)
     part = rng.permutation(len(tasks)) % PARTS
-    bowls = np.stack([each.bowl(experience.configs) for each in prior.embeddings])
+    bowls = Bowls.of(prior.embeddings)(experience.configs).T
     by_luck = ranked(prior, tasks, experience, part, early_success)
     by_agreement = ranked(prior, tasks, experience, part, agreement)
     algorithms = Algorithms.of(experience.space)

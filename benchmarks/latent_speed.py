@@ -1,6 +1,7 @@
 """What latent-cash costs: pre-training, and a suggestion after 224 trials over 12 algorithms.
 
-One thread; the space has 12 algorithms of 1 to 5 hyperparameters, as in the paper.
+One thread; the space has 12 algorithms of 1 to 5 hyperparameters, as in the paper. The suggestion
+hears as many sources as it would with many past tasks.
 
     OPENBLAS_NUM_THREADS=1 XLA_FLAGS="--xla_cpu_multi_thread_eigen=false" \\
         python benchmarks/latent_speed.py --evaluations 40000
@@ -14,7 +15,7 @@ import numpy as np
 
 from foretune.contracts import Target
 from foretune.methods.latent.learn import LatentPrior, pre_trained
-from foretune.methods.latent.sources import MetaFeatures
+from foretune.methods.latent.sources import ONE_IN, PANEL, MetaFeatures
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
@@ -42,7 +43,10 @@ def main() -> None:
         embedding = pre_trained(ALGORITHMS, configs, gaps, seed=0)
         spent = f"{time.perf_counter() - wall:.1f} s ({time.process_time() - cpu:.1f} s of CPU)"
         print(f"pre-training on {evaluations} evaluations, {attempt} time: {spent}")
-    prior = LatentPrior("benchmark", SPACE, (embedding,), MetaFeatures.of([{}]), None)
+    sources = PANEL * ONE_IN
+    prior = LatentPrior(
+        "benchmark", SPACE, (embedding,) * sources, MetaFeatures.of([{}] * sources), None
+    )
     optimizer = Optimizer(Target(SPACE), method("latent-cash"), prior)
     told = SPACE.sample(TOLD + REPEATS, seed=1)
     rows = [Told((float(y),), config=c) for y, c in zip(losses(told), told.dicts(), strict=True)]

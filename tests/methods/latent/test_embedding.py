@@ -1,7 +1,13 @@
 import numpy as np
 from scipy.optimize import approx_fprime
 
-from foretune.methods.latent.embedding import Embedding, activations, gradients, random_stack
+from foretune.methods.latent.embedding import (
+    Bowls,
+    Embedding,
+    activations,
+    gradients,
+    random_stack,
+)
 from tests.methods.latent.examples import ALGORITHMS, SPACE
 
 CONFIGS = SPACE.sample(12, seed=3)
@@ -43,3 +49,9 @@ def test_features_and_head_together_are_the_embedding() -> None:
         embedding = Embedding(ALGORITHMS, STACK, movable=movable)
         placed = activations(embedding.head, embedding.features(CONFIGS), WHICH)[-1]
         np.testing.assert_allclose(placed, embedding.place(CONFIGS))
+
+
+def test_bowls_of_several_embeddings_are_those_of_each() -> None:
+    embeddings = [Embedding(ALGORITHMS, random_stack(ALGORITHMS, seed)) for seed in range(3)]
+    each = [np.square(embedding.place(CONFIGS)).sum(axis=1) for embedding in embeddings]
+    np.testing.assert_allclose(Bowls.of(embeddings)(CONFIGS), np.column_stack(each))

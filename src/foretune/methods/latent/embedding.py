@@ -6,6 +6,7 @@ algorithms is embedded in one call; this side is NumPy, with the gradient that t
 needs. Pre-training happens in `training.py`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -94,7 +95,40 @@ class Embedding:
 
     def bowl(self, x: Encoded) -> Floats:
         """(n,), |u|²: low where the source was good."""
-        return np.square(self.place(x)).sum(axis=1)
+        squares: Floats = np.square(self.place(x)).sum(axis=1)
+        return squares
+
+
+@dataclass(frozen=True, slots=True)
+class Bowls:
+    """The bowls of K embeddings, computed together."""
+
+    algorithms: Algorithms
+    layers: Stack
+    """Weights (K, M, inputs, outputs) and biases (K, M, outputs)."""
+
+    @classmethod
+    def of(cls, embeddings: Sequence[Embedding]) -> "Bowls":
+        """Those of at least one embedding."""
+        layers = zip(*(each.stack for each in embeddings), strict=True)
+        stacked = tuple(
+            (np.stack([w for w, _ in layer]), np.stack([b for _, b in layer])) for layer in layers
+        )
+        return cls(embeddings[0].algorithms, stacked)
+
+    def __call__(self, x: Encoded) -> Floats:
+        """(n, K), |u|² in each embedding."""
+        inputs, which = self.algorithms.inputs(x), self.algorithms.chosen(x)
+        values = np.empty((len(x), len(self.layers[0][0])))
+        for m in np.unique(which).tolist():
+            rows = np.flatnonzero(which == m)
+            signal = inputs[rows]
+            for number, (weights, biases) in enumerate(self.layers):
+                signal = signal @ weights[:, m] + biases[:, m, None, :]
+                if number < len(self.layers) - 1:
+                    np.maximum(signal, 0.0, out=signal)
+            values[rows] = np.square(signal).sum(axis=2).T
+        return values
 
 
 def random_stack(algorithms: Algorithms, seed: int) -> Stack:

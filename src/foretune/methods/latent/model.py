@@ -13,7 +13,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Target
 from foretune.learning import CachedOnPool
-from foretune.methods.latent.embedding import Embedding, Stack, activations
+from foretune.methods.latent.embedding import Bowls, Embedding, Stack, activations
 from foretune.methods.latent.fit import HeadFit, Trials
 from foretune.methods.latent.sources import panel
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset
@@ -144,18 +144,16 @@ def latent_surrogate(
         _output,
     )
 
-    def bowls(x: Encoded) -> Floats:
-        values = np.empty((len(x), len(beside)))
-        for column, other in enumerate(beside):
-            values[:, column] = other.bowl(x)
-        return values
-
     return LatentSurrogate(
         embedding,
         CachedOnPool(embedding.features, target.pool),
-        CachedOnPool(bowls, target.pool),
+        CachedOnPool(Bowls.of(beside) if beside else _no_bowls, target.pool),
         fit,
     )
+
+
+def _no_bowls(x: Encoded) -> Floats:
+    return np.empty((len(x), 0))
 
 
 def _output(losses: Floats) -> Floats:

@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from foretune.arrays import Floats, Ints
 from foretune.learning import PastTask
-from foretune.methods.latent.embedding import Embedding
+from foretune.methods.latent.embedding import Bowls, Embedding
 from foretune.numerics.lambdamart import Ranker, relevances
 from foretune.space import Encoded
 
@@ -77,12 +77,12 @@ def fit_ranker(
     score: Score_tau(s) of the bowl (n,) of s at the evaluations of tau, whose losses are (n,).
     """
     n = len(tasks)
-    bowls = np.stack([each.bowl(configs) for each in embeddings])
+    bowls = Bowls.of(embeddings)(configs)
     k = min(TOP, n - 1)
     features, labels = [], []
     for target, task in enumerate(tasks):
         others = np.flatnonzero(np.arange(n) != target)
-        scores = np.array([score(bowls[source, task.rows], task.z) for source in others])
+        scores = np.array([score(bowls[task.rows, source], task.z) for source in others])
         described = dict(
             zip(meta_features.names, meta_features.table[target].tolist(), strict=True)
         )
@@ -100,7 +100,7 @@ def panel(
     preferences: (S,), from 0 to 1 for the source that the ranking model puts first.
     """
     votes = RANKING_WEIGHT * preferences + np.array(
-        [agreement(each.bowl(configs), losses) for each in embeddings]
+        [agreement(bowl, losses) for bowl in Bowls.of(embeddings)(configs).T]
     )
     size = max(min(PANEL, len(embeddings) // ONE_IN), 1)
     chosen: Ints = np.argsort(-votes, kind="stable")[:size]
