@@ -42,6 +42,19 @@ def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
     assert remembered.meta_features[found.about.task]["log_rows"] == pytest.approx(np.log(90))
 
 
+def test_trials_that_a_crash_kept_from_the_memory_are_remembered_by_the_next_run(tmp_path) -> None:
+    made, plan = job(tmp_path)
+    made.remember = False
+    made.run(plan)
+    assert Memory.of_user().recall("pipeline-classification") is None
+    for _ in range(2):
+        again, plan = job(tmp_path)
+        again.run(plan)
+        remembered = Memory.of_user().recall("pipeline-classification")
+        assert remembered is not None
+        assert len(remembered) == 4
+
+
 def test_the_same_call_goes_on(tmp_path) -> None:
     first, plan = job(tmp_path)
     earlier = first.run(plan)

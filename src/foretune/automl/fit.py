@@ -192,10 +192,12 @@ class Job:
         with self._timed("reading what past datasets taught"):
             knowledge = self._knowledge(plan, task)
             prior = known_before(self.wishes, knowledge, progress=self.progress)
-        for earlier in study.trials():
-            if earlier.status is not None:
-                self.watch.ended(earlier)
         with self._timed("searching"), self._remembering(about) as watch:
+            # A crash may have come between a trial's end and its way into the memory, which
+            # keeps every trial once.
+            for earlier in study.trials():
+                if earlier.status is not None:
+                    watch.ended(earlier)
             ending, relied_on = searched(
                 plan,
                 self.wishes,
