@@ -49,7 +49,7 @@ class Points:
     @property
     def share(self) -> float:
         """The weight of |u|² in the average."""
-        return 1.0 / (1 + self.beside.shape[1])
+        return 1.0 / (1 + int(self.beside.shape[1]))
 
     def part(self, rows: slice) -> "Points":
         """Some of them."""
