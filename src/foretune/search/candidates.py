@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from foretune.arrays import Bools, Ints
 from foretune.contracts import Region
@@ -153,8 +154,10 @@ class WholeSpace:
             sigma=spacing,
         )
         found = self._inside(neighbours)
-        apart = np.array([np.square(tried.x - x).sum(axis=1).min() >= spacing**2 for x in found.x])
-        return Encoded.concat([known, found.take(np.flatnonzero(apart))])
+        if len(found) == 0:
+            return known
+        distances, _ = KDTree(tried.x).query(found.x)
+        return Encoded.concat([known, found.take(np.flatnonzero(distances >= spacing))])
 
     def _inside(self, configs: Encoded) -> Encoded:
         if self.region is None:
