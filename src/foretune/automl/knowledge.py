@@ -25,6 +25,7 @@ from foretune.automl.spaces import shipped
 from foretune.contracts import Opening, Prior, Target
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError, UsageError
 from foretune.experience import Experience, Metric
+from foretune.methods.auto.learn import cheapest_first
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.progress import SILENT, Progress
 from foretune.report.wording import counted
@@ -218,7 +219,8 @@ class Knowledge:
         if not isinstance(prior, Opening):
             return lifted(prior, whole, self.space)
         k = len(prior.opening(Target(whole)))
-        return lifted(prior, whole, self.space, first=self.portfolio(k))
+        first = cheapest_first(self.portfolio(k), self._given())
+        return lifted(prior, whole, self.space, first=first)
 
     def _given(self) -> Experience:
         if self.experience is None:
