@@ -18,7 +18,7 @@ from foretune.automl.learn_knowledge import (
     learn_bundle,
     portfolio_of,
 )
-from foretune.automl.lessons import Lesson, learn_apart, learnt_prior
+from foretune.automl.lessons import Lesson, learn_apart, learnt_prior, read_bytes, saved_bytes
 from foretune.automl.likeness import chosen_for, likeness
 from foretune.automl.measures import STAND_INS, by_metric, content_of, stand_in
 from foretune.automl.memory import Fit, Memory
@@ -28,6 +28,7 @@ from foretune.contracts import Target
 from foretune.errors import ArtifactError, ExperienceError, MethodError, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.methods.zero_shot.portfolio import Portfolio
+from foretune.run.inline import InlineExecutor
 from foretune.search import METHODS, Optimizer
 from foretune.search.trials import Told
 from foretune.space import Space
@@ -290,30 +291,90 @@ def test_what_was_learnt_from_own_experience_comes_first(ships):
 # Learning within a time
 
 
-def test_what_is_not_learnt_in_time_is_said(known, tmp_path):
-    known.save(tmp_path / "known.parquet")
-    lessons = [
-        Lesson(tmp_path / "known.parquet", name, 0, tmp_path / name)
-        for name in ("zero-shot", "ws-gp")
-    ]
+def test_a_prior_travels_as_the_bytes_of_its_file(known):
+    lessons = [Lesson(view, "zero-shot") for view in ("few", "all")]
+    views = {"all": known, "few": known.only(known.tasks[:2]), "unused": None}
+    ended = {each.lesson: each for each in learn_apart(views, lessons, jobs=2)}
+    assert set(ended) == set(lessons)
+    for lesson, learning in ended.items():
+        assert learning.failure == ""
+        assert learning.seconds > 0
+        want = ZERO_SHOT.learn(views[lesson.view], seed=0)
+        assert learning.prior == saved_bytes(want.save)
+        found = read_bytes(learning.prior, ZERO_SHOT.load)
+        assert found.configs.dicts() == want.configs.dicts()
+
+
+def test_what_is_not_learnt_in_time_is_said(known):
+    lessons = [Lesson("all", name) for name in ("zero-shot", "ws-gp")]
     started = time.monotonic()
-    ended = list(learn_apart(lessons, seconds=1e-3))
+    for seconds in (0.0, 1e-3):
+        ended = list(learn_apart({"all": known}, lessons, seconds=seconds))
+        assert [each.lesson for each in ended] == lessons
+        assert [each.failure for each in ended] == ["the time was over"] * 2
     assert time.monotonic() - started < 60
-    assert [each.failure for each in ended] == ["the time was over"] * 2
     with pytest.raises(UsageError, match="must be learnt within 0 s"):
         learnt_prior(known, ZERO_SHOT, seconds=1e-3)
 
 
-def test_a_lesson_that_fails_does_not_stop_the_others(known, tmp_path):
-    known.save(tmp_path / "known.parquet")
-    lessons = [
-        Lesson(tmp_path / "missing.parquet", "zero-shot", 0, tmp_path / "a"),
-        Lesson(tmp_path / "known.parquet", "zero-shot", 0, tmp_path / "b"),
-    ]
-    first, second = learn_apart(lessons)
-    assert "there is no" in first.failure
+def test_lessons_that_are_over_in_time_are_kept(known):
+    lessons = [Lesson("all", name) for name in ("zero-shot", "ws-gp")]
+    first, second = learn_apart({"all": known}, lessons, site=Slow(), seconds=20)
+    assert (first.lesson, first.failure) == (lessons[0], "")
+    assert (second.lesson, second.failure) == (lessons[1], "the time was over")
+
+
+def test_a_lesson_that_fails_does_not_stop_the_others(known):
+    lessons = [Lesson("damaged", "zero-shot"), Lesson("all", "zero-shot")]
+    first, second = learn_apart({"all": known, "damaged": Damaged()}, lessons)
+    assert "cannot be decoded" in first.failure
     assert second.failure == ""
-    assert ZERO_SHOT.load(tmp_path / "b").configs.space == known.space
+    assert read_bytes(second.prior, ZERO_SHOT.load).configs.space == known.space
+
+
+class Damaged:
+    """An experience that does not survive its journey."""
+
+    def save(self, path):
+        path.write_bytes(b"damaged")
+
+
+class Slow:
+    """A site where the time is over after one lesson."""
+
+    def pool(self, room, *, workers, limits):
+        return SlowExecutor(room)
+
+
+class SlowExecutor(InlineExecutor):
+    lessons = 0
+
+    def results(self, timeout=None):
+        assert 0 < timeout <= 20
+        self.lessons += 1
+        return super().results(timeout) if self.lessons == 1 else []
+
+
+def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path, monkeypatch):
+    plan = Plan(SPACE, methods=("zero-shot",))
+    folder = tmp_path / "made"
+    learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder), ships=known)
+    fewer = known.only(known.tasks[1:])
+
+    def stopped(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("foretune.automl.learn_knowledge.learn_apart", stopped)
+    views = {"r2": by_metric(fewer, R2)}
+    with pytest.raises(KeyboardInterrupt):
+        learn_bundle(views, plan, Bundle.open(folder), ships=fewer)
+    bundle = Bundle.open(folder)
+    learnt = bundle.spaces[SPACE]
+    assert learnt.tasks == len(known.tasks) - 1
+    assert learnt.portfolios["r2"].content == content_of(views["r2"])
+    for kept in (learnt.definition, learnt.experience, learnt.portfolios["r2"]):
+        assert bundle.path(kept).exists()
+    assert learnt.priors["zero-shot"]["r2"].content == content_of(by_metric(known, R2))
 
 
 def test_the_cache_is_bounded_and_heals(known, tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ from foretune.automl.knowledge import own_bundle
 from foretune.automl.learn_knowledge import KEPT_METHODS
 from foretune.automl.memory import Memory
 from foretune.cli.learn import METHODS, learn_command
+from foretune.run.inline import InlineExecutor
+from foretune.run.sites import Site
 from tests.automl.past import SPACE, past
 
 
@@ -50,6 +52,23 @@ def test_own_experience_is_learnt_from_and_known_to_be_up_to_date():
     assert again.count("up to date") == 2
 
 
+def test_lessons_go_where_the_options_say(file, tmp_path, monkeypatch):
+    asked = []
+
+    def pool(site, room, *, workers, limits):
+        asked.append((site.kind, site.address, workers))
+        return InlineExecutor(room)
+
+    monkeypatch.setattr("foretune.run.sites.find_spec", lambda name: True)
+    monkeypatch.setattr(Site, "pool", pool)
+    out = tmp_path / "made"
+    words = ("--space", SPACE, "--experience", file, "--out", out, "--method", "zero-shot")
+    ended = run(*words, "--jobs", 8, "--executor", "ray", "--address", "auto")
+    assert ended.exit_code == 0, ended.exception
+    assert asked == [("ray", "auto", 8)]
+    assert set(Bundle.open(out).spaces[SPACE].priors["zero-shot"]) == {"r2", "rmse"}
+
+
 def test_a_file_becomes_a_folder_that_stands_alone(file, tmp_path):
     note = {"recipe": {"folds": 3}, "evaluations": 24}
     file.with_suffix(".collect.json").write_text(json.dumps(note))
@@ -80,6 +99,7 @@ def test_time_that_is_over_is_said_and_portfolios_are_there(file, tmp_path):
         (["--experience", "runs.parquet"], "give all three"),
         (["--experience", "runs.parquet", "--out", "made"], "give all three"),
         (["--method", "zero-shoot"], "zero-shot"),
+        (["--address", "auto"], "leave the address out"),
     ],
 )
 def test_mistakes_are_one_sentence(words, said):

@@ -1,8 +1,6 @@
 """Folders of knowledge from experience: priors and portfolios, learnt within a time."""
 
 import math
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,6 +20,7 @@ from foretune.methods.zero_shot.build import Recipe, build
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.table import LEAST_SHARE
 from foretune.progress import SILENT, Progress
+from foretune.run.sites import HERE, Site
 
 KEPT_METHODS = ("auto", "gcp-prior")
 """Methods whose priors are shipped, and refreshed where nothing else is asked for."""
@@ -38,6 +37,10 @@ class Plan:
     methods: tuple[str, ...] = KEPT_METHODS
     seconds: float = math.inf
     seed: int = 0
+    site: Site = HERE
+    """Where it is learnt."""
+    jobs: int = 1
+    """How many priors at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ def learn_bundle(
     for metric, view in views.items():
         learnt, made = _with_portfolio(learnt, plan, bundle, metric, view)
         done.append(made)
+    # Now, for some of its files are new: whatever ends the learning leaves a folder that is whole.
+    bundle.with_space(plan.name, learnt).save()
     progress.start(f"learning {plan.name}", len(plan.methods) * len(views))
     try:
         for made, kept in _priors(learnt, plan, bundle, views):
@@ -123,7 +128,7 @@ def _described(
     space = largest.space
     before = bundle.spaces.get(plan.name)
     file = f"{plan.name}.space.json"
-    definition = bundle.keep(file, partial(_write, text=space.to_json()))
+    definition = bundle.keep(file, partial(_write, content=f"{space.to_json()}\n".encode()))
     whole = None if ships is None else bundle.keep(f"{plan.name}.parquet", ships.save)
     holds = before is not None and before.space == space.fingerprint
     return Learnt(
@@ -163,37 +168,22 @@ def _priors(
 ) -> Iterator[tuple[Done, Kept | None]]:
     """Each prior that is up to date, then each that has to be learnt, as it is done."""
     contents = {metric: content_of(view) for metric, view in views.items()}
-    todo = []
+    lessons = []
     for method, metric in product(plan.methods, views):
         before = learnt.priors.get(method, {}).get(metric)
         if before is not None and before.content == contents[metric]:
             yield Done(method, metric, note=UP_TO_DATE), before
         else:
-            todo.append((method, metric))
-    if not todo:
-        return
-    with tempfile.TemporaryDirectory() as place:
-        for metric in {metric for _, metric in todo}:
-            views[metric].save(Path(place) / f"{metric}.parquet")
-        lessons = [_lesson(Path(place), method, metric, plan.seed) for method, metric in todo]
-        ended = learn_apart(lessons, seconds=plan.seconds)
-        for (method, metric), learning in zip(todo, ended, strict=True):
-            kept = None
-            if not learning.failure:
-                file = f"{plan.name}.{method}.{metric}.safetensors"
-                copy = partial(_copy, learning.lesson.out)
-                kept = bundle.keep(file, copy, content=contents[metric])
-            yield Done(method, metric, learning.seconds, learning.failure), kept
+            lessons.append(Lesson(metric, method, plan.seed))
+    for ended in learn_apart(views, lessons, site=plan.site, jobs=plan.jobs, seconds=plan.seconds):
+        method, metric = ended.lesson.method, ended.lesson.view
+        kept = None
+        if not ended.failure:
+            file = f"{plan.name}.{method}.{metric}.safetensors"
+            write = partial(_write, content=ended.prior)
+            kept = bundle.keep(file, write, content=contents[metric])
+        yield Done(method, metric, ended.seconds, ended.failure), kept
 
 
-def _lesson(place: Path, method: str, metric: str, seed: int) -> Lesson:
-    source, out = place / f"{metric}.parquet", place / f"{method}.{metric}.safetensors"
-    return Lesson(source, method, seed, out)
-
-
-def _copy(source: Path, path: Path) -> None:
-    shutil.copyfile(source, path)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text + "\n", encoding="utf-8")
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)

@@ -1,37 +1,40 @@
-"""Learning a prior now: within a time, in a process that can be ended, and never twice."""
+"""Learning a prior now: within a time, in processes that can be ended, and never twice."""
 
 import hashlib
 import math
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 from foretune.automl.measures import content_of
 from foretune.contracts import Prior
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience
 from foretune.progress import SILENT, Progress
-from foretune.run.pool import ProcessPool
+from foretune.run.executor import Outcome
+from foretune.run.pool import NO_LIMITS
+from foretune.run.sites import HERE, Site
 from foretune.search.registry import METHODS, Method
 
 MOST_CACHED = 40
 """Priors in the user's cache; the oldest make room."""
 TIME_IS_OVER = "the time was over"
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What one method has to learn from one file."""
+    """What one method has to learn."""
 
-    experience: Path
+    view: str
+    """The name of the experience to learn from."""
     method: str
-    seed: int
-    out: Path
-    """Where the prior is saved."""
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,39 +42,59 @@ class Learning:
     """How a lesson ended."""
 
     lesson: Lesson
-    seconds: float
+    seconds: float = 0.0
+    """On the clock of the machine that took it."""
+    prior: bytes = field(default=b"", repr=False)
+    """The file that the prior is saved as."""
     failure: str = ""
     """Why there is no prior; empty where there is one."""
 
 
-def learn(lesson: Lesson) -> None:
-    """Learn a prior and save it."""
-    experience = Experience.open(lesson.experience)
-    METHODS[lesson.method].learn(experience, seed=lesson.seed).save(lesson.out)
+@dataclass(frozen=True, slots=True)
+class Classroom:
+    """Takes lessons on whatever machine it is sent to, with the experience that it brings along.
+
+    That travels as bytes, once for all lessons, and priors come back so: no file need be shared.
+    """
+
+    views: Mapping[str, bytes] = field(repr=False)
+    """{name: the file of an experience}"""
+
+    @classmethod
+    def of(cls, views: Mapping[str, Experience]) -> "Classroom":
+        """What lessons about these views need."""
+        return cls({name: saved_bytes(view.save) for name, view in views.items()})
+
+    def __call__(self, lesson: Lesson) -> Learning:
+        """Learn a prior."""
+        began = time.monotonic()
+        experience = read_bytes(self.views[lesson.view], Experience.open)
+        prior = METHODS[lesson.method].learn(experience, seed=lesson.seed)
+        return Learning(lesson, time.monotonic() - began, saved_bytes(prior.save))
 
 
-def learn_apart(lessons: Sequence[Lesson], *, seconds: float = math.inf) -> Iterator[Learning]:
-    """Take the lessons in one other process, until all are learnt or `seconds` are over.
+def learn_apart(
+    views: Mapping[str, Experience],
+    lessons: Sequence[Lesson],
+    *,
+    site: Site = HERE,
+    jobs: int = 1,
+    seconds: float = math.inf,
+) -> Iterator[Learning]:
+    """Take the lessons at a site, so many at a time, and tell how each ended as soon as it has.
 
-    One process for all, because what its libraries compile for one lesson serves the next.
+    When `seconds` are over, those that are still running are ended. A process goes on from lesson
+    to lesson, because what its libraries compile for one serves the next.
     """
     end = time.monotonic() + seconds
-    with ProcessPool(learn) as pool:
-        for lesson in lessons:
-            began = time.monotonic()
-            left = end - began
-            if left <= 0:
-                yield Learning(lesson, 0.0, TIME_IS_OVER)
-                continue
-            pool.submit(lesson)
-            outcomes = pool.results(None if math.isinf(left) else left)
-            took = time.monotonic() - began
-            if outcomes:
-                yield Learning(lesson, took, outcomes[0].reason)
-            else:
-                end = began  # the lesson that is still running is ended with the pool
-                pool.close()
-                yield Learning(lesson, took, TIME_IS_OVER)
+    left = dict(enumerate(lessons))
+    if left and seconds > 0:
+        room = Classroom.of({lesson.view: views[lesson.view] for lesson in lessons})
+        with site.pool(room, workers=jobs, limits=NO_LIMITS) as pool:
+            left = {pool.submit(lesson): lesson for lesson in lessons}
+            while left and (outcomes := pool.results(_until(end))):
+                yield from (_ended(left.pop(outcome.key), outcome) for outcome in outcomes)
+    yield from (Learning(lesson, failure=TIME_IS_OVER) for lesson in left.values())
 
 
 def learnt_prior(
@@ -117,17 +140,42 @@ def clear_cache() -> None:
         path.unlink(missing_ok=True)
 
 
+def saved_bytes(save: Callable[[Path], None]) -> bytes:
+    """What `save` writes into a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "saved"
+        save(path)
+        return path.read_bytes()
+
+
+def read_bytes(content: bytes, read: Callable[[Path], Read]) -> Read:
+    """What `read` makes of a file with this content."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "saved"
+        path.write_bytes(content)
+        return read(path)
+
+
+def _until(end: float) -> float | None:
+    """The seconds that are left; None where there is no end."""
+    return None if math.isinf(end) else max(end - time.monotonic(), 0.0)
+
+
+def _ended(lesson: Lesson, outcome: Outcome[Learning]) -> Learning:
+    if outcome.result is not None:
+        return outcome.result
+    return Learning(lesson, outcome.seconds, failure=outcome.reason)
+
+
 def _learnt_in_time(experience: Experience, method: Method, seed: int, seconds: float) -> Prior:
-    with tempfile.TemporaryDirectory() as place:
-        source, out = Path(place) / "experience.parquet", Path(place) / "prior.safetensors"
-        experience.save(source)
-        [ended] = learn_apart([Lesson(source, method.name, seed, out)], seconds=seconds)
-        if ended.failure:
-            raise UsageError(
-                f"the prior of '{method.name}' must be learnt within {seconds:.0f} s, but it was "
-                f"not ({ended.failure}): give it more time, or choose another method"
-            )
-        return method.load(out)
+    lesson = Lesson("experience", method.name, seed)
+    [ended] = learn_apart({lesson.view: experience}, [lesson], seconds=seconds)
+    if ended.failure:
+        raise UsageError(
+            f"the prior of '{method.name}' must be learnt within {seconds:.0f} s, but it was not "
+            f"({ended.failure}): give it more time, or choose another method"
+        )
+    return read_bytes(ended.prior, method.load)
 
 
 def _key(experience: Experience, method: Method, seed: int) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from foretune.cli.executors import executor_options
 from foretune.cli.quantities import memory, seconds
 from foretune.errors import UsageError
 
@@ -94,9 +95,7 @@ class LineProgress:
     help="Of one worker process.",
 )
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--executor", type=click.Choice(["processes", "ray"]), default="processes",
-              show_default=True, help="Where trials run.")  # fmt: skip
-@click.option("--address", metavar="ADDRESS", help="Of a Ray cluster; else RAY_ADDRESS, or new.")
+@executor_options
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
 def collect_command(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from foretune.cli.executors import executor_options
 from foretune.cli.naming import named
 from foretune.cli.quantities import memory, seconds
 from foretune.errors import UsageError
@@ -41,9 +42,7 @@ STOPPED = 130
 @click.option("--ensemble", type=click.IntRange(1), default=1, show_default=True, metavar="K",
               help="Blend the best K pipelines.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core if not given.")
-@click.option("--executor", type=click.Choice(["processes", "ray"]), default="processes",
-              show_default=True, help="Where trials run.")  # fmt: skip
-@click.option("--address", metavar="ADDRESS", help="Of a Ray cluster; else RAY_ADDRESS, or new.")
+@executor_options
 @click.option("--time-limit", type=seconds, metavar="TIME", default="120s", show_default=True,
               help="Of one trial.")  # fmt: skip
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", default="4GB", show_default=True,

@@ -1,17 +1,19 @@
 """`foretune learn`: priors and portfolios from experience, within a time."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from foretune.cli.collect import SPACES
+from foretune.cli.executors import executor_options
 from foretune.cli.quantities import seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.learn_knowledge import Done
+    from foretune.automl.learn_knowledge import Done, Plan
     from foretune.experience import Experience
 
 METHODS = ("auto", "gcp-prior")
@@ -39,6 +41,14 @@ a test compares."""
     help="Learn from this file alone, into --out.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for --experience.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Priors learnt at the same time.",
+)
+@executor_options
 @click.option("--seed", type=int, default=0, show_default=True)
 def learn_command(
     spaces: tuple[str, ...],
@@ -47,6 +57,9 @@ def learn_command(
     time_: float,
     file: Path | None,
     out: Path | None,
+    jobs: int,
+    executor: str,
+    address: str | None,
     seed: int,
 ) -> None:
     """Refresh what searches begin with, from shipped experience and your own.
@@ -62,7 +75,11 @@ def learn_command(
       foretune learn
       foretune learn --space pipeline-regression --time 10m
       foretune learn --space pipeline-regression --experience runs.parquet --out knowledge/
+      foretune learn --time 30m --jobs 8 --executor ray --address auto
     """
+    from foretune.automl.learn_knowledge import Plan
+    from foretune.run.sites import Site
+
     if (file is None) != (out is None) or (file is not None and len(spaces) != 1):
         raise UsageError(
             "a file is learnt from with --space NAME --experience FILE --out FOLDER, but some of "
@@ -70,10 +87,12 @@ def learn_command(
         )
     chosen = methods or METHODS
     _check(chosen)
+    site = Site(executor, address)
+    plan = partial(Plan, methods=chosen, seed=seed, site=site, jobs=jobs)
     if file is not None and out is not None:
-        _from_file(spaces[0], file, out, chosen, metrics, time_, seed)
+        _from_file(plan(spaces[0], seconds=time_), metrics, file, out)
     else:
-        _from_all(spaces, chosen, metrics, time_, seed)
+        _from_all(plan, spaces, metrics, time_)
 
 
 def _check(methods: tuple[str, ...]) -> None:
@@ -83,17 +102,9 @@ def _check(methods: tuple[str, ...]) -> None:
         method(name)
 
 
-def _from_file(
-    space: str,
-    file: Path,
-    out: Path,
-    methods: tuple[str, ...],
-    metrics: tuple[str, ...],
-    time_: float,
-    seed: int,
-) -> None:
+def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) -> None:
     from foretune.automl.bundle import Bundle
-    from foretune.automl.learn_knowledge import Plan, learn_bundle
+    from foretune.automl.learn_knowledge import learn_bundle
     from foretune.automl.measures import by_metric
     from foretune.automl.scores import scorer
     from foretune.automl.spaces import shipped
@@ -101,13 +112,13 @@ def _from_file(
     from foretune.terminal import TerminalProgress
 
     experience = Experience.open(file)
-    task = shipped(space).task
+    task = shipped(plan.name).task
     names = metrics or tuple(metric.name for metric in experience.metrics)
     views = {name: by_metric(experience, scorer(name, task).metric) for name in names}
-    click.echo(f"{space}: {len(experience.tasks)} datasets, {len(experience):,} evaluations")
+    click.echo(f"{plan.name}: {len(experience.tasks)} datasets, {len(experience):,} evaluations")
     _, done = learn_bundle(
         views,
-        Plan(space, methods, time_, seed),
+        plan,
         Bundle.open(out),
         ships=experience,
         about=_collected(file),
@@ -118,17 +129,14 @@ def _from_file(
 
 
 def _from_all(
-    spaces: tuple[str, ...],
-    methods: tuple[str, ...],
-    metrics: tuple[str, ...],
-    time_: float,
-    seed: int,
+    plan: "partial[Plan]", spaces: tuple[str, ...], metrics: tuple[str, ...], time_: float
 ) -> None:
+    """Each space in turn, within the time for all of them."""
     import time
 
     from foretune.automl.bundle import Bundle
     from foretune.automl.knowledge import own_bundle
-    from foretune.automl.learn_knowledge import Plan, learn_bundle
+    from foretune.automl.learn_knowledge import learn_bundle
     from foretune.automl.memory import Memory
     from foretune.terminal import TerminalProgress
 
@@ -144,8 +152,8 @@ def _from_all(
         known = memory.recall(name)
         measured = () if known is None else tuple(metric.name for metric in known.metrics)
         views = _views(name, metrics or measured)
-        plan = Plan(name, methods, max(end - time.monotonic(), 0.0), seed)
-        bundle, done = learn_bundle(views, plan, bundle, progress=TerminalProgress())
+        planned = plan(name, seconds=max(end - time.monotonic(), 0.0))
+        bundle, done = learn_bundle(views, planned, bundle, progress=TerminalProgress())
         _say(done)
     click.echo(f"Saved {bundle.folder}")
 

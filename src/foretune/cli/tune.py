@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foretune.cli.executors import executor_options
 from foretune.cli.quantities import memory, seconds
 from foretune.errors import UsageError
 
@@ -42,9 +43,7 @@ LONGEST_NAME = 200
 @click.option("--study", metavar="NAME", help="The function or the command if not given.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True,
               help="Trials at the same time.")  # fmt: skip
-@click.option("--executor", type=click.Choice(["processes", "ray"]), default="processes",
-              show_default=True, help="Where trials run.")  # fmt: skip
-@click.option("--address", metavar="ADDRESS", help="Of a Ray cluster; else RAY_ADDRESS, or new.")
+@executor_options
 @click.option("--time-limit", type=seconds, metavar="TIME", help="Of one trial, on the clock.")
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", help="Of one trial, e.g. 2GB.")
 @click.option("--seed", type=int, default=0, show_default=True)
