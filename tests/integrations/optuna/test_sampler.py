@@ -10,6 +10,8 @@ import pytest
 from foretune.contracts import Observations, Target
 from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
 from foretune.integrations.optuna import ForetuneSampler
+from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
+from foretune.progress import SILENT
 from foretune.search import Method, Optimizer, method
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
@@ -265,6 +267,27 @@ def test_a_prior_that_was_learnt_before(tmp_path):
     assert found[0] == found[1]
     optimizer = Optimizer(Target(SPACE, ("loss_0",)), method("ws-gp"), prior, seed=0)
     assert found[0][0] == pytest.approx(optimizer.ask()[0].config)
+
+
+def test_a_saved_prior_of_auto_says_its_own_space(tmp_path):
+    learner = AutoLearner(
+        taught={"rgpe": method("rgpe").learner},  # needs seconds less than what is usual
+        from_nothing={"gcp": method("gcp").learner},
+        opening=lambda experience, k: experience.configs.take(np.arange(k)),
+    )
+    past = relatives(3, SPACE)
+    learner.learn(past, seed=0, progress=SILENT).save(tmp_path / "prior")
+    study = in_memory(ForetuneSampler("auto", prior=tmp_path / "prior", seed=0))
+    study.optimize(wells, n_trials=4)
+    opening = past.configs.take(np.arange(PORTFOLIO_TRIALS)).dicts()
+    assert params(study)[:PORTFOLIO_TRIALS] == [pytest.approx(config) for config in opening]
+
+
+def test_a_prior_of_auto_from_nothing_needs_a_space():
+    prior = method("auto").learn(None, seed=0)
+    study = in_memory(ForetuneSampler("auto", prior=prior, seed=0))
+    with pytest.raises(UsageError, match="give it as `space`"):
+        study.optimize(wells, n_trials=1)
 
 
 def past_storage(url: str, studies: int = 5) -> None:

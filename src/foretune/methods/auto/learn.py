@@ -51,6 +51,11 @@ class AutoPrior:
     """How many configurations the search opens with, where no portfolio says it."""
     seed: int = 0
 
+    @property
+    def space(self) -> Space | None:
+        """The space that it holds for; None where no past task has told it."""
+        return None if self.first is None else self.first.space
+
     def surrogate(self, target: Target) -> Surrogate:
         """All experts on the target."""
         taught = np.array([name in self.taught for name in self.experts])
