@@ -9,7 +9,8 @@ Each algorithm of a stage is left out in turn. The rows of the table:
     new encoder    encoders, meta-trained without the algorithm, its encoder tuned on the target
 
 Each run is one line of JSON, and a run that is there is not done again. The report gives the
-average rank among the rows, over tasks and trials.
+average rank among the rows, over tasks and trials. With --as-published the networks learn no mean
+and the kernel is tuned at every trial, as in `deeppipe-paper`.
 
     python benchmarks/pipeline_new_algorithm.py --experience tensor_oboe.parquet \
         --algorithms mlp --tasks 5 --trials 30 --out new.jsonl
@@ -20,6 +21,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +31,8 @@ from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import TaskPool, pool_of
 from foretune.contracts import Prior, Target
 from foretune.experience import Experience, Split, for_learning, named_split
-from foretune.methods.pipeline.layout import Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner
-from foretune.methods.pipeline.variants import deeppipe, deeppipe_ri
+from foretune.methods.pipeline.variants import deeppipe, deeppipe_paper, deeppipe_ri
 from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
 from foretune.space import Encoded, Space
@@ -86,29 +87,32 @@ def reduced(experience: Experience, stage: str, algorithm: str) -> Experience:
     )
 
 
-def learner(encoder_layers: int) -> DeepPipeLearner:
-    own = deeppipe()
-    sizes = Sizes(encoder_layers=encoder_layers, learns_mean=own.sizes.learns_mean)
-    return DeepPipeLearner(sizes, own.scores)
+def learner(encoder_layers: int, *, as_published: bool = False) -> DeepPipeLearner:
+    own = deeppipe_paper() if as_published else deeppipe()
+    return replace(own, sizes=replace(own.sizes, encoder_layers=encoder_layers))
 
 
-def learnt_without(experience: Experience, split: Split, stage: str, algorithm: str) -> dict:
+def learnt_without(experience: Experience, split: Split, given: argparse.Namespace) -> dict:
     """The priors of the rows that know nothing of the algorithm, by row."""
-    fewer = for_learning(reduced(experience, stage, algorithm), split)
-    smaller = learner(1).learn(fewer, seed=0, progress=TerminalProgress())
+    fewer = for_learning(reduced(experience, given.stage, given.algorithm), split)
+    one, none = (learner(layers, as_published=given.as_published) for layers in (1, 0))
+    smaller = one.learn(fewer, seed=0, progress=TerminalProgress())
     return {
         "left out": smaller,
-        "no encoders": learner(0).learn(fewer, seed=0, progress=TerminalProgress()),
+        "no encoders": none.learn(fewer, seed=0, progress=TerminalProgress()),
         "new encoder": smaller,
     }
 
 
-def learnt_with(experience: Experience, split: Split) -> dict[str, Prior]:
+def learnt_with(
+    experience: Experience, split: Split, given: argparse.Namespace
+) -> dict[str, Prior]:
     """The priors of the other rows, the same for all algorithms."""
     past = for_learning(experience, split)
+    knowing = learner(1, as_published=given.as_published)
     return {
         "random": deeppipe_ri().learn(None, seed=0, progress=SILENT),
-        "known": learner(1).learn(past, seed=0, progress=TerminalProgress()),
+        "known": knowing.learn(past, seed=0, progress=TerminalProgress()),
     }
 
 
@@ -143,13 +147,13 @@ def run(pool: TaskPool, priors: dict[str, Prior], row: str, given: argparse.Name
 def runs(experience: Experience, given: argparse.Namespace) -> Iterator[dict]:
     finished = {(r["algorithm"], r["row"], r["task"]) for r in rows_of(given.out)}
     split = named_split(experience, given.split)
-    shared = learnt_with(experience, split)
+    shared = learnt_with(experience, split, given)
     for algorithm in given.algorithms or algorithms_of(experience.space, given.stage):
         tasks = split.test[: given.tasks]
         left = [(r, t) for t in tasks for r in ROWS if (algorithm, r, t) not in finished]
         if left:
-            priors = shared | learnt_without(experience, split, given.stage, algorithm)
             asked = argparse.Namespace(**vars(given), algorithm=algorithm)
+            priors = shared | learnt_without(experience, split, asked)
             for row, task in left:
                 yield run(pool_of(experience, task), priors, row, asked)
 
@@ -184,6 +188,7 @@ def main() -> None:
     parser.add_argument("--algorithms", nargs="+", help="which to leave out; all if not given")
     parser.add_argument("--tasks", type=int, default=5, help="how many test tasks")
     parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--as-published", action="store_true", help="the method of the paper")
     parser.add_argument("--out", type=Path, default=Path("pipeline_new_algorithm.jsonl"))
     given = parser.parse_args()
     experience = Experience.open(given.experience)
