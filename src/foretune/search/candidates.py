@@ -18,8 +18,8 @@ from foretune.space.algorithms import Algorithms
 SAMPLES_PER_ASK = 2_000
 CLIMBERS = 10
 LEAST_SAMPLES = 64
-SPACING, AFTER = 0.3, 10
-"""How far apart trials near good ones are in the unit cube after so many trials; less later on."""
+SPACING = 0.5
+"""How far trials near good ones are from all others in the unit cube, and how far a step goes."""
 ATTEMPTS = 20
 
 
@@ -146,18 +146,17 @@ class WholeSpace:
 
         Trials next to each other tell the same, and all the more so where a loss is rounded.
         """
-        spacing = SPACING * min(1.0, np.sqrt(AFTER / max(len(tried), 1)))
         neighbours, _ = self.space.neighbourhoods(
             around,
             seed=derived_seed(seed, 3),
             per_parameter=NEIGHBOURS_PER_PARAMETER,
-            sigma=spacing,
+            sigma=SPACING,
         )
         found = self._inside(neighbours)
         if len(found) == 0:
             return known
         distances, _ = KDTree(tried.x).query(found.x)
-        return Encoded.concat([known, found.take(np.flatnonzero(distances >= spacing))])
+        return Encoded.concat([known, found.take(np.flatnonzero(distances >= SPACING))])
 
     def _inside(self, configs: Encoded) -> Encoded:
         if self.region is None:
