@@ -1,11 +1,14 @@
-import sys
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from foretune.bench.statistics import compare
-from foretune.errors import MissingExtraError, UsageError
+from foretune.bench.statistics import compare, holm, signed_rank_p
+from foretune.errors import UsageError
 
 
 def separated(tasks=12):
@@ -86,10 +89,36 @@ def test_too_little_to_compare_is_refused():
         compare(("a", "b", "c"), np.zeros((3, 1)))
 
 
-def test_without_scikit_posthocs_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
-    with pytest.raises(MissingExtraError, match=r"foretune\[bench\]"):
-        compare(("a", "b", "c", "d"), separated())
+def test_three_gains_of_three_by_hand():
+    # Of eight ways to sign three ranks two are as far from the middle as all alike.
+    assert signed_rank_p(np.array([0.1, 0.2, 0.3])) == pytest.approx(2 / 8)
+
+
+def test_signed_ranks_agree_with_scipy():
+    for seed, tasks in ((0, 8), (1, 20), (2, 50)):
+        differences = np.random.default_rng(seed).normal(0.3, size=tasks)
+        expected = stats.wilcoxon(differences, method="exact").pvalue
+        assert signed_rank_p(differences) == pytest.approx(expected)
+
+
+@given(arrays(np.int64, st.integers(1, 9), elements=st.integers(-4, 4)))
+def test_ties_are_counted_as_all_signs_would(differences):
+    ranks, signs = stats.rankdata(np.abs(differences)), np.sign(differences)
+    coins = np.array(list(product((-1, 1), repeat=len(ranks)))) * (signs != 0)
+    sums, seen = coins @ ranks, signs @ ranks
+    expected = np.mean(np.abs(sums) >= abs(seen))
+    assert signed_rank_p(differences.astype(float)) == pytest.approx(expected)
+
+
+def test_of_many_tasks_the_sum_is_taken_as_normal():
+    differences = np.random.default_rng(0).normal(0.1, size=80)
+    expected = stats.wilcoxon(differences).pvalue
+    assert signed_rank_p(differences) == pytest.approx(expected)
+
+
+def test_holm_by_hand():
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert holm(np.array([0.6, 0.9])).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(("methods", "tasks"), [(2, 2), (4, 2), (2, 3)])
