@@ -5,6 +5,8 @@ from foretune.contracts import Target
 from foretune.errors import ExhaustedError, SpaceError, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.search import Optimizer, Told, method
+from foretune.search.candidates import Choice, WholeSpace
+from foretune.search.local_search import Score
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -202,3 +204,20 @@ def test_the_same_suggestion_told_twice_in_one_call_is_refused() -> None:
 def test_asking_for_none_is_refused() -> None:
     with pytest.raises(UsageError, match="n >= 1"):
         make().ask(0)
+
+
+def test_nothing_is_looked_for_around_trials_on_a_plateau(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Encoded] = []
+
+    def best(
+        self: WholeSpace, score: Score, tried: Encoded, around: Encoded, *, seed: int
+    ) -> Choice:
+        looked.append(around)
+        return Choice(tried.take([0]))
+
+    monkeypatch.setattr(WholeSpace, "best", best)
+    optimizer = make()
+    told = [(0.1, 1.0), (0.2, 1.0), (0.3, 3.0), (0.4, 2.0), (0.5, 4.0), (0.6, 1.0)]
+    optimizer.tell([Told((loss,), config={"a": a, "b": 0.5}) for a, loss in told])
+    optimizer.ask()
+    assert [config["a"] for config in looked[0].dicts()] == [0.4, 0.3, 0.5]

@@ -146,6 +146,8 @@ class WholeSpace:
 
         Trials next to each other tell the same, and all the more so where a loss is rounded.
         """
+        if len(around) == 0:
+            return known
         neighbours, _ = self.space.neighbourhoods(
             around,
             seed=derived_seed(seed, 3),

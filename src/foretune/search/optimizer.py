@@ -205,9 +205,12 @@ class Optimizer:
         return self._feasible[1]
 
     def _best_told(self) -> Encoded:
+        """The best trials whose loss is their own: others lie on plateaus, with nothing around."""
         good = self._told.successes()
-        order = np.argsort(good.losses.sum(axis=1), kind="stable")
-        return good.configs.take(order[:GOOD_STARTS])
+        _, rows, shared = np.unique(good.losses, axis=0, return_index=True, return_counts=True)
+        alone = np.sort(rows[shared == 1])
+        order = np.argsort(good.losses[alone].sum(axis=1), kind="stable")
+        return good.configs.take(alone[order[:GOOD_STARTS]])
 
     def _nothing(self) -> Observations:
         width = len(self.target.objectives)
