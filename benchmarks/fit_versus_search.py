@@ -6,6 +6,9 @@ The datasets are those of the catalogue whose families the shipped knowledge has
 evaluation is real and is kept in the folder, so the script resumes, and a configuration is never
 evaluated twice on one dataset. Random search draws from 150 configurations a dataset. After each
 number of trials, the ranks of the best scores are averaged over datasets and seeds.
+
+The best of many noisy scores is lucky, and the more there are the luckier it is. With --fresh the
+pipelines that the searches ended with are also scored on three other draws of the folds.
 """
 
 import argparse
@@ -36,22 +39,29 @@ from foretune.space.parameters import Kind
 
 POOL = 150
 TRIALS = {"auto": 25, "tpe": 40, "random": 100}
+ENDED = {"auto": 10, "tpe": 40, "random": 100}
+"""After so many trials each search has chosen the pipeline that is scored afresh."""
+FRESH_SEEDS = (1, 2, 3)
 LIMITS = Limits(wall_seconds=120.0, cpu_seconds=15.0)
 
 
 class Judge:
     """Evaluates configurations on one dataset, each once."""
 
-    def __init__(self, table: Table, folder: Path, folds: int, cv_below: int) -> None:
+    def __init__(self, table: Table, given: argparse.Namespace, seed: int = 0) -> None:
         self.table = table
         self.plan = planned(table, Wishes())
-        protocol = Protocol(self.plan.protocol.metrics, folds, cv_below)
+        protocol = Protocol(self.plan.protocol.metrics, given.folds, given.cv_below, seed)
         self.pool = ProcessPool(HeldTrial(self.plan.table, protocol), limits=LIMITS)
-        self.journal = Journal(folder / f"{table.name}.jsonl")
+        name = f"{table.name}.jsonl" if seed == 0 else f"{table.name}.fresh-{seed}.jsonl"
+        self.journal = Journal(given.folder / name)
         self.known = {_key(line.config): line for line in self.journal.lines}
+        self.asked: list[dict[str, Any]] = []
+        """Since the search began."""
 
     def loss(self, config: dict[str, Any]) -> float:
         """The loss of a configuration; NaN where it fails."""
+        self.asked.append(config)
         if _key(config) not in self.known:
             self.pool.submit(config)
             [outcome] = self.pool.results()
@@ -185,6 +195,28 @@ def picture(curves: pd.DataFrame, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def scored_afresh(
+    table: Table, given: argparse.Namespace, chosen: dict[tuple[str, int], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The mean loss of each chosen pipeline over other draws of the folds."""
+    losses: dict[str, list[float]] = {_key(config): [] for config in chosen.values()}
+    for seed in FRESH_SEEDS:
+        judge = Judge(table, given, seed)
+        with judge.pool:
+            for config, scores in losses.items():
+                scores.append(judge.loss(json.loads(config)))
+    return [
+        {"dataset": table.name, "method": name, "seed": seed, "loss": np.mean(losses[_key(config)])}
+        for (name, seed), config in chosen.items()
+    ]
+
+
+def _say_fresh(frame: pd.DataFrame, folder: Path) -> None:
+    frame.to_parquet(folder / "fresh.parquet")
+    by_run = frame.pivot_table(index=["dataset", "seed"], columns="method", values="loss")
+    print(by_run.rank(axis=1).mean().round(2).to_dict(), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -196,26 +228,34 @@ def main() -> None:
     parser.add_argument(
         "--methods", default="auto,tpe,random", help="so that two can share the work"
     )
+    parser.add_argument("--fresh", action="store_true", help="score what was chosen on other folds")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     known = {"auto": ByMethod("auto", shipped), "tpe": by_tpe, "random": by_random}
     methods = {name: known[name] for name in given.methods.split(",")}
     curves: list[dict[str, Any]] = []
+    fresh: list[dict[str, Any]] = []
     for group in given.groups.split(","):
         task = Task(group.partition("-")[0])
         for source in sources(f"catalogue:{group}", task):
             table = source.load().sample(given.max_rows, seed=0)
-            judge = Judge(table, given.folder, given.folds, given.cv_below)
+            judge, chosen = Judge(table, given), {}
             with judge.pool:
                 for name, search in methods.items():
                     for seed in range(given.seeds):
+                        judge.asked.clear()
                         losses = search(judge, seed, TRIALS[name])
+                        ended = int(np.nanargmin(losses[: ENDED[name]]))
+                        chosen[name, seed] = judge.asked[ended]
                         best = np.fmin.accumulate(np.array(losses))
                         curves += [
                             {"dataset": table.name, "method": name, "seed": seed,
                              "trial": trial + 1, "best": value}
                             for trial, value in enumerate(best)
                         ]  # fmt: skip
+            if given.fresh:
+                fresh += scored_afresh(table, given, chosen)
+                _say_fresh(pd.DataFrame(fresh), given.folder)
             frame = pd.DataFrame(curves)
             frame.to_parquet(given.folder / "curves.parquet")
             print(f"{table.name}: {len(judge.known)} evaluations", flush=True)
