@@ -55,7 +55,7 @@ def compared(curves: Curves) -> Compared:
         curves.methods,
         ranks_by_task(scores),
         scores.mean(axis=2),
-        f"{len(curves.tasks)} tasks and {len(curves.seeds)} seeds",
+        curves.averaged,
     )
 
 

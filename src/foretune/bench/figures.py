@@ -55,7 +55,7 @@ def _distance_figure(curves: Curves) -> "Figure":
     return draw_curves(
         distance_curves(curves),
         title=f"{curves.suite}: how far the best trial is from the task's optimum\n"
-        f"(mean over {len(curves.tasks)} tasks and {len(curves.seeds)} seeds, 95% confidence)",
+        f"(mean over {curves.averaged}, 95% confidence)",
         ylabel="average distance to the minimum (ADTM)",
         log=True,
     )
@@ -99,8 +99,7 @@ def _hypervolume_figure(curves: Curves) -> "Figure":
     return draw_curves(
         [Curve(name, line) for name, line in zip(curves.methods, missing, strict=True)],
         title=f"{curves.suite}: how much of the Pareto front's hypervolume is missing\n"
-        f"({', '.join(curves.objectives)}; mean over {len(curves.tasks)} tasks and "
-        f"{len(curves.seeds)} seeds)",
+        f"({', '.join(curves.objectives)}; mean over {curves.averaged})",
         ylabel="hypervolume error, as a share",
         log=True,
     )

@@ -16,6 +16,7 @@ from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import PoolFacts
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience.atomic import replace_file
+from foretune.report.wording import counted
 
 FORMAT_VERSION = 1
 RUN = ["task", "method", "seed"]
@@ -103,6 +104,11 @@ class Curves:
     def objectives(self) -> tuple[str, ...]:
         """The names of the metrics."""
         return self.settings.objectives
+
+    @property
+    def averaged(self) -> str:
+        """What means are taken over, in words."""
+        return f"{counted(len(self.tasks), 'task')} and {counted(len(self.seeds), 'seed')}"
 
     @property
     def best(self) -> Floats:

@@ -225,4 +225,4 @@ def _rows(
 
 
 def _what_was_averaged(curves: Curves) -> str:
-    return f"Mean over {len(curves.tasks)} tasks and {len(curves.seeds)} seeds."
+    return f"Mean over {curves.averaged}."
