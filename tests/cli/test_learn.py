@@ -52,6 +52,17 @@ def test_own_experience_is_learnt_from_and_known_to_be_up_to_date():
     assert again.count("up to date") == 2
 
 
+def test_without_jax_the_priors_that_ship_stay_in_use(monkeypatch):
+    Memory.of_user().add(SPACE, past(n_tasks=3, n_configs=8))
+    monkeypatch.setattr("foretune.cli.learn.find_spec", lambda name: None)
+    ended = run("--metric", "r2")
+    assert ended.exit_code == 0, ended.exception
+    assert "pip install 'foretune[neural]'" in ended.output
+    learnt = Bundle.open(own_bundle()).spaces[SPACE]
+    assert learnt.priors == {}
+    assert set(learnt.portfolios) == {"r2"}
+
+
 def test_lessons_go_where_the_options_say(file, tmp_path, monkeypatch):
     asked = []
 

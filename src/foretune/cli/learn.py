@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ def learn_command(
             "a file is learnt from with --space NAME --experience FILE --out FOLDER, but some of "
             "these are missing: give all three"
         )
-    chosen = methods or METHODS
+    chosen = methods or _by_default(executor, alone=file is not None)
     _check(chosen)
     site = Site(executor, address)
     plan = partial(Plan, methods=chosen, seed=seed, site=site, jobs=jobs)
@@ -93,6 +94,20 @@ def learn_command(
         _from_file(plan(spaces[0], seconds=time_), metrics, file, out)
     else:
         _from_all(plan, spaces, metrics, time_)
+
+
+def _by_default(executor: str, *, alone: bool) -> tuple[str, ...]:
+    """What is learnt where nothing else is asked for: nothing that ships better than it could be.
+
+    alone: whether the folder has to do without what ships.
+    """
+    if alone or executor != "processes" or find_spec("jax") is not None:
+        return METHODS
+    click.echo(
+        "Learning priors as those that ship needs the package 'jax', which is not installed: they "
+        "stay in use, and portfolios are refreshed. To learn all: pip install 'foretune[neural]'"
+    )
+    return ()
 
 
 def _check(methods: tuple[str, ...]) -> None:
