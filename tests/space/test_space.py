@@ -158,3 +158,13 @@ def test_columns_of_one_categorical_form_a_group():
     space = Space.of({"a": (0.0, 1.0), "c": ["x", "y", "z"], "fixed": 3, "o": {"ordinal": [1, 2]}})
     assert space.names == ("a", "c", "fixed", "o")
     assert space.column_groups.tolist() == [0, 1, 1, 1, 2]
+
+
+def test_the_same_text_is_read_once() -> None:
+    text = Space.of({"a": (0.0, 1.0)}).to_json()
+    assert Space.from_json(text) is Space.from_json(text)
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(SpaceError):
+        Space.from_json(["a"])  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """The view of a ConfigurationSpace that every other room works with."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,9 @@ from foretune.space.notation import from_notation
 from foretune.space.parameters import Kind, Parameter, parameter_of
 from foretune.space.structure import Structure, read_structure
 from foretune.space.table import describe
+
+RECENTLY_READ = 8
+"""So many spaces are not read again from their text."""
 
 
 class Space:
@@ -66,7 +69,8 @@ class Space:
     @staticmethod
     def from_json(text: str) -> "Space":
         """The space of ConfigSpace's JSON."""
-        return Space(text)
+        # A damaged file may hold anything; what cannot be looked up is refused by the reader.
+        return _recently_read(text) if isinstance(text, str) else Space(text)
 
     def to_json(self) -> str:
         """ConfigSpace's JSON."""
@@ -255,3 +259,9 @@ def _parameters(config_space: ConfigurationSpace) -> tuple[Parameter, ...]:
         start = parameters[-1].columns.stop if parameters else 0
         parameters.append(parameter_of(hyperparameter, start))
     return tuple(parameters)
+
+
+@lru_cache(maxsize=RECENTLY_READ)
+def _recently_read(text: str) -> Space:
+    """Read once: a file of knowledge holds the same text many times, and it takes long."""
+    return Space(text)
