@@ -50,11 +50,12 @@ def frame_of(table: Table) -> pd.DataFrame:
     return pd.DataFrame(columns).assign(**{TARGET: y})
 
 
-def by_foretune(folder: Path, task: Task, seconds: float) -> np.ndarray:
+def by_foretune(folder: Path, task: Task, seconds: float, ensemble: int) -> np.ndarray:
     metric = "accuracy" if task is Task.CLASSIFICATION else "r2"
     command = [sys.executable, "-c", "from foretune.cli import main; main()"]
     fit = ["fit", "train.csv", "--target", TARGET, "--metric", metric, "--trials", "100000"]
     fit += ["--time", f"{seconds:g}s", "--jobs", "2", "--no-remember", "--out", "model"]
+    fit += ["--ensemble", str(ensemble)] if ensemble > 1 else []
     predict = ["predict", "model/model.foretune", "test.csv", "-o", "foretune.csv"]
     for each in (fit, predict):
         subprocess.run([*command, *each], cwd=folder, check=True, capture_output=True)
@@ -68,7 +69,7 @@ def by_flaml(folder: Path, task: Task, seconds: float, python: Path) -> np.ndarr
     return pd.read_csv(folder / "flaml.csv").prediction.to_numpy()
 
 
-def compared(table: Table, seconds: float, python: Path) -> dict[str, object]:
+def compared(table: Table, given: argparse.Namespace) -> dict[str, object]:
     rows = frame_of(table)
     groups = rows[TARGET] if table.task is Task.CLASSIFICATION else None
     train, test = train_test_split(rows, test_size=1 / 3, random_state=0, stratify=groups)
@@ -77,8 +78,10 @@ def compared(table: Table, seconds: float, python: Path) -> dict[str, object]:
         folder = Path(name)
         train.to_csv(folder / "train.csv", index=False)
         test.drop(columns=TARGET).to_csv(folder / "test.csv", index=False)
-        foretune = score(test[TARGET], by_foretune(folder, table.task, seconds))
-        flaml = score(test[TARGET], by_flaml(folder, table.task, seconds, python))
+        foretune = score(
+            test[TARGET], by_foretune(folder, table.task, given.seconds, given.ensemble)
+        )
+        flaml = score(test[TARGET], by_flaml(folder, table.task, given.seconds, given.flaml))
     return {"dataset": table.name, "rows": len(rows), "foretune": foretune, "flaml": flaml}
 
 
@@ -87,12 +90,14 @@ def main() -> None:
     parser.add_argument("--flaml", type=Path, required=True, help="Python that has FLAML")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--datasets", type=int, default=25)
+    parser.add_argument("--skip", type=int, default=0, help="so many of the first")
+    parser.add_argument("--ensemble", type=int, default=1, help="pipelines that `fit` blends")
     given = parser.parse_args()
     found = [source for task in Task for source in sources(f"catalogue:{task}-held-out", task)]
     found.sort(key=lambda source: sha256(source.name.encode()).hexdigest())
     rows = []
-    for source in found[: given.datasets]:
-        rows.append(compared(source.load(), given.seconds, given.flaml))
+    for source in found[given.skip :][: given.datasets]:
+        rows.append(compared(source.load(), given))
         print(pd.DataFrame(rows).round(4).to_string(), flush=True)
     table = pd.DataFrame(rows)
     print(table[["foretune", "flaml"]].rank(axis=1, ascending=False).mean().round(2).to_string())
