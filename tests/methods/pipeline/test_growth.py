@@ -16,9 +16,9 @@ SMALL = {
 FOREST = {"forest": {"trees": (1, 9), "share": (0.0, 1.0), "kind": ["a", "b"]}}
 
 
-def learnt_on(space: Space, encoder_layers: int = 1) -> DeepPipe:
+def learnt_on(space: Space, encoder_layers: int = 1, *, learns_mean: bool = True) -> DeepPipe:
     layout = Layout.of(
-        space, Sizes(factor=3, encoder_layers=encoder_layers, latent=4, learns_mean=True)
+        space, Sizes(factor=3, encoder_layers=encoder_layers, latent=4, learns_mean=learns_mean)
     )
     rng = np.random.default_rng(0)
     layers = tuple(
@@ -104,14 +104,18 @@ def test_a_new_algorithm_begins_as_a_typical_one(encoder_layers: int) -> None:
     np.testing.assert_allclose(forest, 0.5 * (svm + tree), rtol=1e-5)
 
 
-def test_a_new_algorithm_lies_apart_and_spreads_by_its_own_hyperparameters() -> None:
-    """In lengthscales: 1 from where a typical one lies, 2 between the ends of one range."""
+@pytest.mark.parametrize(("learns_mean", "apart"), [(True, 1.0), (False, 2.0)])
+def test_a_new_algorithm_lies_apart_and_spreads_by_its_own_hyperparameters(
+    learns_mean: bool, apart: float
+) -> None:
+    """In lengthscales: 2 between the ends of one range; farther where no mean foretells it."""
     large = Space.of({"model": {**SMALL["model"], "forest": {"share": (0.0, 1.0)}}})
-    larger = grown(learnt_on(Space.of({"model": SMALL["model"]})), large).model
+    small = learnt_on(Space.of({"model": SMALL["model"]}), learns_mean=learns_mean)
+    larger = grown(small, large).model
     forests = large.encode([{"model": "forest", "model:forest:share": x} for x in (0.0, 0.5, 1.0)])
     svm = large.encode([{"model": "svm", "model:svm:C": 0.5}])
     extra = learnt_units(larger, larger.place(forests))[:, 4:]
-    np.testing.assert_allclose(extra, [[1.0, -1.0], [1.0, 0.0], [1.0, 1.0]], atol=1e-9)
+    np.testing.assert_allclose(extra, [[apart, x] for x in (-1.0, 0.0, 1.0)], atol=1e-9)
     np.testing.assert_array_equal(larger.place(svm).u[:, 4:], 0.0)
 
 

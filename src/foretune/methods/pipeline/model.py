@@ -33,6 +33,8 @@ DOUBT = 0.5
 """Even odds that past tasks say nothing about the target."""
 APART = 1.0
 """How far a new algorithm lies from all known pipelines, in lengthscales."""
+APART_WITHOUT_MEAN = 2.0
+"""The same where no mean says what to expect of it."""
 OWN_LENGTHSCALE = 0.5
 """Of a new algorithm's own hyperparameters, in diagonals of their cube."""
 
@@ -99,11 +101,12 @@ class DeepPipe:
         if not self.new.places:
             return
         read = self.layout.read(configs).astype(np.float64)
+        distance = APART if self.layout.sizes.learns_mean else APART_WITHOUT_MEAN
         for place in self.new.places:
             used, own = Choices((place,)).used(configs)[:, None], self._own_inputs(place)
             diagonal = OWN_LENGTHSCALE * float(np.sqrt(max(len(own), 1)))
             columns: Floats = np.hstack(
-                [np.full_like(used, APART, float), (read[:, own] - 0.5) / diagonal]
+                [np.full_like(used, distance, float), (read[:, own] - 0.5) / diagonal]
             )
             yield columns * used
 
