@@ -1,3 +1,5 @@
+import bz2
+import gzip
 import hashlib
 import zipfile
 from dataclasses import replace
@@ -24,6 +26,8 @@ def wheel(tmp_path, monkeypatch):
         zipped.writestr("package/data/t/one.txt", ROWS)
         zipped.writestr("package/data/t/two.txt", ROWS)
         zipped.writestr("package/data/t/of.labels", LABELS)
+        zipped.writestr("package/data/t/three.csv.gz", gzip.compress(ROWS.encode()))
+        zipped.writestr("package/data/t/four.csv.bz2", bz2.compress(ROWS.encode()))
     made = Wheel("tables", "1.0", hashlib.sha256(path.read_bytes()).hexdigest())
     monkeypatch.setitem(FOLDERS, made, "package/data")
     return made
@@ -60,6 +64,16 @@ def test_targets_and_columns_by_position(entry, opened):
     assert table.y.tolist()[:4] == [0, 1, 4, 9]
 
 
+@pytest.mark.parametrize("file", ["three.csv.gz", "four.csv.bz2"])
+def test_compressed_tables_are_read_like_plain_ones(entry, opened, file):
+    plain, packed = (
+        opened(replace(entry, path="t/one.txt")),
+        opened(replace(entry, path=f"t/{file}")),
+    )
+    assert packed.schema.features == plain.schema.features
+    assert packed.x.tolist() == plain.x.tolist()
+
+
 def test_labels_in_a_file_of_their_own(entry, opened):
     table = opened(replace(entry, path="t/one.txt", labels="t/of.labels"))
     assert table.schema.features == ("c0", "c1", "c2")
@@ -94,6 +108,16 @@ def test_the_sides_of_a_group_share_no_family(whole, known, held_out):
     assert sorted(e.name for side in sides for e in side) == sorted(e.name for e in group(whole))
     first, second = ({entry.family for entry in side} for side in sides)
     assert not first & second
+
+
+def test_datasets_of_textbooks_are_in_no_other_group():
+    books = [*group("classification-textbook"), *group("regression-textbook")]
+    assert len(books) == 30
+    others = [*group("classification"), *group("regression"), *group("bundled")]
+    assert not {entry.name for entry in books} & {entry.name for entry in others}
+    assert group("wooldridge-mroz")[0] in books
+    for entry in books:
+        assert entry.target not in entry.without
 
 
 @pytest.mark.parametrize("entry", group("bundled"), ids=lambda entry: entry.name)

