@@ -50,7 +50,7 @@ class Judge:
 
     def __init__(self, table: Table, given: argparse.Namespace, seed: int = 0) -> None:
         self.table = table
-        self.plan = planned(table, Wishes())
+        self.plan = planned(table, Wishes(metric=given.metric))
         protocol = Protocol(self.plan.protocol.metrics, given.folds, given.cv_below, seed)
         self.pool = ProcessPool(HeldTrial(self.plan.table, protocol), limits=LIMITS)
         name = f"{table.name}.jsonl" if seed == 0 else f"{table.name}.fresh-{seed}.jsonl"
@@ -224,6 +224,7 @@ def main() -> None:
     parser.add_argument("--max-rows", type=int, default=1500)
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--cv-below", type=int, default=800)
+    parser.add_argument("--metric", help="not what `fit` optimises by itself")
     parser.add_argument("--groups", default="classification-held-out,regression-held-out")
     parser.add_argument(
         "--methods", default="auto,tpe,random", help="so that two can share the work"
