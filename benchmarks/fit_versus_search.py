@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from foretune.automl.datasets import Table, Task
+from foretune.automl.effect import Effect
 from foretune.automl.evaluation import Protocol
 from foretune.automl.journal import Journal, Line
 from foretune.automl.knowledge import Knowledge
@@ -135,7 +136,8 @@ class ByMethod:
             table.x, table.categorical, table.y,
             classification=table.task is Task.CLASSIFICATION,
         )  # fmt: skip
-        target = Target(plan.space, (plan.metric.name,), meta_features=described)
+        effect = Effect.on(plan.table)
+        target = Target(plan.space, (plan.metric.name,), None, described, effect)
         optimizer = Optimizer(target, method, prior, seed=seed)
         losses = []
         for _ in range(trials):

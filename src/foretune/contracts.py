@@ -8,7 +8,7 @@ Everything behind this line is minimised; directions are turned at the border (`
 `Optimizer.tell`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -30,6 +30,8 @@ class Target:
     pool: Encoded | None = None
     """All configurations that can be chosen, where they are a recorded list."""
     meta_features: Mapping[str, float] = field(default_factory=dict)
+    effect: Callable[[Encoded], Encoded] | None = None
+    """Equal for configurations that cannot differ in their results; None where all may differ."""
 
 
 @dataclass(frozen=True, slots=True)

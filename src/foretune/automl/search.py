@@ -10,6 +10,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.automl.datasets import Table
+from foretune.automl.effect import Effect
 from foretune.automl.evaluation import Protocol as Scoring
 from foretune.automl.evaluation import Score, evaluate
 from foretune.automl.knowledge import Knowledge
@@ -123,7 +124,12 @@ def searched(
 
     Returns why it ended, and what the method relied on.
     """
-    target = Target(plan.space, (plan.metric.name,), meta_features=meta_features)
+    target = Target(
+        plan.space,
+        (plan.metric.name,),
+        meta_features=meta_features,
+        effect=Effect.on(plan.table),
+    )
     optimizer = Optimizer(target, method(wishes.method), prior, seed=wishes.seed)
     try:
         ending: Ending = tune(

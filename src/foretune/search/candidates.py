@@ -1,5 +1,6 @@
 """Where suggestions may come from: a recorded pool, or the space itself."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -113,6 +114,8 @@ class WholeSpace:
     """What was good for past tasks. A surrogate that past tasks taught knows little beyond these,
     and a search for its highest score would end where it errs most: in the corners. So as long as
     some of these are left, the choice is among them and the neighbours of good trials."""
+    effect: Callable[[Encoded], Encoded] | None = None
+    """Equal for configurations of which one tells all about the others."""
     samples: int = SAMPLES_PER_ASK
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
@@ -131,15 +134,29 @@ class WholeSpace:
 
         Where something is known: the best of that and of the neighbours of `around`.
         """
-        if self.known is not None and not self.known.isin(tried).all():
-            return _best_of(self._near(self.known, tried, around, seed), score, tried)
+        if self.known is not None and len(self._news(self.known, tried)):
+            return self._best_of(self._near(self.known, tried, around, seed), score, tried)
         samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
         reached = climb(starts, score, seed=derived_seed(seed, 2))
-        return _best_of(
-            Encoded.concat([samples.take(order[:1]), self._inside(reached)]), score, tried
-        )
+        found = Encoded.concat([samples.take(order[:1]), self._inside(reached)])
+        return self._best_of(found, score, tried)
+
+    def _best_of(self, found: Encoded, score: Score, tried: Encoded) -> Choice:
+        """The one of the highest score that no trial tells all about; else an untried one."""
+        fresh = self._news(found, tried)
+        if len(fresh) == 0:
+            fresh = found.take(np.flatnonzero(~found.isin(tried)))
+        return Choice(fresh.take([int(np.argmax(score(fresh)))]))
+
+    def _news(self, found: Encoded, tried: Encoded) -> Encoded:
+        """Those that differ in effect from every trial."""
+        old = self._effective(found).isin(self._effective(tried))
+        return found.take(np.flatnonzero(~old))
+
+    def _effective(self, configs: Encoded) -> Encoded:
+        return configs if self.effect is None else self.effect(configs)
 
     def _near(self, known: Encoded, tried: Encoded, around: Encoded, seed: int) -> Encoded:
         """What is known, and neighbours of good trials that are not next to any trial.
@@ -157,7 +174,7 @@ class WholeSpace:
         found = self._inside(neighbours)
         if len(found) == 0:
             return known
-        distances, _ = KDTree(tried.x).query(found.x)
+        distances, _ = KDTree(self._effective(tried).x).query(self._effective(found).x)
         return Encoded.concat([known, found.take(np.flatnonzero(distances >= SPACING))])
 
     def _inside(self, configs: Encoded) -> Encoded:
@@ -179,12 +196,6 @@ class WholeSpace:
             f"configurations of the space were all among the {len(tried)} that were tried or are "
             "being tried: ask for fewer trials, or widen the space"
         )
-
-
-def _best_of(found: Encoded, score: Score, tried: Encoded) -> Choice:
-    """The untried one of the highest score."""
-    fresh = found.take(np.flatnonzero(~found.isin(tried)))
-    return Choice(fresh.take([int(np.argmax(score(fresh)))]))
 
 
 def of_least_tried(free: Encoded, tried: Encoded) -> Ints:

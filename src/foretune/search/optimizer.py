@@ -76,11 +76,14 @@ class Optimizer:
         self._surrogate = prior.surrogate(target)
         region = prior.region(target) if isinstance(prior, Bounded) else None
         self._everywhere: Candidates = (
-            WholeSpace(target.space, region) if target.pool is None else Pool(target.pool, region)
+            WholeSpace(target.space, region, effect=target.effect)
+            if target.pool is None
+            else Pool(target.pool, region)
         )
         self._candidates = self._everywhere
         if target.pool is None and isinstance(prior, Informed):
-            self._candidates = WholeSpace(target.space, region, prior.known(target))
+            known = prior.known(target)
+            self._candidates = WholeSpace(target.space, region, known, target.effect)
         self._told = self._nothing()
         self._pending: dict[int, Encoded] = {}
         self._next_id = 0
