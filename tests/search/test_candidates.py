@@ -34,6 +34,39 @@ def test_the_best_of_a_pool_is_its_highest_score_that_is_untried() -> None:
     assert choice.pool_index == order[2]
 
 
+def a_alone(x: Encoded) -> Encoded:
+    """The configurations as if `b` were 0: it has no effect."""
+    return SPACE.from_values(x.values * [1.0, 0.0])
+
+
+class TestWithoutEffect:
+    def test_what_differs_from_a_trial_without_effect_is_no_news(self) -> None:
+        known = SPACE.from_values(np.array([[0.9, 0.1], [0.9, 0.8], [0.3, 0.5]]))
+        tried = known.take([0])
+        plain = WholeSpace(SPACE, known=known).best(far_right, tried, NOTHING, seed=0)
+        told = WholeSpace(SPACE, known=known, effect=a_alone)
+        assert plain.config.values.tolist() == [[0.9, 0.8]]
+        assert told.best(far_right, tried, NOTHING, seed=0).config.values.tolist() == [[0.3, 0.5]]
+
+    def test_neighbours_keep_their_distance_where_it_has_an_effect(self) -> None:
+        known = SPACE.from_values(np.array([[0.0, 0.0], [0.1, 0.0]]))
+        tried = SPACE.from_values(np.array([[0.45, 0.5], [0.0, 0.0]]))
+        source = WholeSpace(SPACE, known=known, effect=a_alone)
+        for seed in range(10):
+            [a, _] = source.best(far_right, tried, tried.take([0]), seed=seed).config.values[0]
+            assert a == pytest.approx(0.1) or abs(a - 0.45) >= SPACING
+
+    def test_when_all_is_known_in_effect_an_untried_one_is_taken(self) -> None:
+        known = SPACE.from_values(np.array([[0.9, 0.1], [0.9, 0.8]]))
+
+        def nothing_matters(x: Encoded) -> Encoded:
+            return SPACE.from_values(x.values * 0.0)
+
+        source = WholeSpace(SPACE, known=known, effect=nothing_matters, samples=20)
+        choice = source.best(far_right, known.take([0]), NOTHING, seed=0)
+        assert not choice.config.isin(known.take([0])).any()
+
+
 def test_ties_are_broken_by_the_seed() -> None:
     pool = SPACE.sample(20, seed=0)
     rows = {
