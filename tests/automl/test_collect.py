@@ -76,6 +76,18 @@ def test_more_evaluations_and_tables_are_added(out, monkeypatch):
     assert kept < {tuple(sorted(c.items())) for c in made.configs.dicts()}
 
 
+def test_the_configurations_of_an_earlier_collection_on_other_tables(out, tmp_path):
+    first, other = tmp_path / "first.parquet", tmp_path / "other.parquet"
+    made_of(replace(RECIPE, refined=2), SOURCES[:1], first)
+    again = made_of(replace(RECIPE, like=first), SOURCES[1:], other)
+    known = Experience.open(first).configs
+    assert len(known) == 6
+    assert len(again) == 12
+    assert set(again.configs.keys().tolist()) == set(known.keys().tolist())
+    whole = made_of(replace(RECIPE, like=first), SOURCES, first)
+    assert len(whole) == 18
+
+
 def test_refinements_are_the_same_on_every_table_and_the_same_again(out, monkeypatch):
     refining = replace(RECIPE, evaluations=8, refined=3)
     made = made_of(refining, SOURCES[:2], out)

@@ -12,7 +12,7 @@ from foretune.automl.evaluation import Protocol
 from foretune.automl.scores import scorer
 from foretune.automl.spaces import shipped
 from foretune.errors import UsageError
-from foretune.experience import Metric
+from foretune.experience import Experience, Metric
 from foretune.experience.atomic import replace_file
 from foretune.run.executor import Limits
 from foretune.space import Encoded
@@ -31,6 +31,8 @@ class Recipe:
     protocol: Protocol
     evaluations: int
     """Configurations a dataset, from a list that every dataset gets."""
+    like: Path | None = None
+    """An experience whose configurations are that list instead."""
     refined: int = 0
     """Configurations after these that their results speak for, again the same everywhere."""
     only: tuple[str, ...] = ()
@@ -65,6 +67,9 @@ class Recipe:
 
     def configs(self) -> Encoded:
         """The list that every table gets."""
+        if self.like is not None:
+            whole = shipped(self.space).build(self.only)
+            return whole.encode(Experience.open(self.like).configs.dicts())
         return shared_configs(
             shipped(self.space), self.evaluations, seed=self.seed, only=self.only, even=self.even
         )

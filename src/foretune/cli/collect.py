@@ -54,6 +54,12 @@ class LineProgress:
 @click.option("--target", metavar="COLUMN", help="In the files of a folder; else the last one.")
 @click.option("--evaluations", type=click.IntRange(1), default=200, show_default=True)
 @click.option(
+    "--like",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The configurations of an earlier collection instead, on every dataset.",
+)
+@click.option(
     "--refine",
     type=click.IntRange(0),
     default=0,
@@ -103,6 +109,7 @@ def collect_command(
     datasets: str,
     target: str | None,
     evaluations: int,
+    like: Path | None,
     refine: int,
     per_algorithm: str,
     only: str | None,
@@ -157,6 +164,7 @@ def collect_command(
         space=space,
         protocol=Protocol(names, folds, cv_below, seed),
         evaluations=evaluations,
+        like=like,
         refined=refine,
         only=tuple(only.split(",")) if only else (),
         even=per_algorithm == "even",
