@@ -60,6 +60,7 @@ def _make_plain(values: Floats, rows: Bools, stage: Stage) -> None:
     plain = next((i for i, each in enumerate(stage.algorithms) if not each.parameters), None)
     if plain is None or stage.choice is None:
         return
+    changed = np.flatnonzero(rows)
     for algorithm in stage.algorithms:
-        values[np.ix_(rows, list(algorithm.parameters))] = np.nan
-    values[rows, stage.choice] = plain
+        values[np.ix_(changed, np.array(algorithm.parameters, dtype=np.int64))] = np.nan
+    values[changed, stage.choice] = plain
