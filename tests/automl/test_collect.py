@@ -19,7 +19,7 @@ from foretune.automl.prepared import Known, prepare, table_path
 from foretune.automl.recipe import Folder, Recipe
 from foretune.automl.sources import Source, sources
 from foretune.automl.trial import TableTrial
-from foretune.errors import UsageError
+from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, Status
 from foretune.progress import SILENT
 from foretune.run.inline import InlineExecutor
@@ -86,6 +86,15 @@ def test_the_configurations_of_an_earlier_collection_on_other_tables(out, tmp_pa
     assert set(again.configs.keys().tolist()) == set(known.keys().tolist())
     whole = made_of(replace(RECIPE, like=first), SOURCES, first)
     assert len(whole) == 18
+
+
+def test_a_file_without_configurations_of_the_space_is_refused_before_anything_is_written(out):
+    out.with_name("bad.parquet").write_text("x")
+    with pytest.raises(ForetuneError, match="must be whole"):
+        replace(RECIPE, like=out.with_name("bad.parquet"))
+    made_of(RECIPE, SOURCES[:1], out)
+    with pytest.raises(ForetuneError):
+        Recipe("pipeline-regression", Protocol(("r2",)), evaluations=4, like=out)
 
 
 def test_refinements_are_the_same_on_every_table_and_the_same_again(out, monkeypatch):

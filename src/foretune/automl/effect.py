@@ -15,7 +15,7 @@ TREES = ("rf", "extra_trees", "lightgbm", "xgboost", "catboost", "hist_boosting"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Gives pipelines a form in which those that cannot differ in their scores are equal."""
+    """Gives pipelines a form in which those whose scores differ by rounding at most are equal."""
 
     idle: frozenset[str]
     """The stages that do nothing on this table, whatever is chosen."""
@@ -44,8 +44,8 @@ class Effect:
 
 def _on_trees_alone(configs: Encoded, stages: dict[str, Stage]) -> Bools:
     """(n,), where trees get the columns as the scaler leaves them."""
-    trees, whole = _uses(configs, stages["estimator"], TREES), ("none",)
-    return trees & _uses(configs, stages["reducer"], whole)
+    trees = _uses(configs, stages["estimator"], TREES)
+    return trees & _uses(configs, stages["reducer"], ("none",))
 
 
 def _uses(configs: Encoded, stage: Stage, names: tuple[str, ...]) -> Bools:

@@ -52,6 +52,8 @@ class Recipe:
         chosen.check(self.only)
         for name in self.protocol.metrics:
             scorer(name, chosen.task)
+        if self.like is not None:
+            self.configs()
 
     @property
     def metrics(self) -> list[Metric]:
