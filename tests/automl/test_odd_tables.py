@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,6 +71,14 @@ def test_every_frame_has_a_schema_and_a_matrix(frame):
     assert again == schema
     part = again.matrix(frame.iloc[::-1, ::-1])
     np.testing.assert_array_equal(part, matrix[::-1])
+
+
+@pytest.mark.parametrize("values", [[False, 0, "a"], [0, False, "a"], ["a", True, 1, 1.0]])
+def test_truths_and_numbers_in_one_column_stay_apart(values):
+    frame = pd.DataFrame({"x": pd.Series(values * 4, dtype=object)})
+    schema = Schema.infer(frame)
+    assert len(schema.columns[0].categories) == 3
+    np.testing.assert_array_equal(schema.matrix(frame.iloc[::-1]), schema.matrix(frame)[::-1])
 
 
 @settings(max_examples=60, deadline=None)

@@ -209,7 +209,7 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
 
 
 def _category(name: str, present: "pd.Series[Any]") -> Column:
-    texts = sorted({_text(value) for value in present.unique()})
+    texts = sorted({_text(value) for value in _hashable(present).unique()})
     return Column(name, ColumnKind.CATEGORY, tuple(texts))
 
 
@@ -228,10 +228,10 @@ def _looked_up(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
 
 
 def _hashable(given: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Lists and the like, which Parquet files may hold, as texts."""
-    if given.dtype != object or given.map(pd.api.types.is_hashable).all():
+    """Mixed columns as texts: lists cannot be looked up, and False would be taken for 0."""
+    if given.dtype != object or not pd.api.types.infer_dtype(given).startswith("mixed"):
         return given
-    return given.map(str, na_action="ignore")
+    return given.map(_text, na_action="ignore")
 
 
 def _text(value: Any) -> str:
