@@ -2,10 +2,12 @@
 
     python benchmarks/fit_versus_search.py results --seeds 5
 
-The datasets are those of the catalogue whose families the shipped knowledge has never seen. Every
-evaluation is real and is kept in the folder, so the script resumes, and a configuration is never
-evaluated twice on one dataset. Random search draws from 150 configurations a dataset. After each
-number of trials, the ranks of the best scores are averaged over datasets and seeds.
+The datasets are those of the catalogue whose families the shipped knowledge has never seen, or
+those of a folder that `new_tables.py` has written (--tables). Scores are those that `fit` takes,
+unless folds are given. Every evaluation is real and is kept in the folder, so the script resumes,
+and a configuration is never evaluated twice on one dataset. Random search draws from 150
+configurations a dataset. After each number of trials, the ranks of the best scores are averaged
+over datasets and seeds.
 
 The best of many noisy scores is lucky, and the more there are the luckier it is. With --fresh the
 pipelines that the searches ended with are also scored on three other draws of the folds.
@@ -14,7 +16,7 @@ pipelines that the searches ended with are also scored on three other draws of t
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,11 @@ import pandas as pd
 
 from foretune.automl.datasets import Table, Task
 from foretune.automl.effect import Effect
-from foretune.automl.evaluation import Protocol
 from foretune.automl.journal import Journal, Line
 from foretune.automl.knowledge import Knowledge
 from foretune.automl.plan import Wishes, planned
 from foretune.automl.search import HeldTrial
-from foretune.automl.sources import sources
+from foretune.automl.sources import Source, sources
 from foretune.contracts import Target
 from foretune.experience import Status
 from foretune.experience.meta_features import meta_features
@@ -52,7 +53,12 @@ class Judge:
     def __init__(self, table: Table, given: argparse.Namespace, seed: int = 0) -> None:
         self.table = table
         self.plan = planned(table, Wishes(metric=given.metric))
-        protocol = Protocol(self.plan.protocol.metrics, given.folds, given.cv_below, seed)
+        protocol = replace(
+            self.plan.protocol,
+            folds=given.folds or self.plan.protocol.folds,
+            cross_validated_below=given.cv_below,
+            seed=seed,
+        )
         self.pool = ProcessPool(HeldTrial(self.plan.table, protocol), limits=LIMITS)
         name = f"{table.name}.jsonl" if seed == 0 else f"{table.name}.fresh-{seed}.jsonl"
         self.journal = Journal(given.folder / name)
@@ -219,15 +225,29 @@ def _say_fresh(frame: pd.DataFrame, folder: Path) -> None:
     print(by_run.rank(axis=1).mean().round(2).to_dict(), flush=True)
 
 
+def asked_for(given: argparse.Namespace) -> list[Source]:
+    """The tables of the catalogue's groups, or of a folder with one folder for each task."""
+    if given.tables is None:
+        groups = [
+            (f"catalogue:{group}", group.partition("-")[0]) for group in given.groups.split(",")
+        ]
+    else:
+        groups = [(str(given.tables / task), str(task)) for task in Task]
+    found = [source for where, task in groups for source in sources(where, Task(task))]
+    return [each for each in found if given.only is None or each.name in given.only.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--max-rows", type=int, default=1500)
-    parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--cv-below", type=int, default=800)
+    parser.add_argument("--max-rows", type=int, default=1000)
+    parser.add_argument("--folds", type=int, help="as many as `fit` takes if not given")
+    parser.add_argument("--cv-below", type=int, default=2500, help="rows; `fit` takes 2500")
     parser.add_argument("--metric", help="not what `fit` optimises by itself")
     parser.add_argument("--groups", default="classification-held-out,regression-held-out")
+    parser.add_argument("--tables", type=Path, help="of `new_tables.py`, instead of the groups")
+    parser.add_argument("--only", help="the names of some of the tables, with commas")
     parser.add_argument(
         "--methods", default="auto,tpe,random", help="so that two can share the work"
     )
@@ -238,33 +258,31 @@ def main() -> None:
     methods = {name: known[name] for name in given.methods.split(",")}
     curves: list[dict[str, Any]] = []
     fresh: list[dict[str, Any]] = []
-    for group in given.groups.split(","):
-        task = Task(group.partition("-")[0])
-        for source in sources(f"catalogue:{group}", task):
-            table = source.load().sample(given.max_rows, seed=0)
-            judge, chosen = Judge(table, given), {}
-            with judge.pool:
-                for name, search in methods.items():
-                    for seed in range(given.seeds):
-                        judge.asked.clear()
-                        losses = search(judge, seed, TRIALS[name])
-                        ended = int(np.nanargmin(losses[: ENDED[name]]))
-                        chosen[name, seed] = judge.asked[ended]
-                        best = np.fmin.accumulate(np.array(losses))
-                        curves += [
-                            {"dataset": table.name, "method": name, "seed": seed,
-                             "trial": trial + 1, "best": value}
-                            for trial, value in enumerate(best)
-                        ]  # fmt: skip
-            if given.fresh:
-                fresh += scored_afresh(table, given, chosen)
-                _say_fresh(pd.DataFrame(fresh), given.folder)
-            frame = pd.DataFrame(curves)
-            frame.to_parquet(given.folder / "curves.parquet")
-            print(f"{table.name}: {len(judge.known)} evaluations", flush=True)
-            if len(methods) == len(known):
-                print(ranks(frame).round(2).to_string(), flush=True)
-                picture(frame, given.folder / "curves.png")
+    for source in asked_for(given):
+        table = source.load().sample(given.max_rows, seed=0)
+        judge, chosen = Judge(table, given), {}
+        with judge.pool:
+            for name, search in methods.items():
+                for seed in range(given.seeds):
+                    judge.asked.clear()
+                    losses = search(judge, seed, TRIALS[name])
+                    ended = int(np.nanargmin(losses[: ENDED[name]]))
+                    chosen[name, seed] = judge.asked[ended]
+                    best = np.fmin.accumulate(np.array(losses))
+                    curves += [
+                        {"dataset": table.name, "method": name, "seed": seed,
+                         "trial": trial + 1, "best": value}
+                        for trial, value in enumerate(best)
+                    ]  # fmt: skip
+        if given.fresh:
+            fresh += scored_afresh(table, given, chosen)
+            _say_fresh(pd.DataFrame(fresh), given.folder)
+        frame = pd.DataFrame(curves)
+        frame.to_parquet(given.folder / "curves.parquet")
+        print(f"{table.name}: {len(judge.known)} evaluations", flush=True)
+        if len(methods) == len(known):
+            print(ranks(frame).round(2).to_string(), flush=True)
+            picture(frame, given.folder / "curves.png")
 
 
 if __name__ == "__main__":
