@@ -1,7 +1,7 @@
 """Learning a DeepPipe from past tasks, and its prior."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from foretune.contracts import Surrogate, Target
 from foretune.errors import SpaceError
 from foretune.experience import Experience, learning_split
 from foretune.learning import PastTask, given, past_tasks
+from foretune.methods.pipeline.described import Described
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.model import DeepPipe, DeepPipeSurrogate, Learnt
@@ -25,6 +26,8 @@ HELD_OUT = 0.15
 """The share of the tasks that decide when to stop, where the experience does not say which."""
 FIRST_LOOK = 2000
 """So many configurations set the lengthscale that training starts from."""
+DESCRIBED = "described."
+"""Before the names of its arrays."""
 GROWTH = 1.25
 """What is new is tuned again whenever the trials have grown by this factor."""
 
@@ -37,17 +40,22 @@ class DeepPipePrior:
     first: Encoded
     kind: str = "foretune-deeppipe"
     """The artifact's kind, which keeps priors of different variants apart."""
+    described: Described | None = None
+    """What a task's meta-features say about it, where past tasks have some and it helps."""
 
     def surrogate(self, target: Target) -> Surrogate:
         """The learnt network; on a larger space, with new encoders that the target's trials train.
 
         What is new is named in a warning and in the surrogate's `notes`.
         """
-        if target.space == self.model.layout.space:
-            return DeepPipeSurrogate(Learnt.on(self.model, target.pool))
+        model = self.model
+        if self.described is not None:
+            model = self.described.applied(model, target.meta_features)
+        if target.space == model.layout.space:
+            return DeepPipeSurrogate(Learnt.on(model, target.pool))
         from foretune.methods.pipeline.training import Tuned
 
-        larger = grown(self.model, target.space)
+        larger = grown(model, target.space)
         if not larger.notes:
             return DeepPipeSurrogate(Learnt.on(larger.model, target.pool))
         warnings.warn(
@@ -56,7 +64,7 @@ class DeepPipePrior:
             stacklevel=2,
         )
         # Without encoders nothing belongs to the new algorithm alone, so all is tuned.
-        parts = larger.new if self.model.layout.sizes.encoder_layers else None
+        parts = larger.new if model.layout.sizes.encoder_layers else None
         tuned = Tuned(larger.model, target.pool, parts, growth=GROWTH)
         return DeepPipeSurrogate(tuned, larger.notes)
 
@@ -86,6 +94,13 @@ class DeepPipePrior:
             "sizes": asdict(self.model.layout.sizes),
             "kernel": [self.model.log_lengthscale, self.model.log_signal, self.model.log_noise],
         }
+        if self.described is not None:
+            meta["described"] = {
+                "names": list(self.described.reading.names),
+                "left": self.described.left,
+            }
+            numbers = self.described.arrays()
+            arrays |= {f"{DESCRIBED}{name}": value for name, value in numbers.items()}
         save_artifact(path, kind=self.kind, version=VERSION, meta=meta, arrays=arrays)
 
 
@@ -112,7 +127,14 @@ class DeepPipeLearner:
         start = untrained(Layout.of(experience.space, self.sizes), looked_at, seed)
         model = meta_trained(start, configs, train, validation, seed=seed, progress=progress)
         first = configs.take(portfolio([*train, *validation], len(configs)))
-        return DeepPipePrior(model, first, self.kind)
+        described = Described.learn(model, configs, *self._all(experience), seed=seed)
+        return DeepPipePrior(model, first, self.kind, described)
+
+    def _all(self, experience: Experience) -> tuple[list[PastTask], list[Mapping[str, float]]]:
+        """All tasks with a success, and their meta-features."""
+        named = [name for name in experience.tasks if experience.task(name).succeeded.any()]
+        tasks = past_tasks(experience.only(named), self.scores)
+        return tasks, [experience.meta_features.get(name, {}) for name in named]
 
     def load(self, path: Path) -> DeepPipePrior:
         """Read a saved prior."""
@@ -124,7 +146,15 @@ class DeepPipeLearner:
         )
         model = DeepPipe(Layout.of(space, sizes), layers, *meta["kernel"])
         first = space.from_values(np.where(arrays["active"], arrays["values"], np.nan))
-        return DeepPipePrior(model, first, self.kind)
+        described = None
+        if "described" in meta:
+            numbers = {
+                name.removeprefix(DESCRIBED): value
+                for name, value in arrays.items()
+                if name.startswith(DESCRIBED)
+            }
+            described = Described.of_arrays(arrays=numbers, **meta["described"])
+        return DeepPipePrior(model, first, self.kind, described)
 
 
 def parts(

@@ -37,6 +37,13 @@ class Embedding:
 
     def __call__(self, layers: Sequence[tuple[Array, Array]], read: Array) -> tuple[Array, Array]:
         """phi (n, latent) and the mean (n,) of n pipelines, as `Layout.read` has read them."""
+        weights, biases = layers[-1]
+        outputs = self.hidden(layers, read) @ weights + biases
+        latent = self.layout.sizes.latent
+        return outputs[:, :latent], outputs[:, latent:].sum(axis=1)
+
+    def hidden(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
+        """What the last layer reads of n pipelines (n, hidden)."""
         layout, encoding = self.layout, self.layout.sizes.encoder_layers
         hidden, choices = self.encoded(layers, read), read[:, len(layout.inputs) :]
         # The choices are further inputs of the first aggregation layer: its last rows.
@@ -45,10 +52,7 @@ class Embedding:
         hidden = _rectify(hidden @ weights[:split] + choices @ weights[split:] + biases)
         for weights, biases in layers[encoding + 1 : -1]:
             hidden = _rectify(hidden @ weights + biases)
-        weights, biases = layers[-1]
-        outputs = hidden @ weights + biases
-        latent = layout.sizes.latent
-        return outputs[:, :latent], outputs[:, latent:].sum(axis=1)
+        return hidden
 
     def encoded(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
         """What the encoders make of n pipelines (n, selected); (n, inputs) where there are none."""

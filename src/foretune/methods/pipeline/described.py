@@ -1,0 +1,241 @@
+"""What a task's description says about which pipelines suit it.
+
+On a small noisy table a few strong bounds on the model win, on a large clean one they lose; how
+well very cheap models do tells the two apart before the first trial. So the mean that the network
+learnt over all past tasks is corrected for the task at hand: the weights of its last layer move by
+a linear function of the task's meta-features, found by ridge regression on what the mean leaves
+over on past tasks. Whether that helps is decided on past tasks that the regression has not seen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.learning import PastTask
+from foretune.methods.pipeline.model import DeepPipe
+from foretune.methods.pipeline.network import Embedding
+from foretune.space import Encoded
+
+THEMSELVES = (
+    "landmark_stump",
+    "landmark_tree",
+    "landmark_nearest",
+    "landmark_linear",
+    "landmark_bayes",
+    "log_rows",
+    "log_columns",
+)
+"""Meta-features that are read as they are: how hard the task is for cheap models, and its size."""
+COMPONENTS = 6
+"""So many principal components stand for all meta-features: each on its own would overfit."""
+FARTHEST = 2.5
+"""Standard deviations from past tasks after which a description counts as no farther."""
+LEAST_TASKS = 10
+"""Fewer say nothing about how descriptions and tasks go together."""
+FOLDS = 5
+PENALTIES = (1.0, 10.0, 100.0)
+"""Of the ridge regression, in tasks."""
+LEAST_SPREAD = 1e-9
+ENOUGH = 0.97
+"""The correction must leave at most this part of the squared residuals on unseen tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read of a task's meta-features: a few linear functions of them."""
+
+    names: tuple[str, ...]
+    centre: Floats
+    """(m,), the mean over past tasks."""
+    scale: Floats
+    """(m,), their standard deviation, and infinite where all past tasks agree."""
+    functions: Floats
+    """(m, p)"""
+
+    @classmethod
+    def of(cls, descriptions: Sequence[Mapping[str, float]]) -> Self | None:
+        """The meta-features that all past tasks have; None where an important one is missing."""
+        names = tuple(n for n in descriptions[0] if all(n in each for each in descriptions))
+        if not set(THEMSELVES) <= set(names):
+            return None
+        raw = np.array([[each[name] for name in names] for each in descriptions])
+        spread = raw.std(axis=0)
+        scale = np.where(spread > LEAST_SPREAD, spread, np.inf)
+        known = cls(names, raw.mean(axis=0), scale, np.eye(len(names)))
+        every = np.array([known(each) for each in descriptions])
+        size, axes = np.linalg.svd(every - every.mean(axis=0), full_matrices=False)[1:]
+        used = min(COMPONENTS, int((size > LEAST_SPREAD).sum()))
+        components = axes[:used].T * (len(every) ** 0.5 / size[:used])
+        themselves = np.eye(len(names))[:, [names.index(name) for name in THEMSELVES]]
+        return replace(known, functions=np.hstack([themselves, components]))
+
+    def __call__(self, description: Mapping[str, float]) -> Floats | None:
+        """(p,); None where the description lacks something."""
+        if not all(name in description for name in self.names):
+            return None
+        raw = np.array([description[name] for name in self.names])
+        values: Floats = np.clip((raw - self.centre) / self.scale, -FARTHEST, FARTHEST)
+        return values @ self.functions
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A linear map from what is read of a task to a change of the mean's last layer."""
+
+    reading: Reading
+    weights: Floats
+    """(hidden + 1, p): of the last layer's weights, then of its bias."""
+    left: float
+    """The part of the squared residuals that the correction leaves on unseen tasks."""
+
+    @classmethod
+    def learn(
+        cls,
+        model: DeepPipe,
+        configs: Encoded,
+        tasks: Sequence[PastTask],
+        descriptions: Sequence[Mapping[str, float]],
+        *,
+        seed: int,
+    ) -> Self | None:
+        """The map that explains most of unseen tasks; None where it would not help.
+
+        tasks: with rows of `configs`, each with its description.
+        """
+        if not model.layout.sizes.learns_mean or len(tasks) < LEAST_TASKS:
+            return None
+        reading = Reading.of(descriptions)
+        if reading is None:
+            return None
+        hidden, mean = _last_hidden(model, configs)
+        spread = hidden.std(axis=0)
+        # All neurons that differ among pipelines together count as much as the constant.
+        unit = np.where(spread > LEAST_SPREAD, spread * len(spread) ** 0.5, np.inf)
+        past = [
+            _Past.of(hidden / unit, mean, task, np.asarray(reading(description)))
+            for task, description in zip(tasks, descriptions, strict=True)
+        ]
+        whole = _Normal.of(past)
+        left = _left_on_unseen(past, whole, seed)
+        penalty = min(left, key=lambda each: left[each])
+        if not left[penalty] < ENOUGH:
+            return None
+        weights = whole.solved(penalty)
+        weights[:-1] /= unit[:, None]
+        return cls(reading, weights, left[penalty])
+
+    def applied(self, model: DeepPipe, description: Mapping[str, float]) -> DeepPipe:
+        """The network whose mean is that of the described task; the same without a description."""
+        read = self.reading(description)
+        if read is None:
+            return model
+        change = self.weights @ read
+        weights, biases = (array.copy() for array in model.layers[-1])
+        mean = model.layout.sizes.latent
+        weights[:, mean] += change[:-1]
+        biases[mean] += change[-1]
+        return replace(
+            model,
+            layers=(*model.layers[:-1], (weights, biases)),
+            log_signal=model.log_signal + float(np.log(self.left)),
+        )
+
+    def arrays(self) -> dict[str, Floats]:
+        """All numbers by name, for a file; an infinite scale is written as 0."""
+        return {
+            "centre": self.reading.centre,
+            "scale": np.where(np.isfinite(self.reading.scale), self.reading.scale, 0.0),
+            "functions": self.reading.functions,
+            "weights": self.weights,
+        }
+
+    @classmethod
+    def of_arrays(cls, names: Sequence[str], arrays: Mapping[str, Floats], left: float) -> Self:
+        """What `arrays` has given."""
+        scale = np.where(arrays["scale"] > 0, arrays["scale"], np.inf)
+        reading = Reading(tuple(names), arrays["centre"], scale, arrays["functions"])
+        return cls(reading, arrays["weights"], left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What the regression needs of one past task, whose n rows count 1 together."""
+
+    psi: Floats
+    """(p,), what is read of its description."""
+    gram: Floats
+    """(hidden + 1, hidden + 1), mean products of what the last layer reads, and 1."""
+    moment: Floats
+    """(hidden + 1,), mean products with what the learnt mean leaves over."""
+    squares: float
+    """The mean square of that."""
+
+    @classmethod
+    def of(cls, hidden: Floats, mean: Floats, task: PastTask, psi: Floats) -> Self:
+        """Of a task's rows among all configurations' (n, hidden) and (n,)."""
+        rows = np.hstack([hidden[task.rows], np.ones((len(task.rows), 1))])
+        over = task.z - mean[task.rows]
+        n = len(over)
+        return cls(psi, rows.T @ rows / n, rows.T @ over / n, float(over @ over) / n)
+
+    def left(self, weights: Floats) -> float:
+        """The mean square after the correction by weights (hidden + 1, p)."""
+        change = weights @ self.psi
+        return float(self.squares - 2.0 * self.moment @ change + change @ self.gram @ change)
+
+
+@dataclass(frozen=True, slots=True)
+class _Normal:
+    """The normal equations: inputs are products of a neuron and a meta-feature."""
+
+    gram: Floats
+    moment: Floats
+    read: int
+    """How many functions of the meta-features there are."""
+
+    @classmethod
+    def of(cls, past: Sequence[_Past]) -> Self:
+        """The equations of all rows of these tasks."""
+        # The Gram matrix of products is the Kronecker product of the Gram matrices.
+        size = len(past[0].moment) * len(past[0].psi)
+        gram: Floats = np.zeros((size, size))
+        moment: Floats = np.zeros(size)
+        for each in past:
+            gram += np.kron(each.gram, np.outer(each.psi, each.psi))
+            moment += np.kron(each.moment, each.psi)
+        return cls(gram, moment, len(past[0].psi))
+
+    def without(self, other: "_Normal") -> "_Normal":
+        """The equations without those tasks."""
+        return _Normal(self.gram - other.gram, self.moment - other.moment, self.read)
+
+    def solved(self, penalty: float) -> Floats:
+        """The weights (hidden + 1, p) of the ridge regression."""
+        gram = self.gram.copy()
+        gram[np.diag_indices_from(gram)] += penalty
+        weights = np.asarray(np.linalg.solve(gram, self.moment), dtype=np.float64)
+        return weights.reshape(-1, self.read)
+
+
+def _left_on_unseen(past: Sequence[_Past], whole: _Normal, seed: int) -> dict[float, float]:
+    """By penalty: the part of the squares that is left on tasks which were not learnt from."""
+    fold = np.random.default_rng(seed).permutation(len(past)) % FOLDS
+    left = dict.fromkeys(PENALTIES, 0.0)
+    for k in range(FOLDS):
+        unseen = [each for each, number in zip(past, fold, strict=True) if number == k]
+        others = whole.without(_Normal.of(unseen))
+        for penalty in PENALTIES:
+            weights = others.solved(penalty)
+            left[penalty] += sum(each.left(weights) for each in unseen)
+    before = sum(each.squares for each in past)
+    return {penalty: after / before for penalty, after in left.items()}
+
+
+def _last_hidden(model: DeepPipe, configs: Encoded) -> tuple[Floats, Floats]:
+    """What the last layer reads of configurations (n, hidden), and the mean (n,) it makes of it."""
+    embedding = Embedding(model.layout)
+    hidden = embedding.hidden(model.layers, model.layout.read(configs)).astype(np.float64)
+    return hidden, embedding.embed(model.layers, configs)[1]
