@@ -33,8 +33,8 @@ def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
     found = made.run(plan)
     assert found.ending == "trials"
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
-    best = max(trial.values["accuracy"] for trial in found.trials)
-    assert found.conclusion.best.values["accuracy"] == best
+    best = min(trial.values["log_loss"] for trial in found.trials)
+    assert found.conclusion.best.values["log_loss"] == best
     remembered = Memory.of_user().recall("pipeline-classification")
     assert remembered is not None
     assert remembered.tasks == (found.about.task,)
@@ -102,7 +102,7 @@ def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
     weights = [member.weight for member in found.conclusion.members]
     assert sum(weights) == pytest.approx(1.0)
     assert found.conclusion.blended is not None
-    assert found.conclusion.blended >= found.conclusion.best.values["accuracy"] - 0.02
+    assert found.conclusion.blended <= found.conclusion.best.values["log_loss"] + 0.02
     assert len(found.conclusion.model.members) == len(weights)
 
 
@@ -112,11 +112,11 @@ def test_the_trials_are_an_experience(tmp_path) -> None:
     found.experience().save(made.place.trials)
     again = Experience.open(made.place.trials)
     assert len(again) == 4
-    assert again.metrics[0].name == "accuracy"
+    assert again.metrics[0].name == "log_loss"
 
 
 def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
-    made, plan = job(tmp_path)
+    made, plan = job(tmp_path, metric="accuracy")
     found = made.run(plan)
     found.conclusion.model.save(made.place.model)
     model = Model.open(made.place.model)

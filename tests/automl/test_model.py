@@ -53,6 +53,30 @@ def saved(tmp_path):
     return path
 
 
+def test_shares_let_a_rare_class_be_found(tmp_path):
+    table = binary_table()
+    [config] = configs("pipeline-classification", "logistic", 1)
+    plain = model_of(config, table, target="high")
+    rare = model_of(config, table, target="high", shares=(0.9, 0.1))
+    x = table.x
+    certain = rare.probabilities(x)
+    np.testing.assert_array_equal(certain, plain.probabilities(x))
+    # The second class is chosen from a tenth on, where it is at its share.
+    np.testing.assert_array_equal(rare.predict_rows(x), rare.labels[(certain[:, 1] > 0.1) * 1])
+    assert (rare.predict_rows(x) != plain.predict_rows(x)).any()
+    rare.save(tmp_path / "m.foretune")
+    again = Model.open(tmp_path / "m.foretune")
+    np.testing.assert_array_equal(again.predict_rows(x), rare.predict_rows(x))
+
+
+@pytest.mark.parametrize("shares", [(0.5,), (1.0, 0.0)])
+def test_shares_that_do_not_fit_the_classes_are_refused(tmp_path, shares):
+    [config] = configs("pipeline-classification", "logistic", 1)
+    model_of(config, binary_table(), target="high", shares=shares).save(tmp_path / "m.foretune")
+    with pytest.raises(UsageError, match="have the shares"):
+        Model.open(tmp_path / "m.foretune")
+
+
 @pytest.mark.parametrize(("name", "algorithm"), CASES)
 def test_every_algorithm_comes_back_bit_for_bit(tmp_path, name, algorithm):
     task = shipped(name).task

@@ -12,17 +12,33 @@ def table(y: list[object] | np.ndarray, task: Task | None = None) -> Table:
     return Table.of(pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y}), "y", task=task)
 
 
-def test_balanced_classes_are_scored_by_accuracy() -> None:
+def test_classes_are_scored_by_log_loss() -> None:
     plan = planned(table(["u", "v"] * 20), Wishes())
-    assert plan.metric.name == plan.protocol.metrics[0] == "accuracy"
+    assert plan.metric.name == plan.protocol.metrics[0] == "log_loss"
     assert plan.shipped.name == "pipeline-classification"
-    assert "accuracy" in plan.notes[0]
+    assert "log_loss" in plan.notes[0]
+    assert plan.shares == ()
 
 
-def test_rare_classes_are_scored_by_balanced_accuracy() -> None:
+def test_a_rare_class_is_to_be_found() -> None:
     plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes())
-    assert plan.metric.name == "balanced_accuracy"
-    assert "5.0%" in plan.notes[0]
+    assert plan.metric.name == "log_loss"
+    assert plan.shares == (0.95, 0.05)
+    assert any("5.0%" in note for note in plan.notes)
+
+
+def test_who_asks_for_a_metric_gets_the_most_probable_class() -> None:
+    plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes(metric="log_loss"))
+    assert plan.shares == ()
+
+
+@pytest.mark.parametrize(
+    ("y", "metric"), [(["u", "v"] * 20, "accuracy"), (["u"] * 95 + ["v"] * 5, "balanced_accuracy")]
+)
+def test_a_space_whose_experience_has_no_probabilities_is_scored_by_what_it_has(y, metric) -> None:
+    plan = planned(table(y), Wishes(space="cash"))
+    assert plan.metric.name == metric
+    assert plan.shares == ()
 
 
 def test_numbers_are_regressed() -> None:

@@ -69,7 +69,14 @@ def concluded(
     if ensemble > 1 and predictions is not None:
         members, blended = _blended(plan, best, ensemble, predictions)
     fitted = tuple(_fitted(chosen, table, plan.protocol.seed) for chosen in members)
-    model = Model.of(table, fitted, target=target, metric=plan.metric.name, about=about)
+    model = Model.of(
+        table,
+        fitted,
+        target=target,
+        metric=plan.metric.name,
+        about=about,
+        shares=plan.shares,
+    )
     return Conclusion(best[0], members, model, blended)
 
 
@@ -98,14 +105,17 @@ def _fitted(chosen: Chosen, table: Table, seed: int) -> Member:
     return replace(refit(chosen.trial.config, table, seed=seed), weight=chosen.weight)
 
 
-def score_on(model: Model, frame: pd.DataFrame) -> float:
-    """The model's metric on a table with a known target; rows without one are left out."""
+def score_on(model: Model, frame: pd.DataFrame, metric: str | None = None) -> float:
+    """How the model does on a table with a known target; rows without one are left out.
+
+    metric: its own if None.
+    """
     known, y = known_rows(frame, model.target, model.task, model.classes)
-    score = scorer(model.metric, model.task)
+    score = scorer(metric or model.metric, model.task)
     if model.task is Task.REGRESSION:
         return score.score(Predictions(y, model.predict(known)))
     certain = model.predict_proba(known)
-    return score.score(Predictions(y, certain.argmax(axis=1).astype(np.float64), certain))
+    return score.score(Predictions(y, model.chosen(certain), certain))
 
 
 def known_rows(

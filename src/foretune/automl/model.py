@@ -35,6 +35,10 @@ class Model:
     about: dict[str, Any] = field(default_factory=dict)
     """Anything else worth keeping, as JSON."""
     label_kind: LabelKind = LabelKind.TEXT
+    shares: tuple[float, ...] = ()
+    """What probabilities are divided by before a class is chosen, so that rare ones are found;
+    the most probable class is chosen where there are none.
+    """
 
     def __post_init__(self) -> None:
         weights = np.array([member.weight for member in self.members])
@@ -53,6 +57,7 @@ class Model:
         target: str,
         metric: str,
         about: Mapping[str, Any] | None = None,
+        shares: Sequence[float] = (),
     ) -> "Model":
         """The model of members that were fitted to this table."""
         return cls(
@@ -64,6 +69,7 @@ class Model:
             metric,
             dict(about or {}),
             table.label_kind,
+            tuple(shares),
         )
 
     @property
@@ -87,11 +93,17 @@ class Model:
         """The same as `predict` for rows that `schema` has read."""
         if self.task is Task.REGRESSION:
             return self._mean([member.predict(x) for member in self.members])
-        if len(self.members) == 1:
+        if len(self.members) == 1 and not self.shares:
             codes = self.members[0].predict(x)
         else:
-            codes = self.probabilities(x).argmax(axis=1).astype(np.float64)
+            codes = self.chosen(self.probabilities(x))
         return self.labels[codes.astype(np.int64)]
+
+    def chosen(self, probabilities: Floats) -> Floats:
+        """(n,), the codes of the classes that probabilities (n, classes) come to."""
+        relative = probabilities / np.array(self.shares) if self.shares else probabilities
+        codes: Floats = relative.argmax(axis=1).astype(np.float64)
+        return codes
 
     def probabilities(self, x: Floats) -> Floats:
         """The same as `predict_proba` for rows that `schema` has read."""
@@ -116,6 +128,7 @@ class Model:
             "target": self.target,
             "classes": list(self.classes),
             "label_kind": str(self.label_kind),
+            "shares": list(self.shares),
             "metric": self.metric,
             "about": self.about,
             "members": [
@@ -143,6 +156,7 @@ class Model:
                 about["metric"],
                 about["about"],
                 LabelKind(about["label_kind"]),
+                tuple(about.get("shares", ())),
             )
             model._check()
         except Exception as error:
@@ -158,6 +172,8 @@ class Model:
         """Refuse parts that do not belong together, and see whether it can predict at all."""
         if len(self.labels) != len(set(self.classes)) or not isinstance(self.target, str):
             raise ValueError("its target or its classes are not told apart")
+        if self.shares and not (len(self.shares) == len(self.classes) and min(self.shares) > 0):
+            raise ValueError(f"its {len(self.classes)} classes have the shares {self.shares}")
         for member in self.members:
             known = list(member.known)
             if known != sorted(set(known) & set(range(len(self.classes)))):

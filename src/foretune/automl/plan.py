@@ -1,5 +1,6 @@
 """What a fit is going to do with a table, decided before the first trial and said in sentences."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +17,7 @@ from foretune.run.executor import Limits
 from foretune.space import Space
 
 DEFAULT_TRIALS = 50
+DEFAULT_METHOD = "auto"
 MOST_SEARCH_ROWS = 30_000
 """Of larger tables a part is searched on; the model that is kept learns from all rows."""
 RARE_CLASS = 0.4
@@ -37,7 +39,7 @@ class Wishes:
     metric: str | None = None
     space: str | None = None
     only: tuple[str, ...] = ()
-    method: str = "auto"
+    method: str = DEFAULT_METHOD
     jobs: int = 1
     ensemble: int = 1
     seed: int = 0
@@ -77,6 +79,10 @@ class Plan:
     """The rows that trials are scored on."""
     notes: Sentences
     """What was assumed, for people."""
+    shares: tuple[float, ...] = ()
+    """Of the classes, where a rare one is to be found: what the model divides probabilities by
+    before it chooses one.
+    """
 
 
 def planned(table: Table, wishes: Wishes) -> Plan:
@@ -87,7 +93,11 @@ def planned(table: Table, wishes: Wishes) -> Plan:
             f"the space '{space.name}' is for {space.task}, but the target asks for {table.task}: "
             f"leave --space out, or say --task {space.task}"
         )
-    metric, why = (wishes.metric, "as asked for") if wishes.metric else _default_metric(table)
+    metric, why = wishes.metric, "as asked for"
+    shares: tuple[float, ...] = ()
+    if metric is None:
+        metric, why = _default_metric(table, space.metrics)
+        shares = _rare_shares(table) if metric == "log_loss" else ()
     others = [name for name in space.metrics if name != metric]
     searched = table.sample(MOST_SEARCH_ROWS, seed=wishes.seed)
     protocol = Protocol(
@@ -103,21 +113,42 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         notes.append(
             f"The search uses {len(searched):,} of {len(table):,} rows; the model learns from all."
         )
+    if shares:
+        notes.append(
+            f"The rarest class has {min(shares):.1%} of the rows: classes are chosen by how far "
+            "their probability exceeds their share, so that rare ones are found."
+        )
     built = space.build(wishes.only)
     left_out = space.missing()
     if left_out and not wishes.only:
         notes.append(f"Without {listed(left_out)}: not installed.")
-    return Plan(space, built, scorer(metric, table.task).metric, protocol, searched, tuple(notes))
+    return Plan(
+        space,
+        built,
+        scorer(metric, table.task).metric,
+        protocol,
+        searched,
+        tuple(notes),
+        shares,
+    )
 
 
-def _default_metric(table: Table) -> tuple[str, str]:
+def _default_metric(table: Table, offered: Sequence[str]) -> tuple[str, str]:
+    """What a space is searched by, and why; `offered` are the metrics its experience has."""
     if table.task is Task.REGRESSION:
         return "r2", "the usual one for numbers"
-    shares = np.bincount(table.y.astype(np.int64), minlength=len(table.classes)) / len(table)
-    rarest = float(shares.min())
-    if rarest * len(shares) < RARE_CLASS:
-        return "balanced_accuracy", f"because the rarest class has {rarest:.1%} of the rows"
+    if "log_loss" in offered:
+        return "log_loss", "which sees how sure a model is, not only whether it is right"
+    rare = _rare_shares(table)
+    if rare:
+        return "balanced_accuracy", f"because the rarest class has {min(rare):.1%} of the rows"
     return "accuracy", "the usual one for classes"
+
+
+def _rare_shares(table: Table) -> tuple[float, ...]:
+    """The classes' shares of the rows where one of them is rare; else none."""
+    shares = np.bincount(table.y.astype(np.int64), minlength=len(table.classes)) / len(table)
+    return tuple(shares.tolist()) if shares.min() * len(shares) < RARE_CLASS else ()
 
 
 def _folds(table: Table) -> int:

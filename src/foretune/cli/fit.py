@@ -2,8 +2,10 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +33,7 @@ STOPPED = 130
 @click.option("--target", metavar="COLUMN", help="The column to predict.")
 @click.option("--trials", type=click.IntRange(1), help="How many; 50 if no --time is given.")
 @click.option("--time", "time_", type=seconds, metavar="TIME", help="For the search, e.g. 10m.")
-@click.option("--metric", metavar="NAME", help="What to optimise; else by the target.")
+@click.option("--metric", metavar="NAME", help="What to optimise; log_loss or r2 if not given.")
 @click.option("--test", type=FILE, help="A table to score the final model on.")
 @click.option(
     "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
@@ -177,6 +179,15 @@ def _given(data: Path | None, target: str | None, task: str | None, test: Path |
     return _Given(training, None if test is None else read_table(test))
 
 
+def _in_plain_words(metric: str, score: Callable[[str], float | None]) -> str:
+    """What a log loss means for people, where that is the metric."""
+    if metric != "log_loss":
+        return ""
+    values = {name: score(name) for name in ("accuracy", "balanced_accuracy")}
+    said = [f"{name} {value:.4g}" for name, value in values.items() if value is not None]
+    return f", {', '.join(said)}" if said else ""
+
+
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
     from foretune.automl.conclusion import score_on
@@ -201,7 +212,8 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     best = found.conclusion.best
     ended = sum(trial.status is not None for trial in found.trials)
     click.echo(
-        f"Best of {ended} trials: {metric.name} {best.values[metric.name]:.4g} "
+        f"Best of {ended} trials: {metric.name} {best.values[metric.name]:.4g}"
+        f"{_in_plain_words(metric.name, best.values.get)} "
         f"(trial {best.number}, {named(best.config)})"
     )
     if found.conclusion.blended is not None:
@@ -209,8 +221,9 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
             f"Blend of {len(found.conclusion.members)}: {metric.name} "
             f"{found.conclusion.blended:.4g}"
         )
-    if tested is not None:
-        click.echo(f"On the test table: {metric.name} {tested:.4g}")
+    if given.test is not None and tested is not None:
+        also = _in_plain_words(metric.name, partial(score_on, model, given.test))
+        click.echo(f"On the test table: {metric.name} {tested:.4g}{also}")
     if found.ending == "stopped":
         click.echo("Stopped; this is the best so far, and the same command goes on.")
     click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")
