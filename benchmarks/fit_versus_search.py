@@ -28,7 +28,7 @@ from foretune.automl.effect import Effect
 from foretune.automl.journal import Journal, Line
 from foretune.automl.knowledge import Knowledge
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.search import HeldTrial
+from foretune.automl.search import HeldTrial, begun_with
 from foretune.automl.sources import Source, sources
 from foretune.contracts import Target
 from foretune.experience import Status
@@ -137,14 +137,16 @@ class ByMethod:
 
     def __call__(self, judge: Judge, seed: int, trials: int) -> list[float]:
         plan, table, method = judge.plan, judge.table, METHODS[self.name]
-        prior = self.knowledge(plan.shipped.name, plan.metric.name).prior(method)
+        knowledge = self.knowledge(plan.shipped.name, plan.metric.name)
+        prior = knowledge.prior(method)
         described = meta_features(
             table.x, table.categorical, table.y,
             classification=table.task is Task.CLASSIFICATION,
         )  # fmt: skip
         effect = Effect.on(plan.table)
         target = Target(plan.space, (plan.metric.name,), None, described, effect)
-        optimizer = Optimizer(target, method, prior, seed=seed)
+        start = begun_with(Wishes(method=self.name), knowledge, described)
+        optimizer = Optimizer(target, method, prior, seed=seed, start=start)
         losses = []
         for _ in range(trials):
             suggestion = optimizer.ask()[0]

@@ -24,7 +24,13 @@ from foretune.automl.knowledge import Knowledge
 from foretune.automl.memory import Fit as Remembered
 from foretune.automl.memory import Memory, task_name
 from foretune.automl.plan import Plan, Wishes, planned
-from foretune.automl.search import FiledTrial, HeldTrial, Runs, known_before, searched
+from foretune.automl.search import (
+    FiledTrial,
+    HeldTrial,
+    Runs,
+    known_before,
+    searched,
+)
 from foretune.automl.telling import Words, facts, story
 from foretune.experience import Evaluation, Experience
 from foretune.experience.atomic import replace_file
@@ -125,7 +131,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         plan = planned(table, wishes)
         about = described(plan, task_name(table))
         knowledge = self._knowledge(plan, about.task)
-        prior = known_before(wishes, knowledge)
+        known = known_before(wishes, knowledge, about.meta_features)
         with (
             TemporaryDirectory(prefix="foretune-") as folder,
             Study.open(None, about.task, space=plan.space, metrics=[plan.metric]) as study,
@@ -135,10 +141,9 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                 ending, relied_on = searched(
                     plan,
                     wishes,
-                    prior,
+                    known,
                     study,
                     runs,
-                    meta_features=about.meta_features,
                     seconds=_left(self.seconds, since=began),
                 )
             trials = tuple(study.trials())
@@ -240,7 +245,8 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
 
     Arguments:
         trials, seconds: what ends the search; either may be None.
-        metric: accuracy, balanced_accuracy, auc or log_loss; chosen by the classes if not given.
+        metric: accuracy, balanced_accuracy, auc or log_loss. By default log_loss, and where a class
+            is rare, classes are chosen by how far their probability exceeds their share.
         space, only: a shipped space, and the estimators to which it is narrowed.
         method: an entry of the registry.
         jobs: worker processes with limits of time and memory; None runs trials in this process.

@@ -191,7 +191,9 @@ class Job:
             about = described(plan, task)
         with self._timed("reading what past datasets taught"):
             knowledge = self._knowledge(plan, task)
-            prior = known_before(self.wishes, knowledge, progress=self.progress)
+            known = known_before(
+                self.wishes, knowledge, about.meta_features, progress=self.progress
+            )
         with self._timed("searching"), self._remembering(about) as watch:
             # A crash may have come between a trial's end and its way into the memory, which
             # keeps every trial once.
@@ -201,10 +203,9 @@ class Job:
             ending, relied_on = searched(
                 plan,
                 self.wishes,
-                prior,
+                known,
                 study,
                 runs,
-                meta_features=about.meta_features,
                 seconds=self._seconds_left(),
                 watch=watch,
             )

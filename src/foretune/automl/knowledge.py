@@ -153,16 +153,18 @@ class Knowledge:
         seed: int = 0,
         seconds: float | None = None,
         progress: Progress = SILENT,
+        begins: bool = True,
     ) -> Prior:
         """What `method` knows before the first trial: kept, or else learnt now and cached.
 
-        seconds: how long learning may take, where nothing is kept; no limit if None.
+        seconds: how long learning may take, where nothing is kept; no limit if None. begins:
+        whether its opening is needed, which in a part of the space takes a while to choose.
         """
         if not self.sources or not method.transfers:
             return method.learn(None, seed=seed, progress=progress)
         for shelf, kept in self._kept(method):
             try:
-                return self._here(method.load(shelf.bundle.path(kept)), shelf)
+                return self._here(method.load(shelf.bundle.path(kept)), shelf, begins=begins)
             except ArtifactError:
                 if not shelf.own:
                     raise  # of the user's own, what ships still serves
@@ -211,12 +213,12 @@ class Knowledge:
         for metric in dict.fromkeys([self.metric.name, spoken]):
             yield from ((shelf, of[metric]) for shelf, of in found if metric in of)
 
-    def _here(self, prior: Prior, shelf: Shelf) -> Prior:
+    def _here(self, prior: Prior, shelf: Shelf, *, begins: bool) -> Prior:
         """A prior of the whole space for the user's part of it."""
         if shelf.learnt.space == self.space.fingerprint:
             return prior
         whole = shelf.space()
-        if not isinstance(prior, Opening):
+        if not isinstance(prior, Opening) or not begins:
             return lifted(prior, whole, self.space)
         k = len(prior.opening(Target(whole)))
         first = cheapest_first(self.portfolio(k), self._given())

@@ -14,17 +14,19 @@ from foretune.automl.effect import Effect
 from foretune.automl.evaluation import Protocol as Scoring
 from foretune.automl.evaluation import Score, evaluate
 from foretune.automl.knowledge import Knowledge
-from foretune.automl.plan import Plan, Wishes
+from foretune.automl.plan import DEFAULT_METHOD, Plan, Wishes
 from foretune.automl.trial import load_libraries, opened
 from foretune.contracts import Prior, Target
 from foretune.experience import Status
 from foretune.experience.atomic import replace_file
+from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.progress import SILENT, Progress
 from foretune.run.executor import Executor
 from foretune.run.study import Study, StudyTrial
 from foretune.run.tuning import SILENT_WATCH, Budget, Watch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
+from foretune.space import Encoded
 
 Config: TypeAlias = dict[str, Any]
 Runs: TypeAlias = Executor[Config, dict[str, float]]
@@ -99,24 +101,53 @@ def ranked(trials: Sequence[StudyTrial], plan: Plan) -> list[StudyTrial]:
     return sorted(done, key=lambda trial: (sign * trial.values[name], trial.number))
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known before the first trial."""
+
+    prior: Prior
+    start: Encoded | None
+    """What is tried first, where that is not the method's own beginning."""
+    meta_features: Mapping[str, float]
+    """Of the table."""
+
+
 def known_before(
-    wishes: Wishes, knowledge: Knowledge | None, *, progress: Progress = SILENT
-) -> Prior:
-    """What the method knows before the first trial."""
+    wishes: Wishes,
+    knowledge: Knowledge | None,
+    meta_features: Mapping[str, float],
+    *,
+    progress: Progress = SILENT,
+) -> Known:
+    """What past datasets say about a table of these meta-features, by the method asked for."""
     chosen = method(wishes.method)
     if knowledge is None:
-        return chosen.learn(None, seed=wishes.seed, progress=progress)
-    return knowledge.prior(chosen, seed=wishes.seed, progress=progress)
+        return Known(chosen.learn(None, seed=wishes.seed, progress=progress), None, meta_features)
+    start = begun_with(wishes, knowledge, meta_features)
+    prior = knowledge.prior(chosen, seed=wishes.seed, progress=progress, begins=start is None)
+    return Known(prior, start, meta_features)
+
+
+def begun_with(
+    wishes: Wishes, knowledge: Knowledge, meta_features: Mapping[str, float]
+) -> Encoded | None:
+    """What the default method tries first: what suited datasets like this one, the cheapest first.
+
+    None where the method has its own beginning, or nothing is known.
+    """
+    if wishes.method != DEFAULT_METHOD or not knowledge.tasks:
+        return None
+    found = knowledge.suggest(PORTFOLIO_TRIALS, meta_features)
+    return found.configs.take(np.argsort(found.seconds, kind="stable"))
 
 
 def searched(
     plan: Plan,
     wishes: Wishes,
-    prior: Prior,
+    known: Known,
     study: Study,
     runs: Runs,
     *,
-    meta_features: Mapping[str, float],
     seconds: float | None = None,
     watch: Watch = SILENT_WATCH,
 ) -> tuple[Ending, str]:
@@ -127,10 +158,11 @@ def searched(
     target = Target(
         plan.space,
         (plan.metric.name,),
-        meta_features=meta_features,
+        meta_features=known.meta_features,
         effect=Effect.on(plan.table),
     )
-    optimizer = Optimizer(target, method(wishes.method), prior, seed=wishes.seed)
+    chosen = method(wishes.method)
+    optimizer = Optimizer(target, chosen, known.prior, seed=wishes.seed, start=known.start)
     try:
         ending: Ending = tune(
             study, optimizer, runs, Budget(wishes.most_trials, seconds), watch=watch

@@ -1,9 +1,10 @@
-"""Public datasets that come with textbooks: none of them is in what ships.
+"""Public datasets that come with textbooks.
 
-They were chosen to try `fit` on data of other origin than what it learnt from: fifteen tables for
-each task, with at least 600 rows and four predictors, one row an observation, and the target that
-the book predicts. There are no time series and no relatives of datasets that ship; columns that
-repeat the target, or are known only after it, are left out.
+They were chosen to try `fit` on data of other origin than what it had learnt from, and are part of
+that since: fifteen tables for each task, with at least 600 rows and four predictors, one row an
+observation, and the target that the book predicts. There are no time series and no relatives of
+other datasets of the catalogue; columns that repeat the target, or are known only after it, are
+left out.
 """
 
 from foretune.automl.entries import CLASSES, NUMBERS, Entry

@@ -1,0 +1,58 @@
+"""What `fit` tries first: what suited datasets like this one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foretune.automl.knowledge import Knowledge
+from foretune.automl.plan import Wishes
+from foretune.automl.search import begun_with, known_before
+from foretune.contracts import Opening
+from foretune.experience import Direction, Experience, Metric
+from foretune.space import Space
+
+SPACE = Space.of({"depth": (0.0, 1.0)})
+CONFIGS = SPACE.encode([{"depth": each} for each in (0.1, 0.5, 0.9)])
+
+
+@pytest.fixture
+def knowledge() -> Knowledge:
+    """Small tables want a small depth, large ones a large one; small depths are cheap."""
+    losses = np.array([[0.0, 1.0, 2.0]] * 6 + [[2.0, 1.0, 0.0]] * 6)
+    names = [f"table {number}" for number in range(12)]
+    found = Experience.from_matrix(
+        SPACE, CONFIGS, names, [Metric("loss", Direction.MIN)], {"loss": losses}
+    )
+    rows = {name: {"log_rows": float(number)} for number, name in enumerate(names)}
+    seconds = found.config_index.astype(float)
+    return Knowledge.of(replace(found, meta_features=rows, seconds=seconds))
+
+
+def depths(configs) -> list[float]:
+    return [config["depth"] for config in configs.dicts()]
+
+
+def test_like_tables_count_most_and_the_cheapest_comes_first(knowledge) -> None:
+    small = begun_with(Wishes(), knowledge, {"log_rows": 0.0})
+    assert depths(small)[0] == pytest.approx(0.1)
+    assert len(small) == 3
+    assert depths(small) == sorted(depths(small))
+    one = knowledge.suggest(1, {"log_rows": 11.0})
+    assert depths(one.configs) == [pytest.approx(0.9)]
+
+
+def test_the_search_is_given_both(knowledge) -> None:
+    known = known_before(Wishes(method="zero-shot"), knowledge, {"log_rows": 0.0})
+    assert known.start is None
+    assert isinstance(known.prior, Opening)
+
+
+def test_other_methods_begin_as_they_do(knowledge) -> None:
+    assert begun_with(Wishes(method="zero-shot"), knowledge, {"log_rows": 0.0}) is None
+
+
+def test_without_knowledge_there_is_nothing_to_begin_with() -> None:
+    known = known_before(Wishes(), None, {"log_rows": 0.0})
+    assert known.start is None
+    assert known.meta_features == {"log_rows": 0.0}
