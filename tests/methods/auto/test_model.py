@@ -53,9 +53,9 @@ UP, DOWN = Line(1.0), Line(-1.0)
 FIRST_TAUGHT = np.array([True, False])
 
 
-def council(*experts: Line) -> AutoSurrogate:
+def council(*experts: Line, greedy: int = 0) -> AutoSurrogate:
     names = ("past", "nothing")
-    return AutoSurrogate(names, experts, np.zeros(len(experts)), FIRST_TAUGHT)
+    return AutoSurrogate(names, experts, np.zeros(len(experts)), FIRST_TAUGHT, greedy)
 
 
 def test_the_mixture_has_the_moments_of_its_parts() -> None:
@@ -230,3 +230,25 @@ def test_the_best_of_each_past_task_are_known() -> None:
         task = bowls.task(name)
         best = np.argsort(task.losses[:, 0])[:GOOD_PER_TASK]
         assert task.configs.take(best).isin(good).all()
+
+
+class TestGreed:
+    def test_the_first_trials_go_where_the_best_is_expected(self) -> None:
+        told = seen([0.2, 0.4, 0.6, 0.8], [0.2, 0.4, 0.6, 0.8])
+        places = at(0.1, 0.5, 0.9)
+        posterior = council(UP, DOWN, greedy=9).condition(told, seed=0)
+        expected = -posterior.predict(places).mean
+        np.testing.assert_allclose(posterior.log_utility(places), expected)
+        assert int(np.argmax(expected)) == 0
+
+    def test_later_ones_are_weighed_against_what_is_not_known(self) -> None:
+        told = seen([0.2, 0.4, 0.6], [0.2, 0.4, 0.6])
+        posterior = council(UP, UP, greedy=3).condition(told, seed=0)
+        assert not posterior.greedy
+        expected = log_improvement(UP, at(0.1))
+        np.testing.assert_allclose(posterior.log_utility(at(0.1)), expected)
+
+    def test_nobody_is_greedy_by_a_past_that_misleads(self) -> None:
+        told = seen([0.2, 0.4, 0.6, 0.8], [0.2, 0.4, 0.6, 0.8])
+        assert not council(DOWN, UP, greedy=9).condition(told, seed=0).greedy
+        assert council(UP, DOWN, greedy=9).condition(told, seed=0).greedy

@@ -38,6 +38,8 @@ class MixturePosterior:
     """(experts,), adding up to 1."""
     taught: Bools
     """(experts,), those that past tasks taught."""
+    greedy: bool = False
+    """Whether the best is chosen by what is expected of it, however sure that is."""
 
     @property
     def trusts_past(self) -> bool:
@@ -68,7 +70,11 @@ class MixturePosterior:
         return draws
 
     def log_utility(self, x: Encoded) -> Floats:
-        """The logarithm of the improvement that the mixture expects."""
+        """The logarithm of the improvement that the mixture expects; where it is greedy, how far
+        below 0 it expects the loss.
+        """
+        if self.greedy:
+            return -self.predict(x).mean
         used = np.flatnonzero(self.weights)
         each = [log_improvement(self.experts[number], x) for number in used.tolist()]
         total: Floats = logsumexp(np.stack(each), axis=0, b=self.weights[used, None])
@@ -95,6 +101,8 @@ class AutoSurrogate:
     """(experts,), what is believed of them before any trial."""
     taught: Bools
     """(experts,), those that past tasks taught."""
+    greedy_trials: int = 0
+    """So many trials are chosen greedily, as long as past tasks are a guide."""
     _earlier: dict[bytes, tuple[Posterior, ...]] = field(default_factory=dict)
     """The experts after the first 2, 4, 8, ... trials: only saves time."""
 
@@ -104,7 +112,9 @@ class AutoSurrogate:
         # An expert next to nobody believes is not worth its time.
         heard = np.flatnonzero(weights > LEAST_WEIGHT)
         each = tuple(self.experts[number].condition(seen, seed=seed) for number in heard.tolist())
-        return MixturePosterior(each, weights[heard] / weights[heard].sum(), self.taught[heard])
+        mixture = MixturePosterior(each, weights[heard] / weights[heard].sum(), self.taught[heard])
+        greedy = len(seen) < self.greedy_trials and mixture.trusts_past
+        return replace(mixture, greedy=greedy)
 
     def explained(self, seen: Observations) -> str:
         """Who was believed how far, and why."""
