@@ -252,3 +252,24 @@ class TestGreed:
         told = seen([0.2, 0.4, 0.6, 0.8], [0.2, 0.4, 0.6, 0.8])
         assert not council(DOWN, UP, greedy=9).condition(told, seed=0).greedy
         assert council(UP, DOWN, greedy=9).condition(told, seed=0).greedy
+
+    def test_only_a_described_task_in_a_whole_space_is_begun_greedily(self) -> None:
+        prior = AutoPrior({"past": Said(UP)}, frozenset({"past"}), at(0.5))
+        described, pool = {"log_rows": 5.0}, at(0.1, 0.2)
+        assert prior.surrogate(Target(SPACE, meta_features=described)).greedy_trials == 10
+        assert prior.surrogate(Target(SPACE)).greedy_trials == 0
+        listed = Target(SPACE, pool=pool, meta_features=described)
+        assert prior.surrogate(listed).greedy_trials == 0
+
+
+@dataclass(frozen=True)
+class Said:
+    """A prior whose surrogate is given."""
+
+    line: Line
+
+    def surrogate(self, target: Target) -> Line:
+        return self.line
+
+    def save(self, path) -> None:
+        raise NotImplementedError

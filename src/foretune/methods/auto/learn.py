@@ -30,8 +30,8 @@ they soon know better which of the others suits this task."""
 SPREAD_TRIALS = 5
 """How many are spread over the space where there are no past tasks."""
 GREEDY_TRIALS = 10
-"""So many trials in a whole space go where the best is expected. A quarter of the steps from a good
-trial improve on it, and an eighth of the leaps to what was good for another task."""
+"""So many trials on a described task, in a whole space, go where the best is expected. A quarter of
+the steps from a good trial improve on it, and an eighth of the leaps to what was good elsewhere."""
 GOOD_PER_TASK = 20
 """So many of the best of each past task are worth a look."""
 MOST_GOOD = 1000
@@ -64,8 +64,9 @@ class AutoPrior:
         taught = np.array([name in self.taught for name in self.experts])
         odds = np.where(taught, 1.0, self._odds_of_nothing)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
-        # In a recorded pool there are no steps, and all that can be tried is known.
-        greedy = GREEDY_TRIALS if self.taught and target.pool is None else 0
+        # In a recorded pool there are no steps; without a description the mean is of all tasks.
+        whole = target.pool is None and bool(target.meta_features)
+        greedy = GREEDY_TRIALS if self.taught and whole else 0
         return AutoSurrogate(tuple(self.experts), surrogates, np.log(odds), taught, greedy)
 
     @property
