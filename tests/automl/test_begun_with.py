@@ -56,3 +56,15 @@ def test_without_knowledge_there_is_nothing_to_begin_with() -> None:
     known = known_before(Wishes(), None, {"log_rows": 0.0})
     assert known.start is None
     assert known.meta_features == {"log_rows": 0.0}
+
+
+def test_experience_of_another_part_of_the_space_is_as_good_as_none() -> None:
+    models = {"model": {"knn": {"k": (1, 20)}, "svm": {"C": (0.1, 10.0)}}}
+    whole, part = Space.of(models), Space.of({"model": {"svm": {"C": (0.1, 10.0)}}})
+    configs = whole.encode([{"model": "knn", "model:knn:k": each} for each in (1, 5, 9)])
+    found = Experience.from_matrix(
+        whole, configs, ["a"], [Metric("loss", Direction.MIN)], {"loss": np.arange(3.0)[None]}
+    )
+    known = known_before(Wishes(), Knowledge.of(found, space=part), {"log_rows": 0.0})
+    assert known.start is None
+    assert known.prior.taught == frozenset()

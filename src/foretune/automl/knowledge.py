@@ -138,8 +138,11 @@ class Knowledge:
 
     @cached_property
     def experience(self) -> Experience | None:
-        """All experience in the user's space."""
-        return None if self.whole is None else narrowed(self.whole, self.space)
+        """All experience in the user's space; None where nothing of it lies there."""
+        try:
+            return None if self.whole is None else narrowed(self.whole, self.space)
+        except ExperienceError:
+            return None
 
     @property
     def tasks(self) -> int:
@@ -168,7 +171,9 @@ class Knowledge:
             except ArtifactError:
                 if not shelf.own:
                     raise  # of the user's own, what ships still serves
-        return learnt_prior(self._given(), method, seed=seed, seconds=seconds, progress=progress)
+        if self.experience is None:
+            return method.learn(None, seed=seed, progress=progress)
+        return learnt_prior(self.experience, method, seed=seed, seconds=seconds, progress=progress)
 
     def origin(self, method: Method) -> str:
         """Where `prior` of this method comes from, in words."""

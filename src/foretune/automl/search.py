@@ -135,7 +135,7 @@ def begun_with(
 
     None where the method has its own beginning, or nothing is known.
     """
-    if wishes.method != DEFAULT_METHOD or not knowledge.tasks:
+    if wishes.method != DEFAULT_METHOD or knowledge.experience is None:
         return None
     found = knowledge.suggest(PORTFOLIO_TRIALS, meta_features)
     return found.configs.take(np.argsort(found.seconds, kind="stable"))
