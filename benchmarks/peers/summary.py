@@ -37,6 +37,11 @@ class Duel:
         ours, theirs = self.ours[:, trials - 1], self.theirs[:, trials - 1]
         return np.where(ours == theirs, 0.5, (ours < theirs).astype(np.float64))
 
+    @property
+    def trials(self) -> int:
+        """How long both searched."""
+        return self.ours.shape[1]
+
     def needed(self) -> Floats:
         """(tasks,): trials until ours is as good as the other at its end; infinite if never."""
         reached = self.ours <= self.theirs[:, -1:]
@@ -88,7 +93,7 @@ def _duel(part: Results, ours: str, other: str) -> Duel | None:
 def _line(other: str, duels: Sequence[Duel], at: Sequence[int]) -> str:
     tasks = sum(len(one.ours) for one in duels)
     seeds = sorted({one.seeds for one in duels})
-    shares = [np.concatenate([one.ahead(n) for one in duels]).mean() for n in at]
+    shares = [_share([one for one in duels if one.trials >= n], n) for n in at]
     needed = float(np.median(np.concatenate([one.needed() for one in duels])))
     weights = [len(one.ours) for one in duels]
     different = np.average([one.different for one in duels], weights=weights)
@@ -96,12 +101,18 @@ def _line(other: str, duels: Sequence[Duel], at: Sequence[int]) -> str:
     cells = [
         other,
         f"{tasks} x {'-'.join(map(str, seeds))}",
-        *(f"{share:.0%}" for share in shares),
+        *shares,
         f"{needed:g}" if np.isfinite(needed) else "not reached",
         f"{different:.0f}",
         f"{seconds:.3f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _share(duels: Sequence[Duel], trials: int) -> str:
+    """Of the tasks of those that searched so long."""
+    ahead = [one.ahead(trials) for one in duels]
+    return f"{np.concatenate(ahead).mean():.0%}" if ahead else ""
 
 
 def main() -> None:

@@ -67,6 +67,12 @@ def test_critical_difference_places_methods_by_rank():
     assert bar.get_xdata()[1] == pytest.approx(1.8, abs=0.05)
 
 
+def test_critical_difference_shows_the_ranks_that_occur():
+    figure = draw_critical_difference({"best": 9.8, "worst": 12.1}, [], title="Ranks")
+    labels = [text.get_text() for text in figure.axes[0].texts]
+    assert labels == ["9", "10", "11", "12", "13", "best  9.80", "12.10  worst"]
+
+
 def test_figures_are_saved_as_png_and_svg_and_reproducibly(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()

@@ -4,6 +4,7 @@ Drawn on figures of their own, without pyplot's global state, so that nothing ne
 nothing stays open.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -82,7 +83,8 @@ def draw_critical_difference(
         figure, (axes,) = empty_panels(1, width=7.2, height=1.3 + 0.25 * (top + half))
         axes.set_axis_off()
         axes.set_title(title, pad=22)
-        _rank_axis(axes, len(names))
+        span = math.floor(ranks[names[0]]), math.ceil(ranks[names[-1]])
+        _rank_axis(axes, span)
         for level, group in enumerate(groups):
             ends = [ranks[name] for name in (group[0], group[-1])]
             depth = -0.5 * (level + 1)
@@ -93,7 +95,7 @@ def draw_critical_difference(
         for place, name in enumerate(names):
             left = place < half
             row = place if left else len(names) - 1 - place
-            _rank_label(axes, name, ranks[name], -top - row, len(names), left=left)
+            _rank_label(axes, name, ranks[name], -top - row, span, left=left)
         axes.set_ylim(-top - half + 0.4, 0.6)
     return figure
 
@@ -190,19 +192,20 @@ def spread_apart(heights: Floats, gap: float) -> Floats:
     return moved
 
 
-def _rank_axis(axes: "Axes", methods: int) -> None:
-    axes.plot([1, methods], [0, 0], color="black", linewidth=1.2)
-    for rank in range(1, methods + 1):
+def _rank_axis(axes: "Axes", span: tuple[int, int]) -> None:
+    axes.plot(span, [0, 0], color="black", linewidth=1.2)
+    for rank in range(span[0], span[1] + 1):
         axes.plot([rank, rank], [0, 0.2], color="black", linewidth=1.2)
         axes.text(rank, 0.3, str(rank), ha="center", va="bottom")
 
 
 def _rank_label(
-    axes: "Axes", name: str, rank: float, depth: float, methods: int, *, left: bool
+    axes: "Axes", name: str, rank: float, depth: float, span: tuple[int, int], *, left: bool
 ) -> None:
     """A method's name at the side, joined to its place on the axis."""
-    margin = 0.06 * (methods - 1)
-    side = 1 - margin if left else methods + margin
+    low, high = span
+    margin = 0.06 * max(high - low, 1)
+    side = low - margin if left else high + margin
     axes.plot([rank, rank, side], [0, depth, depth], color="#444444", linewidth=1.0)
     text = f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}"
     axes.text(

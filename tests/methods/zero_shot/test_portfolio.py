@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 import foretune
@@ -7,9 +8,11 @@ from foretune.cli.portfolio import BUILDERS as CLI_BUILDERS
 from foretune.cli.portfolio import SHIPPED as CLI_SHIPPED
 from foretune.contracts import Target
 from foretune.errors import ArtifactError, MethodError, UsageError
+from foretune.methods.zero_shot import build as build_module
 from foretune.methods.zero_shot.build import BUILDERS, Recipe, build, portfolio_start
 from foretune.methods.zero_shot.portfolio import Portfolio, as_python
 from foretune.methods.zero_shot.shipped import SHIPPED
+from foretune.methods.zero_shot.table import loss_table
 from foretune.search import Optimizer, method
 from foretune.space import Space
 from tests.methods.zero_shot.examples import (
@@ -121,6 +124,21 @@ def test_the_builder_follows_the_table():
     shared = build(experience_of(bowls(candidates()), candidates()), Recipe(k=2))
     assert shared.builder == "naive"
     assert build(unshared_experience(), Recipe(k=2)).builder == "surrogate"
+
+
+def test_some_of_many_tasks_stand_for_all_where_nothing_is_shared(monkeypatch):
+    monkeypatch.setattr(build_module, "MOST_FORESTS", 3)
+    experience = unshared_experience(tasks=6, each=10)
+    assert build(experience, Recipe(k=2)).jobs == 30
+    assert build(experience, Recipe(k=2, builder="surrogate")).jobs == 60
+    table = loss_table(experience)
+    some = table.some_tasks(3, seed=0)
+    assert set(some.tasks) < set(table.tasks)
+    for name, losses in zip(some.tasks, some.losses, strict=True):
+        tried = np.flatnonzero(~np.isnan(losses))
+        row = table.losses[table.tasks.index(name)]
+        assert np.nansum(row) == pytest.approx(np.nansum(losses[tried]))
+        assert table.configs.take(np.flatnonzero(~np.isnan(row))).isin(some.configs).all()
 
 
 def test_the_portfolio_opens_any_optimiser():

@@ -32,6 +32,11 @@ BUILDERS: dict[str, Builder] = {
 }
 
 
+MOST_FORESTS = 100
+"""Where tasks share no configurations, so many of them stand for all unless `surrogate` is asked
+for: it fits a forest to each task and predicts what all others have tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """How a portfolio is built."""
@@ -87,6 +92,8 @@ def build(experience: Experience | None, recipe: Recipe, *, progress: Progress =
     aggregate = aggregate_named(recipe.aggregate)
     table = loss_table(experience, recipe.normalisation)
     builder = recipe.builder or ("naive" if table.is_shared else "surrogate")
+    if recipe.builder is None and builder == "surrogate":
+        table = table.some_tasks(MOST_FORESTS, seed=recipe.seed)
     jobs = recorded_jobs(table, recipe.budget, progress=progress)
     progress.start(f"building a portfolio ({builder})", jobs.budget)
     try:

@@ -43,6 +43,17 @@ class LossTable:
         """Only the shared configurations."""
         return self.take(np.flatnonzero(self.shares >= LEAST_SHARE))
 
+    def some_tasks(self, most: int, *, seed: int) -> "LossTable":
+        """At most so many tasks, drawn at random, and the configurations that they have tried."""
+        if len(self.tasks) <= most:
+            return self
+        rows = np.sort(np.random.default_rng(seed).choice(len(self.tasks), most, replace=False))
+        losses = self.losses[rows]
+        columns = np.flatnonzero(~np.isnan(losses).all(axis=0))
+        tasks = tuple(self.tasks[row] for row in rows)
+        configs = self.configs.take(columns)
+        return LossTable(tasks, configs, losses[:, columns], self.normalisation)
+
     def take(self, columns: Ints) -> "LossTable":
         """Only these configurations."""
         losses = self.losses if len(columns) == len(self.configs) else self.losses[:, columns]
