@@ -4,7 +4,7 @@
     python benchmarks/auto_guard.py --experience xgboost.parquet
 
 Past tasks are left as they are, have their losses shuffled among the configurations, turned around
-(the best is the worst), or replaced by noise. The distance to the best of the pool after 10 and 30
+(the best is the worst), or replaced by noise. The distance to the best of the pool after 5 to 30
 trials is relative to that of the median configuration, averaged over tasks and seeds.
 """
 
@@ -23,7 +23,7 @@ from foretune.contracts import Target
 from foretune.experience import Experience
 from foretune.search import METHODS, Optimizer, Told
 
-LOOKS = (10, 30)
+LOOKS = (5, 10, 20, 30)
 Corrupt = Callable[[Floats, np.random.Generator], Floats]
 
 WAYS: dict[str, Corrupt] = {
