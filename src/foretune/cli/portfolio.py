@@ -50,7 +50,8 @@ def portfolio_command(
       surrogate  greedy on the predictions of one random forest a task
       obo        chooses the jobs by Bayesian optimisation
       mf         chooses the jobs by HyperBand over tasks, without a model
-    Without --builder it is naive, or surrogate where tasks share no configurations.
+    Without --builder it is naive, or surrogate where tasks share no configurations, then on 100
+    tasks at most, drawn at random; --builder surrogate takes all of them.
 
     \b
     Examples:
