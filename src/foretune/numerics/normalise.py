@@ -6,6 +6,7 @@ Each maps the losses (n,) of one task; NaN stay NaN.
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from foretune.arrays import Floats
@@ -56,6 +57,13 @@ def share_of_better(losses: Floats) -> Floats:
     return (rankdata(losses, method="min", nan_policy="omit") - 1.0) / known
 
 
+def normal_scores(losses: Floats) -> Floats:
+    """The quantile of a Gaussian at that rank, which tells the very best apart; not Winsorised."""
+    known = max(int(np.count_nonzero(~np.isnan(losses))), 1)
+    scores: Floats = ndtri(share_of_better(losses) + 0.5 / known)
+    return scores
+
+
 def min_max(losses: Floats) -> Floats:
     """The losses between 0 and 1; all 0 where they are equal."""
     low, high = float(np.fmin.reduce(losses)), float(np.fmax.reduce(losses))
@@ -68,4 +76,5 @@ NORMALISATIONS: dict[str, Callable[[Floats], Floats]] = {
     "stddev": standardise,
     "min-max": min_max,
     "red": red_to_best,
+    "normal": normal_scores,
 }

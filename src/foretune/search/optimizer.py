@@ -27,6 +27,7 @@ from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace, nearest
 from foretune.search.feasibility import Feasibility, learn_feasibility
+from foretune.search.novelty import Novelty, learn_novelty
 from foretune.search.registry import Design, Method
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
@@ -87,7 +88,7 @@ class Optimizer:
         self._told = self._nothing()
         self._pending: dict[int, Encoded] = {}
         self._next_id = 0
-        self._feasible: tuple[int, Feasibility] | None = None
+        self._learnt: tuple[int, Feasibility, Novelty] | None = None
 
     @property
     def told(self) -> Observations:
@@ -192,20 +193,26 @@ class Optimizer:
     def _maximise(
         self, posterior: Posterior, name: str, candidates: Candidates, tried: Encoded, seed: int
     ) -> tuple[Choice, str]:
-        feasible = self._feasibility()
+        feasible, novel = self._outlook()
         acquisition = ACQUISITIONS[name]
         seen = self._told.successes().configs
 
         def score(x: Encoded) -> Floats:
-            return acquisition.score(posterior, x, feasible.discount(x), seen, seed=seed)
+            discount = feasible.discount(x) + novel.discount(x)
+            return acquisition.score(posterior, x, discount, seen, seed=seed)
 
         return candidates.best(score, tried, self._best_told(), seed=seed), name
 
-    def _feasibility(self) -> Feasibility:
-        # Learnt anew when something was told, not for each member of a batch.
-        if self._feasible is None or self._feasible[0] != len(self._told):
-            self._feasible = (len(self._told), learn_feasibility(self._told))
-        return self._feasible[1]
+    def _outlook(self) -> tuple[Feasibility, Novelty]:
+        """What trials say about failures, and in a whole space about plateaus.
+
+        Learnt anew when something was told, not for each member of a batch.
+        """
+        if self._learnt is None or self._learnt[0] != len(self._told):
+            whole = self.target.pool is None
+            novel = learn_novelty(self._told) if whole else Novelty(None)
+            self._learnt = (len(self._told), learn_feasibility(self._told), novel)
+        return self._learnt[1:]
 
     def _best_told(self) -> Encoded:
         """The best trials whose loss is their own: others lie on plateaus, with nothing around."""

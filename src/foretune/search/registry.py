@@ -92,22 +92,20 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
 
 
 def _auto() -> Learner:
-    """The learner of `auto`: what past tasks taught by two of the papers, beside a plain process.
+    """The learner of `auto`: what past tasks taught by three of the papers, beside a plain process.
 
-    Without JAX, which both need to learn, past tasks' own processes stand in for them.
+    Without JAX, which two of them need to learn, past tasks' own processes stand in for these.
     """
     from importlib.util import find_spec
 
     from foretune.methods.auto.learn import AutoLearner
-    from foretune.methods.zero_shot.build import Recipe, portfolio_start
 
-    networks, processes = ("gcp-prior", "deeppipe"), ("rgpe",)
-    taught = networks if find_spec("jax") else processes
+    portfolio, networks, processes = "adaptive-portfolio", ("gcp-prior", "deeppipe"), ("rgpe",)
+    taught = (portfolio, *(networks if find_spec("jax") else processes))
     return AutoLearner(
         taught={name: METHODS[name].learner for name in taught},
         from_nothing={"gcp": METHODS["gcp"].learner},
-        # By ranks, because the first configurations of a list are to do well everywhere.
-        opening=lambda past, k: portfolio_start(past, Recipe(k=k, normalisation="rank")),
+        lister=portfolio,
         others={name: METHODS[name].learner for name in (*networks, *processes)},
     )
 
@@ -205,6 +203,14 @@ METHODS: dict[str, Method] = {
             "the same portfolio, then a GP",
             _portfolio_then("zero-shot-gp", "gp"),
             design=Design("random", 0),
+            needs_experience=True,
+        ),
+        Method(
+            "adaptive-portfolio",
+            "a portfolio chosen as it is tried: past tasks count as far as they order the trials",
+            _made_by("foretune.methods.zero_shot.adaptive", "adaptive_portfolio"),
+            design=Design("random", 0),
+            acquisition="own",
             needs_experience=True,
         ),
         Method(

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,12 @@ GOOD_PER_TASK = 20
 """So many of the best of each past task are worth a look."""
 MOST_GOOD = 1000
 
-Opening: TypeAlias = Callable[[Experience, int], Encoded]
+
+class Lister(Protocol):
+    """The prior of an expert that can name a short list of configurations to begin with."""
+
+    def portfolio(self, k: int) -> Encoded:
+        """The first k of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +123,8 @@ class AutoLearner:
     """Experts that learn from past tasks, by name."""
     from_nothing: Mapping[str, Callable[[], Learner]]
     """Experts that know the target alone."""
-    opening: Opening
-    """The first configurations to try, from experience."""
+    lister: str
+    """The one of them that names the first configurations to try."""
     others: Mapping[str, Callable[[], Learner]] = field(default_factory=dict)
     """Experts that a saved prior may hold, though they cannot learn here."""
     trials: int = SPREAD_TRIALS
@@ -134,7 +139,8 @@ class AutoLearner:
         }
         if experience is None:
             return AutoPrior(experts, frozenset(), None, trials=self.trials, seed=seed)
-        first = cheapest_first(self.opening(experience, PORTFOLIO_TRIALS), experience)
+        lister = cast("Lister", experts[self.lister])
+        first = cheapest_first(lister.portfolio(PORTFOLIO_TRIALS), experience)
         good = good_configs(experience, seed=seed)
         return AutoPrior(experts, frozenset(self.taught), first, good, self.trials, seed)
 

@@ -20,7 +20,7 @@ def surrogate(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
         drawn = rng.choice(np.flatnonzero(jobs.possible[task]), count, replace=False)
         jobs.run(np.full(count, task), drawn)
     columns = _columns(jobs)
-    picks = greedy(_completed(jobs, columns, rng), k, aggregate)
+    picks = greedy(completed(jobs, columns, rng), k, aggregate)
     return Picks(columns[picks.chosen], picks.losses)
 
 
@@ -44,7 +44,7 @@ def _columns(jobs: Jobs) -> Ints:
     return np.unique(best[~np.isnan(np.take_along_axis(jobs.losses, best, axis=1))])
 
 
-def _completed(jobs: Jobs, columns: Ints, rng: np.random.Generator) -> Losses:
+def completed(jobs: Jobs, columns: Ints, rng: np.random.Generator) -> Losses:
     """The losses in these columns, predicted where not evaluated; NaN for tasks without any."""
     from sklearn.ensemble import RandomForestRegressor
 

@@ -1,0 +1,212 @@
+"""The adaptive portfolio: the target is taken for one of the past tasks, nobody knows which.
+
+The greedy portfolio (section 4 of the paper) picks what improves on its earlier picks by most, on
+average over past tasks. Here the average is weighted: a past task counts as far as it puts the
+target's own trials in order. Before the first trial all count the same, so the first picks are
+those of the portfolio; with every trial the list turns to what complements it on tasks like this.
+
+Losses are Gaussian scores of each task's own, so an improvement has the unit of other copula
+methods.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial import KDTree
+from scipy.special import ndtr, softmax
+
+from foretune.arrays import Floats, Ints
+from foretune.contracts import Observations, Prediction, Target
+from foretune.experience import Experience
+from foretune.learning import CachedOnPool, check_space
+from foretune.methods.zero_shot.jobs import recorded_jobs
+from foretune.methods.zero_shot.surrogate import completed
+from foretune.methods.zero_shot.table import loss_table
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.greedy import Losses, greedy, mean
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import copula_scores
+from foretune.progress import Progress
+from foretune.space import Encoded, Space
+
+KIND = "foretune-adaptive-portfolio"
+VERSION = 1
+BEST_OF_EACH = 20
+"""So many of the best configurations of each past task may be picked."""
+MOST_CONFIGS = 1_000
+MOST_TASKS, MOST_FORESTS = 300, 100
+"""So many tasks stand for more of them; fewer where each needs a forest to complete it."""
+NOISE = 0.5
+"""How far, in Gaussian scores, the target's losses may lie from those of the task it resembles."""
+DISTRUST = 0.02
+"""The chance that a pair of trials is in either order, whatever a past task says."""
+LATEST = 100
+"""So many trials say which past tasks the target is like."""
+ANYTHING = 1e-6
+"""What a configuration is worth that improves on no task, where it is good on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptivePrior:
+    """What good configurations gave on past tasks."""
+
+    configs: Encoded
+    scores: Floats
+    """(tasks, configs), Gaussian scores of each task's losses."""
+
+    def opening(self, target: Target) -> Encoded:
+        """What is best on average; trials say what follows."""
+        check_space(self.configs.space, target)
+        return self.portfolio(1)
+
+    def known(self, target: Target) -> Encoded:
+        """All of them: nothing is known beyond."""
+        check_space(self.configs.space, target)
+        return self.configs
+
+    def portfolio(self, k: int) -> Encoded:
+        """The greedy portfolio, in which all tasks count the same."""
+        return self.configs.take(greedy(self.scores, k, mean).chosen)
+
+    def surrogate(self, target: Target) -> "AdaptiveSurrogate":
+        """The tasks as hypotheses about one target."""
+        check_space(self.configs.space, target)
+        tree = KDTree(self.configs.x)
+
+        def nearest(x: Encoded) -> Ints:
+            return np.asarray(tree.query(x.x)[1], dtype=np.int64)
+
+        return AdaptiveSurrogate(self.scores, CachedOnPool(nearest, target.pool))
+
+    def save(self, path: Path) -> None:
+        """Write configurations and scores."""
+        # Artifacts hold no NaN, so what is inactive is marked apart.
+        arrays = {
+            "values": np.nan_to_num(self.configs.values),
+            "active": self.configs.active,
+            "scores": self.scores.astype(np.float32),
+        }
+        meta = {"space": self.configs.space.to_json()}
+        save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveSurrogate:
+    """Weighs past tasks by the order of the target's trials."""
+
+    scores: Floats
+    """(tasks, configs)"""
+    nearest: CachedOnPool[Ints]
+    """The row of the known configuration that stands for each one: itself, or the nearest."""
+
+    def condition(self, seen: Observations, *, seed: int) -> "AdaptivePosterior":
+        """The past tasks, each as likely as it makes the order of the trials."""
+        del seed
+        good = seen.successes()
+        tried = self.scores[:, self.nearest(good.configs)]
+        real = np.flatnonzero(~good.believed)[-LATEST:]
+        losses = scalarise(good.losses, copula_scores)
+        weights = softmax(order_scores(tried[:, real], losses[real]))
+        best = tried.min(axis=1, initial=np.inf)
+        return AdaptivePosterior(self.scores, self.nearest, weights, best)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptivePosterior:
+    """The target's losses, as past tasks have them that it may be like."""
+
+    scores: Floats
+    nearest: CachedOnPool[Ints]
+    weights: Floats
+    """(tasks,), adding up to 1."""
+    bests: Floats
+    """(tasks,), the best trial so far, had it been made on each task."""
+
+    @property
+    def best(self) -> float:
+        """The best trial, expected over tasks."""
+        return float(self.weights @ self.bests)
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation over tasks, with the noise between like tasks."""
+        each = self.scores[:, self.nearest(x)]
+        middle = self.weights @ each
+        variance = self.weights @ np.square(each - middle)
+        return Prediction(middle, np.sqrt(variance + NOISE**2))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Every draw is one task's."""
+        rng = np.random.default_rng(seed)
+        tasks = rng.choice(len(self.weights), size=n, p=self.weights)
+        each = self.scores[np.ix_(tasks, self.nearest(x))]
+        return each + NOISE * rng.standard_normal(each.shape)
+
+    def utility(self, x: Encoded) -> Floats:
+        """(len(x),), the improvement on all trials so far, expected over tasks."""
+        gains = self.weights @ np.maximum(self.bests[:, None] - self.scores, 0.0)
+        known: Floats = gains + ANYTHING * np.exp(-(self.weights @ self.scores))
+        return known[self.nearest(x)]
+
+
+def order_scores(scores: Floats, losses: Floats) -> Floats:
+    """(tasks,), the log-probability that each task gives to the order of n trials.
+
+    scores: (tasks, n), what the trials would have given on each; losses: (n,), what they gave. Each
+    trial is compared with all before it; its pairs count as one observation together, because they
+    are not independent.
+    """
+    totals = np.zeros(len(scores))
+    for row in range(1, len(losses)):
+        sign = np.sign(losses[:row] - losses[row])
+        apart = np.flatnonzero(sign)
+        if len(apart):
+            gap = (scores[:, apart] - scores[:, row : row + 1]) / (np.sqrt(2.0) * NOISE)
+            right = DISTRUST / 2 + (1.0 - DISTRUST) * ndtr(sign[apart] * gap)
+            totals += np.log(right).mean(axis=1)
+    return totals
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveLearner:
+    """Reads the table of past tasks."""
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> AdaptivePrior:
+        """What is recorded, and what forests predict where tasks share no configurations."""
+        table = loss_table(experience, "normal")
+        shared = table.is_shared
+        table = table.some_tasks(MOST_TASKS if shared else MOST_FORESTS, seed=seed)
+        jobs = recorded_jobs(table, progress=progress)
+        progress.start("reading past tasks", jobs.budget)
+        try:
+            jobs.run(*np.nonzero(jobs.possible))
+            rng = np.random.default_rng(seed)
+            columns = best_of_each(jobs.losses, rng)
+            every = np.arange(len(jobs.possible))
+            scores = jobs.known(every, columns) if shared else completed(jobs, columns, rng)
+        finally:
+            progress.stop()
+        return AdaptivePrior(jobs.candidates.take(columns), scores.astype(np.float64))
+
+    def load(self, path: Path) -> AdaptivePrior:
+        """Read what was saved."""
+        meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
+        values = np.where(arrays["active"].astype(bool), arrays["values"], np.nan)
+        configs = Space.from_json(meta["space"]).from_values(values)
+        return AdaptivePrior(configs, arrays["scores"].astype(np.float64))
+
+
+def best_of_each(losses: Losses, rng: np.random.Generator) -> Ints:
+    """The columns that are among the best of a row; some of them where they are many."""
+    order = np.argsort(losses, axis=1, kind="stable")[:, :BEST_OF_EACH]
+    found = np.unique(order[~np.isnan(np.take_along_axis(losses, order, axis=1))])
+    if len(found) > MOST_CONFIGS:
+        found = np.sort(rng.choice(found, MOST_CONFIGS, replace=False))
+    return found
+
+
+def adaptive_portfolio() -> AdaptiveLearner:
+    """The learner of the method `adaptive-portfolio`."""
+    return AdaptiveLearner()

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import norm
+
+from foretune.contracts import Observations, Target
+from foretune.errors import MethodError
+from foretune.methods.zero_shot.adaptive import (
+    DISTRUST,
+    NOISE,
+    AdaptiveLearner,
+    AdaptivePosterior,
+    AdaptivePrior,
+    best_of_each,
+    order_scores,
+)
+from foretune.numerics.greedy import greedy, mean
+from foretune.numerics.normalise import normal_scores
+from foretune.progress import SILENT
+from foretune.search import Optimizer, Told, method
+from foretune.space import Encoded, Space
+from tests.methods.zero_shot.examples import (
+    SPACE,
+    bowls,
+    candidates,
+    experience_of,
+    unshared_experience,
+)
+
+LINE = Space.of({"a": (0.0, 1.0)})
+FOUR = LINE.encode([{"a": a} for a in (0.0, 0.3, 0.6, 1.0)])
+SCORES = np.array([[-2.0, -1.0, 0.0, 1.0], [1.0, 0.0, -1.0, -2.0], [0.0, -1.5, 0.0, -1.0]])
+
+
+def seen(configs: Encoded, losses: list[float], believed: int = 0) -> Observations:
+    n = len(losses)
+    return Observations(configs, np.array(losses)[:, None], np.arange(n) >= n - believed)
+
+
+def posterior(configs: Encoded, losses: list[float]) -> AdaptivePosterior:
+    return (
+        AdaptivePrior(FOUR, SCORES).surrogate(Target(LINE)).condition(seen(configs, losses), seed=0)
+    )
+
+
+def test_normal_scores_tell_the_best_apart() -> None:
+    scores = normal_scores(np.array([3.0, 1.0, np.nan, 2.0]))
+    np.testing.assert_allclose(scores, [ndtri(5 / 6), ndtri(1 / 6), np.nan, ndtri(0.5)], atol=1e-12)
+
+
+def test_the_order_of_two_trials_by_hand() -> None:
+    """The second trial is better: its task says so by 1 score, the others deny it by 1 and 1.5."""
+    gaps = np.array([-1.0, 1.0, 1.5])
+    right = DISTRUST / 2 + (1 - DISTRUST) * norm.cdf(gaps / (np.sqrt(2.0) * NOISE))
+    found = order_scores(SCORES[:, :2], np.array([2.0, 1.0]))
+    np.testing.assert_allclose(found, np.log(right))
+
+
+def test_equal_losses_say_nothing() -> None:
+    np.testing.assert_array_equal(order_scores(SCORES[:, :2], np.array([1.0, 1.0])), np.zeros(3))
+
+
+def test_its_utility_is_the_improvement_expected_over_tasks() -> None:
+    after = posterior(FOUR.take([1, 2]), [0.5, 0.2])
+    best = SCORES[:, 1:3].min(axis=1)
+    expected = after.weights @ np.maximum(best[:, None] - SCORES, 0.0)
+    np.testing.assert_allclose(after.utility(FOUR), expected, atol=1e-4)
+    assert after.weights[1] > after.weights[0]
+    assert after.utility(FOUR).argmax() == 3
+
+
+def test_its_belief_has_the_moments_of_the_tasks() -> None:
+    after = posterior(FOUR.take([1]), [0.5])
+    np.testing.assert_allclose(after.weights, 1 / 3)
+    belief = after.predict(FOUR)
+    np.testing.assert_allclose(belief.mean, SCORES.mean(axis=0))
+    np.testing.assert_allclose(belief.std, np.sqrt(SCORES.var(axis=0) + NOISE**2))
+    draws = after.sample(FOUR, 4000, seed=0)
+    np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.1)
+    np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.1)
+
+
+def test_a_configuration_nobody_tried_is_taken_for_the_nearest() -> None:
+    after = posterior(FOUR.take([1]), [0.5])
+    near = LINE.encode([{"a": 0.9}])
+    assert after.predict(near).mean[0] == after.predict(FOUR).mean[3]
+
+
+def test_believed_trials_are_tried_but_say_nothing_about_tasks() -> None:
+    surrogate = AdaptivePrior(FOUR, SCORES).surrogate(Target(LINE))
+    believed = surrogate.condition(seen(FOUR.take([1, 2]), [0.5, 0.2], believed=1), seed=0)
+    np.testing.assert_allclose(believed.weights, 1 / 3)
+    np.testing.assert_allclose(believed.bests, SCORES[:, 1:3].min(axis=1))
+
+
+def test_before_trials_tell_tasks_apart_it_is_the_greedy_portfolio() -> None:
+    configs = candidates()
+    prior = AdaptiveLearner().learn(experience_of(bowls(configs), configs), seed=0, progress=SILENT)
+    picks = greedy(prior.scores, 4, mean).chosen
+    surrogate = prior.surrogate(Target(SPACE))
+    tried = [int(picks[0])]
+    for pick in picks[1:].tolist():
+        # Trials of one loss put nothing in order.
+        flat = seen(prior.configs.take(tried), [1.0] * len(tried))
+        utility = surrogate.condition(flat, seed=0).utility(prior.configs)
+        assert int(utility.argmax()) == pick
+        tried.append(pick)
+
+
+@pytest.mark.parametrize("likes_right", [False, True])
+def test_it_turns_to_what_suits_tasks_like_this(likes_right: bool) -> None:
+    configs = candidates()
+    losses = bowls(configs, tasks=31)
+    target, past = losses[int(likes_right)], np.delete(losses, [0, 1], axis=0)
+    adaptive = method("adaptive-portfolio")
+    prior = adaptive.learn(experience_of(past, configs), seed=0)
+    optimizer = Optimizer(Target(SPACE, pool=configs), adaptive, prior, seed=0)
+    for _ in range(5):
+        row = optimizer.ask()[0]
+        assert row.pool_index is not None
+        optimizer.tell([Told((float(target[row.pool_index]),), id=row.id)])
+    assert optimizer.told.losses.min() <= np.sort(target)[2]
+
+
+def test_a_saved_prior_says_the_same(tmp_path) -> None:
+    prior = AdaptiveLearner().learn(unshared_experience(), seed=0, progress=SILENT)
+    prior.save(tmp_path / "prior")
+    again = AdaptiveLearner().load(tmp_path / "prior")
+    np.testing.assert_array_equal(prior.scores, again.scores)
+    np.testing.assert_array_equal(prior.configs.values, again.configs.values)
+
+
+def test_where_nothing_is_shared_forests_complete_the_table() -> None:
+    experience = unshared_experience()
+    prior = AdaptiveLearner().learn(experience, seed=0, progress=SILENT)
+    truth = bowls(prior.configs, tasks=6)
+    assert np.isfinite(prior.scores).all()
+    agreement = [np.corrcoef(a, b)[0, 1] for a, b in zip(prior.scores, truth, strict=True)]
+    assert np.mean(agreement) > 0.8
+
+
+def test_only_the_best_of_each_task_are_kept(monkeypatch) -> None:
+    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.BEST_OF_EACH", 2)
+    losses = np.array([[3.0, 1.0, 2.0, np.nan], [np.nan, np.nan, np.nan, 5.0]])
+    assert best_of_each(losses, np.random.default_rng(0)).tolist() == [1, 2, 3]
+    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_CONFIGS", 2)
+    assert len(best_of_each(losses, np.random.default_rng(0))) == 2
+
+
+def test_another_space_is_refused() -> None:
+    with pytest.raises(MethodError, match="space"):
+        AdaptivePrior(FOUR, SCORES).surrogate(Target(SPACE))

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from foretune.contracts import Observations, Target
+from foretune.search import Optimizer, Told, method
+from foretune.search.novelty import LEAST_PROBABILITY, Novelty, learn_novelty, most_likely_reach
+from foretune.space import Encoded, Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+
+
+def told(configs: Encoded, losses: np.ndarray) -> Observations:
+    return Observations(configs, losses[:, None], np.zeros(len(configs), dtype=bool))
+
+
+def on_plateaus(configs: Encoded, per_side: int) -> np.ndarray:
+    """Squares of equal loss."""
+    a, b = np.minimum((configs.x * per_side).astype(int), per_side - 1).T
+    return np.random.default_rng(0).permutation(per_side**2)[a * per_side + b].astype(float)
+
+
+def test_where_no_loss_repeats_nothing_changes() -> None:
+    configs = SPACE.sample(20, seed=0)
+    novelty = learn_novelty(told(configs, np.arange(20.0)))
+    assert novelty.tried is None
+    np.testing.assert_array_equal(novelty.discount(configs), np.zeros(20))
+
+
+@pytest.mark.parametrize("per_side", [4, 8])
+def test_the_reach_is_about_the_size_of_a_plateau(per_side: int) -> None:
+    configs = SPACE.sample(80, seed=1)
+    reach = learn_novelty(told(configs, on_plateaus(configs, per_side))).reach
+    assert 0.3 / per_side < reach < 1.2 / per_side
+
+
+def test_near_a_trial_little_is_new_and_far_away_all() -> None:
+    configs = SPACE.sample(60, seed=1)
+    novelty = learn_novelty(told(configs, on_plateaus(configs, 8)))
+    assert novelty.discount(configs.take([0]))[0] == pytest.approx(np.log(LEAST_PROBABILITY))
+    far = learn_novelty(told(configs.take([0, 1, 2]), np.array([1.0, 1.0, 2.0])))
+    assert (far.discount(configs) <= 0).all()
+    assert far.discount(configs).max() > -0.05
+
+
+def test_repetitions_at_any_distance_say_nothing_about_distance() -> None:
+    """Coarse scores repeat everywhere, so that nearness does not explain it."""
+    rng = np.random.default_rng(0)
+    distances, new = rng.uniform(0.05, 1.0, 200), rng.random(200) < 0.6
+    assert most_likely_reach(distances, new) < 0.1
+
+
+def test_it_has_no_say_in_a_recorded_pool() -> None:
+    pool = SPACE.sample(30, seed=2)
+    gp = method("gp")
+    chosen = []
+    for losses in (np.zeros(6), np.arange(6.0) * 1e-9):
+        optimizer = Optimizer(Target(SPACE, pool=pool), gp, gp.learn(None, seed=0), seed=0)
+        configs = pool.take(np.arange(6)).dicts()
+        optimizer.tell(
+            [Told((loss,), config=c) for loss, c in zip(losses.tolist(), configs, strict=True)]
+        )
+        chosen.append(optimizer._outlook()[1].tried)
+    assert chosen == [None, None]
+
+
+def losses_met(trials: int) -> int:
+    """How many different ones a search on 64 plateaus meets."""
+    gp = method("gp")
+    optimizer = Optimizer(Target(SPACE), gp, gp.learn(None, seed=0), seed=0)
+    for _ in range(trials):
+        suggestion = optimizer.ask()[0]
+        loss = float(on_plateaus(SPACE.encode([suggestion.config]), 8)[0])
+        optimizer.tell([Told((loss,), id=suggestion.id)])
+    return len(np.unique(optimizer.told.losses))
+
+
+def test_a_search_on_plateaus_meets_more_of_them(monkeypatch) -> None:
+    with_it = losses_met(30)
+    monkeypatch.setattr("foretune.search.optimizer.learn_novelty", lambda told: Novelty(None))
+    assert with_it > losses_met(30)
