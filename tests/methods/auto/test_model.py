@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from foretune.contracts import Observations, Prediction, Sceptical, Target
 from foretune.methods.auto.learn import (
     GOOD_PER_TASK,
+    ODDS_OF_NOTHING,
     AutoLearner,
     AutoPrior,
     cheapest_first,
@@ -211,6 +212,15 @@ def test_experience_that_says_the_opposite_loses_its_weight() -> None:
     many = Observations(configs, losses, np.zeros(24, dtype=bool))
     assert surrogate.weights(few)[surrogate.taught].sum() > 0.5
     assert surrogate.weights(many)[surrogate.taught].sum() < 0.5
+
+
+def test_a_prior_may_bring_odds_of_its_own() -> None:
+    bowls = problem("flat").experience
+    prior = learner(past="rgpe").learn(bowls, seed=0, progress=SILENT)
+    surrogate = prior.surrogate(Target(bowls.space))
+    assert isinstance(surrogate, AutoSurrogate)
+    own = prior.experts[LISTER].odds  # type: ignore[attr-defined]
+    np.testing.assert_allclose(np.exp(surrogate.log_prior), [own, 1.0, ODDS_OF_NOTHING])
 
 
 def test_what_cost_past_tasks_least_comes_first() -> None:

@@ -147,6 +147,12 @@ def test_only_the_best_of_each_task_are_kept(monkeypatch) -> None:
     assert len(best_of_each(losses, np.random.default_rng(0))) == 2
 
 
+def test_many_tasks_are_a_better_guide_than_a_few() -> None:
+    few, many = (AdaptivePrior(FOUR, np.tile(SCORES, (n, 1))) for n in (1, 100))
+    assert few.odds == pytest.approx(3 / 25)
+    assert many.odds == 3.0
+
+
 def test_another_space_is_refused() -> None:
     with pytest.raises(MethodError, match="space"):
         AdaptivePrior(FOUR, SCORES).surrogate(Target(SPACE))

@@ -22,7 +22,8 @@ from foretune.space import Encoded, Space
 KIND = "foretune-auto"
 VERSION = 1
 ODDS_OF_NOTHING = 0.2
-"""Of an expert that starts from nothing, beside 1 for each that past tasks taught."""
+"""Of an expert that starts from nothing, beside 1 for each that past tasks taught, unless its
+prior has `odds` of its own."""
 
 PORTFOLIO_TRIALS = 3
 """How many configurations of the portfolio are tried before the experts are asked. Few, because
@@ -67,7 +68,8 @@ class AutoPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """All experts on the target."""
         taught = np.array([name in self.taught for name in self.experts])
-        odds = np.where(taught, 1.0, self._odds_of_nothing)
+        own = np.array([float(getattr(prior, "odds", 1.0)) for prior in self.experts.values()])
+        odds = np.where(taught, own, self._odds_of_nothing)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
         # In a recorded pool there are no steps; without a description the mean is of all tasks.
         whole = target.pool is None and bool(target.meta_features)

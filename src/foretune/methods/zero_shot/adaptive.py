@@ -41,6 +41,9 @@ NOISE = 0.5
 """How far, in Gaussian scores, the target's losses may lie from those of the task it resembles."""
 DISTRUST = 0.02
 """The chance that a pair of trials is in either order, whatever a past task says."""
+TASKS_PER_ODDS, MOST_ODDS = 25, 3.0
+"""So many past tasks are as good a guide as a network that learnt from them, three times as many
+three times as good: what a new task is like, one of many is like, and of a few perhaps none."""
 LATEST = 100
 """So many trials say which past tasks the target is like."""
 ANYTHING = 1e-6
@@ -54,6 +57,11 @@ class AdaptivePrior:
     configs: Encoded
     scores: Floats
     """(tasks, configs), Gaussian scores of each task's losses."""
+
+    @property
+    def odds(self) -> float:
+        """How far it is to be believed before any trial, beside 1 for a network."""
+        return min(len(self.scores) / TASKS_PER_ODDS, MOST_ODDS)
 
     def opening(self, target: Target) -> Encoded:
         """What is best on average; trials say what follows."""
