@@ -10,6 +10,7 @@ from foretune.methods.auto.learn import (
     ODDS_OF_NOTHING,
     AutoLearner,
     AutoPrior,
+    Modest,
     cheapest_first,
     good_configs,
 )
@@ -219,7 +220,9 @@ def test_a_prior_may_bring_odds_of_its_own() -> None:
     prior = learner(past="rgpe").learn(bowls, seed=0, progress=SILENT)
     surrogate = prior.surrogate(Target(bowls.space))
     assert isinstance(surrogate, AutoSurrogate)
-    own = prior.experts[LISTER].odds  # type: ignore[attr-defined]
+    modest = prior.experts[LISTER]
+    assert isinstance(modest, Modest)
+    own = modest.odds(Target(bowls.space))
     np.testing.assert_allclose(np.exp(surrogate.log_prior), [own, 1.0, ODDS_OF_NOTHING])
 
 

@@ -149,8 +149,15 @@ def test_only_the_best_of_each_task_are_kept(monkeypatch) -> None:
 
 def test_many_tasks_are_a_better_guide_than_a_few() -> None:
     few, many = (AdaptivePrior(FOUR, np.tile(SCORES, (n, 1))) for n in (1, 100))
-    assert few.odds == pytest.approx(3 / 25)
-    assert many.odds == 3.0
+    assert few.odds(Target(LINE)) == pytest.approx(3 / 25)
+    assert many.odds(Target(LINE)) == 3.0
+
+
+def test_in_a_pool_of_other_configurations_it_is_modest() -> None:
+    prior = AdaptivePrior(FOUR, np.tile(SCORES, (100, 1)))
+    half = Encoded.concat([FOUR.take([0, 1]), LINE.sample(20, seed=0)])
+    assert prior.odds(Target(LINE, pool=half)) == 1.5
+    assert prior.odds(Target(LINE, pool=LINE.sample(20, seed=0))) < 1e-3
 
 
 def test_another_space_is_refused() -> None:

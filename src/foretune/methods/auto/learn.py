@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ KIND = "foretune-auto"
 VERSION = 1
 ODDS_OF_NOTHING = 0.2
 """Of an expert that starts from nothing, beside 1 for each that past tasks taught, unless its
-prior has `odds` of its own."""
+prior is modest."""
 
 PORTFOLIO_TRIALS = 3
 """How many configurations of the portfolio are tried before the experts are asked. Few, because
@@ -36,6 +36,14 @@ the steps from a good trial improve on it, and an eighth of the leaps to what wa
 GOOD_PER_TASK = 20
 """So many of the best of each past task are worth a look."""
 MOST_GOOD = 1000
+
+
+@runtime_checkable
+class Modest(Protocol):
+    """A prior that knows how far to believe it on a target before any trial."""
+
+    def odds(self, target: Target) -> float:
+        """Beside 1 for others that past tasks taught."""
 
 
 class Lister(Protocol):
@@ -68,7 +76,7 @@ class AutoPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """All experts on the target."""
         taught = np.array([name in self.taught for name in self.experts])
-        own = np.array([float(getattr(prior, "odds", 1.0)) for prior in self.experts.values()])
+        own = [p.odds(target) if isinstance(p, Modest) else 1.0 for p in self.experts.values()]
         odds = np.where(taught, own, self._odds_of_nothing)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
         # In a recorded pool there are no steps; without a description the mean is of all tasks.

@@ -44,6 +44,7 @@ DISTRUST = 0.02
 TASKS_PER_ODDS, MOST_ODDS = 25, 3.0
 """So many past tasks are as good a guide as a network that learnt from them, three times as many
 three times as good: what a new task is like, one of many is like, and of a few perhaps none."""
+LEAST_ODDS = 1e-6
 LATEST = 100
 """So many trials say which past tasks the target is like."""
 ANYTHING = 1e-6
@@ -58,10 +59,13 @@ class AdaptivePrior:
     scores: Floats
     """(tasks, configs), Gaussian scores of each task's losses."""
 
-    @property
-    def odds(self) -> float:
-        """How far it is to be believed before any trial, beside 1 for a network."""
-        return min(len(self.scores) / TASKS_PER_ODDS, MOST_ODDS)
+    def odds(self, target: Target) -> float:
+        """How far it is to be believed before any trial, beside 1 for a network.
+
+        In a pool of other configurations it could only guess by the nearest of its own.
+        """
+        at_home = 1.0 if target.pool is None else self.configs.isin(target.pool).mean()
+        return max(min(len(self.scores) / TASKS_PER_ODDS, MOST_ODDS) * float(at_home), LEAST_ODDS)
 
     def opening(self, target: Target) -> Encoded:
         """What is best on average; trials say what follows."""
