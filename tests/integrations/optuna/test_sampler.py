@@ -271,15 +271,18 @@ def test_a_prior_that_was_learnt_before(tmp_path):
 
 def test_a_saved_prior_of_auto_says_its_own_space(tmp_path):
     learner = AutoLearner(
-        taught={"rgpe": method("rgpe").learner},  # needs seconds less than what is usual
+        # Needs seconds less than what is usual.
+        taught={name: method(name).learner for name in ("adaptive-portfolio", "rgpe")},
         from_nothing={"gcp": method("gcp").learner},
-        opening=lambda experience, k: experience.configs.take(np.arange(k)),
+        lister="adaptive-portfolio",
     )
     past = relatives(3, SPACE)
-    learner.learn(past, seed=0, progress=SILENT).save(tmp_path / "prior")
+    prior = learner.learn(past, seed=0, progress=SILENT)
+    prior.save(tmp_path / "prior")
     study = in_memory(ForetuneSampler("auto", prior=tmp_path / "prior", seed=0))
     study.optimize(wells, n_trials=4)
-    opening = past.configs.take(np.arange(PORTFOLIO_TRIALS)).dicts()
+    opening = prior.opening(Target(past.space)).dicts()
+    assert len(opening) == PORTFOLIO_TRIALS
     assert params(study)[:PORTFOLIO_TRIALS] == [pytest.approx(config) for config in opening]
 
 
