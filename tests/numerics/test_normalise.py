@@ -42,10 +42,11 @@ def test_each_normalisation_by_hand():
         "stddev": (losses - 0.4) / np.sqrt(0.02),
         "min-max": [0.0, NAN, 0.5, 1.0, 0.5],
         "red": [-0.5, NAN, 0.0, 1 / 3, 0.0],
+        "normal": [-1.1503494, NAN, -0.3186394, 1.1503494, -0.3186394],
     }
     assert set(expected) == set(NORMALISATIONS)
     for name, normalised in expected.items():
-        np.testing.assert_allclose(NORMALISATIONS[name](losses), normalised, err_msg=name)
+        np.testing.assert_allclose(NORMALISATIONS[name](losses), normalised, 1e-6, err_msg=name)
 
 
 @given(st.lists(st.floats(1e-3, 1.0), min_size=2, max_size=8), st.sampled_from([0.125, 0.5, 8.0]))
