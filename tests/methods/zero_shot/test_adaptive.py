@@ -6,16 +6,15 @@ from scipy.stats import norm
 from foretune.contracts import Observations, Target
 from foretune.errors import MethodError
 from foretune.methods.zero_shot.adaptive import (
-    DISTRUST,
     NOISE,
     AdaptiveLearner,
     AdaptivePosterior,
     AdaptivePrior,
     best_of_each,
-    order_scores,
 )
 from foretune.numerics.greedy import greedy, mean
 from foretune.numerics.normalise import normal_scores
+from foretune.numerics.order import DISTRUST
 from foretune.progress import SILENT
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
@@ -49,15 +48,15 @@ def test_normal_scores_tell_the_best_apart() -> None:
 
 
 def test_the_order_of_two_trials_by_hand() -> None:
-    """The second trial is better: its task says so by 1 score, the others deny it by 1 and 1.5."""
+    """The second trial is better: one task denies it by 1 score, the others say so by 1 and 1.5."""
     gaps = np.array([-1.0, 1.0, 1.5])
     right = DISTRUST / 2 + (1 - DISTRUST) * norm.cdf(gaps / (np.sqrt(2.0) * NOISE))
-    found = order_scores(SCORES[:, :2], np.array([2.0, 1.0]))
-    np.testing.assert_allclose(found, np.log(right))
+    after = posterior(FOUR.take([0, 1]), [2.0, 1.0])
+    np.testing.assert_allclose(after.weights, right / right.sum())
 
 
 def test_equal_losses_say_nothing() -> None:
-    np.testing.assert_array_equal(order_scores(SCORES[:, :2], np.array([1.0, 1.0])), np.zeros(3))
+    np.testing.assert_allclose(posterior(FOUR.take([0, 1]), [1.0, 1.0]).weights, 1 / 3)
 
 
 def test_its_utility_is_the_improvement_expected_over_tasks() -> None:

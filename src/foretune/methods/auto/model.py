@@ -14,9 +14,9 @@ from scipy.special import logsumexp, softmax
 
 from foretune.arrays import Bools, Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate
-from foretune.methods.auto.order import order_score
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.objectives import scalarise
+from foretune.numerics.order import order_score
 from foretune.numerics.transforms import copula_scores
 from foretune.space import Encoded
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.spatial import KDTree
-from scipy.special import ndtr, softmax
+from scipy.special import softmax
 
 from foretune.arrays import Floats, Ints
 from foretune.contracts import Observations, Prediction, Target
@@ -26,6 +26,7 @@ from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.greedy import Losses, greedy, mean
 from foretune.numerics.objectives import scalarise
+from foretune.numerics.order import order_score
 from foretune.numerics.transforms import copula_scores
 from foretune.progress import Progress
 from foretune.space import Encoded, Space
@@ -39,8 +40,6 @@ MOST_TASKS, MOST_FORESTS = 300, 100
 """So many tasks stand for more of them; fewer where each needs a forest to complete it."""
 NOISE = 0.5
 """How far, in Gaussian scores, the target's losses may lie from those of the task it resembles."""
-DISTRUST = 0.02
-"""The chance that a pair of trials is in either order, whatever a past task says."""
 TASKS_PER_ODDS, MOST_ODDS = 25, 3.0
 """So many past tasks are as good a guide as a network that learnt from them, three times as many
 three times as good: what a new task is like, one of many is like, and of a few perhaps none."""
@@ -119,7 +118,8 @@ class AdaptiveSurrogate:
         tried = self.scores[:, self.nearest(good.configs)]
         real = np.flatnonzero(~good.believed)[-LATEST:]
         losses = scalarise(good.losses, copula_scores)
-        weights = softmax(order_scores(tried[:, real], losses[real]))
+        noise = np.full((1, len(real)), NOISE)
+        weights = softmax(order_score(tried[:, real], noise, losses[real], first=1))
         best = tried.min(axis=1, initial=np.inf)
         return AdaptivePosterior(self.scores, self.nearest, weights, best)
 
@@ -159,24 +159,6 @@ class AdaptivePosterior:
         gains = self.weights @ np.maximum(self.bests[:, None] - self.scores, 0.0)
         known: Floats = gains + ANYTHING * np.exp(-(self.weights @ self.scores))
         return known[self.nearest(x)]
-
-
-def order_scores(scores: Floats, losses: Floats) -> Floats:
-    """(tasks,), the log-probability that each task gives to the order of n trials.
-
-    scores: (tasks, n), what the trials would have given on each; losses: (n,), what they gave. Each
-    trial is compared with all before it; its pairs count as one observation together, because they
-    are not independent.
-    """
-    totals = np.zeros(len(scores))
-    for row in range(1, len(losses)):
-        sign = np.sign(losses[:row] - losses[row])
-        apart = np.flatnonzero(sign)
-        if len(apart):
-            gap = (scores[:, apart] - scores[:, row : row + 1]) / (np.sqrt(2.0) * NOISE)
-            right = DISTRUST / 2 + (1.0 - DISTRUST) * ndtr(sign[apart] * gap)
-            totals += np.log(right).mean(axis=1)
-    return totals
 
 
 @dataclass(frozen=True, slots=True)

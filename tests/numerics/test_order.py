@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from foretune.methods.auto.order import DISTRUST, order_score
+from foretune.numerics.order import DISTRUST, order_score
 
 ONE = np.ones(2)
 
