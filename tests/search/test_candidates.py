@@ -2,10 +2,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
 from foretune.contracts import Observations, Posterior, Surrogate, Target
 from foretune.search import Design, Method, Optimizer, Told, method
-from foretune.search.candidates import SPACING, Pool, WholeSpace, nearest
+from foretune.search.candidates import LEAPS, SPACING, VICINITY, Pool, WholeSpace, nearest
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -128,6 +130,45 @@ def test_what_is_known_and_neighbours_of_good_trials_come_before_the_corners() -
     assert near.x[0, 0] >= 0.6
     assert np.linalg.norm(near.x - first.x) >= SPACING
     assert source.best(far_right, known, NOTHING, seed=0).config.x[0, 0] > 0.95
+
+
+def test_a_step_to_the_next_listed_choice_is_far_enough_and_to_the_next_number_is_not() -> None:
+    rank = OrdinalHyperparameter("rank", [1, 2, 4, 8, 16, 32])
+    space = Space.of(ConfigurationSpace({"rank": rank, "number": (1, 100)}))
+    first = space.encode([{"rank": 4, "number": 50}])
+    worst = space.encode([{"rank": 32, "number": 100}])
+
+    def low(x: Encoded) -> np.ndarray:
+        return -x.x.sum(axis=1)
+
+    source = WholeSpace(space, known=worst)
+    steps = [source.best(low, first, first, seed=seed).config.dicts()[0] for seed in range(5)]
+    assert steps == [{"rank": 2, "number": 50}] * 5
+
+
+class TestRefinement:
+    KNOWN = SPACE.from_unit(np.array([[0.9, 0.9]]))
+    GOOD = SPACE.from_unit(np.array([[0.3, 0.3]]))
+
+    def best(self, top: list[float], trials: int) -> np.ndarray:
+        """The choice after so many trials, where the score has its top there."""
+        elsewhere = SPACE.from_unit(np.full((trials - 1, 2), 0.99))
+
+        def peak(x: Encoded) -> np.ndarray:
+            return -np.square(x.x - top).sum(axis=1)
+
+        tried = Encoded.concat([self.GOOD, elsewhere])
+        return WholeSpace(SPACE, known=self.KNOWN).best(peak, tried, self.GOOD, seed=0).config.x[0]
+
+    def test_after_some_trials_the_vicinity_of_good_ones_is_searched(self) -> None:
+        np.testing.assert_allclose(self.best([0.4, 0.45], LEAPS), [0.4, 0.45], atol=0.02)
+
+    def test_before_that_steps_are_long(self) -> None:
+        assert np.linalg.norm(self.best([0.4, 0.45], LEAPS - 1) - 0.3) >= SPACING
+
+    def test_what_lies_beyond_the_vicinity_is_left_to_what_is_known(self) -> None:
+        assert np.linalg.norm(np.array([0.8, 0.8]) - 0.3) > VICINITY
+        np.testing.assert_array_equal(self.best([0.8, 0.8], LEAPS), [0.9, 0.9])
 
 
 def test_nearest_members() -> None:

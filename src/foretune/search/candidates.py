@@ -20,7 +20,11 @@ SAMPLES_PER_ASK = 2_000
 CLIMBERS = 10
 LEAST_SAMPLES = 64
 SPACING = 0.5
-"""How far trials near good ones are from all others in the unit cube, and how far a step goes."""
+"""How far a step from a good trial goes in the unit cube, and how far from all trials it ends."""
+LEAPS = 10
+"""So many trials try what was good elsewhere, and steps from it; later ones also refine."""
+VICINITY = 0.5
+"""How far from a good trial, in the unit cube, what refines it may be."""
 ATTEMPTS = 20
 
 
@@ -113,7 +117,7 @@ class WholeSpace:
     known: Encoded | None = None
     """What was good for past tasks. A surrogate that past tasks taught knows little beyond these,
     and a search for its highest score would end where it errs most: in the corners. So as long as
-    some of these are left, the choice is among them and the neighbours of good trials."""
+    some of these are left, the choice is among them and what is near good trials."""
     effect: Callable[[Encoded], Encoded] | None = None
     """Equal for configurations of which one tells all about the others."""
     samples: int = SAMPLES_PER_ASK
@@ -132,10 +136,16 @@ class WholeSpace:
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
         """The best of random samples and of local searches from the best samples and `around`.
 
-        Where something is known: the best of that and of the neighbours of `around`.
+        Where something is known: the best of that, of steps from `around`, and after some trials
+        of what a local search finds in their vicinity.
         """
         if self.known is not None and len(self._news(self.known, tried)):
-            return self._best_of(self._near(self.known, tried, around, seed), score, tried)
+            found = [self.known]
+            if len(around):
+                found.append(self._steps(tried, around, seed))
+            if len(around) and len(tried) >= LEAPS:
+                found.append(self._refined(score, around, seed))
+            return self._best_of(Encoded.concat(found), score, tried)
         samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
@@ -158,24 +168,31 @@ class WholeSpace:
     def _effective(self, configs: Encoded) -> Encoded:
         return configs if self.effect is None else self.effect(configs)
 
-    def _near(self, known: Encoded, tried: Encoded, around: Encoded, seed: int) -> Encoded:
-        """What is known, and neighbours of good trials that are not next to any trial.
+    def _steps(self, tried: Encoded, around: Encoded, seed: int) -> Encoded:
+        """Neighbours of good trials that are not next to any trial.
 
-        Trials next to each other tell the same, and all the more so where a loss is rounded.
+        Numbers next to each other tell the same, and all the more so where a loss is rounded;
+        listed choices do not, however many there are.
         """
-        if len(around) == 0:
-            return known
-        neighbours, _ = self.space.neighbourhoods(
+        steps, origins = self.space.neighbourhoods(
             around,
             seed=derived_seed(seed, 3),
             per_parameter=NEIGHBOURS_PER_PARAMETER,
             sigma=SPACING,
         )
-        found = self._inside(neighbours)
-        if len(found) == 0:
-            return known
-        distances, _ = KDTree(self._effective(tried).x).query(self._effective(found).x)
-        return Encoded.concat([known, found.take(np.flatnonzero(distances >= SPACING))])
+        if len(steps) == 0:
+            return steps
+        distances, _ = KDTree(self._effective(tried).x).query(self._effective(steps).x)
+        numbers = [column for column, p in enumerate(self.space.parameters) if p.is_number]
+        before, after = around.values[origins][:, numbers], steps.values[:, numbers]
+        same_numbers = ((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=1)
+        return self._inside(steps.take(np.flatnonzero(same_numbers | (distances >= SPACING))))
+
+    def _refined(self, score: Score, around: Encoded, seed: int) -> Encoded:
+        """What a local search from each good trial ends at, if that is in their vicinity."""
+        reached = climb(around, score, seed=derived_seed(seed, 2))
+        distances, _ = KDTree(around.x).query(reached.x)
+        return self._inside(reached.take(np.flatnonzero(distances <= VICINITY)))
 
     def _inside(self, configs: Encoded) -> Encoded:
         if self.region is None:
