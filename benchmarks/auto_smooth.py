@@ -5,21 +5,24 @@
 Recorded tables cannot show whether a search refines: they end at the nearest recorded
 configuration. Here every task is a bowl with ripples in five dimensions, its centre and its widths
 drawn around common ones; 20 past tasks have 100 random evaluations each. Reported is the median
-over targets of the logarithm (base 10) of the best value so far, the minimum being 0; beside
-`auto` the process that knows nothing and, where it is installed, Optuna's TPE.
+over targets of the logarithm (base 10) of the best value so far, the minimum being 0: of `auto`, of
+`auto` whose past tasks had their values shuffled, of the process that knows nothing and, where it
+is installed, of Optuna's TPE.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from foretune.arrays import Floats
-from foretune.contracts import Target
-from foretune.experience import Experience, read_table
-from foretune.search import METHODS, Optimizer, Told
+from foretune.contracts import Prior, Target
+from foretune.experience import Direction, Experience
+from foretune.search import METHODS, Method, Optimizer, Told
+from foretune.space import Space
 
 DIMENSIONS = 5
 CENTRE = np.array([0.7, 0.3, 0.6, 0.5, 0.5])
@@ -41,3 +44,73 @@ def function(seed: int) -> Function:
         return float(steepness @ np.square(away) + 0.05 * (1 - np.cos(6 * np.pi * away)).sum())
 
     return value
+
+
+NAMES = [f"x{number}" for number in range(DIMENSIONS)]
+SPACE = Space.of(dict.fromkeys(NAMES, (0.0, 1.0)))
+
+
+def past(*, shuffled: bool) -> Experience:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"task": f"past {task}", **dict(zip(NAMES, x, strict=True)), "value": function(task)(x)}
+        for task in range(PAST_TASKS)
+        for x in rng.random((PAST_TRIALS, DIMENSIONS))
+    ]
+    frame = pd.DataFrame(rows)
+    if shuffled:
+        frame["value"] = frame.groupby("task")["value"].transform(rng.permutation)
+    return Experience.from_frame(SPACE, frame, task="task", metrics={"value": Direction.MIN})
+
+
+def ours(method: Method, prior: Prior, target: Function, trials: int, seed: int) -> list[float]:
+    optimizer = Optimizer(Target(SPACE, ("value",)), method, prior, seed=seed)
+    losses = []
+    for _ in range(trials):
+        suggestion = optimizer.ask()[0]
+        losses.append(target(np.array([suggestion.config[name] for name in NAMES])))
+        optimizer.tell([Told((losses[-1],), id=suggestion.id)])
+    return losses
+
+
+def tpe(target: Function, trials: int, seed: int) -> list[float]:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    study.optimize(
+        lambda trial: target(np.array([trial.suggest_float(name, 0.0, 1.0) for name in NAMES])),
+        n_trials=trials,
+    )
+    return [trial.value for trial in study.trials if trial.value is not None]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--targets", type=int, default=8)
+    parser.add_argument("--trials", type=int, default=100)
+    given = parser.parse_args()
+    auto, gcp = METHODS["auto"], METHODS["gcp"]
+    methods = {
+        "auto": (auto, auto.learn(past(shuffled=False), seed=0)),
+        "auto, past shuffled": (auto, auto.learn(past(shuffled=True), seed=0)),
+        "gcp": (gcp, gcp.learn(None, seed=0)),
+    }
+    rows = []
+    for seed in range(given.targets):
+        target = function(FIRST_TARGET + seed)
+        runs = {
+            name: ours(method, prior, target, given.trials, seed)
+            for name, (method, prior) in methods.items()
+        }
+        if find_spec("optuna"):
+            runs["Optuna TPE"] = tpe(target, given.trials, seed)
+        for name, losses in runs.items():
+            best = np.log10(np.minimum.accumulate(losses))
+            looks = {f"after {n}": best[n - 1] for n in LOOKS if n <= given.trials}
+            rows.append({"method": name, **looks})
+    print(pd.DataFrame(rows).groupby("method", sort=False).median().round(2).to_string())
+
+
+if __name__ == "__main__":
+    main()
