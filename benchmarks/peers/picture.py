@@ -1,0 +1,99 @@
+"""The average rank of several tuners over trials, on all tasks that every one of them has played.
+
+    python -m benchmarks.peers.picture xgboost-peers.parquet zap-peers.parquet \\
+        --tuners auto,optuna-tpe,random -o ranks.png
+
+Ranks are of losses averaged over the seeds that all tuners have; ties share their mean rank. Shaded
+is the standard error over tasks.
+"""
+
+import argparse
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+
+from foretune.arrays import Floats
+from foretune.bench.results import Results, curves_of, read
+from foretune.errors import UsageError
+
+COLOURS = ("#d1495b", "#3b7ddd", "#e8a33d", "#2f9e77", "#8f63c7", "#5a5a5a", "#b0b0b0", "#17a2b8")
+
+
+def ranks(results: Sequence[Results], tuners: Sequence[str]) -> Floats:
+    """(tuners, tasks, trials), over the suites that all of them have played."""
+    found = []
+    for part in results:
+        try:
+            curves = curves_of(part, tuners)
+        except UsageError:  # one of them has no run there
+            continue
+        rows = [curves.methods.index(name) for name in tuners]
+        losses = np.where(np.isnan(curves.best), np.inf, curves.best)[rows].mean(axis=2)
+        found.append(rankdata(losses, axis=0))
+    trials = min(part.shape[2] for part in found)
+    return np.concatenate([part[:, :, :trials] for part in found], axis=1)
+
+
+def draw(ranked: Floats, tuners: Sequence[str], path: Path) -> None:
+    """One line a tuner, named at its end."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8.0, 4.5), layout="constrained")
+    middle = ranked.mean(axis=1)
+    error = ranked.std(axis=1) / np.sqrt(ranked.shape[1])
+    trials = np.arange(1, ranked.shape[2] + 1)
+    heights = _apart(middle[:, -1], 0.035 * len(tuners))
+    for name, mean, spread, height, colour in zip(
+        tuners, middle, error, heights, COLOURS, strict=False
+    ):
+        axes.plot(trials, mean, color=colour, lw=3 if name == tuners[0] else 1.6)
+        axes.fill_between(trials, mean - spread, mean + spread, color=colour, alpha=0.12, lw=0)
+        axes.annotate(
+            name,
+            (trials[-1], mean[-1]),
+            (trials[-1] * 1.03, height),
+            color=colour,
+            va="center",
+            weight="bold" if name == tuners[0] else "normal",
+        )
+    axes.set(xscale="log", xlabel="trials", ylabel="average rank (1 is best)")
+    axes.set_xlim(1, trials[-1])
+    looks = [n for n in (1, 2, 5, 10, 25, 50, 100) if n <= trials[-1]]
+    axes.set_xticks(looks, [str(n) for n in looks])
+    axes.minorticks_off()
+    axes.invert_yaxis()
+    axes.grid(axis="y", color="#e6e6e6", lw=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{len(tuners)} tuners on {ranked.shape[1]} tasks", loc="left")
+    figure.savefig(path, dpi=150)
+
+
+def _apart(heights: Floats, least: float) -> Floats:
+    """The heights of labels, moved down where they would overlap."""
+    moved = heights.copy()
+    order = np.argsort(heights)
+    for above, below in pairwise(order):
+        moved[below] = max(moved[below], moved[above] + least)
+    return moved
+
+
+def main() -> None:
+    """Draw, and say how many tasks there were."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", nargs="+", type=Path)
+    parser.add_argument("--tuners", required=True, metavar="A,B,C", help="ours first")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    given = parser.parse_args()
+    tuners = given.tuners.split(",")
+    ranked = ranks([read(path) for path in given.results], tuners)
+    draw(ranked, tuners, given.out)
+    print(f"{ranked.shape[1]} tasks; after 10, 25, 50 trials:")
+    for name, mean in zip(tuners, ranked.mean(axis=1), strict=True):
+        print(name, *(f"{mean[n - 1]:.2f}" for n in (10, 25, 50) if n <= len(mean)))
+
+
+if __name__ == "__main__":
+    main()
