@@ -25,6 +25,8 @@ LEAPS = 10
 """So many trials try what was good elsewhere, and steps from it; later ones also refine."""
 VICINITY = 0.5
 """How far from a good trial, in the unit cube, what refines it may be."""
+REFINING_STEPS, REFINING_NEIGHBOURS = 10, 50
+"""How long a refining search is, and about how many neighbours it looks at for each step."""
 ATTEMPTS = 20
 
 
@@ -190,7 +192,14 @@ class WholeSpace:
 
     def _refined(self, score: Score, around: Encoded, seed: int) -> Encoded:
         """What a local search from each good trial ends at, if that is in their vicinity."""
-        reached = climb(around, score, seed=derived_seed(seed, 2))
+        share = REFINING_NEIGHBOURS // len(self.space.parameters)
+        reached = climb(
+            around,
+            score,
+            seed=derived_seed(seed, 2),
+            steps=REFINING_STEPS,
+            per_parameter=min(max(share, 1), NEIGHBOURS_PER_PARAMETER),
+        )
         distances, _ = KDTree(around.x).query(reached.x)
         return self._inside(reached.take(np.flatnonzero(distances <= VICINITY)))
 

@@ -19,15 +19,22 @@ MOST_STEPS = 20
 NEIGHBOURS_PER_PARAMETER = 10
 
 
-def climb(starts: Encoded, score: Score, *, seed: int) -> Encoded:
+def climb(
+    starts: Encoded,
+    score: Score,
+    *,
+    seed: int,
+    steps: int = MOST_STEPS,
+    per_parameter: int = NEIGHBOURS_PER_PARAMETER,
+) -> Encoded:
     """The end points of one local search from each row of `starts`, in the same order."""
     position, height = starts.values.copy(), score(starts).copy()
     moving = np.arange(len(starts))
-    for step in range(MOST_STEPS):
+    for step in range(steps):
         around, owners = starts.space.neighbourhoods(
             Encoded(starts.space, position[moving]),
             seed=derived_seed(seed, step),
-            per_parameter=NEIGHBOURS_PER_PARAMETER,
+            per_parameter=per_parameter,
         )
         if len(around) == 0:
             break
