@@ -142,12 +142,8 @@ class WholeSpace:
         of what a local search finds in their vicinity.
         """
         if self.known is not None and len(self._news(self.known, tried)):
-            found = [self.known]
-            if len(around):
-                found.append(self._steps(tried, around, seed))
-            if len(around) and len(tried) >= LEAPS:
-                found.append(self._refined(score, around, seed))
-            return self._best_of(Encoded.concat(found), score, tried)
+            near = self._near(score, tried, around, seed) if len(around) else []
+            return self._best_of(Encoded.concat([self.known, *near]), score, tried)
         samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
@@ -169,6 +165,11 @@ class WholeSpace:
 
     def _effective(self, configs: Encoded) -> Encoded:
         return configs if self.effect is None else self.effect(configs)
+
+    def _near(self, score: Score, tried: Encoded, around: Encoded, seed: int) -> list[Encoded]:
+        """Steps from good trials, and after some trials what refines these."""
+        steps = self._steps(tried, around, seed)
+        return [steps] if len(tried) < LEAPS else [steps, self._refined(score, around, seed)]
 
     def _steps(self, tried: Encoded, around: Encoded, seed: int) -> Encoded:
         """Neighbours of good trials that are not next to any trial.
