@@ -9,7 +9,7 @@ is the standard error over tasks.
 
 import argparse
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,8 @@ def ranks(results: Sequence[Results], tuners: Sequence[str]) -> Floats:
         rows = [curves.methods.index(name) for name in tuners]
         losses = np.where(np.isnan(curves.best), np.inf, curves.best)[rows].mean(axis=2)
         found.append(rankdata(losses, axis=0))
+    if not found:
+        raise SystemExit(f"no suite has runs of all of {tuners}: play them, or name fewer")
     trials = min(part.shape[2] for part in found)
     return np.concatenate([part[:, :, :trials] for part in found], axis=1)
 
@@ -47,7 +49,7 @@ def draw(ranked: Floats, tuners: Sequence[str], path: Path) -> None:
     trials = np.arange(1, ranked.shape[2] + 1)
     heights = _apart(middle[:, -1], 0.035 * len(tuners))
     for name, mean, spread, height, colour in zip(
-        tuners, middle, error, heights, COLOURS, strict=False
+        tuners, middle, error, heights, cycle(COLOURS), strict=False
     ):
         axes.plot(trials, mean, color=colour, lw=3 if name == tuners[0] else 1.6)
         axes.fill_between(trials, mean - spread, mean + spread, color=colour, alpha=0.12, lw=0)

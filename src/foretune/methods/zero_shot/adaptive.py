@@ -24,6 +24,7 @@ from foretune.methods.zero_shot.surrogate import completed
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.greedy import Losses, greedy, mean
+from foretune.numerics.kernels import squared_distances
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
 from foretune.numerics.transforms import copula_scores
@@ -43,6 +44,8 @@ TASKS_PER_ODDS, MOST_ODDS = 25, 3.0
 """So many past tasks are as good a guide as a network that learnt from them, three times as many
 three times as good: what a new task is like, one of many is like, and of a few perhaps none."""
 LEAST_ODDS = 1e-6
+CHUNK = 1024
+"""Configurations whose nearest are found at once, so that a large pool needs little memory."""
 LATEST = 100
 """So many trials say which past tasks the target is like."""
 ANYTHING = 1e-6
@@ -82,12 +85,14 @@ class AdaptivePrior:
     def surrogate(self, target: Target) -> "AdaptiveSurrogate":
         """The tasks as hypotheses about one target."""
         check_space(self.configs.space, target)
-        here = self.configs.x
-        lengths = np.square(here).sum(axis=1)
 
         def nearest(x: Encoded) -> Ints:
-            # In so many dimensions a tree is slower. What x adds to all distances is left out.
-            return np.asarray((lengths - 2.0 * x.x @ here.T).argmin(axis=1), dtype=np.int64)
+            # In so many dimensions a tree is slower.
+            rows = np.empty(len(x), dtype=np.int64)
+            for first in range(0, len(x), CHUNK):
+                part = slice(first, first + CHUNK)
+                rows[part] = squared_distances(x.x[part], self.configs.x).argmin(axis=1)
+            return rows
 
         return AdaptiveSurrogate(self.scores, CachedOnPool(nearest, target.pool))
 
