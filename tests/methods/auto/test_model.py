@@ -6,15 +6,14 @@ from scipy.special import logsumexp
 
 from foretune.contracts import Observations, Prediction, Sceptical, Target
 from foretune.methods.auto.learn import (
-    GOOD_PER_TASK,
     ODDS_OF_NOTHING,
     AutoLearner,
     AutoPrior,
     Modest,
     cheapest_first,
-    good_configs,
 )
 from foretune.methods.auto.model import AutoSurrogate, MixturePosterior, log_improvement
+from foretune.methods.zero_shot.adaptive import AdaptivePrior
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.progress import SILENT
 from foretune.search import METHODS
@@ -238,14 +237,14 @@ def test_what_cost_past_tasks_least_comes_first() -> None:
     np.testing.assert_array_equal(cheapest_first(first, untimed).values, first.values)
 
 
-def test_the_best_of_each_past_task_are_known() -> None:
+def test_what_is_good_and_what_comes_first_is_the_listers_word() -> None:
     bowls = problem("flat").experience
-    good = good_configs(bowls, seed=0)
-    assert len(good.first_occurrences()) == len(good)
-    for name in bowls.tasks:
-        task = bowls.task(name)
-        best = np.argsort(task.losses[:, 0])[:GOOD_PER_TASK]
-        assert task.configs.take(best).isin(good).all()
+    prior = METHODS["auto"].learn(bowls, seed=0)
+    assert isinstance(prior, AutoPrior)
+    lister = prior.experts["adaptive-portfolio"]
+    assert isinstance(lister, AdaptivePrior)
+    np.testing.assert_array_equal(prior.known(Target(bowls.space)).values, lister.configs.values)
+    assert prior.opening(Target(bowls.space)).isin(lister.portfolio(3)).all()
 
 
 class TestGreed:

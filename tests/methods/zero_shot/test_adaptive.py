@@ -10,6 +10,7 @@ from foretune.methods.zero_shot.adaptive import (
     AdaptiveLearner,
     AdaptivePosterior,
     AdaptivePrior,
+    Nearest,
     best_of_each,
 )
 from foretune.numerics.greedy import greedy, mean
@@ -141,9 +142,23 @@ def test_where_nothing_is_shared_forests_complete_the_table() -> None:
 def test_only_the_best_of_each_task_are_kept(monkeypatch) -> None:
     monkeypatch.setattr("foretune.methods.zero_shot.adaptive.BEST_OF_EACH", 2)
     losses = np.array([[3.0, 1.0, 2.0, np.nan], [np.nan, np.nan, np.nan, 5.0]])
-    assert best_of_each(losses, np.random.default_rng(0)).tolist() == [1, 2, 3]
-    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_CONFIGS", 2)
-    assert len(best_of_each(losses, np.random.default_rng(0))) == 2
+    assert best_of_each(losses).tolist() == [1, 2, 3]
+
+
+def test_of_too_many_the_best_are_kept(monkeypatch) -> None:
+    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_CONFIGS", 3)
+    losses = np.array([[3.0, 1.0, 2.0, 4.0, 9.0], [9.0, 2.0, 3.0, 4.0, 1.0]])
+    # Columns 1 and 4 are a row's best; column 2 is the second best of the first row.
+    assert best_of_each(losses).tolist() == [1, 2, 4]
+
+
+def test_a_known_configuration_stands_for_itself_and_another_for_the_nearest() -> None:
+    nearest = Nearest(FOUR)
+    others = LINE.sample(20, seed=0)
+    distances = np.abs(others.x - FOUR.x.T)
+    assert nearest(FOUR).tolist() == [0, 1, 2, 3]
+    rows = nearest(Encoded.concat([FOUR.take([2]), others]))
+    assert rows.tolist() == [2, *distances.argmin(axis=1).tolist()]
 
 
 def test_many_tasks_are_a_better_guide_than_a_few() -> None:

@@ -14,8 +14,6 @@ from foretune.experience import Experience
 from foretune.learning import check_space
 from foretune.methods.auto.model import AutoSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import copula_scores
 from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
@@ -33,9 +31,6 @@ SPREAD_TRIALS = 5
 GREEDY_TRIALS = 10
 """So many trials on a described task, in a whole space, go where the best is expected. A quarter of
 the steps from a good trial improve on it, and an eighth of the leaps to what was good elsewhere."""
-GOOD_PER_TASK = 20
-"""So many of the best of each past task are worth a look."""
-MOST_GOOD = 1000
 
 
 @runtime_checkable
@@ -47,10 +42,14 @@ class Modest(Protocol):
 
 
 class Lister(Protocol):
-    """The prior of an expert that can name a short list of configurations to begin with."""
+    """The prior of an expert that knows configurations by name."""
+
+    @property
+    def configs(self) -> Encoded:
+        """Those that were good for a past task."""
 
     def portfolio(self, k: int) -> Encoded:
-        """The first k of it."""
+        """The first k to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ class AutoLearner:
     from_nothing: Mapping[str, Callable[[], Learner]]
     """Experts that know the target alone."""
     lister: str
-    """The one of them that names the first configurations to try."""
+    """The one of them that names what was good for past tasks, and what of it to try first."""
     others: Mapping[str, Callable[[], Learner]] = field(default_factory=dict)
     """Experts that a saved prior may hold, though they cannot learn here."""
     trials: int = SPREAD_TRIALS
@@ -151,8 +150,8 @@ class AutoLearner:
             return AutoPrior(experts, frozenset(), None, trials=self.trials, seed=seed)
         lister = cast("Lister", experts[self.lister])
         first = cheapest_first(lister.portfolio(PORTFOLIO_TRIALS), experience)
-        good = good_configs(experience, seed=seed)
-        return AutoPrior(experts, frozenset(self.taught), first, good, self.trials, seed)
+        taught = frozenset(self.taught)
+        return AutoPrior(experts, taught, first, lister.configs, self.trials, seed)
 
     def load(self, path: Path) -> AutoPrior:
         """Read a saved prior."""
@@ -194,18 +193,3 @@ def cheapest_first(configs: Encoded, experience: Experience) -> Encoded:
     if not all(np.isfinite(cost).any() for cost in costs):
         return configs
     return configs.take(np.argsort([np.nanmean(cost) for cost in costs], kind="stable"))
-
-
-def good_configs(experience: Experience, *, seed: int) -> Encoded:
-    """The best configurations of each past task, each once; some of them where they are many."""
-    good: set[int] = set()
-    for name in experience.tasks:
-        task = experience.task(name)
-        done = np.flatnonzero(task.succeeded)
-        if len(done):
-            order = np.argsort(scalarise(task.losses[done], copula_scores), kind="stable")
-            good |= set(task.config_index[done[order[:GOOD_PER_TASK]]].tolist())
-    rows = np.array(sorted(good), dtype=np.int64)
-    if len(rows) > MOST_GOOD:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, MOST_GOOD, replace=False))
-    return experience.configs.take(rows)

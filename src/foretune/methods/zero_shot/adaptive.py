@@ -10,6 +10,7 @@ methods.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,8 @@ KIND = "foretune-adaptive-portfolio"
 VERSION = 1
 BEST_OF_EACH = 20
 """So many of the best configurations of each past task may be picked."""
-MOST_CONFIGS = 1_000
-MOST_TASKS, MOST_FORESTS = 300, 100
+MOST_CONFIGS = 4_000
+MOST_TASKS, MOST_FORESTS = 500, 100
 """So many tasks stand for more of them; fewer where each needs a forest to complete it."""
 NOISE = 0.5
 """How far, in Gaussian scores, the target's losses may lie from those of the task it resembles."""
@@ -86,14 +87,7 @@ class AdaptivePrior:
         """The tasks as hypotheses about one target."""
         check_space(self.configs.space, target)
 
-        def nearest(x: Encoded) -> Ints:
-            # In so many dimensions a tree is slower.
-            rows = np.empty(len(x), dtype=np.int64)
-            for first in range(0, len(x), CHUNK):
-                part = slice(first, first + CHUNK)
-                rows[part] = squared_distances(x.x[part], self.configs.x).argmin(axis=1)
-            return rows
-
+        nearest = Nearest(self.configs)
         return AdaptiveSurrogate(self.scores, CachedOnPool(nearest, target.pool))
 
     def save(self, path: Path) -> None:
@@ -106,6 +100,27 @@ class AdaptivePrior:
         }
         meta = {"space": self.configs.space.to_json()}
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Finds the row of the configuration that lies nearest."""
+
+    configs: Encoded
+
+    def __call__(self, x: Encoded) -> Ints:
+        """(len(x),); most of what a search looks at is one of them, which is found sooner."""
+        rows = np.array([self._places.get(key, -1) for key in x.keys().tolist()], dtype=np.int64)
+        others = np.flatnonzero(rows < 0)
+        for first in range(0, len(others), CHUNK):
+            part = others[first : first + CHUNK]
+            # In so many dimensions a tree is slower.
+            rows[part] = squared_distances(x.x[part], self.configs.x).argmin(axis=1)
+        return rows
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        return {key: row for row, key in enumerate(self.configs.keys().tolist())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +197,8 @@ class AdaptiveLearner:
         progress.start("reading past tasks", jobs.budget)
         try:
             jobs.run(*np.nonzero(jobs.possible))
-            rng = np.random.default_rng(seed)
-            columns = best_of_each(jobs.losses, rng)
-            every = np.arange(len(jobs.possible))
+            columns = best_of_each(jobs.losses)
+            every, rng = np.arange(len(jobs.possible)), np.random.default_rng(seed)
             scores = jobs.known(every, columns) if shared else completed(jobs, columns, rng)
         finally:
             progress.stop()
@@ -198,13 +212,17 @@ class AdaptiveLearner:
         return AdaptivePrior(configs, arrays["scores"].astype(np.float64))
 
 
-def best_of_each(losses: Losses, rng: np.random.Generator) -> Ints:
-    """The columns that are among the best of a row; some of them where they are many."""
+def best_of_each(losses: Losses) -> Ints:
+    """The columns that are among the best of a row; where these are too many, the best among them.
+
+    The best of any row come before the second best of any, and so on.
+    """
     order = np.argsort(losses, axis=1, kind="stable")[:, :BEST_OF_EACH]
-    found = np.unique(order[~np.isnan(np.take_along_axis(losses, order, axis=1))])
-    if len(found) > MOST_CONFIGS:
-        found = np.sort(rng.choice(found, MOST_CONFIGS, replace=False))
-    return found
+    recorded = ~np.isnan(np.take_along_axis(losses, order, axis=1))
+    places = np.broadcast_to(np.arange(order.shape[1]), order.shape)
+    by_place = np.argsort(places[recorded], kind="stable")
+    columns, first = np.unique(order[recorded][by_place], return_index=True)
+    return np.sort(columns[np.argsort(first, kind="stable")[:MOST_CONFIGS]])
 
 
 def adaptive_portfolio() -> AdaptiveLearner:
