@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -10,9 +11,12 @@ from foretune.arrays import Floats, Ints
 from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Experience
+from foretune.numerics.kernels import squared_distances
 from foretune.numerics.objectives import scalarise
 from foretune.space import Encoded, Space
 
+CHUNK = 1024
+"""Configurations that are compared at once with all known ones, so that many need little memory."""
 HELD_OUT = 0.15
 """The share of past tasks that decide when training stops."""
 
@@ -113,3 +117,24 @@ class CachedOnPool(Generic[Values]):
         if not self._known:
             self._known.append(self.function(x))
         return self._known[0]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The configurations that a prior knows by name; others are taken for the nearest of them."""
+
+    configs: Encoded
+
+    def rows(self, x: Encoded) -> Ints:
+        """(len(x),), each configuration's own row, or that of the nearest in the unit cube."""
+        found = np.array([self._row_of.get(key, -1) for key in x.keys().tolist()], dtype=np.int64)
+        unknown = np.flatnonzero(found < 0)
+        for first in range(0, len(unknown), CHUNK):
+            some = unknown[first : first + CHUNK]
+            # In so many dimensions a tree is slower.
+            found[some] = squared_distances(x.x[some], self.configs.x).argmin(axis=1)
+        return found
+
+    @cached_property
+    def _row_of(self) -> dict[bytes, int]:
+        return {key: row for row, key in enumerate(self.configs.keys().tolist())}

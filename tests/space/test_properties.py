@@ -50,6 +50,9 @@ def test_round_trip_is_exact(space: Space, seed: int) -> None:
         assert config == same
         assert [type(v) for v in config.values()] == [type(v) for v in same.values()]
     assert space.from_values(batch.values) == batch
+    packed = batch.packed()
+    assert not any(np.isnan(array).any() for array in packed.values())
+    assert space.unpacked(packed) == batch
     columns = {name: [c.get(name) for c in configs] for name in space.names}
     assert space.from_columns(columns, len(configs)) == batch
 

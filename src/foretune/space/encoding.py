@@ -106,6 +106,10 @@ class Encoded:
                 rows[row][name] = value
         return rows
 
+    def packed(self) -> dict[str, NDArray[Any]]:
+        """Arrays without NaN, as files of arrays need them; `Space.unpacked` reads them."""
+        return {"values": np.nan_to_num(self.values), "active": self.active}
+
     def keys(self) -> NDArray[np.void]:
         """(n,) sortable byte strings, equal exactly where the configurations are equal."""
         row = np.dtype((np.void, self.values.itemsize * self.values.shape[1]))

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
+from numpy.typing import NDArray
 
 from foretune.arrays import Floats, Ints
 from foretune.errors import SpaceError
@@ -162,6 +163,10 @@ class Space:
         for column, parameter in enumerate(self.parameters):
             reading.check_range(parameter, values[:, column])
         return self._checked(values, fill=False, drop=False)
+
+    def unpacked(self, arrays: Mapping[str, NDArray[Any]]) -> Encoded:
+        """What `Encoded.packed` made arrays of."""
+        return self.from_values(np.where(arrays["active"].astype(bool), arrays["values"], np.nan))
 
     def from_unit(self, x: Floats) -> Encoded:
         """The nearest configurations to points (n, W) of the unit cube, as in `Encoded.x`.

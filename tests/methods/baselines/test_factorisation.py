@@ -10,7 +10,7 @@ from foretune.contracts import Observations, Prior, Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.learning import PastTask
-from foretune.methods.baselines.factorisation import RANK, Catalogue, factorise, loss_matrix
+from foretune.methods.baselines.factorisation import RANK, factorise, loss_matrix
 from foretune.methods.baselines.oboe import informative, oboe
 from foretune.methods.baselines.pmf import pmf
 from foretune.progress import SILENT
@@ -73,19 +73,6 @@ class TestLowRank:
         matrix = loss_matrix([PastTask(np.array([0, 2]), np.array([1.0, 3.0]))], 3)
         np.testing.assert_array_equal(matrix, [[1.0, np.nan, 3.0]])
         assert factorise(matrix).mean[1] == 0.0
-
-
-class TestCatalogue:
-    def test_finds_known_configurations_and_the_nearest_of_others(self) -> None:
-        known = SPACE.encode([{"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}])
-        asked = SPACE.encode([{"a": 0.9, "b": 0.9}, {"a": 0.2, "b": 0.3}, {"a": 0.1, "b": 0.1}])
-        np.testing.assert_array_equal(Catalogue(known).rows(asked), [1, 0, 0])
-
-    def test_survives_an_artifact(self) -> None:
-        space = Space.of({"model": {"svm": {"C": (0.1, 1.0)}, "bayes": {}}})
-        catalogue = Catalogue(space.sample(6, seed=0))
-        again = Catalogue.read(space, catalogue.arrays())
-        np.testing.assert_array_equal(again.configs.keys(), catalogue.configs.keys())
 
 
 class TestDesign:

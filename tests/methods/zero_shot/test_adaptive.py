@@ -10,7 +10,6 @@ from foretune.methods.zero_shot.adaptive import (
     AdaptiveLearner,
     AdaptivePosterior,
     AdaptivePrior,
-    Nearest,
     best_of_each,
 )
 from foretune.numerics.greedy import greedy, mean
@@ -150,15 +149,6 @@ def test_of_too_many_the_best_are_kept(monkeypatch) -> None:
     losses = np.array([[3.0, 1.0, 2.0, 4.0, 9.0], [9.0, 2.0, 3.0, 4.0, 1.0]])
     # Columns 1 and 4 are a row's best; column 2 is the second best of the first row.
     assert best_of_each(losses).tolist() == [1, 2, 4]
-
-
-def test_a_known_configuration_stands_for_itself_and_another_for_the_nearest() -> None:
-    nearest = Nearest(FOUR)
-    others = LINE.sample(20, seed=0)
-    distances = np.abs(others.x - FOUR.x.T)
-    assert nearest(FOUR).tolist() == [0, 1, 2, 3]
-    rows = nearest(Encoded.concat([FOUR.take([2]), others]))
-    assert rows.tolist() == [2, *distances.argmin(axis=1).tolist()]
 
 
 def test_many_tasks_are_a_better_guide_than_a_few() -> None:

@@ -117,9 +117,7 @@ class AutoPrior:
         }
         for name, configs in (("first", self.first), ("good", self.good)):
             if configs is not None:
-                # Artifacts hold no NaN, so what is inactive is marked apart.
-                arrays[f"{name}.values"] = np.nan_to_num(configs.values)
-                arrays[f"{name}.active"] = configs.active
+                arrays |= {f"{name}.{key}": value for key, value in configs.packed().items()}
                 meta["space"] = configs.space.to_json()
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
@@ -167,9 +165,8 @@ class AutoLearner:
         if "space" in meta:
             space = Space.from_json(meta["space"])
             for name in ("first", "good"):
-                active = arrays[f"{name}.active"].astype(bool)
-                values = np.where(active, arrays[f"{name}.values"], np.nan)
-                kept[name] = space.from_values(values)
+                packed = {key: arrays[f"{name}.{key}"] for key in ("values", "active")}
+                kept[name] = space.unpacked(packed)
         return AutoPrior(
             experts,
             frozenset(meta["taught"]),

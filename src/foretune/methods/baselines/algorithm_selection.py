@@ -94,8 +94,7 @@ class Knowledge:
         """Write one safetensors file."""
         arrays: dict[str, NDArray[Any]] = {
             "ranker": np.frombuffer(self.ranker.text.encode(), np.uint8),
-            "values": np.nan_to_num(self.listed.values),
-            "active": self.listed.active,
+            **self.listed.packed(),
         }
         meta = {"space": self.space.to_json(), "names": list(self.names)}
         save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
@@ -105,7 +104,7 @@ def load_knowledge(path: Path, kind: str) -> Knowledge:
     """What `Knowledge.save` wrote."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     space = Space.from_json(meta["space"])
-    listed = space.from_values(np.where(arrays["active"], arrays["values"], np.nan))
+    listed = space.unpacked(arrays)
     ranker = Ranker(arrays["ranker"].tobytes().decode())
     return Knowledge(space, tuple(meta["names"]), ranker, listed)
 

@@ -5,25 +5,18 @@ that past tasks gave it. A configuration that no past task tried takes the posit
 one that some task did.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Floats
 from foretune.learning import PastTask
-from foretune.numerics.kernels import squared_distances
-from foretune.space import Encoded, Space
 
 RANK = 20
 """Latent dimensions of a configuration, as Fusi et al. (2018) and later comparisons have it."""
 ROUNDS = 10
 """How often missing losses are filled in by what the factors say about them."""
-CHUNK = 256
-"""Configurations that are compared at once with all known ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +61,3 @@ def factorise(matrix: NDArray[np.float32], rank: int = RANK) -> LowRank:
     factors[:, :rank] = loadings.T / np.sqrt(len(matrix))
     noise = float(np.square(left, dtype=np.float64).sum() / max(np.count_nonzero(~missing), 1))
     return LowRank(mean, factors, noise)
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """The configurations that past tasks tried."""
-
-    configs: Encoded
-
-    @cached_property
-    def _row_of(self) -> dict[bytes, int]:
-        return {key: row for row, key in enumerate(self.configs.keys().tolist())}
-
-    def rows(self, x: Encoded) -> Ints:
-        """(len(x),), each configuration's own row, or that of the nearest in the unit cube."""
-        found = np.array([self._row_of.get(key, -1) for key in x.keys().tolist()], dtype=np.int64)
-        unknown = np.flatnonzero(found < 0)
-        for first in range(0, len(unknown), CHUNK):
-            some = unknown[first : first + CHUNK]
-            found[some] = squared_distances(x.x[some], self.configs.x).argmin(axis=1)
-        return found
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What an artifact keeps of it, beside the space."""
-        # Artifacts hold no NaN, so what is inactive is marked apart.
-        return {"values": np.nan_to_num(self.configs.values), "active": self.configs.active}
-
-    @classmethod
-    def read(cls, space: Space, arrays: Mapping[str, NDArray[Any]]) -> "Catalogue":
-        """The inverse of `arrays`."""
-        return cls(space.from_values(np.where(arrays["active"], arrays["values"], np.nan)))

@@ -17,8 +17,8 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.experience import Experience
-from foretune.learning import CachedOnPool, check_space, given, past_tasks
-from foretune.methods.baselines.factorisation import Catalogue, LowRank, factorise, loss_matrix
+from foretune.learning import CachedOnPool, Catalogue, check_space, given, past_tasks
+from foretune.methods.baselines.factorisation import LowRank, factorise, loss_matrix
 from foretune.methods.baselines.regression import Regression
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.objectives import scalarise
@@ -103,7 +103,7 @@ class OboePrior:
     def save(self, path: Path) -> None:
         """Write the configurations and their factors."""
         arrays = {
-            **self.catalogue.arrays(),
+            **self.catalogue.configs.packed(),
             "mean": self.table.mean,
             "factors": self.table.factors,
         }
@@ -147,7 +147,7 @@ class OboeLearner:
     def load(self, path: Path) -> OboePrior:
         """Read saved factors."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        catalogue = Catalogue.read(Space.from_json(meta["space"]), arrays)
+        catalogue = Catalogue(Space.from_json(meta["space"]).unpacked(arrays))
         return OboePrior(catalogue, LowRank(arrays["mean"], arrays["factors"], meta["noise"]))
 
 

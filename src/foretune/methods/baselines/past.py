@@ -35,14 +35,11 @@ def _share_of_better(task: PastTask, rows: Ints) -> Floats:
 
 def save_configs(path: Path, kind: str, configs: Encoded) -> None:
     """Write configurations and their space as an artifact of this kind."""
-    # Artifacts hold no NaN, so what is inactive is marked apart.
-    arrays = {"values": np.nan_to_num(configs.values), "active": configs.active}
     meta = {"space": configs.space.to_json()}
-    save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
+    save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=configs.packed())
 
 
 def load_configs(path: Path, kind: str) -> Encoded:
     """What `save_configs` wrote."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
-    values = np.where(arrays["active"], arrays["values"], np.nan)
-    return Space.from_json(meta["space"]).from_values(values)
+    return Space.from_json(meta["space"]).unpacked(arrays)

@@ -17,8 +17,8 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.experience import Experience
-from foretune.learning import CachedOnPool, check_space, divided, given, past_tasks
-from foretune.methods.baselines.factorisation import RANK, Catalogue, factorise, loss_matrix
+from foretune.learning import CachedOnPool, Catalogue, check_space, divided, given, past_tasks
+from foretune.methods.baselines.factorisation import RANK, factorise, loss_matrix
 from foretune.numerics.anchored import LARGEST_GP, informative_subset
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.deep_kernel import (
@@ -101,7 +101,7 @@ class PmfPrior:
     def save(self, path: Path) -> None:
         """Write the configurations, their positions and the kernel."""
         arrays = {
-            **self.catalogue.arrays(),
+            **self.catalogue.configs.packed(),
             "positions": self.positions,
             "hyper": self.hyper.to_vector(),
         }
@@ -139,7 +139,7 @@ class PmfLearner:
     def load(self, path: Path) -> PmfPrior:
         """Read saved positions."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        catalogue = Catalogue.read(Space.from_json(meta["space"]), arrays)
+        catalogue = Catalogue(Space.from_json(meta["space"]).unpacked(arrays))
         return PmfPrior(catalogue, arrays["positions"], GPHyper.from_vector(arrays["hyper"]))
 
 

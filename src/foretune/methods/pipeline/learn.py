@@ -85,8 +85,7 @@ class DeepPipePrior:
 
     def save(self, path: Path) -> None:
         """Write the network, the kernel and the portfolio."""
-        # Artifacts hold no NaN, so what is inactive is marked apart.
-        arrays = {"values": np.nan_to_num(self.first.values), "active": self.first.active}
+        arrays = self.first.packed()
         for number, (weights, biases) in enumerate(self.model.layers):
             arrays |= {f"weights{number}": weights, f"biases{number}": biases}
         meta = {
@@ -145,7 +144,7 @@ class DeepPipeLearner:
             for number in range(sizes.layers + 1)
         )
         model = DeepPipe(Layout.of(space, sizes), layers, *meta["kernel"])
-        first = space.from_values(np.where(arrays["active"], arrays["values"], np.nan))
+        first = space.unpacked(arrays)
         described = None
         if "described" in meta:
             numbers = {

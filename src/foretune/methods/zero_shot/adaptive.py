@@ -10,7 +10,6 @@ methods.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,12 @@ from scipy.special import softmax
 from foretune.arrays import Floats, Ints
 from foretune.contracts import Observations, Prediction, Target
 from foretune.experience import Experience
-from foretune.learning import CachedOnPool, check_space
+from foretune.learning import CachedOnPool, Catalogue, check_space
 from foretune.methods.zero_shot.jobs import recorded_jobs
 from foretune.methods.zero_shot.surrogate import completed
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.greedy import Losses, greedy, mean
-from foretune.numerics.kernels import squared_distances
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
 from foretune.numerics.transforms import copula_scores
@@ -45,8 +43,6 @@ TASKS_PER_ODDS, MOST_ODDS = 25, 3.0
 """So many past tasks are as good a guide as a network that learnt from them, three times as many
 three times as good: what a new task is like, one of many is like, and of a few perhaps none."""
 LEAST_ODDS = 1e-6
-CHUNK = 1024
-"""Configurations whose nearest are found at once, so that a large pool needs little memory."""
 LATEST = 100
 """So many trials say which past tasks the target is like."""
 ANYTHING = 1e-6
@@ -87,40 +83,14 @@ class AdaptivePrior:
         """The tasks as hypotheses about one target."""
         check_space(self.configs.space, target)
 
-        nearest = Nearest(self.configs)
-        return AdaptiveSurrogate(self.scores, CachedOnPool(nearest, target.pool))
+        nearest = CachedOnPool(Catalogue(self.configs).rows, target.pool)
+        return AdaptiveSurrogate(self.scores, nearest)
 
     def save(self, path: Path) -> None:
         """Write configurations and scores."""
-        # Artifacts hold no NaN, so what is inactive is marked apart.
-        arrays = {
-            "values": np.nan_to_num(self.configs.values),
-            "active": self.configs.active,
-            "scores": self.scores.astype(np.float32),
-        }
+        arrays = {**self.configs.packed(), "scores": self.scores.astype(np.float32)}
         meta = {"space": self.configs.space.to_json()}
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """Finds the row of the configuration that lies nearest."""
-
-    configs: Encoded
-
-    def __call__(self, x: Encoded) -> Ints:
-        """(len(x),); most of what a search looks at is one of them, which is found sooner."""
-        rows = np.array([self._places.get(key, -1) for key in x.keys().tolist()], dtype=np.int64)
-        others = np.flatnonzero(rows < 0)
-        for first in range(0, len(others), CHUNK):
-            part = others[first : first + CHUNK]
-            # In so many dimensions a tree is slower.
-            rows[part] = squared_distances(x.x[part], self.configs.x).argmin(axis=1)
-        return rows
-
-    @cached_property
-    def _places(self) -> dict[bytes, int]:
-        return {key: row for row, key in enumerate(self.configs.keys().tolist())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +177,7 @@ class AdaptiveLearner:
     def load(self, path: Path) -> AdaptivePrior:
         """Read what was saved."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        values = np.where(arrays["active"].astype(bool), arrays["values"], np.nan)
-        configs = Space.from_json(meta["space"]).from_values(values)
+        configs = Space.from_json(meta["space"]).unpacked(arrays)
         return AdaptivePrior(configs, arrays["scores"].astype(np.float64))
 
 

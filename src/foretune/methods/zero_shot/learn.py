@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from foretune.contracts import Surrogate, Target
 from foretune.experience import Experience
 from foretune.learning import check_space
@@ -39,9 +37,7 @@ class PortfolioPrior:
 
     def save(self, path: Path) -> None:
         """Write the configurations."""
-        # Artifacts hold no NaN, so what is inactive is marked apart.
-        arrays = {"values": np.nan_to_num(self.configs.values), "active": self.configs.active}
-        meta = {"space": self.configs.space.to_json()}
+        meta, arrays = {"space": self.configs.space.to_json()}, self.configs.packed()
         save_artifact(path, kind=self.kind, version=VERSION, meta=meta, arrays=arrays)
 
 
@@ -63,8 +59,7 @@ class PortfolioLearner:
     def load(self, path: Path) -> PortfolioPrior:
         """Read saved configurations."""
         meta, arrays = load_artifact(path, kind=self.kind, newest_version=VERSION)
-        values = np.where(arrays["active"], arrays["values"], np.nan)
-        configs = Space.from_json(meta["space"]).from_values(values)
+        configs = Space.from_json(meta["space"]).unpacked(arrays)
         return PortfolioPrior(self.kind, configs, self.continuation)
 
 
