@@ -157,6 +157,11 @@ def test_many_tasks_are_a_better_guide_than_a_few() -> None:
     assert many.odds(Target(LINE)) == 3.0
 
 
+def test_on_a_described_task_it_leaves_the_word_to_others() -> None:
+    prior = AdaptivePrior(FOUR, np.tile(SCORES, (100, 1)))
+    assert prior.odds(Target(LINE, meta_features={"log_rows": 5.0})) < 1e-3
+
+
 def test_in_a_pool_of_other_configurations_it_is_modest() -> None:
     prior = AdaptivePrior(FOUR, np.tile(SCORES, (100, 1)))
     half = Encoded.concat([FOUR.take([0, 1]), LINE.sample(20, seed=0)])

@@ -60,8 +60,11 @@ class AdaptivePrior:
     def odds(self, target: Target) -> float:
         """How far it is to be believed before any trial, beside 1 for a network.
 
-        In a pool of other configurations it could only guess by the nearest of its own.
+        In a pool of other configurations it could only guess by the nearest of its own. Of a
+        task that is described others know more, for it does not read descriptions.
         """
+        if target.meta_features:
+            return LEAST_ODDS
         at_home = 1.0 if target.pool is None else self.configs.isin(target.pool).mean()
         return max(min(len(self.scores) / TASKS_PER_ODDS, MOST_ODDS) * float(at_home), LEAST_ODDS)
 
