@@ -15,8 +15,8 @@ from foretune.numerics.kernels import squared_distances
 from foretune.numerics.objectives import scalarise
 from foretune.space import Encoded, Space
 
-CHUNK = 1024
-"""Configurations that are compared at once with all known ones, so that many need little memory."""
+CHUNK = 256
+"""Configurations that are compared at once with all known ones, of which there may be 60,000."""
 HELD_OUT = 0.15
 """The share of past tasks that decide when training stops."""
 
