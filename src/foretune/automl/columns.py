@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
+from foretune.automl.written_numbers import MARKS, decimal_mark, read_written
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -57,6 +58,8 @@ class Column:
     kind: ColumnKind
     categories: tuple[str, ...] = ()
     date_format: str = ""
+    decimal: str = ""
+    """What divides fractions, in numbers that are written as people do; "" for plain ones."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -73,8 +76,9 @@ class Column:
         if self.kind is ColumnKind.CATEGORY:
             codes = {category: float(code) for code, category in enumerate(self.categories)}
             return _looked_up(given, codes)[:, None]
-        numbers = _truths(given) if self.kind is ColumnKind.BOOLEAN else _numbers(given)
-        return numbers[:, None]
+        if self.kind is ColumnKind.BOOLEAN:
+            return _truths(given)[:, None]
+        return (read_written(given, self.decimal) if self.decimal else _numbers(given))[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,11 @@ class Schema:
         """(d,), which columns of the matrix hold codes."""
         kinds = [column.kind for column in self.columns for _ in column.features]
         return np.array([kind is ColumnKind.CATEGORY for kind in kinds], dtype=np.bool_)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The columns whose numbers are to be read from texts, because 1.234 may be 1234."""
+        return tuple(column.name for column in self.columns if column.decimal)
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
@@ -136,12 +145,15 @@ class Schema:
                 ColumnKind(each["kind"]),
                 tuple(str(category) for category in each["categories"]),
                 str(each["date_format"]),
+                str(each.get("decimal", "")),
             )
             for each in given
         )
         unknown = {column.date_format for column in columns} - {"", *DATE_FORMATS}
         if unknown:
             raise ValueError(f"a schema has no dates written as {sorted(unknown)}")
+        if any(column.decimal not in ("", *MARKS) for column in columns):
+            raise ValueError(f"the mark of fractions is one of {MARKS}")
         return cls(columns)
 
 
@@ -203,6 +215,8 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
         some = _dates(present.iloc[:LOOKED_AT], date_format)
         if not some.isna().any() and not _dates(present, date_format).isna().any():
             return Column(name, ColumnKind.DATE, date_format=date_format)
+    if mark := decimal_mark(present):
+        return Column(name, ColumnKind.NUMBER, decimal=mark)
     if distinct > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(present)):
         return Column(name, ColumnKind.TEXT)
     return _category(name, present)

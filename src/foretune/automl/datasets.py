@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.automl.columns import Schema, named_by_text
+from foretune.automl.written_numbers import decimal_mark, read_written
 from foretune.errors import UsageError
 from foretune.experience.atomic import replace_file
 from foretune.experience.naming import suggestion
@@ -105,7 +106,7 @@ class Table:
                 f"a table needs a column that differs from row to row beside its target, but "
                 f"'{name}' has none: add columns"
             )
-        column = known[target]
+        column = counted(known[target], task)
         task = task or inferred_task(column)
         x = schema.matrix(known)
         if task is Task.REGRESSION:
@@ -209,9 +210,22 @@ def inferred_task(target: "pd.Series[Any]") -> Task:
     return Task.CLASSIFICATION if whole and (few or len(values) == 2) else Task.REGRESSION
 
 
+def counted(target: "pd.Series[Any]", task: Task | None = None) -> "pd.Series[Any]":
+    """The target as numbers, where texts are numbers as people write them and no classes."""
+    if pd.api.types.infer_dtype(target, skipna=True) != "string":
+        return target
+    mark = decimal_mark(target.dropna())
+    if not mark:
+        return target
+    numbers = pd.Series(read_written(target, mark), target.index, name=target.name)
+    task = task or inferred_task(numbers.dropna())
+    return numbers if task is Task.REGRESSION else target
+
+
 def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     """(n,), the target of a regression; refuses what is no finite number."""
-    y = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = pd.to_numeric(counted(column, Task.REGRESSION), errors="coerce")
+    y = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(y).all():
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds others: "

@@ -85,7 +85,8 @@ def _predict(
     notes: list[str] = []
     progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
     try:
-        for part in read_parts(data, part_bytes=PART_BYTES, texts=wanted.keep):
+        texts = (*wanted.keep, *model.schema.written)
+        for part in read_parts(data, part_bytes=PART_BYTES, texts=texts):
             if not rows:
                 _check_keep(model, part, wanted.keep)
                 notes = _ignored(model, part, wanted.keep)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from foretune.automl.columns import ColumnKind, Schema, named_by_text
-from foretune.automl.datasets import Table, Task, check_target, inferred_task
+from foretune.automl.datasets import Table, Task, check_target, counted, inferred_task
 from foretune.automl.frames import encoding_note, read_frame, read_parts, table_bytes
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
@@ -26,6 +26,11 @@ PLURALS = {
     ColumnKind.CATEGORY: "categories",
     ColumnKind.DATE: "dates",
 }
+WRITTEN = {
+    ",": "with a decimal comma",
+    ".": "with thousands apart or with a unit",
+}
+"""How numbers are written that are no plain ones, by what divides fractions."""
 UNUSED = {
     ColumnKind.TEXT: "text that differs in most rows",
     ColumnKind.COUNTER: "the numbers of the rows",
@@ -100,8 +105,8 @@ def training_of(
     """The same for a data frame."""
     frame = named_by_text(frame)
     check_target(frame, target)
-    frame = frame.assign(**{target: _whole(frame[target])})
     asked = None if task is None else _task(task)
+    frame = frame.assign(**{target: _whole(counted(frame[target], asked))})
     known = frame[target].dropna()
     _check_repeats(known, target, asked)
     table = Table.of(frame, target, name=name, task=asked)
@@ -205,6 +210,10 @@ def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task |
 
 def _column_notes(schema: Schema) -> list[str]:
     notes = []
+    for mark, how in WRITTEN.items():
+        names = [column.name for column in schema.columns if column.decimal == mark]
+        if names:
+            notes.append(f"Read as numbers {how}: {listed(names)}.")
     for kind, why in UNUSED.items():
         names = [column.name for column in schema.columns if column.kind is kind]
         if names:

@@ -1,0 +1,136 @@
+"""Numbers as people write them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretune.automl.columns import ColumnKind, Schema
+from foretune.automl.datasets import Table, Task
+from foretune.automl.members import refit
+from foretune.automl.model import Model
+from foretune.automl.predicting import Wanted, predict_file
+from foretune.automl.reading import read_training, training_of
+from foretune.automl.spaces import shipped
+from foretune.automl.written_numbers import decimal_mark, read_written
+from foretune.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("texts", "mark", "numbers"),
+    [
+        (["5,12", "-7,3", "8"], ",", [5.12, -7.3, 8.0]),
+        (["1.234,5", "950", "1.000.000"], ",", [1234.5, 950.0, 1e6]),
+        (["1,234.5", "950", "1,000,000"], ".", [1234.5, 950.0, 1e6]),
+        (["0,125", "1,250"], ",", [0.125, 1.25]),
+        (["1,250", "2,500"], ".", [1250.0, 2500.0]),
+        (["$1,200.00", "-$5", "$-7"], ".", [1200.0, -5.0, -7.0]),
+        (["3,50 €", "1.200,00 €"], ",", [3.5, 1200.0]),
+        (["95%", "7.5 %"], ".", [95.0, 7.5]),
+        (["1\u202f234,5", "\u22122"], ",", [1234.5, -2.0]),
+        (["1'234.5", "12"], ".", [1234.5, 12.0]),
+        (["1,5e3", "2"], ",", [1500.0, 2.0]),
+    ],
+)
+def test_what_is_a_number(texts, mark, numbers):
+    column = pd.Series(texts)
+    assert decimal_mark(column) == mark
+    assert read_written(column, mark).tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["5,12", "many"],
+        ["$5", "€5"],
+        ["12,34,56", "1,2"],
+        ["1.2.2025", "2.2.2025"],
+        ["1,234.5", "1.234,5"],
+        ["12:30", "9:15"],
+        ["5 kg", "6 kg"],
+        ["%", "$"],
+    ],
+)
+def test_what_is_none(texts):
+    assert decimal_mark(pd.Series(texts)) == ""
+
+
+def test_values_of_another_kind_are_missing():
+    column = pd.Series(["1.234,5", None, "unknown", "12"])
+    np.testing.assert_array_equal(read_written(column, ","), [1234.5, np.nan, np.nan, 12.0])
+    np.testing.assert_array_equal(
+        read_written(pd.Series([1.5, np.inf, np.nan]), ","), [1.5, np.nan, np.nan]
+    )
+
+
+@given(
+    st.lists(st.integers(-(10**12), 10**12), min_size=1),
+    st.sampled_from([(".", ","), (",", ".")]),
+)
+def test_thousands_and_cents_come_back(cents, marks):
+    decimal, thousands = marks
+    texts = [
+        f"{cent / 100:,.2f}".translate(str.maketrans({".": decimal, ",": thousands}))
+        for cent in cents
+    ]
+    column = pd.Series(texts)
+    assert decimal_mark(column) == decimal
+    np.testing.assert_array_equal(read_written(column, decimal), [cent / 100 for cent in cents])
+
+
+def test_a_schema_remembers_how_numbers_are_written():
+    schema = Schema.infer(pd.DataFrame({"price": ["1.234,5", "950", "7,25"]}))
+    assert schema.columns[0].kind is ColumnKind.NUMBER
+    assert schema.written == ("price",)
+    again = Schema.from_list(schema.to_list())
+    assert again == schema
+    new = pd.DataFrame({"price": ["1.000", "2,5", None, 3.0]})
+    np.testing.assert_array_equal(again.matrix(new)[:, 0], [1000.0, 2.5, np.nan, 3.0])
+
+
+def test_schemas_of_earlier_models_are_read():
+    described = Schema.infer(pd.DataFrame({"a": [1.0, 2.5]})).to_list()
+    del described[0]["decimal"]
+    assert Schema.from_list(described).columns[0].decimal == ""
+    with pytest.raises(ValueError, match="mark"):
+        Schema.from_list([{**described[0], "decimal": ";"}])
+
+
+def european(rows: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    size = rng.uniform(1, 3000, rows)
+    texts = [f"{value:,.2f}".translate(str.maketrans(",.", ".,")) for value in size]
+    return pd.DataFrame({"size": texts, "price": [text + " €" for text in texts]})
+
+
+def test_a_target_with_decimal_commas_is_a_number(tmp_path):
+    file = tmp_path / "sales.csv"
+    european(40).to_csv(file, sep=";", index=False)
+    training = read_training(file, "price")
+    assert training.table.task is Task.REGRESSION
+    np.testing.assert_array_equal(training.table.y, training.table.x[:, 0])
+    assert any("decimal comma: 'size'" in note for note in training.notes)
+
+
+def test_classes_stay_as_they_are_written():
+    frame = pd.DataFrame({"a": np.arange(40.0) ** 2, "rate": ["10%", "20%"] * 20})
+    assert training_of(frame, "rate").table.classes == ("10%", "20%")
+    asked = training_of(frame, "rate", task="regression").table
+    assert set(asked.y.tolist()) == {10.0, 20.0}
+    assert Table.of(frame, "rate").task is Task.CLASSIFICATION
+
+
+def test_new_rows_are_read_as_the_table_of_the_fit_was(tmp_path):
+    """1.000 alone would be one for pandas, and is a thousand where fractions have commas."""
+    table = Table.of(european(60), "price")
+    [config] = shipped("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    model = Model.of(table, [refit(config, table, seed=0)], target="price", metric="r2")
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("size\n1.000\n2.000\n")
+    predict_file(model, new, out, Wanted())
+    expected = model.predict(pd.DataFrame({"size": [1000.0, 2000.0]}))
+    np.testing.assert_allclose(pd.read_csv(out)["price"], expected)
+    new.write_text("other\n1\n")
+    with pytest.raises(UsageError, match="'size'"):
+        predict_file(model, new, out, Wanted())
