@@ -34,6 +34,6 @@ def test_no_network_library_is_needed_for_methods_without_networks() -> None:
 
 
 def test_the_version_is_the_installed_one() -> None:
-    code = "from foretune.cli import main; import sys; sys.argv = ['foretune', '--version']; main()"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "foretune", "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert version("foretune") in shown.stdout
