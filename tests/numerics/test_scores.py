@@ -3,7 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from foretune.numerics.scores import informed_scores, midrank_scores
+from foretune.numerics.scores import (
+    MOST_COMPARED,
+    informed_scores,
+    midrank_scores,
+    smoothed_scores,
+    smoothed_shares,
+)
 
 
 def test_midranks_of_three_losses() -> None:
@@ -21,24 +27,69 @@ def test_one_loss_scores_the_median() -> None:
     assert midrank_scores(np.array([3.0])) == 0.0
 
 
+def test_smoothed_shares_of_three_losses_by_hand() -> None:
+    """Standardised, 1, 2 and 3 are 1.2247 apart; the kernel is 1.06 / 3^0.2 = 0.8509 wide."""
+    beside, beyond = norm.cdf(1.224745 / 0.850917), norm.cdf(2 * 1.224745 / 0.850917)
+    highest = (0.5 + beside + beyond) / 3
+    expected = [1 - highest, 0.5, highest]
+    np.testing.assert_allclose(smoothed_shares(np.array([1.0, 2.0, 3.0])), expected, atol=1e-6)
+
+
+def test_losses_that_hardly_differ_get_scores_that_hardly_differ() -> None:
+    """Ranks would spread the five that lie together over more than a standard deviation."""
+    y = np.concatenate([1e-6 * np.arange(5.0), np.arange(1.0, 8.0)])
+    assert np.ptp(smoothed_scores(y)[:5]) < 1e-4
+    assert np.ptp(midrank_scores(y)[:5]) > 1.0
+
+
+def test_where_most_trials_have_gathered_they_are_told_apart() -> None:
+    y = np.concatenate([1e-6 * np.arange(10.0), [1.0, 2.0, 3.0, 4.0]])
+    assert np.ptp(smoothed_scores(y)[:10]) > 0.5
+
+
+def test_one_enormous_loss_leaves_the_others_apart() -> None:
+    y = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    spread = np.ptp(smoothed_scores(y))
+    for enormous in (1e9, 1e30, 1e308):
+        assert np.ptp(smoothed_scores(np.append(y, enormous))[:-1]) > 0.5 * spread
+
+
+def test_unit_and_origin_do_not_matter() -> None:
+    y = np.random.default_rng(0).exponential(size=20)
+    np.testing.assert_allclose(smoothed_scores(y), smoothed_scores(1e9 * y - 7e9), atol=1e-5)
+
+
+def test_scores_of_equal_losses_are_zero() -> None:
+    np.testing.assert_array_equal(smoothed_scores(np.full(4, 2.5)), 0.0)
+    np.testing.assert_array_equal(smoothed_scores(np.array([2.5])), 0.0)
+
+
+def test_of_very_many_losses_a_sample_is_as_good() -> None:
+    y = np.random.default_rng(0).normal(size=4 * MOST_COMPARED)
+    drawn_in = (y - y.mean()) / y.std()
+    width = 1.06 * len(y) ** -0.2
+    whole = norm.cdf((drawn_in[:, None] - drawn_in) / width).mean(axis=1)
+    np.testing.assert_allclose(smoothed_shares(y), whole, atol=2e-3)
+
+
 def test_without_doubt_scores_are_the_quantiles_that_past_tasks_expect() -> None:
     y = np.array([0.3, 0.1, 0.2])
     z = informed_scores(y, np.full(3, -1.5), np.full(3, 0.4), doubt=0.0)
-    np.testing.assert_allclose(z, -1.5 + 0.4 * norm.ppf([5 / 6, 1 / 6, 3 / 6]), atol=2e-3)
+    np.testing.assert_allclose(z, -1.5 + 0.4 * smoothed_scores(y), atol=2e-3)
 
 
-def test_without_trust_scores_are_midranks() -> None:
+def test_without_trust_scores_are_those_of_the_trials_alone() -> None:
     y = np.array([0.3, 0.1, 0.2])
     z = informed_scores(y, np.full(3, -1.5), np.full(3, 0.4), doubt=1.0)
-    np.testing.assert_allclose(z, midrank_scores(y), atol=2e-3)
+    np.testing.assert_allclose(z, smoothed_scores(y), atol=2e-3)
 
 
 def test_even_odds_solve_the_equation_of_both_distributions() -> None:
-    """F(z) = (Phi((z + 2) / 0.5) + Phi(z)) / 2 is the rank's share at every score."""
+    """F(z) = (Phi((z + 2) / 0.5) + Phi(z)) / 2 is the smoothed share at every score."""
     y = np.array([4.0, 1.0, 3.0, 2.0])
     z = informed_scores(y, np.full(4, -2.0), np.full(4, 0.5))
     share = (norm.cdf((z + 2.0) / 0.5) + norm.cdf(z)) / 2
-    np.testing.assert_allclose(share, [7 / 8, 1 / 8, 5 / 8, 3 / 8], atol=2e-3)
+    np.testing.assert_allclose(share, smoothed_shares(y), atol=2e-3)
 
 
 def test_good_configurations_keep_good_scores() -> None:
@@ -61,7 +112,7 @@ losses = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 def test_scores_follow_the_order_of_the_losses(values: list[float], seed: int) -> None:
     y, rng = np.array(values), np.random.default_rng(seed)
     mu, sigma = rng.normal(size=len(y)), rng.uniform(0.1, 2.0, size=len(y))
-    for z in (midrank_scores(y), informed_scores(y, mu, sigma)):
+    for z in (midrank_scores(y), smoothed_scores(y), informed_scores(y, mu, sigma)):
         assert np.isfinite(z).all()
         order = np.argsort(y, kind="stable")
         assert (np.diff(z[order]) >= -1e-9).all()

@@ -1,4 +1,4 @@
-"""Gaussian scores of losses by rank: of a task that is known in full, and of a few trials.
+"""Gaussian scores of losses: by rank of a task that is known in full, smoothed of a few trials.
 
 They need no unit, and no outlier can stretch them. Unlike `transforms.copula_scores` they cut
 nothing off.
@@ -9,11 +9,18 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from foretune.arrays import Floats
+from foretune.numerics.transforms import standardise
 
 GRID = 400
 """Points at which the predictive distribution is tabulated."""
 DOUBT = 0.5
 """Even odds that past tasks say nothing about the target."""
+SMOOTHING = 1.06
+"""Silverman's rule: the width of the kernel in standard deviations, times n^(1/5)."""
+OUTLYING = 3.0
+"""Losses that lie further above the median, in distances of the best from it, are drawn in."""
+MOST_COMPARED = 512
+"""Every loss is compared with so many of the others at most."""
 
 
 def midrank_scores(y: Floats) -> Floats:
@@ -25,17 +32,57 @@ def midrank_scores(y: Floats) -> Floats:
     return ndtri((rankdata(y) - 0.5) / len(y))
 
 
+def smoothed_shares(y: Floats) -> Floats:
+    """(n,), the share of the losses y that lie below each, by a smooth distribution function.
+
+    Trials gather around the optimum, where ranks spread losses that hardly differ over the whole of
+    N(0, 1): a smooth function becomes a spike, and a process that sees it no longer knows what lies
+    beside the spike. Here the mean of Phi((y_i - y_j) / h) over j takes the place of the rank, h
+    being as wide as Silverman has it. Losses that differ little get scores that differ little.
+    """
+    drawn_in = standardise(_without_outliers(y))
+    width = SMOOTHING * len(y) ** -0.2
+    shares: Floats = ndtr((drawn_in[:, None] - _spread_sample(drawn_in)) / width).mean(axis=1)
+    return shares
+
+
+def _without_outliers(y: Floats) -> Floats:
+    """Else one enormous loss would make all others equal.
+
+    Once most trials have gathered around the best, the others are outliers, and the scores tell
+    those apart that have gathered.
+    """
+    median, best = float(np.median(y)), float(y.min())
+    limit = median + OUTLYING * (median - best)
+    return np.minimum(y, limit) if median > best else y
+
+
+def _spread_sample(z: Floats) -> Floats:
+    """At most `MOST_COMPARED` of the values, evenly over their order."""
+    if len(z) <= MOST_COMPARED:
+        return z
+    middles = (np.arange(MOST_COMPARED) + 0.5) / MOST_COMPARED
+    sample: Floats = np.sort(z)[(middles * len(z)).astype(np.int64)]
+    return sample
+
+
+def smoothed_scores(y: Floats) -> Floats:
+    """Phi^-1 of the smoothed share of each loss."""
+    least = 0.5 / max(len(y), 1)
+    return ndtri(np.clip(smoothed_shares(y), least, 1.0 - least))
+
+
 def informed_scores(y: Floats, mu: Floats, sigma: Floats, *, doubt: float = DOUBT) -> Floats:
-    """The scores that past tasks expect at the ranks which the target's losses y (n,) have.
+    """The scores that past tasks expect at the places which the target's losses y (n,) have.
 
     Few trials, all chosen to be good, are no sample of all configurations: their own distribution
     function spreads them over the whole of N(0, 1). If past tasks are right, the scores of the
     configurations tried are distributed as the mixture of N(mu_i, sigma_i²); if they say nothing
-    about this task, as N(0, 1). With the chance `doubt` for the latter, the loss of rank r gets
-    the quantile of both together at (r - 1/2) / n.
+    about this task, as N(0, 1). With the chance `doubt` for the latter, each loss gets the
+    quantile of both together at its smoothed share.
     """
     lowest, highest = float((mu - 6.0 * sigma).min()), float((mu + 6.0 * sigma).max())
     grid = np.linspace(min(lowest, -6.0), max(highest, 6.0), GRID)
     expected = ndtr((grid[:, None] - mu) / sigma).mean(axis=1)
     together = (1.0 - doubt) * expected + doubt * ndtr(grid)
-    return np.interp((rankdata(y) - 0.5) / len(y), together, grid)
+    return np.interp(smoothed_shares(y), together, grid)

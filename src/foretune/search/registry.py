@@ -104,7 +104,7 @@ def _auto() -> Learner:
     taught = (portfolio, *(networks if find_spec("jax") else processes))
     return AutoLearner(
         taught={name: METHODS[name].learner for name in taught},
-        from_nothing={"gcp": METHODS["gcp"].learner},
+        from_nothing={"gcp-smooth": METHODS["gcp-smooth"].learner},
         lister=portfolio,
         others={name: METHODS[name].learner for name in (*networks, *processes)},
     )
@@ -148,6 +148,11 @@ METHODS: dict[str, Method] = {
             "gcp",
             "Gaussian Copula Process: the same on Gaussian scores of the losses",
             _made_by(f"{_BASELINES}.gaussian_process", "gaussian_copula_process"),
+        ),
+        Method(
+            "gcp-smooth",
+            "the same on smoothed Gaussian scores, which goes on refining where trials gather",
+            _made_by(f"{_BASELINES}.gaussian_process", "smooth_copula_process"),
         ),
         Method(
             "rf",

@@ -199,6 +199,16 @@ def test_experts_that_cannot_learn_here_are_still_read(tmp_path) -> None:
     assert list(reader.load(tmp_path / "prior").experts) == [LISTER, "rgpe", "gcp"]
 
 
+def test_experts_that_know_the_target_alone_are_of_today(tmp_path) -> None:
+    """A prior that was saved with another one is read, and the better one has its place."""
+    bowls = problem("flat").experience
+    earlier = replace(learner(), from_nothing={"gp": METHODS["gp"].learner})
+    earlier.learn(bowls, seed=0, progress=SILENT).save(tmp_path / "prior")
+    again = learner().load(tmp_path / "prior")
+    assert list(again.experts) == [LISTER, "gcp"]
+    assert again.taught == {LISTER}
+
+
 def test_experience_that_says_the_opposite_loses_its_weight() -> None:
     """Copula Thompson Sampling never looks at the trials, so turned past tasks mislead it."""
     bowls = problem("flat")

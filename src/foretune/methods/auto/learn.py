@@ -14,7 +14,7 @@ from foretune.experience import Experience
 from foretune.learning import check_space
 from foretune.methods.auto.model import AutoSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.progress import Progress
+from foretune.progress import SILENT, Progress
 from foretune.space import Encoded, Space
 
 KIND = "foretune-auto"
@@ -154,13 +154,17 @@ class AutoLearner:
     def load(self, path: Path) -> AutoPrior:
         """Read a saved prior."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        makers = {**self.others, **self.taught, **self.from_nothing}
-        experts = {}
+        makers = {**self.others, **self.taught}
+        taught = frozenset(meta["taught"])
+        experts: dict[str, Prior] = {}
         with tempfile.TemporaryDirectory() as folder:
-            for name in meta["experts"]:
+            for name in filter(taught.__contains__, meta["experts"]):
                 place = Path(folder) / "prior"
                 place.write_bytes(arrays[f"expert.{name}"].tobytes())
                 experts[name] = makers[name]().load(place)
+        # Those that know the target alone have learnt nothing: they are today's.
+        for name, make in self.from_nothing.items():
+            experts[name] = make().learn(None, seed=meta["seed"], progress=SILENT)
         kept: dict[str, Encoded] = {}
         if "space" in meta:
             space = Space.from_json(meta["space"])
@@ -169,7 +173,7 @@ class AutoLearner:
                 kept[name] = space.unpacked(packed)
         return AutoPrior(
             experts,
-            frozenset(meta["taught"]),
+            taught,
             kept.get("first"),
             kept.get("good"),
             meta["trials"],

@@ -1,7 +1,7 @@
 """Plain Gaussian-process optimisation: the target's own trials and nothing else.
 
 On standardised losses this is the usual GP; on Gaussian scores it is the Gaussian Copula Process
-without a prior (copula paper, section 4.2).
+without a prior (copula paper, section 4.2), and on smoothed ones what `auto` uses.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from foretune.methods.baselines.stateless import StatelessLearner
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.objectives import scalarise
+from foretune.numerics.scores import smoothed_scores
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Encoded
 
@@ -67,3 +68,8 @@ def gaussian_process() -> StatelessLearner:
 def gaussian_copula_process() -> StatelessLearner:
     """The same GP on Gaussian scores: robust to outliers and to any monotone scale."""
     return StatelessLearner("gcp", partial(GaussianProcessSurrogate.on, copula_scores))
+
+
+def smooth_copula_process() -> StatelessLearner:
+    """The same on smoothed scores: robust as these, and it goes on refining where trials gather."""
+    return StatelessLearner("gcp-smooth", partial(GaussianProcessSurrogate.on, smoothed_scores))
