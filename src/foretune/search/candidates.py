@@ -25,8 +25,8 @@ LEAPS = 10
 """So many trials try what was good elsewhere, and steps from it; later ones also refine."""
 VICINITY = 0.5
 """How far from a good trial, in the unit cube, what refines it may be."""
-REFINING_STEPS, REFINING_NEIGHBOURS = 10, 50
-"""How long a refining search is, and about how many neighbours it looks at for each step."""
+REFINING_NEIGHBOURS = 50
+"""About how many neighbours a refining search looks at for each step."""
 ATTEMPTS = 20
 
 
@@ -198,7 +198,6 @@ class WholeSpace:
             around,
             score,
             seed=derived_seed(seed, 2),
-            steps=REFINING_STEPS,
             per_parameter=min(max(share, 1), NEIGHBOURS_PER_PARAMETER),
         )
         distances, _ = KDTree(around.x).query(reached.x)

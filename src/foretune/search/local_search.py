@@ -24,13 +24,12 @@ def climb(
     score: Score,
     *,
     seed: int,
-    steps: int = MOST_STEPS,
     per_parameter: int = NEIGHBOURS_PER_PARAMETER,
 ) -> Encoded:
     """The end points of one local search from each row of `starts`, in the same order."""
     position, height = starts.values.copy(), score(starts).copy()
     moving = np.arange(len(starts))
-    for step in range(steps):
+    for step in range(MOST_STEPS):
         around, owners = starts.space.neighbourhoods(
             Encoded(starts.space, position[moving]),
             seed=derived_seed(seed, step),
