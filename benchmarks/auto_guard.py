@@ -1,4 +1,4 @@
-"""`auto` with experience that misleads, against the process that knows nothing.
+"""`auto` with experience that misleads, against processes that know nothing.
 
     python benchmarks/auto_guard.py --tasks 5 --seeds 3
     python benchmarks/auto_guard.py --experience xgboost.parquet
@@ -24,6 +24,8 @@ from foretune.experience import Experience
 from foretune.search import METHODS, Optimizer, Told
 
 LOOKS = (5, 10, 20, 30)
+FROM_NOTHING = ("gcp-smooth", "gcp")
+"""What knows nothing: the first is also an expert of `auto`."""
 Corrupt = Callable[[Floats, np.random.Generator], Floats]
 
 WAYS: dict[str, Corrupt] = {
@@ -68,7 +70,9 @@ def main() -> None:
     rows = []
     for task in whole.tasks[: given.tasks]:
         for seed in range(given.seeds):
-            rows.append({"past tasks": "none: gcp", **regrets(whole, task, "gcp", None, seed)})
+            for name in FROM_NOTHING:
+                found = regrets(whole, task, name, None, seed)
+                rows.append({"past tasks": f"none: {name}", **found})
             for name, how in WAYS.items():
                 past = corrupted(whole.without([task]), how)
                 rows.append({"past tasks": name, **regrets(whole, task, "auto", past, seed)})

@@ -6,8 +6,8 @@ Recorded tables cannot show whether a search refines: they end at the nearest re
 configuration. Here every task is a bowl with ripples in five dimensions, its centre and its widths
 drawn around common ones; 20 past tasks have 100 random evaluations each. Reported is the median
 over targets of the logarithm (base 10) of the best value so far, the minimum being 0: of `auto`, of
-`auto` whose past tasks had their values shuffled, of the process that knows nothing and, where it
-is installed, of Optuna's TPE.
+`auto` whose past tasks had their values shuffled, of processes that know nothing and, where it is
+installed, of Optuna's TPE.
 """
 
 import argparse
@@ -30,6 +30,7 @@ STEEPNESS = np.array([4.0, 2.0, 1.0, 1.0, 0.3])
 PAST_TASKS, PAST_TRIALS = 20, 100
 FIRST_TARGET = 500
 LOOKS = (5, 10, 25, 50, 100, 200)
+FROM_NOTHING = ("gcp-smooth", "gcp")
 
 Function: TypeAlias = Callable[[Floats], float]
 
@@ -90,11 +91,11 @@ def main() -> None:
     parser.add_argument("--targets", type=int, default=8)
     parser.add_argument("--trials", type=int, default=100)
     given = parser.parse_args()
-    auto, gcp = METHODS["auto"], METHODS["gcp"]
+    auto = METHODS["auto"]
     methods = {
         "auto": (auto, auto.learn(past(shuffled=False), seed=0)),
         "auto, past shuffled": (auto, auto.learn(past(shuffled=True), seed=0)),
-        "gcp": (gcp, gcp.learn(None, seed=0)),
+        **{name: (METHODS[name], METHODS[name].learn(None, seed=0)) for name in FROM_NOTHING},
     }
     rows = []
     for seed in range(given.targets):
