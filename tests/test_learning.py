@@ -3,7 +3,9 @@
 import numpy as np
 
 from foretune import learning
-from foretune.learning import Catalogue
+from foretune.contracts import Target
+from foretune.learning import Catalogue, trial_shares
+from foretune.numerics.scores import midrank_shares, smoothed_shares
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -21,3 +23,8 @@ class TestCatalogue:
         distances = np.linalg.norm(others.x[:, None] - known.x, axis=2)
         rows = Catalogue(known).rows(Encoded.concat([others, known]))
         np.testing.assert_array_equal(rows, [*distances.argmin(axis=1), *range(10)])
+
+
+def test_trials_of_a_described_task_are_scored_by_rank() -> None:
+    assert trial_shares(Target(SPACE)) is smoothed_shares
+    assert trial_shares(Target(SPACE, meta_features={"log_rows": 2.0})) is midrank_shares

@@ -13,6 +13,7 @@ from foretune.errors import MethodError
 from foretune.experience import Experience
 from foretune.numerics.kernels import squared_distances
 from foretune.numerics.objectives import scalarise
+from foretune.numerics.scores import Shares, midrank_shares, smoothed_shares
 from foretune.space import Encoded, Space
 
 CHUNK = 256
@@ -138,3 +139,12 @@ class Catalogue:
     @cached_property
     def _row_of(self) -> dict[bytes, int]:
         return {key: row for row, key in enumerate(self.configs.keys().tolist())}
+
+
+def trial_shares(target: Target) -> Shares:
+    """How the target's trials become scores: smoothed, and on a described task by rank.
+
+    A description tells what each trial should score, and `fit`, whose tasks are described, does
+    worse with smoothed scores (decision 016).
+    """
+    return midrank_shares if target.meta_features else smoothed_shares

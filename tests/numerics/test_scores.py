@@ -7,6 +7,7 @@ from foretune.numerics.scores import (
     MOST_COMPARED,
     informed_scores,
     midrank_scores,
+    midrank_shares,
     smoothed_scores,
     smoothed_shares,
 )
@@ -117,3 +118,9 @@ def test_scores_follow_the_order_of_the_losses(values: list[float], seed: int) -
         order = np.argsort(y, kind="stable")
         assert (np.diff(z[order]) >= -1e-9).all()
         assert (np.diff(z[order])[np.diff(y[order]) == 0] == 0).all()
+
+
+def test_shares_may_be_by_rank() -> None:
+    y = np.array([0.1, 0.2, 9.0])
+    z = informed_scores(y, np.full(3, -1.5), np.full(3, 0.4), doubt=0.0, shares=midrank_shares)
+    np.testing.assert_allclose(z, -1.5 + 0.4 * norm.ppf([1 / 6, 3 / 6, 5 / 6]), atol=2e-3)

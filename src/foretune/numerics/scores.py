@@ -4,12 +4,18 @@ They need no unit, and no outlier can stretch them. Unlike `transforms.copula_sc
 nothing off.
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from foretune.arrays import Floats
 from foretune.numerics.transforms import standardise
+
+Shares: TypeAlias = Callable[[Floats], Floats]
+"""Which share of the losses (n,) lies below each of them."""
 
 GRID = 400
 """Points at which the predictive distribution is tabulated."""
@@ -29,7 +35,13 @@ def midrank_scores(y: Floats) -> Floats:
     Of n = 5,000 losses the Winsorised distribution function makes the best 29 equal; past tasks
     are large and know which of them is best, so their scores need no cut.
     """
-    return ndtri((rankdata(y) - 0.5) / len(y))
+    return ndtri(midrank_shares(y))
+
+
+def midrank_shares(y: Floats) -> Floats:
+    """(rank - 1/2) / n, ties at their mean rank."""
+    shares: Floats = (rankdata(y) - 0.5) / len(y)
+    return shares
 
 
 def smoothed_shares(y: Floats) -> Floats:
@@ -72,17 +84,24 @@ def smoothed_scores(y: Floats) -> Floats:
     return ndtri(np.clip(smoothed_shares(y), least, 1.0 - least))
 
 
-def informed_scores(y: Floats, mu: Floats, sigma: Floats, *, doubt: float = DOUBT) -> Floats:
+def informed_scores(
+    y: Floats,
+    mu: Floats,
+    sigma: Floats,
+    *,
+    doubt: float = DOUBT,
+    shares: Shares = smoothed_shares,
+) -> Floats:
     """The scores that past tasks expect at the places which the target's losses y (n,) have.
 
     Few trials, all chosen to be good, are no sample of all configurations: their own distribution
     function spreads them over the whole of N(0, 1). If past tasks are right, the scores of the
     configurations tried are distributed as the mixture of N(mu_i, sigma_i²); if they say nothing
     about this task, as N(0, 1). With the chance `doubt` for the latter, each loss gets the
-    quantile of both together at its smoothed share.
+    quantile of both together at its share.
     """
     lowest, highest = float((mu - 6.0 * sigma).min()), float((mu + 6.0 * sigma).max())
     grid = np.linspace(min(lowest, -6.0), max(highest, 6.0), GRID)
     expected = ndtr((grid[:, None] - mu) / sigma).mean(axis=1)
     together = (1.0 - doubt) * expected + doubt * ndtr(grid)
-    return np.interp(smoothed_shares(y), together, grid)
+    return np.interp(shares(y), together, grid)

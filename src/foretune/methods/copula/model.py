@@ -5,7 +5,7 @@ Gaussian process to the residuals that the trials leave (Algorithm 2). Several o
 one by a weighted sum of their scores (section 5.2).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -14,11 +14,11 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.learning import CachedOnPool, check_space
+from foretune.learning import CachedOnPool, check_space, trial_shares
 from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
-from foretune.numerics.scores import DOUBT, informed_scores
+from foretune.numerics.scores import DOUBT, Shares, informed_scores, smoothed_shares
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.space import Encoded, Space
 
@@ -37,6 +37,8 @@ class Settings:
     """The target's scores: `copula`, `standardise`, or `informed` by the prior."""
     doubt: float = DOUBT
     """The chance that past tasks say nothing about the target, for `informed` scores."""
+    shares: Shares = smoothed_shares
+    """How the target's trials become `informed` scores."""
     prior_weight: float = 0.01
     """Of the belief about the process's hyperparameters: next to nothing is the paper's type-II
     maximum likelihood."""
@@ -66,14 +68,15 @@ class CopulaPrior:
         check_space(self.space, target)
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
         objectives = len(self.networks.layers)
-        residuals = partial(_residuals, settings=self.settings, objectives=objectives)
+        settings = replace(self.settings, shares=trial_shares(target))
+        residuals = partial(_residuals, settings=settings, objectives=objectives)
         fit = AnchoredFit(
             output=residuals,
             units=RESIDUALS,
-            groups=self.space.column_groups if self.settings.grouped else None,
-            prior_weight=self.settings.prior_weight,
+            groups=self.space.column_groups if settings.grouped else None,
+            prior_weight=settings.prior_weight,
         )
-        return CopulaSurrogate(believe, self.settings, fit)
+        return CopulaSurrogate(believe, settings, fit)
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
@@ -156,5 +159,5 @@ def _residuals(told: Floats, settings: Settings, objectives: int) -> Floats:
     if settings.target == "informed":
         # One objective is ranked by its losses: Winsorised scores make the best of them equal.
         ranked = losses[:, 0] if objectives == 1 else scores
-        scores = informed_scores(ranked, mu, sigma, doubt=settings.doubt)
+        scores = informed_scores(ranked, mu, sigma, doubt=settings.doubt, shares=settings.shares)
     return (scores - mu) / sigma

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from foretune.arrays import Floats
 from foretune.contracts import Surrogate, Target
 from foretune.errors import SpaceError
 from foretune.experience import Experience, learning_split
-from foretune.learning import PastTask, given, past_tasks
+from foretune.learning import PastTask, given, past_tasks, trial_shares
 from foretune.methods.pipeline.described import Described
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
@@ -48,7 +48,7 @@ class DeepPipePrior:
 
         What is new is named in a warning and in the surrogate's `notes`.
         """
-        model = self.model
+        model = replace(self.model, shares=trial_shares(target))
         if self.described is not None:
             model = self.described.applied(model, target.meta_features)
         if target.space == model.layout.space:

@@ -23,7 +23,7 @@ from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.networks import Layers
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import informed_scores
+from foretune.numerics.scores import Shares, informed_scores, smoothed_shares
 from foretune.numerics.transforms import Standardise, standardise
 from foretune.space import Encoded
 
@@ -83,6 +83,8 @@ class DeepPipe:
     log_noise: float
     new: Choices = Choices()
     """The algorithms that past tasks did not know."""
+    shares: Shares = smoothed_shares
+    """How the target's trials become scores."""
 
     def place(self, configs: Encoded) -> Place:
         """The pipelines in the scaled latent space.
@@ -119,13 +121,13 @@ class DeepPipe:
     def scores(self, losses: Floats, at: Place) -> Floats:
         """What the process models of the losses (n, L) at n places.
 
-        With a learnt mean, scores in the unit of past tasks, by rank; else standardised losses.
+        With a learnt mean, scores in the unit of past tasks; else standardised losses.
         """
         y = scalarise(losses, standardise)
         if not self.layout.sizes.learns_mean:
             return y
         sigma = np.full(len(y), np.exp(0.5 * self.log_signal))
-        return informed_scores(y, at.mean, sigma, doubt=DOUBT)
+        return informed_scores(y, at.mean, sigma, doubt=DOUBT, shares=self.shares)
 
     @property
     def start(self) -> GPHyper:

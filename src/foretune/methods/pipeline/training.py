@@ -142,7 +142,9 @@ class Tuned:
             rate=TUNING_RATE,
             trainable=None if self.trainable is None else _only(self.trainable),
         )
-        return replace(_model(self.start.layout, tuned), new=self.start.new)
+        return replace(
+            _model(self.start.layout, tuned), new=self.start.new, shares=self.start.shares
+        )
 
 
 def last_due(n: int, growth: float) -> int:
