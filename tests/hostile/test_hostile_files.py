@@ -245,7 +245,7 @@ def test_arrays_full_of_nan_are_refused_even_if_signed(bad, whole, tmp_path):
 
 def nested(experts):
     """A signed prior of the method that holds the priors of others."""
-    meta = {"experts": list(experts), "taught": [], "trials": 5, "seed": 0}
+    meta = {"experts": list(experts), "taught": list(experts), "trials": 5, "seed": 0}
     described = {"kind": "foretune-auto", "version": 1, "meta": meta}
     arrays = {f"expert.{name}": np.frombuffer(held, np.uint8) for name, held in experts.items()}
     return signed_artifact(described, arrays)
