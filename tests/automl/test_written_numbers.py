@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.automl.columns import ColumnKind, Schema
+from foretune.automl.columns import ColumnKind, Schema, read_numbers
 from foretune.automl.datasets import Table, Task
 from foretune.automl.members import refit
 from foretune.automl.model import Model
 from foretune.automl.predicting import Wanted, predict_file
 from foretune.automl.reading import read_training, training_of
 from foretune.automl.spaces import shipped
-from foretune.automl.written_numbers import decimal_mark, read_written
+from foretune.automl.written_numbers import decimal_mark
 from foretune.errors import UsageError
 
 
@@ -36,7 +36,7 @@ from foretune.errors import UsageError
 def test_what_is_a_number(texts, mark, numbers):
     column = pd.Series(texts)
     assert decimal_mark(column) == mark
-    assert read_written(column, mark).tolist() == numbers
+    assert read_numbers(column, mark).tolist() == numbers
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,11 @@ def test_what_is_none(texts):
 
 
 def test_values_of_another_kind_are_missing():
-    column = pd.Series(["1.234,5", None, "unknown", "12"])
-    np.testing.assert_array_equal(read_written(column, ","), [1234.5, np.nan, np.nan, 12.0])
+    column = pd.Series(["1.234,5", None, "unknown", "12", [1, 2], 3.5])
+    expected = [1234.5, np.nan, np.nan, 12.0, np.nan, 3.5]
+    np.testing.assert_array_equal(read_numbers(column, ","), expected)
     np.testing.assert_array_equal(
-        read_written(pd.Series([1.5, np.inf, np.nan]), ","), [1.5, np.nan, np.nan]
+        read_numbers(pd.Series([1.5, np.inf, np.nan]), ","), [1.5, np.nan, np.nan]
     )
 
 
@@ -76,7 +77,7 @@ def test_thousands_and_cents_come_back(cents, marks):
     ]
     column = pd.Series(texts)
     assert decimal_mark(column) == decimal
-    np.testing.assert_array_equal(read_written(column, decimal), [cent / 100 for cent in cents])
+    np.testing.assert_array_equal(read_numbers(column, decimal), [cent / 100 for cent in cents])
 
 
 def test_a_schema_remembers_how_numbers_are_written():

@@ -6,7 +6,7 @@ nearly every row) have no place in it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from numbers import Number
@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
-from foretune.automl.written_numbers import MARKS, decimal_mark, read_written
+from foretune.automl.written_numbers import LOOKED_AT, MARKS, decimal_mark, number_written
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -47,7 +47,6 @@ TRUTHS = {
 TEXT_SHARE = 0.5
 """Strings of which more than this share are different are text, if there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
-LOOKED_AT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class Column:
             return _looked_up(given, codes)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
             return _truths(given)[:, None]
-        return (read_written(given, self.decimal) if self.decimal else _numbers(given))[:, None]
+        return read_numbers(given, self.decimal)[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +205,7 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
 
 
 def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
-    if np.isfinite(_numbers(present)).all():
+    if np.isfinite(read_numbers(present)).all():
         return Column(name, ColumnKind.NUMBER)
     if np.isfinite(_truths(present)).all():
         return Column(name, ColumnKind.BOOLEAN)
@@ -234,11 +233,15 @@ def _counts(values: Any) -> bool:
 
 def _looked_up(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
     """(n,), what the text of each value stands for; NaN where nothing does."""
-    codes, distinct = pd.factorize(_hashable(given))
-    found = [numbers.get(_text(value), np.nan) for value in distinct]
+    return _of_distinct(_hashable(given), lambda value: numbers.get(_text(value), np.nan))
+
+
+def _of_distinct(given: "pd.Series[Any]", number: Callable[[Any], float]) -> Floats:
+    """(n,), the number of each value, asked once for values that are alike."""
+    codes, distinct = pd.factorize(given)
     # The code of a missing value is -1, which takes the last one.
-    looked_up: Floats = np.array([*found, np.nan])[codes]
-    return looked_up
+    found: Floats = np.array([*map(number, distinct), np.nan])[codes]
+    return found
 
 
 def _hashable(given: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -253,12 +256,23 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _numbers(given: "pd.Series[Any]") -> Floats:
-    plain = isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
-    read = given if plain else pd.to_numeric(given, errors="coerce")
-    numbers = read.to_numpy(dtype=np.float64, na_value=np.nan)
+def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
+    """(n,), NaN where no finite number stands; written as people do where `decimal` says how."""
+    numbers = _written(given, decimal) if decimal else _plain(given)
     finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
     return finite
+
+
+def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
+    # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
+    plain = given.map(lambda each: each if isinstance(each, str | Number) else str(each), "ignore")
+    return _of_distinct(plain, lambda each: number_written(each, decimal))
+
+
+def _plain(given: "pd.Series[Any]") -> Floats:
+    plain = isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
+    read = given if plain else pd.to_numeric(given, errors="coerce")
+    return read.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _truths(given: "pd.Series[Any]") -> Floats:

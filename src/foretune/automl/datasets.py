@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
-from foretune.automl.columns import Schema, named_by_text
-from foretune.automl.written_numbers import decimal_mark, read_written
+from foretune.automl.columns import Schema, named_by_text, read_numbers
+from foretune.automl.written_numbers import decimal_mark
 from foretune.errors import UsageError
 from foretune.experience.atomic import replace_file
 from foretune.experience.naming import suggestion
@@ -217,7 +217,7 @@ def counted(target: "pd.Series[Any]", task: Task | None = None) -> "pd.Series[An
     mark = decimal_mark(target.dropna())
     if not mark:
         return target
-    numbers = pd.Series(read_written(target, mark), target.index, name=target.name)
+    numbers = pd.Series(read_numbers(target, mark), target.index, name=target.name)
     task = task or inferred_task(numbers.dropna())
     return numbers if task is Task.REGRESSION else target
 

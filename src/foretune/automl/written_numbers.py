@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.arrays import Floats
-
 MARKS = ".,"
 """What may divide a number from its fraction, the likelier one first."""
 SPACES = " \u00a0\u202f"
@@ -18,6 +16,7 @@ CURRENCIES = "$€£¥₹₩₽₺₪฿"
 MINUS = "\u2212-"
 """The sign of books, and the hyphen, which ends a class of characters or else is a range."""
 LOOKED_AT = 100
+"""So many texts mostly show what a column is not."""
 
 
 def _pattern(mark: str) -> re.Pattern[str]:
@@ -47,22 +46,14 @@ def decimal_mark(present: "pd.Series[Any]") -> str:
     return ""
 
 
-def read_written(given: "pd.Series[Any]", mark: str) -> Floats:
-    """(n,), NaN where nothing or no such number is written."""
-    codes, distinct = pd.factorize(given)
-    # The code of a missing value is -1, which takes the last one.
-    found = np.array([*(_number(value, mark) for value in distinct), np.nan])[codes]
-    finite: Floats = np.where(np.isfinite(found), found, np.nan)
-    return finite
-
-
 def _of_one_unit(texts: list[str], mark: str) -> bool:
     found = [PATTERNS[mark].fullmatch(text) for text in texts]
     units = {each["before"] + each["after"] for each in found if each is not None}
     return None not in found and len(units) <= 1
 
 
-def _number(value: object, mark: str) -> float:
+def number_written(value: object, mark: str) -> float:
+    """The number that a text writes, or that stands there already; NaN for anything else."""
     if isinstance(value, int | float | np.integer | np.floating):
         return float(value)
     found = PATTERNS[mark].fullmatch(str(value))
