@@ -11,18 +11,16 @@ installed, of Optuna's TPE.
 """
 
 import argparse
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from foretune.arrays import Floats
-from foretune.contracts import Prior, Target
 from foretune.experience import Direction, Experience
-from foretune.search import METHODS, Method, Optimizer, Told
+from foretune.search import METHODS
 from foretune.space import Space
+from smooth_functions import Function, play
 
 DIMENSIONS = 5
 CENTRE = np.array([0.7, 0.3, 0.6, 0.5, 0.5])
@@ -31,8 +29,6 @@ PAST_TASKS, PAST_TRIALS = 20, 100
 FIRST_TARGET = 500
 LOOKS = (5, 10, 25, 50, 100, 200)
 FROM_NOTHING = ("gcp-smooth", "gcp")
-
-Function: TypeAlias = Callable[[Floats], float]
 
 
 def function(seed: int) -> Function:
@@ -64,17 +60,7 @@ def past(*, shuffled: bool) -> Experience:
     return Experience.from_frame(SPACE, frame, task="task", metrics={"value": Direction.MIN})
 
 
-def ours(method: Method, prior: Prior, target: Function, trials: int, seed: int) -> list[float]:
-    optimizer = Optimizer(Target(SPACE, ("value",)), method, prior, seed=seed)
-    losses = []
-    for _ in range(trials):
-        suggestion = optimizer.ask()[0]
-        losses.append(target(np.array([suggestion.config[name] for name in NAMES])))
-        optimizer.tell([Told((losses[-1],), id=suggestion.id)])
-    return losses
-
-
-def tpe(target: Function, trials: int, seed: int) -> list[float]:
+def tpe(target: Function, trials: int, seed: int) -> Floats:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -83,7 +69,8 @@ def tpe(target: Function, trials: int, seed: int) -> list[float]:
         lambda trial: target(np.array([trial.suggest_float(name, 0.0, 1.0) for name in NAMES])),
         n_trials=trials,
     )
-    return [trial.value for trial in study.trials if trial.value is not None]
+    best: Floats = np.minimum.accumulate([trial.value for trial in study.trials])
+    return best
 
 
 def main() -> None:
@@ -101,13 +88,13 @@ def main() -> None:
     for seed in range(given.targets):
         target = function(FIRST_TARGET + seed)
         runs = {
-            name: ours(method, prior, target, given.trials, seed)
+            name: play(method, prior, target, DIMENSIONS, given.trials, seed)
             for name, (method, prior) in methods.items()
         }
         if find_spec("optuna"):
             runs["Optuna TPE"] = tpe(target, given.trials, seed)
-        for name, losses in runs.items():
-            best = np.log10(np.minimum.accumulate(losses))
+        for name, best_so_far in runs.items():
+            best = np.log10(best_so_far)
             looks = {f"after {n}": best[n - 1] for n in LOOKS if n <= given.trials}
             rows.append({"method": name, **looks})
     print(pd.DataFrame(rows).groupby("method", sort=False).median().round(2).to_string())

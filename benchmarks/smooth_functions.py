@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from foretune.arrays import Floats
-from foretune.contracts import Target
-from foretune.search import METHODS, Optimizer, Told
+from foretune.contracts import Prior, Target
+from foretune.search import METHODS, Method, Optimizer, Told
 from foretune.space import Space
 
 LOOKS = (15, 25, 50, 100)
@@ -98,11 +98,13 @@ FAMILIES = {
 }
 
 
-def play(name: str, function: Function, dimensions: int, trials: int, seed: int) -> Floats:
+def play(
+    method: Method, prior: Prior, function: Function, dimensions: int, trials: int, seed: int
+) -> Floats:
     """The best value after each trial."""
     names = [f"x{number}" for number in range(dimensions)]
-    space, method = Space.of(dict.fromkeys(names, (0.0, 1.0))), METHODS[name]
-    optimizer = Optimizer(Target(space), method, method.learn(None, seed=seed), seed=seed)
+    space = Space.of(dict.fromkeys(names, (0.0, 1.0)))
+    optimizer = Optimizer(Target(space), method, prior, seed=seed)
     values = []
     for _ in range(trials):
         suggestion = optimizer.ask()[0]
@@ -120,13 +122,15 @@ def main() -> None:
     given = parser.parse_args()
     looks = [n for n in LOOKS if n <= given.trials]
     for name in given.methods.split(","):
-        rows = {}
+        method, rows = METHODS[name], {}
+        prior = method.learn(None, seed=0)
         for family, (make, dimensions) in FAMILIES.items():
             runs = [
-                np.log10(np.maximum(play(name, make(seed), dimensions, given.trials, seed), LEAST))
+                play(method, prior, make(seed), dimensions, given.trials, seed)
                 for seed in range(given.targets)
             ]
-            rows[family] = {f"after {n}": np.mean([run[n - 1] for run in runs]) for n in looks}
+            logs = np.log10(np.maximum(runs, LEAST)).mean(axis=0)
+            rows[family] = {f"after {n}": logs[n - 1] for n in looks}
         print(name, pd.DataFrame(rows).T.round(2).to_string(), sep="\n", flush=True)
 
 
