@@ -48,6 +48,11 @@ def params_of(network: Floats, *, scales: list[float], signal: float, noise: flo
     return DeepKernel(jnp.asarray(network, dtype=jnp.float32), kernel)
 
 
+def as_they_are(network: jax.Array, x: jax.Array) -> jax.Array:
+    del network
+    return x
+
+
 @dataclass(frozen=True)
 class Task:
     rows: Ints
@@ -276,3 +281,16 @@ class TestFineTuning:
         one = np.ones((1, 1)), np.zeros(1), np.ones(1, dtype=bool)
         tuned = fine_tune(linear, start, *one, steps=300, rate=0.05)
         assert float(tuned.kernel.log_noise) == pytest.approx(NOISE[0], abs=0.5)
+
+
+def test_distances_are_exact_where_products_are_coarse_by_default() -> None:
+    params = params_of(np.eye(2), scales=[1.0], signal=1.0, noise=0.1)
+    x, y, mask = jnp.ones((4, 2)), jnp.arange(4.0), jnp.ones(4, dtype=bool)
+
+    # This device cannot multiply coarsely and says so: what does not ask for more fails.
+    with jax.default_matmul_precision("TF32_TF32_F32"):
+        with pytest.raises(ValueError, match="not supported"):
+            negative_log_likelihood(linear, params, x, y, mask)
+        exact = negative_log_likelihood(as_they_are, params, x, y, mask)
+
+    assert float(exact) == pytest.approx(float(likelihood(as_they_are, params, x, y, mask)))

@@ -126,7 +126,10 @@ def _matern52_slope(
 def _squared_distances(scaled: jax.Array) -> jax.Array:
     """(n, n), with a diagonal of exact zeros."""
     squares = jnp.sum(scaled * scaled, axis=1)
-    squared = squares[:, None] + squares[None, :] - 2.0 * scaled @ scaled.T
+    # Accelerators multiply with ten bits unless told otherwise, and the difference of these large
+    # terms is then no distance any more: covariances of a few trials would not factorise.
+    products = jnp.matmul(scaled, scaled.T, precision=jax.lax.Precision.HIGHEST)
+    squared = squares[:, None] + squares[None, :] - 2.0 * products
     return jnp.where(jnp.eye(len(scaled), dtype=bool), 0.0, jnp.maximum(squared, 0.0))
 
 
@@ -142,7 +145,7 @@ def _surprise_forward(
     factor = jnp.linalg.cholesky(covariance)
     inverse = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y)))
     alpha = jax.scipy.linalg.cho_solve((factor, True), y)
-    value = 0.5 * y @ alpha + jnp.sum(jnp.log(jnp.diagonal(factor)))
+    value = 0.5 * jnp.sum(y * alpha) + jnp.sum(jnp.log(jnp.diagonal(factor)))
     return value, (0.5 * (inverse - jnp.outer(alpha, alpha)), alpha)
 
 

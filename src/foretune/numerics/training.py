@@ -1,6 +1,7 @@
 """Training small networks in JAX: plain lists of layers, float32, explicit random keys."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -84,6 +85,8 @@ def advance(
 
     Each step's loss is given its entry of `given`, arrays with a leading axis of steps. Parameters
     move where `trainable`, shaped like them or broadcast to them, is true: everywhere if None.
+    A step whose gradient is not finite (a covariance that did not factorise) is not taken: it
+    would leave no parameter a number.
     """
     optimiser = optax.scale_by_adam()
 
@@ -96,9 +99,15 @@ def advance(
         moved = jax.tree.map(lambda p, u: p - rate * u, descent.params, updates)
         if trainable is not None:
             moved = jax.tree.map(jnp.where, trainable, moved, descent.params)
-        return Descent(moved, moments), None
+        taken = partial(jnp.where, _all_finite(gradient))
+        return jax.tree.map(taken, Descent(moved, moments), descent), None
 
     return jax.lax.scan(step, descent, (rates, given))[0]
+
+
+def _all_finite(gradient: Params) -> jax.Array:
+    """(), whether every entry is a finite number."""
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)]).all()
 
 
 def bucket(n: int, *, least: int) -> int:
