@@ -89,6 +89,7 @@ class Optimizer:
         self._pending: dict[int, Encoded] = {}
         self._next_id = 0
         self._learnt: tuple[int, Feasibility, Novelty] | None = None
+        self._belief: tuple[int, Posterior] | None = None
 
     @property
     def told(self) -> Observations:
@@ -165,7 +166,9 @@ class Optimizer:
             return self._maximise(belief, "thompson", candidates, tried, seed)
         if in_design or not self._told.succeeded.any():
             return self._draw(candidates, tried, seed), design.how if in_design else "random"
-        posterior = self._surrogate.condition(self._with_beliefs(seed), seed=seed)
+        posterior = self._belief_of_told()
+        if self._pending:
+            posterior = self._surrogate.condition(self._with_beliefs(posterior), seed=seed)
         misled = isinstance(posterior, Sceptical) and not posterior.trusts_past
         if misled and candidates is self._candidates:
             candidates = self._everywhere
@@ -226,18 +229,23 @@ class Optimizer:
         width = len(self.target.objectives)
         return Observations(_none_of(self.target), np.empty((0, width)), np.empty(0, dtype=bool))
 
-    def _with_beliefs(self, seed: int) -> Observations:
-        """The told trials, and the pending ones as if they had come back as predicted.
+    def _belief_of_told(self) -> Posterior:
+        """The surrogate after the told trials: formed once, whatever is asked before the next."""
+        n = len(self._told)
+        if self._belief is None or self._belief[0] != n:
+            seed = derived_seed(self.seed, n, 0)
+            self._belief = (n, self._surrogate.condition(self._told, seed=seed))
+        return self._belief[1]
+
+    def _with_beliefs(self, posterior: Posterior) -> Observations:
+        """The told trials, and the pending ones as if they had come back as `posterior` predicts.
 
         The surrogate predicts in a unit of its own. A pending trial is believed to end like the
         observation whose prediction is nearest, moved on along the trend of losses against
         predictions.
         """
-        if not self._pending:
-            return self._told
         pending = Encoded.concat(list(self._pending.values()))
         good = self._told.successes()
-        posterior = self._surrogate.condition(self._told, seed=seed)
         expected, known = posterior.predict(pending).mean, posterior.predict(good.configs).mean
         nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
         beyond = (expected - known[nearest])[:, None] * _trend(known, good.losses)

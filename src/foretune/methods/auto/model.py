@@ -105,6 +105,8 @@ class AutoSurrogate:
     """So many trials are chosen greedily, as long as past tasks are a guide."""
     _earlier: dict[bytes, tuple[Posterior, ...]] = field(default_factory=dict)
     """The experts after the first 2, 4, 8, ... trials: only saves time."""
+    _weighed: dict[bytes, Floats] = field(default_factory=dict)
+    """The weights after the trials of the last call, whose beliefs may have differed: likewise."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The mixture after all successful trials."""
@@ -138,6 +140,13 @@ class AutoSurrogate:
             return np.ones(1)
         good = seen.successes()
         real = _rows(good, np.flatnonzero(~good.believed)[:MOST_JUDGED])
+        key = _digest(real)
+        if key not in self._weighed:
+            self._weighed.clear()
+            self._weighed[key] = self._weigh(real)
+        return self._weighed[key]
+
+    def _weigh(self, real: Observations) -> Floats:
         scores = self.log_prior.copy()
         for known in _blocks(len(real)):
             block = _rows(real, np.arange(min(2 * known, len(real))))
@@ -149,12 +158,12 @@ class AutoSurrogate:
         return weights
 
     def _after(self, seen: Observations) -> tuple[Posterior, ...]:
-        digest = hashlib.sha256(seen.configs.values.tobytes() + seen.losses.tobytes()).digest()
-        if digest not in self._earlier:
-            self._earlier[digest] = tuple(
+        key = _digest(seen)
+        if key not in self._earlier:
+            self._earlier[key] = tuple(
                 expert.condition(seen, seed=len(seen)) for expert in self.experts
             )
-        return self._earlier[digest]
+        return self._earlier[key]
 
 
 LEAST_WEIGHT = 0.01
@@ -168,6 +177,10 @@ def _blocks(n: int) -> Sequence[int]:
         found.append(known)
         known *= 2
     return found[-BLOCKS:]
+
+
+def _digest(seen: Observations) -> bytes:
+    return hashlib.sha256(seen.configs.values.tobytes() + seen.losses.tobytes()).digest()
 
 
 def _rows(seen: Observations, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Observations:
