@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Target
+from foretune.contracts import Observations, Posterior, Surrogate, Target
 from foretune.errors import ExhaustedError, SpaceError, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.search import Optimizer, Told, method
@@ -63,6 +63,32 @@ def test_pending_trials_push_the_next_ones_away() -> None:
     gaps = np.linalg.norm(others.x - alone.x, axis=1)
     # Without beliefs the next best candidate is a neighbour of the first in the local search.
     assert (gaps > 0.01).all()
+
+
+def test_a_batch_forms_its_belief_of_what_was_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimizer = make()
+    tune(optimizer, 6)
+    counted = Counted(optimizer._surrogate)
+    monkeypatch.setattr(optimizer, "_surrogate", counted)
+
+    asked = optimizer.ask(3)
+    assert counted.pending == [0, 1, 2]
+
+    optimizer.tell([Told((1.0,), id=asked[0].id)])
+    optimizer.ask()
+    assert counted.pending == [0, 1, 2, 0, 2]
+
+
+class Counted:
+    """A surrogate that notes how many pending trials it is conditioned on."""
+
+    def __init__(self, surrogate: Surrogate) -> None:
+        self.surrogate = surrogate
+        self.pending: list[int] = []
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        self.pending.append(int(seen.believed.sum()))
+        return self.surrogate.condition(seen, seed=seed)
 
 
 def test_pending_of_an_earlier_life_are_taken_over() -> None:

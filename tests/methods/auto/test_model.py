@@ -124,6 +124,15 @@ def test_believed_trials_have_no_vote() -> None:
     np.testing.assert_array_equal(before, after)
 
 
+def test_further_trials_are_weighed_anew() -> None:
+    places = [0.5, 0.1, 0.9]
+    asked_before = council(UP, DOWN)
+    asked_before.weights(seen(places, places))
+
+    turned = seen(places, [-place for place in places])
+    np.testing.assert_array_equal(asked_before.weights(turned), council(UP, DOWN).weights(turned))
+
+
 def test_an_expert_without_weight_is_not_asked() -> None:
     class Broken(Line):
         def condition(self, seen: Observations, *, seed: int) -> Line:

@@ -106,7 +106,7 @@ class AutoSurrogate:
     _earlier: dict[bytes, tuple[Posterior, ...]] = field(default_factory=dict)
     """The experts after the first 2, 4, 8, ... trials: only saves time."""
     _weighed: dict[bytes, Floats] = field(default_factory=dict)
-    """The weights after the trials of the last call, whose beliefs may have differed: likewise."""
+    """The weights after the latest trials, whatever is believed of pending ones: likewise."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The mixture after all successful trials."""
