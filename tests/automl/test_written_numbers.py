@@ -135,3 +135,25 @@ def test_new_rows_are_read_as_the_table_of_the_fit_was(tmp_path):
     new.write_text("other\n1\n")
     with pytest.raises(UsageError, match="'size'"):
         predict_file(model, new, out, Wanted())
+
+
+def notes_of(tmp_path, **columns):
+    frame = pd.DataFrame({"label": ["a", "b"] * 10, **columns})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False, sep=";")
+    return [note for note in read_training(path, "label").notes if "decimal point" in note]
+
+
+def test_points_that_may_divide_thousands_are_said(tmp_path):
+    sizes = [f"{number},5" for number in range(20)]
+    sold = [f"{number + 1}.230" for number in range(19)] + ["999"]
+    rates = [f"0.{number + 10}" for number in range(20)]
+
+    [note] = notes_of(tmp_path, size=sizes, sold=sold, rate=rates)
+
+    assert note == (
+        "Read with a decimal point, although others have a comma: 'sold'. Where points divide "
+        "thousands there, remove them from the file."
+    )
+    assert notes_of(tmp_path, sold=sold) == []
+    assert notes_of(tmp_path, size=sizes, rate=rates) == []

@@ -117,6 +117,7 @@ def training_of(
         _shape_note(facts),
         _task_note(table, target, known, asked),
         *_column_notes(table.schema),
+        *_thousands_notes(frame, table.schema),
         *_row_notes(frame, target, facts),
         *_class_notes(table),
     ]
@@ -224,6 +225,29 @@ def _column_notes(schema: Schema) -> list[str]:
             "and pipelines that select columns are worth more."
         )
     return notes
+
+
+def _thousands_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
+    if all(column.decimal != "," for column in schema.columns):
+        return []
+    floats = frame.select_dtypes("float")
+    names = [str(name) for name in floats.columns if _maybe_thousands(floats[name])]
+    if not names:
+        return []
+    return [
+        f"Read with a decimal point, although others have a comma: {listed(names)}. Where points "
+        "divide thousands there, remove them from the file."
+    ]
+
+
+def _maybe_thousands(column: "pd.Series[float]") -> bool:
+    """Whether every number that is not whole has up to three digits before its point and after."""
+    present = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    parts = present[np.isfinite(present) & (present != np.round(present))]
+    in_thousandths = 1000.0 * parts
+    whole = np.abs(in_thousandths - np.round(in_thousandths)) < 1e-6
+    return bool(len(parts) and (whole & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)).all())
 
 
 def _row_notes(frame: pd.DataFrame, target: str, facts: Facts) -> list[str]:
