@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from foretune.errors import ExperienceError, SpaceError
-from foretune.experience import Direction, Evaluation, Experience, Status
+from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space
 
 from .examples import CASH, FLAT, NAN, experiences, rows_of, small
@@ -123,6 +123,35 @@ def test_a_hyperparameter_named_like_a_column_gets_a_prefix() -> None:
     frame = experience.append([Evaluation("t", {"seconds": 0.25}, {"error": 3.0})]).to_frame()
     assert frame["config:seconds"].tolist() == [0.5, 0.25]
     assert frame["seconds"].isna().all()
+
+
+def test_columns_that_share_a_name_come_back_whole() -> None:
+    space = Space.of({"seconds": (0.0, 1.0), "x": (0.0, 1.0)})
+    metrics = [Metric("seconds"), Metric("status"), Metric("task"), Metric("x")]
+    row = {"seconds": 0.5, "x": 0.25}
+    values = [[1.0, 2.0, 3.0, 4.0]]
+    experience = Experience.build(
+        space, metrics, ["t"], [0], space.encode([row]), [0], values, seconds=[9.0]
+    )
+    frame = experience.to_frame()
+    assert frame["seconds"].tolist() == [9.0]
+    assert frame["metric:seconds"].tolist() == [1.0]
+    assert frame["status"].tolist() == ["DONE"]
+    back = Experience.from_frame(
+        space,
+        frame,
+        task="task",
+        metrics={metric.name: metric.direction for metric in metrics},
+        status="status",
+        seconds="seconds",
+    )
+    assert rows_of(back) == rows_of(experience)
+
+
+def test_status_numbers_may_have_been_read_as_decimal_numbers() -> None:
+    frame = table().assign(outcome=[0.0, 1.0, 2.0])
+    read_back = read(frame, status="outcome").to_frame()
+    assert sorted(read_back["status"]) == ["DONE", "FAILED", "TIMEOUT"]
 
 
 @settings(max_examples=40)

@@ -201,6 +201,18 @@ def test_several_objectives_are_told_together() -> None:
     assert optimizer.ask()[0].reason == "ei"
 
 
+def test_one_loss_may_be_told_as_a_number_and_a_status_as_its_own() -> None:
+    optimizer = make("random")
+    first, second = optimizer.ask(2)
+    optimizer.tell([Told(0.5, id=first.id), Told((0.25,), id=second.id, status=0)])
+    assert optimizer.told.losses.tolist() == [[0.5], [0.25]]
+
+
+def test_negative_seeds_are_refused() -> None:
+    with pytest.raises(UsageError, match="at least 0, but got -3"):
+        make("random", seed=-3).ask()
+
+
 def test_wrong_outcomes_change_nothing() -> None:
     optimizer = make()
     suggestion = optimizer.ask()[0]

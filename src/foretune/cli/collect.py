@@ -102,7 +102,7 @@ class LineProgress:
 )
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
 @executor_options
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
 def collect_command(
     space: str,

@@ -49,7 +49,7 @@ STOPPED = 130
               help="Of one trial.")  # fmt: skip
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", default="4GB", show_default=True,
               help="Of one worker process.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--store", metavar="URL", help="An Optuna storage; else a file in the folder.")
 @click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
 @click.option("--no-transfer", is_flag=True, help="Start from nothing.")

@@ -50,7 +50,7 @@ a test compares."""
     help="Priors learnt at the same time.",
 )
 @executor_options
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 def learn_command(
     spaces: tuple[str, ...],
     methods: tuple[str, ...],

@@ -27,7 +27,7 @@ LENGTH = 8
 @click.option("--budget", type=click.IntRange(1), help="Evaluations to use; all if not given.")
 @click.option("--aggregate", metavar="mean|median|p90", help="Over tasks; mean if not given.")
 @click.option("--metric", metavar="NAME", help="The first one if not given.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="JSON file of the portfolio.")
 def portfolio_command(
     source: str,

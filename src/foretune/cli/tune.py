@@ -46,7 +46,7 @@ LONGEST_NAME = 200
 @executor_options
 @click.option("--time-limit", type=seconds, metavar="TIME", help="Of one trial, on the clock.")
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", help="Of one trial, e.g. 2GB.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
 @click.option("-o", "--out", type=FILE, help="Parquet file of the trials, as an experience.")
 def tune_command(
@@ -137,7 +137,7 @@ def tune_command(
         click.echo("Stopped; the same command goes on from here.", err=True)
         sys.exit(STOPPED)
     if ending == "exhausted":
-        click.echo("Every configuration of the space has been tried.", err=True)
+        click.echo("Stopped: no configuration of the space was found untried.", err=True)
 
 
 def _space(path: Path | None, past: "Experience | None") -> "Space":

@@ -1,7 +1,7 @@
 """Between an experience and a pandas data frame."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from foretune.experience.model import Direction, Experience, Metric, Status
 from foretune.experience.naming import suggestion
 from foretune.experience.notes import Notes
 from foretune.space import Encoded, Space
+
+METRIC = "metric:"
+CONFIG = "config:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ def experience_of(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> E
             f"{int(column.isna().sum())} rows: fill or drop them"
         )
     codes, names = pd.factorize(column.astype(str))
-    values = [_numbers(frame, name) for name in columns.metrics]
+    values = [_numbers(frame, _found(frame, METRIC, name)) for name in columns.metrics]
     given = Columns(
         task_index=codes,
         config_index=np.arange(len(frame)),
@@ -53,30 +56,44 @@ def experience_of(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> E
 
 
 def frame_of(experience: Experience) -> pd.DataFrame:
-    """One row an evaluation. A hyperparameter that bears another column's name gets a prefix."""
+    """One row an evaluation.
+
+    A metric or a hyperparameter that bears another column's name gets a prefix, by which
+    `experience_of` finds it again.
+    """
     names = np.array(experience.tasks, dtype=object)
+    labels = np.array([each.name for each in Status], dtype=object)
+    own = {"status": labels[experience.status], "seconds": experience.seconds}
+    if experience.fidelity is not None:
+        own["fidelity"] = experience.fidelity
     metrics = {
-        metric.name: experience.values[:, column]
+        _prefixed(METRIC, metric.name, {*own, "task"}): experience.values[:, column]
         for column, metric in enumerate(experience.metrics)
     }
-    labels = np.array([each.name for each in Status], dtype=object)
-    after = {**metrics, "status": labels[experience.status], "seconds": experience.seconds}
-    if experience.fidelity is not None:
-        after["fidelity"] = experience.fidelity
     parameters = [parameter.name for parameter in experience.space.parameters]
     table = pd.DataFrame(experience.configs.dicts(), columns=parameters)
     hyperparameters = {
-        f"config:{name}" if name in after or name == "task" else name: table[name].to_numpy()[
+        _prefixed(CONFIG, name, {*own, *metrics, "task"}): table[name].to_numpy()[
             experience.config_index
         ]
         for name in parameters
     }
-    return pd.DataFrame({"task": names[experience.task_index], **hyperparameters, **after})
+    return pd.DataFrame({"task": names[experience.task_index], **hyperparameters, **metrics, **own})
+
+
+def _prefixed(prefix: str, name: str, others: Collection[str]) -> str:
+    return prefix + name if name in others else name
+
+
+def _found(frame: pd.DataFrame, prefix: str, name: str) -> str:
+    """The column of a metric or a hyperparameter: by its prefix where it has one."""
+    return prefix + name if prefix + name in frame else name
 
 
 def _configs(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Encoded:
     if columns.config is None:
-        present = {p.name: frame[p.name].tolist() for p in space.parameters if p.name in frame}
+        held = {p.name: _found(frame, CONFIG, p.name) for p in space.parameters}
+        present = {name: frame[held[name]].tolist() for name in held if held[name] in frame}
         return space.from_columns(present, len(frame))
     return space.encode([_parsed(text, columns.config) for text in _column(frame, columns.config)])
 
@@ -120,7 +137,9 @@ def _status(frame: pd.DataFrame, name: str) -> NDArray[np.int8]:
     for each in Status:
         known |= {each.name: each.value, str(each.value): each.value}
     column = _column(frame, name)
-    found = column.astype(str).str.strip().str.upper().map(known)
+    # Numbers beside a gap, or out of a file, may be read as 0.0.
+    texts = column.astype(str).str.strip().str.upper().str.removesuffix(".0")
+    found = texts.map(known)
     if found.isna().any():
         raise ExperienceError(
             f"column '{name}' must hold one of {', '.join(each.name for each in Status)}, "

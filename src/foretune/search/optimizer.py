@@ -277,13 +277,13 @@ class Optimizer:
 
     def _losses_of(self, outcome: Told) -> Floats:
         width = len(self.target.objectives)
-        losses = np.asarray(outcome.losses, dtype=float)
-        if outcome.status is not Status.DONE or not np.isfinite(losses).all():
+        losses = np.atleast_1d(np.asarray(outcome.losses, dtype=float))
+        if outcome.status != Status.DONE or not np.isfinite(losses).all():
             return np.full(width, np.nan)
         if losses.shape != (width,):
             raise UsageError(
                 f"an outcome needs one loss for each of {list(self.target.objectives)}, but got "
-                f"{len(outcome.losses)}: tell {width} number(s)"
+                f"{losses.size}: tell {width} number(s)"
             )
         return losses
 

@@ -23,11 +23,12 @@ class Suggestion:
 class Told:
     """The outcome of one trial: of a suggestion (`id`), or of a configuration tried elsewhere.
 
-    `losses` holds one number an objective, minimised. A trial that failed, timed out or gave NaN
-    is told as well: it teaches where not to look.
+    `losses` holds one number an objective, minimised; where there is one objective, the number
+    will do. A trial that failed, timed out or gave NaN is told as well: it teaches where not to
+    look.
     """
 
-    losses: tuple[float, ...]
+    losses: tuple[float, ...] | float
     id: int | None = None
     config: Mapping[str, Any] | None = None
     status: Status = Status.DONE

@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import norm
 
 from foretune.contracts import Observations, Target
+from foretune.errors import MethodError
 from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
 from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.gp import GP
@@ -133,3 +134,8 @@ def test_the_pools_belief_is_computed_once(monkeypatch) -> None:
             seen(pool.take(np.arange(n)), list(np.arange(n) * 1.0)), seed=0
         ).predict(pool)
     assert calls.count(50) == 1
+
+
+def test_a_target_with_another_number_of_objectives_is_refused() -> None:
+    with pytest.raises(MethodError, match=r"which are 1, but the target has 2 \(a, b\)"):
+        prior().surrogate(Target(SPACE, ("a", "b")))

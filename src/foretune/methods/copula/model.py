@@ -14,6 +14,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.errors import MethodError
 from foretune.learning import CachedOnPool, check_space, trial_shares
 from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
@@ -66,6 +67,7 @@ class CopulaPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate for one task in the space that the prior was learnt on."""
         check_space(self.space, target)
+        self._check_objectives(target)
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
         objectives = len(self.networks.layers)
         settings = replace(self.settings, shares=trial_shares(target))
@@ -77,6 +79,15 @@ class CopulaPrior:
             prior_weight=settings.prior_weight,
         )
         return CopulaSurrogate(believe, settings, fit)
+
+    def _check_objectives(self, target: Target) -> None:
+        learnt = len(self.networks.layers)
+        if len(target.objectives) != learnt:
+            raise MethodError(
+                f"a prior holds for as many objectives as it was learnt from, which are {learnt}, "
+                f"but the target has {len(target.objectives)} ({', '.join(target.objectives)}): "
+                "learn from `experience.with_metrics([...])` with the target's objectives"
+            )
 
     def save(self, path: Path) -> None:
         """Write one safetensors file."""
