@@ -4,7 +4,7 @@ import pytest
 from foretune.contracts import Observations, Posterior, Surrogate, Target
 from foretune.errors import ExhaustedError, SpaceError, UsageError
 from foretune.experience import Experience, Metric, Status
-from foretune.search import Optimizer, Told, method
+from foretune.search import Optimizer, Told, candidates, method
 from foretune.search.candidates import Choice, WholeSpace
 from foretune.search.local_search import Score
 from foretune.space import Encoded, Space
@@ -183,6 +183,20 @@ def test_an_exhausted_space_says_so() -> None:
     optimizer = make("random", space=Space.of({"c": ["x", "y"]}))
     optimizer.ask(2)
     with pytest.raises(ExhaustedError, match="widen the space"):
+        optimizer.ask()
+
+
+@pytest.mark.parametrize("name", ["random", "sobol"])
+def test_a_grid_is_tried_to_its_last_configuration(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where chance does not meet what is left."""
+    monkeypatch.setattr(candidates, "ATTEMPTS", 2)
+    monkeypatch.setattr(candidates, "LEAST_SAMPLES", 1)
+    grid = Space.of({"a": (1, 6), "b": ["x", "y", "z"], "c": {"u": {"n": (1, 2)}, "v": {}}})
+    optimizer = make(name, space=grid)
+    tune(optimizer, 6 * 3 * 3, loss=lambda config: config["a"])
+    with pytest.raises(ExhaustedError):
         optimizer.ask()
 
 

@@ -217,10 +217,15 @@ class WholeSpace:
             fresh = np.flatnonzero(~samples.isin(tried))
             if len(fresh):
                 return samples.take(fresh)
+        # Where few are left of a grid, chance rarely meets them, but they lie beside what is tried.
+        beside, _ = self.space.neighbourhoods(tried, seed=derived_seed(seed, ATTEMPTS))
+        left = np.flatnonzero(~beside.isin(tried))
+        if len(left):
+            return beside.take(left)
         raise ExhaustedError(
             f"a suggestion must be untried, but {ATTEMPTS * max(n, LEAST_SAMPLES)} random "
-            f"configurations of the space were all among the {len(tried)} that were tried or are "
-            "being tried: ask for fewer trials, or widen the space"
+            f"configurations of the space, and the neighbours of the {len(tried)} that were tried "
+            "or are being tried, are all among these: ask for fewer trials, or widen the space"
         )
 
 
