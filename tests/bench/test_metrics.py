@@ -138,20 +138,6 @@ def test_a_bootstrap_band_is_near_students_and_stays_among_the_samples():
     assert skewed.low[0, 0] >= 0.01
 
 
-def test_pareto_front_by_hand():
-    points = np.array([[1, 4], [2, 2], [2, 2], [3, 3], [4, 1], [1, 5], [NAN, 0]], dtype=float)
-    np.testing.assert_array_equal(
-        metrics.pareto_front(points), [True, True, True, False, True, False, False]
-    )
-
-
-@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=12))
-def test_pareto_front_equals_its_definition(rows):
-    points = np.array(rows, dtype=float)
-    optimal = [not any((q <= p).all() and (q < p).any() for q in points) for p in points]
-    np.testing.assert_array_equal(metrics.pareto_front(points), optimal)
-
-
 def test_hypervolume_by_hand():
     reference = np.array([5.0, 5.0])
     points = np.array([[1.0, 4.0], [2.0, 2.0], [4.0, 1.0], [3.0, 3.0], [6.0, 0.0]])

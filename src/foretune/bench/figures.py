@@ -7,9 +7,10 @@ import numpy as np
 
 from foretune.bench import measures, summary
 from foretune.bench.compared import Compared
-from foretune.bench.metrics import bootstrap_band, pareto_front
+from foretune.bench.metrics import bootstrap_band
 from foretune.bench.results import Curves
 from foretune.bench.statistics import compare
+from foretune.numerics.objectives import pareto_front
 from foretune.report.figures import Curve, draw_critical_difference, draw_curves
 from foretune.report.fronts import Fronts, draw_fronts
 

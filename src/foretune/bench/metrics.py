@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from foretune.arrays import Bools, Floats
+from foretune.arrays import Floats
+from foretune.numerics.objectives import pareto_front
 
 
 def best_so_far(values: Floats) -> Floats:
@@ -117,20 +118,6 @@ def bootstrap_band(samples: Floats, *, draws: int = 1000, seed: int = 0) -> Mean
     means = np.einsum("dt,mtn->dmn", shares, samples, optimize=True)
     low, high = np.quantile(means, [0.025, 0.975], axis=0)
     return MeanCurves(samples.mean(axis=1), low, high)
-
-
-def pareto_front(points: Floats) -> Bools:
-    """Which of the (n, objectives) points no other point dominates; rows with NaN never are."""
-    complete = np.flatnonzero(np.isfinite(points).all(axis=1))
-    unique, places = np.unique(points[complete], axis=0, return_inverse=True)
-    # In lexicographic order a point can only be dominated by one that comes before it.
-    front: list[int] = []
-    for i, point in enumerate(unique):
-        if not (unique[front] <= point).all(axis=1).any():
-            front.append(i)
-    optimal = np.zeros(len(points), dtype=bool)
-    optimal[complete] = np.isin(places.ravel(), front)
-    return optimal
 
 
 def hypervolume(points: Floats, reference: Floats) -> float:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.bench.metrics import expected_random_minimum, pareto_front
+from foretune.bench.metrics import expected_random_minimum
 from foretune.experience import Experience, TaskRecords
+from foretune.numerics.objectives import pareto_front
 from foretune.space import Encoded
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from foretune.arrays import Floats, Ints
 from foretune.experience import Direction
+from foretune.numerics.objectives import pareto_front
 
 LOG_ABOVE = 50.0
 """Losses that differ by more than this factor are shown on a logarithmic axis."""
@@ -83,8 +84,5 @@ def unbeaten(losses: Floats) -> Ints:
 
     Rows with NaN are never among them; of equal rows, the first is.
     """
-    rows = np.flatnonzero(np.isfinite(losses).all(axis=1))
-    rows = rows[np.lexsort((losses[rows, 1], losses[rows, 0]))]
-    second = losses[rows, 1]
-    least = np.minimum.accumulate(np.concatenate([[np.inf], second[:-1]]))
-    return rows[second < least] if len(rows) else rows
+    front = np.flatnonzero(pareto_front(losses))
+    return front[np.unique(losses[front], axis=0, return_index=True)[1]]
