@@ -9,10 +9,11 @@ from foretune.run.threads import ONE_NUMERIC_THREAD
 
 # Before any test imports NumPy or JAX, which read these when they start.
 os.environ.update(ONE_NUMERIC_THREAD)
-# The same examples at every run of CI, new ones at every run elsewhere.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# The same examples at every run of CI, new ones at every run elsewhere; no example is timed, since
+# a busy machine proves nothing.
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 # Tests of Ctrl-C start programs that inherit this; whoever runs tests in the background ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault(

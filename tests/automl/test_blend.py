@@ -49,7 +49,7 @@ def test_ties_go_to_the_earlier_model():
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "log_loss", "auc"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), most=st.integers(1, 5))
 def test_a_blend_is_never_worse_than_its_best_model(metric, seed, most):
     rng = np.random.default_rng(seed)

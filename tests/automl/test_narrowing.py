@@ -59,7 +59,7 @@ def test_configurations_that_both_spaces_have_stay_exactly_the_same():
     assert there.dicts() == PART.encode(CONFIGS[1:]).dicts()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000))
 def test_there_and_back_again_is_the_same(seed):
     batch = PART.sample(20, seed=seed)

@@ -55,7 +55,7 @@ def test_landmarks_tell_signal_from_noise(classification):
         assert clear[name] > 0.3 > muddled[name] + 0.1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     x=hnp.arrays(
         np.float64,

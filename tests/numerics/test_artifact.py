@@ -111,7 +111,7 @@ def test_a_changed_number_is_refused(tmp_path):
         load(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_damaged_files_are_refused_and_never_misread(tmp_path_factory, data):
     path = written(tmp_path_factory.mktemp("fuzz"))

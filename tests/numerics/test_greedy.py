@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -93,14 +93,12 @@ def optimal_gain(table, k):
     return meta_loss(table, []) - min(meta_loss(table, chosen) for chosen in sets)
 
 
-@settings(deadline=None)
 @given(tables, st.integers(1, 4))
 def test_greedy_reaches_its_share_of_the_optimum(table, k):
     gain = meta_loss(table, []) - greedy(table, k).losses[-1]
     assert gain >= (1 - 1 / np.e) * optimal_gain(table, k) - 1e-12
 
 
-@settings(deadline=None)
 @given(tables, st.integers(1, 4), st.floats(0.0, 0.9), st.integers(0, 2**32 - 1))
 def test_theorem_1_approximate_steps(table, k, epsilon, seed):
     """Any column may be picked whose gain is at least (1 - epsilon) of the best one."""

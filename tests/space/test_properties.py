@@ -16,7 +16,7 @@ from tests.space.spaces import conditional_spaces
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-thorough = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 2**16)
 
 

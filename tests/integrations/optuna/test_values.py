@@ -45,7 +45,7 @@ numbers = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(numbers, st.integers(0, 1000))
 def test_what_a_space_draws_is_what_optuna_could_have_drawn(distribution, seed):
     drawn = Space.of({"p": distribution}).sample(1, seed=seed).dicts()[0]["p"]
