@@ -32,6 +32,10 @@ class ExperienceError(ForetuneError):
     """A table of evaluations that cannot be read, merged or used as asked."""
 
 
+class DamagedError(ExperienceError):
+    """An experience file that is not whole any more."""
+
+
 class ArtifactError(ForetuneError):
     """A saved prior that is corrupt, hostile, or of another version."""
 
@@ -56,6 +60,10 @@ class UsageError(ForetuneError, ValueError):
 
 class ExhaustedError(ForetuneError):
     """Every configuration that could be suggested has been tried or is being tried."""
+
+
+class ForetuneWarning(UserWarning):
+    """What the user should hear, though it stops nothing: shown as one sentence."""
 
 
 @contextmanager

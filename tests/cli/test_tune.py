@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.cli.tune import tune_command
-from foretune.errors import ForetuneError
+from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Experience, Status
 
 SPACE = {
@@ -26,6 +26,10 @@ def number(config):
 
 def broken(config):
     return "none"
+
+def talkative(config):
+    print("hello")
+    return config["x"]
 """
 
 
@@ -135,7 +139,34 @@ def test_a_study_of_another_function_is_not_joined(here):
 
 def test_when_nothing_succeeds_the_reason_is_shown(here):
     ended = run("tuned_for_tests:broken", *SEARCH, "--trials", 2, "--out", "none.parquet")
-    assert ended.exit_code == 0
+    assert ended.exit_code == 1
     assert "2 x the result 'loss' must be a finite number, but got 'none'" in ended.stderr
     assert ended.stdout == ""
     assert not (here / "none.parquet").exists()
+
+
+def test_a_mistyped_metric_can_be_corrected(here):
+    words = ("tuned_for_tests:run", *SEARCH, "--trials", 3, "--metric")
+    assert run(*words, "scor").exit_code == 1
+    with pytest.warns(
+        ForetuneWarning, match="no trial of the study 'tuned_for_tests:run' has succ"
+    ):
+        ended = run(*words, "size")
+    assert ended.exit_code == 0, ended.output
+    assert "3 trials ended" in ended.stderr
+    assert "the metric is size:min" in str(run(*words, "score").exception)
+
+
+def test_without_mlflow_no_store_is_left_behind(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    before = sorted(os.listdir(here))
+    ended = run("tuned_for_tests:number", *SEARCH, "--trials", 1, "--mlflow", "http://localhost:1")
+    assert "foretune[mlflow]" in str(ended.exception)
+    assert [name for name in sorted(os.listdir(here)) if name != "__pycache__"] == before
+
+
+def test_what_a_function_prints_is_not_on_standard_output(here, capfd):
+    ended = run("tuned_for_tests:talkative", *SEARCH, "--trials", 1)
+    assert ended.exit_code == 0, ended.output
+    printed = capfd.readouterr()  # by the worker, past this process
+    assert (printed.out, printed.err) == ("", "hello\n")

@@ -90,6 +90,28 @@ def _unsendable():
     return lambda: None
 
 
+class PickyError(Exception):
+    """Cannot be unpickled: its reason is not what it is made of."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{code}: {text}")
+
+
+def _unopenable():
+    return PickyError(1, "a")
+
+
+class Unpackable:
+    """Fails to be pickled in its own way."""
+
+    def __reduce__(self):
+        raise KeyError("no way")
+
+
+def _unpackable():
+    return Unpackable()
+
+
 def _child():
     """Start a process and wait for it: the child must not outlive the worker."""
     subprocess.run(["sleep", "600"], check=True)

@@ -23,10 +23,39 @@ NAMES = ("lr", "depth", "model:svm:C")
         ("run -d {depth} --lr {lr}", {"lr": 1}, "run --lr 1"),
         ("run --verbose --set=x:{depth} {lr}", {"lr": 1}, "run 1"),
         ("run -d {depth} -e {depth}", {}, "run "),
+        ("run --lr -1 {depth}", {}, "run --lr -1 "),
+        ("run {{depth}} {depth} -v", {}, "run {depth} -v"),
     ],
 )
 def test_placeholders_become_values(template, config, line):
     assert Command(template).line(config) == line
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        ('run --x "{depth} {lr}" -v', "run -v"),
+        ("run --x '{depth} {lr}' -v", "run -v"),
+        ('run --x "a \\" {depth}" -v', "run -v"),
+        ("run --x a\\ {depth} -v", "run -v"),
+        ('echo "-a b" {depth} -v', 'echo "-a b" -v'),
+        ("run --depth {depth}; echo {lr}", "run ; echo 1"),
+        ("run --depth {depth}|tail -n {lr}", "run |tail -n 1"),
+        ("run {depth}&& echo {lr}", "run && echo 1"),
+        ("run -v;{depth} {lr}", "run -v;1"),
+        ("echo $(run --depth {depth}) `run {depth}`", "echo $(run ) `run `"),
+        ("run --depth {depth}\nrun {lr}", "run \nrun 1"),
+        ("run --depth \\\n {depth} -v", "run -v"),
+        ("run -v\n{depth}", "run -v\n"),
+        ("run > log-{depth}.txt", "run "),
+        ("run >log-{depth}.txt -v", "run -v"),
+        ("run 2>>log-{depth}.txt -v", "run -v"),
+        ("run a2>log-{depth}.txt", "run a2"),
+        ("run > log.txt --depth {depth}", "run > log.txt "),
+    ],
+)
+def test_what_is_inactive_takes_its_argument_along_and_nothing_else(template, line):
+    assert Command(template).line({"lr": 1}) == line
 
 
 def test_unknown_placeholders_are_refused():

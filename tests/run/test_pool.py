@@ -84,6 +84,21 @@ def test_each_fault_costs_its_own_trial_and_is_named():
     assert found[2].seconds == 0.4
 
 
+def test_a_result_that_cannot_travel_costs_its_trial_and_no_worker():
+    with ProcessPool(do) as pool:
+        found = outcomes(pool, ["pid", "unopenable", "unpackable", "unsendable", "pid"])
+    lost = (Status.FAILED, "the result cannot be sent between processes: ")
+    check(found, [(Status.DONE, ""), lost, lost, lost, (Status.DONE, "")])
+    assert found[1].reason.startswith(f"{lost[1]}TypeError: ")
+    assert found[2].reason.startswith(f"{lost[1]}KeyError: ")
+    assert found[0].result == found[-1].result
+
+
+def test_a_function_that_cannot_be_sent_is_refused_in_a_sentence():
+    with pytest.raises(UsageError, match="define the function in a module"):
+        ProcessPool(lambda job: job)
+
+
 def test_memory_exhausted_bit_by_bit_or_at_once_costs_one_trial():
     with ProcessPool(do, workers=2, limits=Limits(memory_bytes=400 * 2**20)) as pool:
         found = outcomes(pool, [("eat", 5000), "eat_at_once", ("give", 1)])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from foretune.errors import MissingExtraError, UsageError
+from foretune.errors import ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
 from foretune.run.addresses import shown, storage_url
@@ -132,6 +132,30 @@ def test_trials_of_a_killed_process_are_run_again_under_their_number(url):
     assert ended.notes == {"abandoned": 1}
 
 
+def test_what_a_killed_process_had_said_of_a_trial_is_not_said_of_the_next_run(url, monkeypatch):
+    with opened(url) as study:
+        number = study.begin(CONFIGS[0], chosen_by="random")
+
+        def killed(*given):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(study._storage, "set_trial_state_values", killed)
+        with pytest.raises(KeyboardInterrupt):
+            study.end(
+                number, status=Status.TIMEOUT, values={"size": 3.0}, seconds=9.0,
+                reason="too slow", notes={"fold": 1},
+            )  # fmt: skip
+        monkeypatch.undo()
+        study._held.clear()
+        (left,) = study.left_behind()
+        study.take_over(left.number)
+        study.end(number, status=Status.FAILED)
+        (ended,) = study.trials()
+    assert (ended.status, ended.values, ended.reason) == (Status.FAILED, {}, "")
+    assert math.isnan(ended.seconds)
+    assert ended.notes == {"abandoned": 1}
+
+
 def test_a_process_that_took_the_number_of_a_dead_one_is_not_it():
     here = heartbeat.Owner.new()
     assert here.is_running_here()
@@ -214,6 +238,37 @@ def test_who_joins_must_agree(url, other, said):
     assert said in str(refused.value)
 
 
+LOSS = Metric("loss", Direction.MAX)
+
+
+def failed(study, config):
+    study.end(study.begin(config, chosen_by="random"), status=Status.FAILED, reason="no error")
+
+
+def test_a_study_in_which_nothing_succeeded_is_begun_anew_with_another_metric(url):
+    with opened(url) as study:
+        failed(study, CONFIGS[0])
+        study.let_go(study.begin(CONFIGS[1], chosen_by="random"))
+    with pytest.raises(UsageError, match="the metric is"):
+        opened(url, metrics=[LOSS], settings={"folds": 5})
+    with pytest.warns(ForetuneWarning, match="begun anew"):
+        again = opened(url, metrics=[LOSS])
+    with again as study:
+        assert study.trials() == []
+        number = study.begin(CONFIGS[0], chosen_by="random")
+        study.end(number, status=Status.DONE, values={"loss": 1.0})
+    with pytest.raises(UsageError, match="the metric is loss:max, and here error:min"):
+        opened(url)
+
+
+def test_a_study_that_others_work_on_is_not_begun_anew(url):
+    with opened(url) as study:
+        failed(study, CONFIGS[0])
+        study.begin(CONFIGS[1], chosen_by="random")
+        with pytest.raises(UsageError, match="the metric is error:min"):
+            opened(url, metrics=[LOSS])
+
+
 def test_studies_of_other_programs_are_left_alone(url):
     optuna = pytest.importorskip("optuna")
     with opened(url):
@@ -237,8 +292,18 @@ def test_stores_are_written_as_paths_or_urls(tmp_path, monkeypatch, given, url):
     assert storage_url(given.format(tmp=tmp_path)) == url.format(tmp=tmp_path)
 
 
-def test_passwords_are_not_shown():
-    assert shown("postgresql://me:se:cret@host:5/x") == "postgresql://me:***@host:5/x"
+@pytest.mark.parametrize("password", ["se:cret", "p@ss", "p/ss", "p@s/s", "p?s@s", ""])
+@pytest.mark.parametrize("user", ["", "me", "me@there"])
+def test_passwords_are_not_shown(user, password):
+    url = f"postgresql://{user}:{password}@host:5/x"
+    assert shown(url) == f"postgresql://{user}:***@host:5/x"
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://me@host:5/x", "mysql://host/x?a=b", "sqlite:////folder/a@b.db"]
+)
+def test_urls_without_a_password_are_shown_as_they_are(url):
+    assert shown(url) == url
 
 
 @pytest.mark.parametrize(
@@ -250,6 +315,7 @@ def test_passwords_are_not_shown():
         ("sqlite:///:memory:", "needs a file"),
         ("{tmp}/noise.db", "is something else"),
         ("{tmp}/folder.db", "is a folder"),
+        ("{tmp}/torn.db", "is damaged (database disk image is malformed)"),
         ("postgresql+nodriver://me:secret@localhost/x", "must be within reach"),
         ("mysql+mysqlconnector://me:secret@localhost/x", "needs a database driver"),
     ],
@@ -257,6 +323,8 @@ def test_passwords_are_not_shown():
 def test_stores_that_cannot_be_are_refused_in_a_sentence(tmp_path, given, said):
     (tmp_path / "noise.db").write_text("no database")
     (tmp_path / "folder.db").mkdir()
+    opened(f"{tmp_path}/whole.db").close()
+    (tmp_path / "torn.db").write_bytes((tmp_path / "whole.db").read_bytes()[:3000])
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UsageError) as refused:
         opened(given.format(tmp=tmp_path))

@@ -2,7 +2,6 @@ import math
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
@@ -115,6 +114,13 @@ def test_results_may_hold_other_numbers_and_notes():
     assert study.trials()[0].notes == {"folds": [1, 2]}
 
 
+def test_no_notes_may_be_said_as_none():
+    study = memory()
+    tune(study, optimizer(), InlineExecutor(lambda _: {"error": 0.5, "notes": None}), Budget(1))
+    (trial,) = study.trials()
+    assert (trial.status, trial.notes) == (Status.DONE, {})
+
+
 def test_the_optimiser_minimises_whatever_is_maximised():
     metrics = [Metric("score", Direction.MAX), ERROR]
     study, asked = memory(metrics=metrics), optimizer()
@@ -207,15 +213,64 @@ def test_running_trials_of_others_are_believed_and_their_ends_are_told():
     assert (theirs, 7.0) in watch.ended_
 
 
-def test_a_trial_that_outlives_its_processes_again_and_again_is_given_up(monkeypatch):
-    study = memory()
+@pytest.fixture
+def stored(tmp_path):
+    with Study.open(f"{tmp_path}/study.db", "study", space=SPACE, metrics=[ERROR]) as study:
+        yield study
+
+
+def four_times_abandoned(study):
+    """A running trial during which four processes have died."""
     number = study.begin({"x": 0.5, "y": 0.5}, chosen_by="random")
-    study.let_go(number)
-    study._trials[number] = replace(study.trials()[number], notes={"abandoned": 4})
-    tune(study, optimizer(), InlineExecutor(bowl), Budget(2))
-    given_up, done = study.trials()
+    study._storage.set_trial_user_attr(study._held[number], "abandoned", 4)
+    return number
+
+
+def test_a_trial_that_outlives_its_processes_again_and_again_is_given_up(stored):
+    four_times_abandoned(stored)
+    stored._held.clear()  # the fifth
+    tune(stored, optimizer(), InlineExecutor(bowl), Budget(2))
+    given_up, done = stored.trials()
     assert (given_up.status, done.status) == (Status.FAILED, Status.DONE)
     assert given_up.reason == "5 processes ended while they ran it"
+
+
+def test_to_let_a_trial_go_is_no_death(stored):
+    stored.let_go(four_times_abandoned(stored))
+    tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
+    assert [trial.status for trial in stored.trials()] == [Status.DONE]
+
+
+@pytest.mark.parametrize("write", ["set_trial_user_attr", "set_trial_state_values"])
+def test_ctrl_c_while_a_trial_is_stored_leaves_it_to_the_next_run(stored, monkeypatch, write):
+    real, calls = getattr(stored._storage, write), []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(stored._storage, write, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
+    assert [trial.number for trial in stored.left_behind()] == [0]
+    tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
+    assert [trial.status for trial in stored.trials()] == [Status.DONE]
+    assert "abandoned" not in stored.trials()[0].notes
+
+
+def test_ctrl_c_just_after_a_trial_is_stored_keeps_it(stored, monkeypatch):
+    real = stored.end
+
+    def interrupted(number, **outcome):
+        real(number, **outcome)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stored, "end", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
+    assert [trial.status for trial in stored.trials()] == [Status.DONE]
 
 
 PROCESS = """

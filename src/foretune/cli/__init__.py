@@ -2,6 +2,8 @@
 
 import os
 import sys
+import warnings
+from typing import Any
 
 import click
 
@@ -17,7 +19,7 @@ from foretune.cli.predict import predict_command
 from foretune.cli.spaces import spaces_command
 from foretune.cli.suggest import suggest_command
 from foretune.cli.tune import tune_command
-from foretune.errors import ForetuneError
+from foretune.errors import ForetuneError, ForetuneWarning
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
 # wins. This must happen before NumPy is imported, and no command has imported it yet.
@@ -69,8 +71,20 @@ for _command in (
     foretune.add_command(_command)
 
 
+_as_python_shows_it = warnings.showwarning
+
+
+def _shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Our own warnings as one sentence, without a line of our source; others as ever."""
+    if issubclass(category, ForetuneWarning):
+        click.echo(f"foretune: {message}", err=True)
+    else:
+        _as_python_shows_it(message, category, *where, **more)
+
+
 def main() -> None:
     """Run the command line: a user's mistake is one sentence and exit code 2."""
+    warnings.showwarning = _shown
     try:
         foretune(standalone_mode=False)
     except click.exceptions.Exit as done:

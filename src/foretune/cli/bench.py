@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from foretune.cli.outputs import check_experience_out
 from foretune.errors import UsageError
 
 FILE = click.Path(path_type=Path)
@@ -161,6 +162,7 @@ def fetch_command(name: str, out: Path) -> None:
     from foretune.bench.fetch import fetch
     from foretune.terminal import TerminalProgress
 
+    check_experience_out(out)
     click.echo(f"Saved {fetch(name, out, progress=TerminalProgress())}")
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from foretune.cli.executors import executor_options
+from foretune.cli.outputs import check_experience_out
 from foretune.cli.quantities import memory, seconds
-from foretune.errors import UsageError
 
 SPACES = ("cash", "pipeline-classification", "pipeline-regression")
 """The shipped spaces, written out so that `--help` need not import them; a test compares."""
@@ -156,8 +156,7 @@ def collect_command(
     from foretune.run.sites import Site
     from foretune.terminal import TerminalProgress
 
-    if out.suffix != ".parquet":
-        raise UsageError(f"the output must be a .parquet file, but got '{out}': rename it")
+    check_experience_out(out)
     chosen = shipped(space)
     names = tuple(metrics.split(",")) if metrics else chosen.metrics
     recipe = Recipe(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foretune.cli.executors import executor_options
+from foretune.cli.outputs import check_experience_out
 from foretune.cli.quantities import memory, seconds
 from foretune.errors import UsageError
 
@@ -25,6 +26,8 @@ TRIALS = 50
 RANGE = "range"
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it."""
+NOTHING_FOUND = 1
+"""The exit code where no trial has succeeded, so that a script does not go on."""
 LONGEST_NAME = 200
 
 
@@ -81,7 +84,11 @@ def tune_command(
     output that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
 
     The trials are an Optuna study: the same command goes on where it was stopped, other processes
-    and machines join by running it too, and optuna-dashboard shows it.
+    and machines join by running it too, and optuna-dashboard shows it. While none of its trials has
+    succeeded, another --metric or --direction begins it anew.
+
+    The best configuration is all that standard output gets. The exit code is 0 if there is one, 1
+    if no trial has succeeded, 2 after a mistake in the command, 130 after Ctrl-C.
 
     \b
     A space is ConfigSpace's JSON, or in short:
@@ -108,8 +115,8 @@ def tune_command(
     site = Site(executor, address)
     if trials is None and time_ is None:
         trials = TRIALS
-    if out is not None and (out.suffix != ".parquet" or not out.absolute().parent.is_dir()):
-        raise UsageError(f"--out must be a .parquet file in a folder that exists, but got '{out}'")
+    if out is not None:
+        check_experience_out(out)
     past = None if experience is None else Experience.open(experience)
     searched = _space(space, past)
     wanted = _metric(metric, direction, past)
@@ -118,18 +125,20 @@ def tune_command(
     optimizer = _optimizer(searched, wanted, past, method, seed)
     limits = Limits(time_limit, None, int(memory_) if memory_ and function else None)
     settings = {"objective": function or command}
-    opened = Study.open(store, name, space=searched, metrics=[wanted], settings=settings)
-    with opened as kept, site.pool(evaluated, workers=jobs, limits=limits) as pool:
-        try:
-            with (
-                display(wanted, trials, time_) as shown,
-                logged(shown, mlflow, name, wanted) as watch,
-            ):
+    # MLflow comes first: where it is not within reach, no store is to be left behind.
+    with (
+        display(wanted, trials, time_) as shown,
+        logged(shown, mlflow, name, wanted) as watch,
+    ):
+        opened = Study.open(store, name, space=searched, metrics=[wanted], settings=settings)
+        with opened as kept, site.pool(evaluated, workers=jobs, limits=limits) as pool:
+            try:
                 ending = tune(kept, optimizer, pool, Budget(trials, time_), watch=watch)
-        except KeyboardInterrupt:
-            ending = None
-        ended = [trial for trial in kept.trials() if trial.status is not None]
-    if out is not None and any(trial.status is Status.DONE for trial in ended):
+            except KeyboardInterrupt:
+                ending = None
+            ended = [trial for trial in kept.trials() if trial.status is not None]
+    succeeded = any(trial.status is Status.DONE for trial in ended)
+    if out is not None and succeeded:
         _experience(searched, wanted, name, ended).save(out)
         click.echo(f"Saved {out}", err=True)
     _say(ended, wanted, opened)
@@ -138,6 +147,8 @@ def tune_command(
         sys.exit(STOPPED)
     if ending == "exhausted":
         click.echo("Stopped: no configuration of the space was found untried.", err=True)
+    if not succeeded:
+        sys.exit(NOTHING_FOUND)
 
 
 def _space(path: Path | None, past: "Experience | None") -> "Space":

@@ -43,8 +43,8 @@ def storage_url(given: str) -> str:
 
 
 def shown(url: str | None) -> str:
-    """A URL for messages: without its password."""
-    return "memory" if url is None else re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+    """A URL for messages: without its password, which may hold an @ itself."""
+    return "memory" if url is None else re.sub(r"(://[^:/]*):.*@", r"\1:***@", url)
 
 
 def sqlite_path(url: str) -> Path:
@@ -74,6 +74,21 @@ def check_file(path: Path) -> None:
                     f"a store must be an SQLite file, but '{path}' is something else: "
                     "name another file"
                 )
+        _check_whole(path)
+
+
+def _check_whole(path: Path) -> None:
+    """Refuse an SQLite file that is damaged; one that is busy is waited for later."""
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        pass
+    except sqlite3.DatabaseError as error:
+        raise UsageError(
+            f"a store must be an SQLite file that is whole, but '{path}' is damaged ({error}): put "
+            "a copy of it in its place, or name another file"
+        ) from error
 
 
 def log_ahead(path: Path) -> None:

@@ -29,6 +29,12 @@ def call(function: Callable[[Any], Any], job: Any) -> Answer:
     return Answer(result, cpu_seconds() - start)
 
 
+def unsendable(seconds: float, error: Exception) -> Answer:
+    """The answer of a call whose result one process cannot pack, or another cannot open."""
+    reason = f"the result cannot be sent between processes: {one_line(error)}"
+    return Answer(None, seconds, reason[:LONGEST_REASON])
+
+
 def one_line(error: BaseException) -> str:
     """The kind of an error and what it says, without line breaks."""
     said = " ".join(str(error).split())

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,17 @@ CONFIG_VARIABLE = "FORETUNE_CONFIG"
 LOOK_SECONDS = 0.1
 """How often memory is measured."""
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+WORD = re.compile(
+    r"""(?: \{\{ | \}\} | \{[^{}]*\}             # braces, and placeholders of whatever name
+          | '[^']*' | "(?: \\[\s\S] | [^"\\] )*"  # quoted
+          | \\. | [^\s\\'"`;&|<>()] )+            # escaped, and all that does not end a word
+    """,
+    re.VERBOSE,
+)
+"""What the shell takes for one word."""
+OPTION = re.compile(r"--?[^\s=\d.][^\s=]*")
+BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
+REDIRECTION = re.compile(r"(?:(?<!\S)\d+|&)?[<>]{1,2}[ \t]*\Z")
 
 
 class CommandError(Exception):
@@ -32,8 +44,9 @@ class Command:
     """A line for the shell with a placeholder `{name}` where a hyperparameter's value belongs.
 
     Values are quoted for the shell, and `{{` and `}}` stand for braces. The argument that holds an
-    inactive hyperparameter is left out, and with it the option just before it: without `depth`,
-    `fit --depth {depth} -v` is `fit -v`. The result is the last line of the output that is a JSON
+    inactive hyperparameter is left out, all of it, and with it the option just before it: without
+    `depth`, `fit --depth {depth} -v` is `fit -v`, and so is `fit --shape "{depth} {width}" -v`. The
+    result is the last line of the output that is a JSON
     number or object. An exit code other than 0 is a failure; its reason is the last error line.
     """
 
@@ -53,11 +66,8 @@ class Command:
 
     def line(self, config: Mapping[str, Any]) -> str:
         """The command line of a configuration."""
-        template = self.template
-        for found in PLACEHOLDER.finditer(self.template):
-            if found[1] is not None and found[1] not in config:
-                template = _without(template, found[0])
-        return PLACEHOLDER.sub(lambda found: _filled(found, config), template)
+        active = _without_inactive(self.template, config)
+        return PLACEHOLDER.sub(lambda found: _filled(found, config), active)
 
     def __call__(self, config: dict[str, Any]) -> Any:
         """Run the command and return the number or the mapping that it prints."""
@@ -94,10 +104,31 @@ class Command:
                     raise MemoryError(f"the command is over its limit of {limit_text}") from None
 
 
-def _without(template: str, placeholder: str) -> str:
-    """Drop the word with a placeholder, and the option that it is the value of."""
-    word = rf"\S*{re.escape(placeholder)}\S*"
-    return re.sub(rf"(?:(?<=\s)--?[^\s=]+\s+)?{word}\s?", "", template)
+def _without_inactive(template: str, config: Mapping[str, Any]) -> str:
+    """Drop each word with an inactive hyperparameter, and the option that it is the value of."""
+    kept, end = "", 0
+    for before, word in pairwise([None, *WORD.finditer(template)]):
+        assert word is not None
+        if _is_active(word[0], config):
+            continue
+        kept += template[end : max(end, _beginning(template, before, word))]
+        end = word.end() + template.startswith((" ", "\t"), word.end())
+    return kept + template[end:]
+
+
+def _is_active(word: str, config: Mapping[str, Any]) -> bool:
+    names = (found[1] for found in PLACEHOLDER.finditer(word))
+    return all(name is None or name in config for name in names)
+
+
+def _beginning(template: str, before: re.Match[str] | None, word: re.Match[str]) -> int:
+    """Where to cut for a word to go: at its option, at its redirection, or at the word itself."""
+    if before is not None:
+        between = template[before.end() : word.start()]
+        if BLANKS.fullmatch(between) and OPTION.fullmatch(before[0]):
+            return before.start()
+    arrow = REDIRECTION.search(template, 0, word.start())
+    return word.start() if arrow is None else arrow.start()
 
 
 def _filled(found: re.Match[str], config: Mapping[str, Any]) -> str:

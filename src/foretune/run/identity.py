@@ -26,6 +26,12 @@ def identity(
     return written
 
 
+def differs_in_metrics_only(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a study is the one that is wanted but for what it measures."""
+    other: bool = stored.get("metrics") != wanted["metrics"]
+    return other and {**stored, "metrics": wanted["metrics"]} == wanted
+
+
 def check_same(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Refuse to join a study that differs, naming the first difference."""
     if stored.get("format") != wanted["format"]:

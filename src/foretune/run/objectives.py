@@ -51,7 +51,7 @@ def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
         for name, value in result.items()
         if name not in wanted and _is_number(value) and math.isfinite(value)
     }
-    return Measured({**wanted, **others}, _notes(result.get(NOTES, {})))
+    return Measured({**wanted, **others}, _notes(result.get(NOTES)))
 
 
 def _is_number(value: Any) -> bool:
@@ -66,7 +66,7 @@ def _number(name: str, value: Any) -> float:
 
 def _notes(given: Any) -> dict[str, Any]:
     try:
-        notes: dict[str, Any] = json.loads(json.dumps(dict(given)))
+        notes: dict[str, Any] = json.loads(json.dumps({} if given is None else dict(given)))
     except (TypeError, ValueError) as error:
         raise ResultError(f"the notes of a result must be JSON values: {one_line(error)}") from None
     return notes

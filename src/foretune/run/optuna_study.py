@@ -5,22 +5,25 @@ open is closed here by a lock of the whole study: who may begin the last trial, 
 crash left running.
 """
 
+import sqlite3
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from foretune.errors import ForetuneError, MissingExtraError, UsageError
+from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
 from foretune.run.addresses import is_sqlite, log_ahead, shown, sqlite_path, storage_url
 from foretune.run.heartbeat import Heart, Owner, Witness
-from foretune.run.identity import check_same, identity
+from foretune.run.identity import check_same, differs_in_metrics_only, identity
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
-from foretune.run.stored import ABANDONED, BEAT, OWNER, Translation
+from foretune.run.stored import ABANDONED, BEAT, NOT_ENDED, OWNER, Translation
 from foretune.run.study import NOTHING, Study, StudyTrial
 from foretune.space import Space
 
 if TYPE_CHECKING:
+    from optuna import Study as OptunasStudy
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial
 
@@ -111,12 +114,14 @@ class OptunaStudy(Study):
 
         told, attributes = self._translation.outcome(status, values, seconds, reason, notes)
         with self.locked():
-            trial_id = self._held.pop(number)
+            trial_id = self._held[number]
             if self._is_mine(self._storage.get_trial(trial_id)):
                 for key, value in attributes.items():
                     self._storage.set_trial_user_attr(trial_id, key, value)
                 state = TrialState.COMPLETE if status is Status.DONE else TrialState.FAIL
                 self._storage.set_trial_state_values(trial_id, state, told)
+            # Held until all is stored: what an interruption leaves unfinished can be let go.
+            del self._held[number]
 
     def left_behind(self) -> list[StudyTrial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
@@ -130,29 +135,37 @@ class OptunaStudy(Study):
             if not (owner := _owner(frozen)).is_here() and self._witness.is_unsure(owner.token)
         ]
 
-    def take_over(self, number: int) -> None:
-        """Make a trial that was left behind one of this process."""
+    def take_over(self, number: int) -> int:
+        """Make a trial that was left behind one of this process.
+
+        What a process that died while it ended the trial has said of it is taken back.
+        """
         from optuna.trial import TrialState
 
         with self.locked():
             trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
             frozen = self._storage.get_trial(trial_id)
             self._storage.set_trial_system_attr(trial_id, OWNER, self._owner.record())
+            for key, nothing in NOT_ENDED.items():
+                if key in frozen.user_attrs:
+                    self._storage.set_trial_user_attr(trial_id, key, nothing)
+            deaths = int(frozen.user_attrs.get(ABANDONED, 0))
             if frozen.state is TrialState.WAITING:
                 self._storage.set_trial_state_values(trial_id, TrialState.RUNNING)
             else:
-                times = int(frozen.user_attrs.get(ABANDONED, 0)) + 1
-                self._storage.set_trial_user_attr(trial_id, ABANDONED, times)
+                deaths += 1
+                self._storage.set_trial_user_attr(trial_id, ABANDONED, deaths)
             self._held[number] = trial_id
         self._heart.start()
+        return deaths
 
     def let_go(self, number: int) -> None:
         """Give a running trial of this process back: in Optuna's words, it waits."""
         from optuna.trial import TrialState
 
         with self.locked():
-            trial_id = self._held.pop(number)
-            if self._is_mine(self._storage.get_trial(trial_id)):
+            trial_id = self._held.pop(number, None)
+            if trial_id is not None and self._is_mine(self._storage.get_trial(trial_id)):
                 self._storage.set_trial_state_values(trial_id, TrialState.WAITING)
 
     @contextmanager
@@ -256,21 +269,23 @@ def _database(url: str) -> "RDBStorage":
 def _create(
     database: "RDBStorage", name: str, metrics: Sequence[Metric], wanted: dict[str, Any]
 ) -> None:
-    """Make the study unless it exists; refuse one that is another's or different."""
-    import optuna
+    """Make the study unless it exists; refuse one that is another's or different.
 
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        study = optuna.create_study(
-            storage=database,
-            study_name=name,
-            directions=["minimize" if m.sign > 0 else "maximize" for m in metrics],
-            load_if_exists=True,
-        )
-    finally:
-        optuna.logging.set_verbosity(verbosity)
+    One that differs in its metric alone, and in which nothing has succeeded yet, is begun anew:
+    most likely the metric was mistyped, and the failures say nothing of the right one.
+    """
+    study = _created_or_loaded(database, name, metrics)
     stored = study.user_attrs.get(IDENTITY)
+    if stored is not None and differs_in_metrics_only(stored, wanted) and _came_to_nothing(study):
+        warnings.warn(
+            f"no trial of the study '{name}' has succeeded, and its metric was another: it is "
+            "begun anew",
+            ForetuneWarning,
+            stacklevel=2,
+        )
+        database.delete_study(study._study_id)
+        study = _created_or_loaded(database, name, metrics)
+        stored = None
     if stored is not None:
         check_same(name, stored, wanted)
         return
@@ -283,9 +298,42 @@ def _create(
     study.set_user_attr(IDENTITY, wanted)
 
 
-def _name_metrics(study: Any, metrics: Sequence[Metric]) -> None:
-    import warnings
+def _created_or_loaded(
+    database: "RDBStorage", name: str, metrics: Sequence[Metric]
+) -> "OptunasStudy":
+    import optuna
 
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        return optuna.create_study(
+            storage=database,
+            study_name=name,
+            directions=["minimize" if m.sign > 0 else "maximize" for m in metrics],
+            load_if_exists=True,
+        )
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+
+
+def _came_to_nothing(study: "OptunasStudy") -> bool:
+    """Whether there are trials, none has succeeded, and none may be running."""
+    found = study.get_trials(deepcopy=False)
+    return bool(found) and not any(
+        frozen.state.name == "COMPLETE" or _may_be_running(frozen) for frozen in found
+    )
+
+
+def _may_be_running(frozen: "FrozenTrial") -> bool:
+    if frozen.state.name != "RUNNING":
+        return False
+    if OWNER not in frozen.system_attrs:
+        return True
+    owner = _owner(frozen)
+    return not owner.is_here() or owner.is_running_here()
+
+
+def _name_metrics(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
     from optuna.exceptions import ExperimentalWarning
 
     with warnings.catch_warnings():
@@ -306,7 +354,7 @@ def _plain_errors(url: str) -> Iterator[None]:
             f"the store '{shown(url)}' needs a database driver, but it cannot be imported "
             f"({error}): install one, such as psycopg[binary] or pymysql"
         ) from error
-    except (StorageInternalError, SQLAlchemyError, RuntimeError, OSError) as error:
+    except (StorageInternalError, SQLAlchemyError, sqlite3.Error, RuntimeError, OSError) as error:
         if isinstance(error, StorageInternalError) and error.__cause__ is not None:
             said = str(error.__cause__)
         else:

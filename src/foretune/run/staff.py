@@ -12,8 +12,9 @@ from contextlib import suppress
 from multiprocessing import Pipe, spawn
 from typing import Any, NamedTuple, TypeAlias
 
+from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.run.calling import Answer
+from foretune.run.calling import Answer, one_line, unsendable
 from foretune.run.memory import resident_bytes
 from foretune.run.threads import ONE_NUMERIC_THREAD
 from foretune.run.worker import READY
@@ -25,7 +26,7 @@ class Luggage:
     """What a worker is sent when it starts: the function, and how modules are found."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = pickle.dumps(function)
+        self.function = _packed(function)
         """Opened by a process of the same user at the other end of a pipe, and never stored."""
         everything = spawn.get_preparation_data("foretune worker")
         wanted = {"name", "sys_path", "sys_argv", "dir", "orig_dir"}
@@ -34,6 +35,16 @@ class Luggage:
         if b"__main__" in self.function:
             wanted |= {"init_main_from_name", "init_main_from_path"}
         self.preparation = {name: each for name, each in everything.items() if name in wanted}
+
+
+def _packed(function: Callable[[Any], Any]) -> bytes:
+    try:
+        return pickle.dumps(function)
+    except Exception as error:  # of any kind: a function may be an object with code of its own
+        raise UsageError(
+            "a worker process must be able to import the function it evaluates, but it cannot be "
+            f"sent there ({one_line(error)}): define the function in a module that can be imported"
+        ) from error
 
 
 class Verdict(NamedTuple):
@@ -90,8 +101,7 @@ class Worker:
                 self.ready = True
                 return None
             self.key = None
-            answer: Answer = said
-            return answer
+            return _opened(said)
 
     def judge(self, judge: "Judge", now: float) -> None:
         """End the worker if the judge says so, unless it has answered or is gone already."""
@@ -133,6 +143,16 @@ class Worker:
         # A worker that died is found out when its end of the pipe is read.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send(message)
+
+
+def _opened(answer: Answer) -> Answer:
+    """An answer with its result unpacked; a result that cannot be unpacked is a failure."""
+    if answer.failure is not None:
+        return answer
+    try:
+        return answer._replace(result=pickle.loads(answer.result))
+    except Exception as error:
+        return unsendable(answer.seconds, error)
 
 
 Judge: TypeAlias = Callable[[Worker, float], Verdict | None]

@@ -22,6 +22,8 @@ ABANDONED = "abandoned"
 SECONDS, REASON, STATUS, CHOSEN_BY = "seconds", "reason", "status", "chosen_by"
 NOTES, ALSO = "notes", "also"
 """User attributes; `also` holds values of metrics that are not optimised."""
+NOT_ENDED: Mapping[str, Any] = {SECONDS: None, REASON: "", STATUS: None, NOTES: {}, ALSO: {}}
+"""What is said at the end of a trial, as it is before; where nothing else is said, it is absent."""
 
 
 class Translation:
@@ -58,7 +60,7 @@ class Translation:
             config=self._config(frozen.params),
             status=_status(frozen),
             values=self._values(frozen),
-            seconds=float(attributes.get(SECONDS, math.nan)),
+            seconds=math.nan if attributes.get(SECONDS) is None else float(attributes[SECONDS]),
             reason=str(attributes.get(REASON, "")),
             chosen_by=str(attributes.get(CHOSEN_BY, "")),
             notes=notes,
@@ -82,7 +84,7 @@ class Translation:
             NOTES: dict(notes),
             ALSO: {name: float(value) for name, value in values.items() if name not in names},
         }
-        told = {key: value for key, value in attributes.items() if value not in (None, "", {})}
+        told = {key: value for key, value in attributes.items() if value != NOT_ENDED[key]}
         return [float(values[name]) for name in names] if done else None, told
 
     def _written(self, name: str, value: Any) -> Any:
@@ -112,7 +114,7 @@ def _status(frozen: "FrozenTrial") -> Status | None:
         return None
     if frozen.state.name == "COMPLETE":
         return Status.DONE
-    return Status[frozen.user_attrs.get(STATUS, Status.FAILED.name)]
+    return Status[frozen.user_attrs.get(STATUS) or Status.FAILED.name]
 
 
 def _labels(parameter: Parameter) -> tuple[Any, ...]:

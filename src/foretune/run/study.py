@@ -111,12 +111,18 @@ class Study(ABC):
         """Running trials of other machines of which no sign of life or death is known yet."""
 
     @abstractmethod
-    def take_over(self, number: int) -> None:
-        """Make a trial that was left behind one of this process, to be run under its number."""
+    def take_over(self, number: int) -> int:
+        """Make a trial that was left behind one of this process, to be run under its number.
+
+        Returns how many processes have died while they ran it; to let it go is no death.
+        """
 
     @abstractmethod
     def let_go(self, number: int) -> None:
-        """Give a running trial of this process back, unfinished: whoever comes next runs it."""
+        """Give a running trial of this process back, unfinished: whoever comes next runs it.
+
+        Nothing happens where this process does not run it.
+        """
 
     @abstractmethod
     def locked(self) -> AbstractContextManager[None]:
@@ -188,9 +194,10 @@ class MemoryStudy(Study):
         """None: nobody else can join."""
         return []
 
-    def take_over(self, number: int) -> None:
-        """Run a trial again."""
+    def take_over(self, number: int) -> int:
+        """Run a trial again; whoever dies takes the study along."""
         self._running.add(number)
+        return 0
 
     def let_go(self, number: int) -> None:
         """Give a trial back."""

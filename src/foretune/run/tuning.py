@@ -10,7 +10,6 @@ from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Executor, Outcome
 from foretune.run.objectives import Measured, ResultError, measured
-from foretune.run.stored import ABANDONED
 from foretune.run.study import Study, StudyTrial
 from foretune.search.optimizer import Optimizer
 from foretune.search.trials import Suggestion, Told
@@ -166,11 +165,10 @@ class _Tuning:
             return None
         with self._study.locked():
             for trial in self._study.left_behind():
-                self._study.take_over(trial.number)
-                times = int(trial.notes.get(ABANDONED, 0)) + 1
-                if times < MOST_ABANDONED:
+                deaths = self._study.take_over(trial.number)
+                if deaths < MOST_ABANDONED:
                     return trial
-                reason = f"{times} processes ended while they ran it"
+                reason = f"{deaths} processes ended while they ran it"
                 self._study.end(trial.number, status=Status.FAILED, reason=reason)
         return None
 

@@ -10,7 +10,7 @@ from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from foretune.run.calling import Answer, call, one_line
+from foretune.run.calling import Answer, call, unsendable
 
 CPU_SIGNAL = signal.SIGPROF
 """What ends a worker whose trial has used its CPU time."""
@@ -19,6 +19,9 @@ READY = "ready"
 
 def main(descriptor: int, cpu_limit: float | None) -> None:
     """Answer jobs until the parent closes the connection or is gone."""
+    # Standard output is the command's own, for its result; what trials print goes with the rest.
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, args=(descriptor,), daemon=True).start()
     # When the machine runs out of memory, the kernel is to choose a worker, not the parent.
     with contextlib.suppress(OSError):
@@ -36,15 +39,18 @@ def main(descriptor: int, cpu_limit: float | None) -> None:
             signal.setitimer(signal.ITIMER_PROF, cpu_limit or 0.0)
             answer = call(function, job)
             signal.setitimer(signal.ITIMER_PROF, 0.0)
-            _send(connection, answer)
+            connection.send(_packed(answer))
 
 
-def _send(connection: Connection, answer: Answer) -> None:
+def _packed(answer: Answer) -> Answer:
+    """The answer with its result as bytes, which the parent opens apart: the rest always arrives.
+
+    Whatever the result's own code raises on the way costs this trial only.
+    """
     try:
-        connection.send(answer)
-    except (TypeError, ValueError, AttributeError, pickle.PicklingError) as error:
-        reason = f"the result cannot be sent between processes: {one_line(error)}"
-        connection.send(Answer(None, answer.seconds, reason))
+        return answer._replace(result=pickle.dumps(answer.result))
+    except Exception as error:
+        return unsendable(answer.seconds, error)
 
 
 def _end_with_parent(descriptor: int) -> None:
