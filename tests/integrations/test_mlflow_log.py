@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from foretune.errors import MissingExtraError
+from foretune.errors import ForetuneWarning, MissingExtraError
 from foretune.experience import Direction, Metric, Status
 from foretune.integrations import mlflow_log
 from foretune.integrations.mlflow_log import MlflowWatch, logged
@@ -101,7 +101,7 @@ def test_without_mlflow_the_environment_only_warns(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
     monkeypatch.setenv(mlflow_log.URI_VARIABLE, "sqlite:///x.db")
     with (
-        pytest.warns(UserWarning, match="not installed"),
+        pytest.warns(ForetuneWarning, match="not installed"),
         logged(SILENT_WATCH, None, "mine", LOSS) as watch,
     ):
         assert watch is SILENT_WATCH

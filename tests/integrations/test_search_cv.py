@@ -25,10 +25,11 @@ from foretune.integrations.scipy_distributions import range_of
 from foretune.integrations.search_course import batch_size
 from foretune.integrations.search_cv import ForetuneSearchCV
 from foretune.integrations.search_space import SearchSpace
-from foretune.search import METHODS, method
+from foretune.search import METHODS, Optimizer, method
 from foretune.space import Space
 
 X, Y = load_iris(return_X_y=True)
+X_FIRST = X[0]
 TREE = {"max_depth": (1, 6), "ccp_alpha": (1e-4, 0.5, "log")}
 
 
@@ -239,6 +240,47 @@ def test_failed_candidates_are_in_the_results_and_teach():
     assert (known.status == np.where(levels < 0, Status.FAILED, Status.DONE)).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_failures_are_failures_whatever_they_score(monkeypatch, jobs):
+    told = []
+    real = Optimizer.tell
+    monkeypatch.setattr(Optimizer, "tell", lambda self, outcomes: real(self, heard(told, outcomes)))
+    # Alone in a batch, and (with several workers) in one where others succeed.
+    search = a_search(Moody(), {"level": (-1.0, 1.0)}, n_iter=10, error_score=0.0, cv=2)
+    with parallel_config("threading", n_jobs=jobs):
+        search.fit(X, Y)
+    levels = np.array([p["level"] for p in search.cv_results_["params"]])
+    assert 0 < (levels < 0).sum() < 10
+    assert (search.cv_results_["mean_test_score"][levels < 0] == 0.0).all()
+    expected = np.where(levels < 0, Status.FAILED, Status.DONE)
+    assert [outcome.status for outcome in told] == expected.tolist()
+    known = search.to_experience("iris")
+    assert (known.status == expected).all()
+    assert (np.isnan(known.values[:, 0]) == (levels < 0)).all()
+
+
+def heard(told, outcomes):
+    outcomes = list(outcomes)
+    told += outcomes
+    return outcomes
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_candidate_of_which_one_fit_fails_has_failed():
+    class Choosy(Moody):
+        def fit(self, X, y):
+            if self.level > 0.5 and len(X) and (X[0] == X_FIRST).all():
+                raise ValueError("not with this row")
+            return super().fit(X, y)
+
+    search = a_search(Choosy(), {"level": (0.0, 1.0)}, error_score=0.0, cv=KFold(3)).fit(X, Y)
+    levels = np.array([p["level"] for p in search.cv_results_["params"]])
+    status = search.to_experience("iris").status
+    assert (status == np.where(levels > 0.5, Status.FAILED, Status.DONE)).all()
+    assert 0 < (levels > 0.5).sum() < len(levels)
+
+
 def test_a_failure_may_raise():
     with pytest.raises(ValueError, match="below 0"):
         a_search(Moody(), {"level": (-1.0, -0.5)}, error_score="raise").fit(X, Y)
@@ -273,7 +315,38 @@ def test_scoring_may_be_a_function():
     search = a_search(Moody(), {"level": (0.0, 1.0)}, scoring=scored, refit="a").fit(X, Y)
     assert search.best_score_ == search.cv_results_["mean_test_a"].max()
     with pytest.raises(UsageError, match="name one of them in `refit`"):
-        a_search(Moody(), {"level": (0.0, 1.0)}, scoring=scored, refit=False).fit(X, Y)
+        a_search(Moody(), {"level": (0.0, 1.0)}, scoring=scored, refit=True).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize(
+    "refit", [False, lambda results: results["rank_test_near"].argmin()], ids=["none", "a function"]
+)
+def test_all_that_a_function_scores_is_optimised_where_refit_names_none(monkeypatch, refit):
+    optimizers = []
+    real = Optimizer.ask
+
+    def ask(self, *given, **more):
+        optimizers.append(self)
+        return real(self, *given, **more)
+
+    monkeypatch.setattr(Optimizer, "ask", ask)
+
+    def scored(estimator, X, y):
+        return {"near": -abs(estimator.level), "far": abs(estimator.level)}
+
+    # The first candidates fail, so that nothing is known about the metrics for a while.
+    space = {"level": {"ordinal": [-4.0, -3.0, -2.0, -1.0, 0.1, 0.2]}}
+    search = a_search(
+        Moody(), space, scoring=scored, refit=refit, method="gcp", error_score=-9.0, random_state=9
+    ).fit(X, Y)
+    assert search.cv_results_["params"][0]["level"] < 0
+    told = optimizers[-1].told
+    levels = np.array([p["level"] for p in search.cv_results_["params"]])[: len(told)]
+    losses = np.column_stack([levels, -levels])
+    losses[levels < 0] = np.nan
+    np.testing.assert_allclose(told.losses, losses)
+    assert [m.name for m in search.to_experience("iris").metrics] == ["near", "far"]
 
 
 def test_all_candidates_meet_the_same_splits():

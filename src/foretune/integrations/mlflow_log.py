@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from foretune.errors import UsageError, extras_named
+from foretune.errors import ForetuneWarning, UsageError, extras_named
 from foretune.experience import Metric, Status
 from foretune.run.calling import one_line
 from foretune.run.study import StudyTrial
@@ -40,6 +40,7 @@ def logged(watch: Watch, uri: str | None, study: str, metric: Metric) -> Iterato
     if uri is None and find_spec("mlflow") is None:
         warnings.warn(
             f"{URI_VARIABLE} is set, but trials are not logged: MLflow is not installed",
+            ForetuneWarning,
             stacklevel=3,
         )
         yield watch
@@ -85,7 +86,8 @@ class MlflowWatch:
         except Exception as error:  # whatever the server, its driver or the network makes of it
             if not self._warned:
                 self._warned = True
-                warnings.warn(f"not all trials reach MLflow: {one_line(error)}", stacklevel=2)
+                said = f"not all trials reach MLflow: {one_line(error)}"
+                warnings.warn(said, ForetuneWarning, stacklevel=2)
 
 
 class _Runs:

@@ -43,7 +43,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         space: in any way that `Space.of` reads, conditional ones included; Tune's `param_space` if
             it is not given. Names of nested hyperparameters are joined by `/`.
         metric, mode: as for Tune; those of its TuneConfig if not given.
-        experience: past tasks of the same space, as an `Experience` or its file.
+        experience: past tasks of the same space, as an `Experience` or its file. Of several metrics
+            the one that Tune is told counts.
         prior: what the method has learnt already, as a `Prior` or its file.
         seed: makes suggestions reproducible.
 
@@ -181,7 +182,20 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             return self._prior
         past = self._experience
         known = Experience.open(Path(past)) if isinstance(past, str | Path) else past
+        if known is not None and len(known.metrics) > 1:
+            known = known.with_metrics([self._recorded(known)])
         return self._method.learn(known, seed=self._seed)
+
+    def _recorded(self, experience: Experience) -> str:
+        """The metric of this search, which an experience of several must hold by its name."""
+        names = [metric.name for metric in experience.metrics]
+        if self._metric not in names:
+            raise UsageError(
+                f"an experience of several metrics must hold the one of the search, but it holds "
+                f"{', '.join(names)} and the search has {self._metric}: choose one with "
+                "Experience.with_metrics"
+            )
+        return self._metric
 
 
 def _told(trial: _Trial, *, id_: int | None = None) -> Told:

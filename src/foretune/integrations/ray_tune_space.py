@@ -1,17 +1,23 @@
 """The search space of a Ray Tune program, in Foretune's terms."""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foretune.errors import SpaceError
 from foretune.experience.importers.runs import flattened
+from foretune.integrations.search_space import text_of
 from foretune.space import Space
+from foretune.space.parameters import choice_key
 
 MOST_STEPS = 1000
 """A quantised range with more values than these has no grid worth the name."""
 ROUNDING = 1e-9
+PLAIN = (str, bool, int, float)
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Where an object lies in the memory of this process."""
 REMEDY = "use tune.uniform, loguniform, quniform, randint, lograndint, qrandint or choice"
 
 
@@ -52,7 +58,7 @@ def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
         if not isinstance(domain, Domain):
             continue
         if isinstance(domain, Categorical):
-            labels = {_label(value): value for value in domain.categories}
+            labels = _labelled(domain.categories)
             if any(label is not value for label, value in labels.items()):
                 choices[name] = labels
             notation[name] = list(labels)
@@ -61,9 +67,25 @@ def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
     return TuneSpace(Space.of(notation), choices) if notation else None
 
 
-def _label(value: Any) -> Any:
-    plain = isinstance(value, str | bool | int | float)
-    return value if plain else repr(value)
+def _labelled(categories: Sequence[Any]) -> dict[Any, Any]:
+    """The choices, each once, by what stands for them: alike in every process.
+
+    Plain values stand for themselves, and others are written out. Where two could not be told apart
+    (a space takes True for 1), all bear their places.
+    """
+    choices = list({_key(each): each for each in categories}.values())
+    labels = [each if isinstance(each, PLAIN) else _written(each) for each in choices]
+    if len(set(labels)) < len(labels):
+        labels = [f"{place}: {label}" for place, label in enumerate(labels)]
+    return dict(zip(labels, choices, strict=True))
+
+
+def _key(choice: Any) -> Any:
+    return choice_key(choice) if isinstance(choice, PLAIN) else id(choice)
+
+
+def _written(choice: Any) -> str:
+    return ADDRESS.sub("", text_of(choice))
 
 
 def _range(name: str, domain: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.errors import ExhaustedError, UsageError
+from foretune.experience import Status
 from foretune.integrations.search_space import SearchSpace
 from foretune.search import Optimizer, Suggestion, Told
 
@@ -37,8 +38,10 @@ class Course:
     """The names of scikit-learn, one for each objective."""
     workers: int
     tried: list[Candidate] = field(default_factory=list)
-    failed: list[int] = field(default_factory=list)
-    """Which of `tried` could not be evaluated at all."""
+    failed: list[bool] = field(default_factory=list)
+    """Of each of `tried`, whether one of its fits failed: its score is `error_score` in part."""
+    missing: list[int] = field(default_factory=list)
+    """Which of `tried` are in no table, for no fit of their batch succeeded."""
     splits: int = USUAL_SPLITS
 
     def batches(self, candidates: int) -> Iterator[list[Candidate]]:
@@ -49,20 +52,40 @@ class Course:
                 return
             yield batch
 
-    def take_in(self, batch: Sequence[Candidate], results: Mapping[str, Any] | None) -> None:
-        """Learn what came of a batch: tables that end with it, or None where all of it failed."""
-        if results is None:
-            self.failed += range(len(self.tried), len(self.tried) + len(batch))
-            losses = np.full((len(batch), len(self.metrics)), np.nan)
-        else:
-            ends = f"_test_{self.metrics[0]}"
-            self.splits = sum(n.startswith("split") and n.endswith(ends) for n in results)
-            losses = -scores_of(results, self.metrics)[-len(batch) :]
+    def record(self, batch: Sequence[Candidate], failed: Sequence[bool]) -> None:
+        """Note that a batch was evaluated, and which of its candidates had failing fits."""
         self.tried += batch
+        self.failed += failed
+
+    def learn(self, batch: Sequence[Candidate], results: Mapping[str, Any]) -> None:
+        """Learn what came of a batch that was recorded just now: tables that end with it."""
+        ends = f"_test_{self.metrics[0]}"
+        self.splits = sum(n.startswith("split") and n.endswith(ends) for n in results)
+        losses = -scores_of(results, self.metrics)[-len(batch) :]
+        failed = self.failed[-len(batch) :]
         self.optimizer.tell(
-            Told(tuple(row), id=candidate.suggestion.id)
-            for candidate, row in zip(batch, losses.tolist(), strict=True)
+            Told(tuple(row), id=candidate.suggestion.id, status=_status(bad))
+            for candidate, row, bad in zip(batch, losses.tolist(), failed, strict=True)
         )
+
+    def give_up(self, batch: Sequence[Candidate]) -> None:
+        """Record a batch of which every fit failed, and learn from that."""
+        self.missing += range(len(self.tried), len(self.tried) + len(batch))
+        self.record(batch, [True] * len(batch))
+        self.optimizer.tell(
+            Told(np.nan, id=candidate.suggestion.id, status=Status.FAILED) for candidate in batch
+        )
+
+    def change(
+        self, optimizer: Optimizer, metrics: Sequence[str], running: Sequence[Candidate]
+    ) -> None:
+        """Go on with other objectives, before anything but failures was told."""
+        optimizer.tell(
+            Told(np.nan, config=self.tried[place].suggestion.config, status=Status.FAILED)
+            for place in self.missing
+        )
+        optimizer.assume_pending(candidate.suggestion for candidate in running)
+        self.optimizer, self.metrics = optimizer, metrics
 
     def _batch(self, size: int) -> list[Candidate]:
         batch: list[Candidate] = []
@@ -82,6 +105,10 @@ def batch_size(workers: int, splits: int) -> int:
         if size * splits >= (1 - MOST_IDLE) * rounds * workers:
             return size
     return workers
+
+
+def _status(failed: bool) -> Status:
+    return Status.FAILED if failed else Status.DONE
 
 
 def measured(results: Mapping[str, Any]) -> list[str]:

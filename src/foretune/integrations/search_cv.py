@@ -21,7 +21,7 @@ from foretune.automl.narrowing import narrowed
 from foretune.contracts import Prior, Target
 from foretune.errors import UsageError
 from foretune.experience import Direction, Experience, Metric, Status
-from foretune.integrations.search_course import Course, measured, scores_of
+from foretune.integrations.search_course import Candidate, Course, measured, scores_of
 from foretune.integrations.search_space import SearchSpace
 from foretune.search import Method, Optimizer, method
 from foretune.space import Space
@@ -48,7 +48,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             {"degree": (2, 5)}}}; other choices leave it as the estimator has it.
         experience: what earlier searches found, or the path of it; see `to_experience`.
         prior: what a method has learnt from experience before, or the path of it.
-        method: an entry of the registry; chosen by whether there is experience if not given.
+        method: an entry of the registry (`foretune methods`); `auto` if not given.
         n_iter: how many candidates; fewer where the space has fewer.
 
     All other arguments are those of `RandomizedSearchCV`. Of several metrics the one that `refit`
@@ -107,7 +107,8 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         check_is_fitted(self, "cv_results_")
         results, n = self.cv_results_, len(self.configs_)
         names = measured(results)
-        values = scores_of(results, names)
+        # What stands in for the score of a failed fit is a wish of the user's, not a score.
+        values = np.where(self.failed_[:, None], np.nan, scores_of(results, names))
         done = np.isfinite(values).any(axis=1)
         return Experience.build(
             self.space_,
@@ -131,13 +132,16 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                 f"a search needs at least one candidate, but got n_iter={self.n_iter}: choose more"
             )
         space = SearchSpace.of(self.space)
-        optimizer = self._optimizer(space.space)
-        course = Course(optimizer, space, self._metrics(), effective_n_jobs(self.n_jobs))
+        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        metrics = self._metrics()
+        optimizer = self._optimizer(space.space, metrics)
+        course = Course(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
         results = self._evaluated(course, evaluate_candidates)
-        if course.failed:
+        if course.missing:
             results.update(self._with_failures(course))
-        del self._formatted
+        del self._formatted, self._seed
         self.space_: Space = space.space
+        self.failed_ = np.array(course.failed)
         self.configs_ = [candidate.suggestion.config for candidate in course.tried]
 
     def _format_results(
@@ -165,15 +169,30 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                     )
                 except ValueError as error:
                     errors.append(self._failure(error, parameters))
-                    course.take_in(batch, None)
+                    course.give_up(batch)
                 else:
-                    course.take_in(batch, results)
+                    course.record(batch, self._failed()[-len(batch) :])
+                    self._follow(course, batch, results)
+                    course.learn(batch, results)
         except KeyboardInterrupt:
             if not results:
                 raise
         if not results:
             raise errors[0]
         return results
+
+    def _follow(self, course: Course, batch: Sequence[Candidate], results: Results) -> None:
+        """Optimise what the results hold, where only they tell: a function scored."""
+        metrics = self._metrics(measured(results))
+        if metrics != course.metrics:
+            optimizer = self._optimizer(course.space.space, metrics)
+            course.change(optimizer, metrics, batch)
+
+    def _failed(self) -> list[bool]:
+        """Of each candidate in the tables, whether one of its fits failed."""
+        _, n_splits, out, _ = self._formatted
+        failed = [fit["fit_error"] is not None for fit in out]
+        return [any(failed[first : first + n_splits]) for first in range(0, len(out), n_splits)]
 
     def _failure(self, error: ValueError, parameters: Sequence[Mapping[str, Any]]) -> ValueError:
         """Judge the error by which scikit-learn refuses a batch of which every fit has failed.
@@ -192,7 +211,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         candidates, n_splits, out, more = self._formatted
         failure = self._like_a_failure(out[0])
         candidates, out, chosen_by = list(candidates), list(out), list(more[CHOSEN_BY])
-        for position in course.failed:
+        for position in course.missing:
             candidate = course.tried[position]
             candidates.insert(position, candidate.parameters)
             chosen_by.insert(position, candidate.suggestion.reason)
@@ -214,36 +233,44 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # What is optimised, and how
 
-    def _metrics(self) -> tuple[str, ...]:
-        """The names of scikit-learn for what is optimised."""
+    def _metrics(self, known: Sequence[str] = (SCORE,)) -> tuple[str, ...]:
+        """The names of scikit-learn for what is optimised.
+
+        known: what was measured; a function that scores names its metrics only in its results.
+        """
         several = isinstance(self.scoring, Iterable) and not isinstance(self.scoring, str)
         if isinstance(self.refit, str) and (several or callable(self.scoring)):
             return (self.refit,)
-        return tuple(self.scoring) if several else (SCORE,)
+        if several:
+            return tuple(self.scoring)
+        # With refit=True there can only be one metric, as scikit-learn has it.
+        free = callable(self.refit) or not self.refit
+        return tuple(known) if callable(self.scoring) and free else (SCORE,)
 
     def _recorded_as(self, metric: str) -> str:
         """The name by which searches with and without other metrics know the same one."""
         return self.scoring if metric == SCORE and isinstance(self.scoring, str) else metric
 
-    def _optimizer(self, space: Space) -> Optimizer:
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+    def _optimizer(self, space: Space, metrics: Sequence[str]) -> Optimizer:
         chosen = method(self.method or DEFAULT)
-        target = Target(space, self._metrics())
-        return Optimizer(target, chosen, self._prior(chosen, space, seed), seed=seed)
+        prior = self._prior(chosen, space, metrics)
+        return Optimizer(Target(space, tuple(metrics)), chosen, prior, seed=self._seed)
 
-    def _prior(self, chosen: Method, space: Space, seed: int) -> Prior:
+    def _prior(self, chosen: Method, space: Space, metrics: Sequence[str]) -> Prior:
         if isinstance(self.prior, str | Path):
             return chosen.load(Path(self.prior))
         if self.prior is not None:
             return self.prior
-        past = None if self.experience is None else self._past(self.experience, space)
-        return chosen.learn(past, seed=seed)
+        past = None if self.experience is None else self._past(self.experience, space, metrics)
+        return chosen.learn(past, seed=self._seed)
 
-    def _past(self, given: Experience | str | Path, space: Space) -> Experience:
+    def _past(
+        self, given: Experience | str | Path, space: Space, metrics: Sequence[str]
+    ) -> Experience:
         """What earlier searches say about this one: in its space, by its metrics."""
         past = given if isinstance(given, Experience) else Experience.open(given)
         recorded = [metric.name for metric in past.metrics]
-        wanted = [self._recorded_as(name) for name in self._metrics()]
+        wanted = [self._recorded_as(name) for name in metrics]
         if not set(wanted) <= set(recorded):
             if len(wanted) > 1:
                 raise UsageError(

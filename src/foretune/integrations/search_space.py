@@ -95,13 +95,19 @@ def _choice(name: str, choice: Any, objects: Objects) -> Any:
     choice = _item(choice)
     if isinstance(choice, PLAIN):
         return choice
-    text = getattr(choice, "__qualname__", None) or " ".join(repr(choice).split())
+    text = text_of(choice)
     if objects.setdefault((name, text), choice) is not choice:
         raise SpaceError(
             f"choices must be told apart by how they are written, but two of '{name}' are "
             f"'{text}': give one of them another setting"
         )
     return text
+
+
+def text_of(choice: Any) -> str:
+    """How an object is written in a space: functions and classes by their names."""
+    name: str | None = getattr(choice, "__qualname__", None)
+    return name or " ".join(repr(choice).split())
 
 
 def _item(value: Any) -> Any:

@@ -89,6 +89,22 @@ def test_the_study_itself_is_left_out(storage):
     assert past_studies(storage, 3, but=None) is None
 
 
+def test_trials_that_broke_a_constraint_are_no_successes(storage):
+    study = optuna.create_study(storage=storage, study_name="bound")
+    # In both ways that Optuna has stored constraints.
+    for number, kept in enumerate(
+        ({}, {"constraints": (-1.0, 0.5)}, {"constraints": (0.0,)}, {"constraints:size": 2.0})
+    ):
+        study.add_trial(
+            optuna.create_trial(
+                params={"lr": 0.1}, distributions={"lr": LR}, value=number, system_attrs=kept
+            )
+        )
+    past = past_studies(storage, 1, but=None)
+    ours = past.task_index == past.tasks.index("bound")
+    assert past.losses[ours, 0].tolist() == [0.0, 2.0]
+
+
 def test_projected_on_a_new_space(storage):
     past = past_studies(storage, 1, but=None)
     space = Space.of({"lr": LR, "depth": DEPTH})

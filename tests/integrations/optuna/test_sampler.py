@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import optuna
 import pytest
+from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 
 from foretune.contracts import Observations, Target
 from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
@@ -107,6 +108,20 @@ def test_enqueued_values_are_taken_and_the_rest_is_chosen_to_suit_them():
     assert study.trials[12].params["x"] == 0.2
     assert study.trials[12].value < 0.1  # a random one is at 0.5
     assert study.trials[13].params == {"x": 0.5, "lr": 0.1, "depth": 2}
+
+
+def test_an_enqueued_value_that_the_space_forbids_is_taken_all_the_same():
+    space = ConfigurationSpace({"a": ["x", "y"], "b": ["u", "v"]})
+    space.add(ForbiddenEqualsClause(space["a"], "y"))
+    study = in_memory(ForetuneSampler("random", space=space, seed=0))
+    study.enqueue_trial({"a": "y"})
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("a", ["x", "y"])
+        return float(trial.suggest_categorical("b", ["u", "v"]) == "u")
+
+    study.optimize(objective, n_trials=2)
+    assert [trial.params["a"] for trial in study.trials] == ["y", "x"]
 
 
 def test_a_partially_fixed_sampler_optimises_the_rest():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from foretune.contracts import Observations, Target
+from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
@@ -132,7 +133,7 @@ def prior() -> DeepPipePrior:
 class TestNewAlgorithms:
     def test_only_the_new_encoder_learns(self, prior: DeepPipePrior) -> None:
         larger = Space.of({"model": {**MODELS, **FOREST}})
-        with pytest.warns(UserWarning, match="nothing of algorithm 'forest' of stage 'model'"):
+        with pytest.warns(ForetuneWarning, match="nothing of algorithm 'forest' of stage 'model'"):
             surrogate = prior.surrogate(Target(larger))
         assert surrogate.notes == ("algorithm 'forest' of stage 'model'",)
         configs = larger.sample(30, seed=0)
@@ -146,7 +147,7 @@ class TestNewAlgorithms:
     def test_trials_of_a_new_algorithm_tell_of_itself(self, prior: DeepPipePrior) -> None:
         """Nothing is known of it before; one trial tells of its neighbours more than of others."""
         larger = Space.of({"model": {**MODELS, **FOREST}})
-        with pytest.warns(UserWarning, match="forest"):
+        with pytest.warns(ForetuneWarning, match="forest"):
             surrogate = prior.surrogate(Target(larger))
         svm = larger.encode([{"model": "svm", "model:svm:C": c} for c in (0.1, 0.5, 0.9)])
         forest = larger.encode(
@@ -163,7 +164,7 @@ class TestNewAlgorithms:
     def test_without_encoders_the_whole_network_learns(self) -> None:
         space, larger = (Space.of({"model": m}) for m in (MODELS, {**MODELS, **FOREST}))
         plain = DeepPipePrior(random_model(space, Sizes(2, 0, latent=4)), space.sample(5, seed=0))
-        with pytest.warns(UserWarning, match="forest"):
+        with pytest.warns(ForetuneWarning, match="forest"):
             surrogate = plain.surrogate(Target(larger))
         assert isinstance(surrogate.source, Tuned)
         assert surrogate.source.trainable is None

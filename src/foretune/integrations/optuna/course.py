@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from foretune.errors import ExhaustedError, SpaceError
 from foretune.experience import Status
+from foretune.experience.importers.optuna_constraints import infeasible
 from foretune.integrations.optuna.knowledge import Knowledge
 from foretune.integrations.optuna.known import KnownSpace
 from foretune.integrations.optuna.values import UNFIT, inward
@@ -108,7 +109,7 @@ class Course:
         config = legal_config(space, trial.params, fill=not failed)
         if config is None:
             return None
-        if failed or infeasible(trial):
+        if failed or infeasible(trial.system_attrs):
             return Told((np.nan,) * len(self.signs), config=config, status=Status.FAILED)
         if trial.state is TrialState.PRUNED:
             # It was stopped because others did better: as bad as the worst before it.
@@ -148,15 +149,12 @@ def legal_config(space: Space, params: Mapping[str, Any], *, fill: bool) -> dict
         return None
 
 
-def infeasible(trial: FrozenTrial) -> bool:
-    """Whether the trial broke a constraint, in either of the ways that Optuna has stored them."""
-    broken = list(trial.system_attrs.get("constraints") or ())
-    broken += [v for key, v in trial.system_attrs.items() if key.startswith("constraints:")]
-    return any(value > 0 for value in broken)
-
-
 def _completions(space: Space, decided: Mapping[str, Any], seed: int) -> Encoded | None:
-    """Random configurations that agree with what is decided; None where nothing is."""
+    """Random configurations that agree with what is decided.
+
+    None where nothing is, or where the space forbids it: whoever decided so has the last word, and
+    the rest is chosen as if nothing were decided.
+    """
     given = {p.name: inward(p, decided[p.name]) for p in space.parameters if p.name in decided}
     given = {name: value for name, value in given.items() if value is not UNFIT}
     if not given:
@@ -167,7 +165,8 @@ def _completions(space: Space, decided: Mapping[str, Any], seed: int) -> Encoded
         if parameter.name in given:
             drawn[:, column] = parameter.number_of(given[parameter.name])
     settled = space.rules.settle(drawn)
-    return space.from_values(settled[~space.rules.forbidden(settled)])
+    allowed = settled[~space.rules.forbidden(settled)]
+    return space.from_values(allowed) if len(allowed) else None
 
 
 def _moment(trial: FrozenTrial) -> datetime:

@@ -32,7 +32,7 @@ from foretune.integrations.optuna.values import UNFIT, inward, representable
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.space import Kind, Parameter, Space
 
-KIND, VERSION = "foretune-past-studies", 1
+KIND, VERSION = "foretune-past-studies", 2
 LEAST_OVERLAP = 0.5
 """A past study counts if it had at least this share of the new study's hyperparameters."""
 LEAST_SHARE = 0.5

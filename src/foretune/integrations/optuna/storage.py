@@ -15,6 +15,7 @@ from optuna.distributions import BaseDistribution, json_to_distribution
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.trial import TrialState
 
+from foretune.experience.importers.optuna_constraints import CONSTRAINTS, infeasible
 from foretune.integrations.optuna.cache import remembered
 from foretune.integrations.optuna.past import VERSION, Cells, Past
 
@@ -108,6 +109,8 @@ def _through_interface(storage: BaseStorage, objectives: int, but: int | None) -
     collected = _Collected(signs, {study._study_id: study.study_name for study in fitting})
     for study in sorted(signs):
         for trial in storage.get_all_trials(study, deepcopy=False, states=(TrialState.COMPLETE,)):
+            if infeasible(trial.system_attrs):
+                continue
             row = collected.add_trial(study, trial.values)
             if row is not None:
                 for name, distribution in trial.distributions.items():
@@ -154,11 +157,12 @@ def _by_queries(connection: "Connection", objectives: int, but: int | None) -> P
         "SELECT trial_id, value, value_type FROM trial_values ORDER BY trial_id, objective"
     ):
         values.setdefault(trial, []).append(value if kind == "FINITE" else float("nan"))
+    broken = _infeasible_trials(connection)
     placed: dict[int, int] = {}
     for trial, study in rows(
         "SELECT trial_id, study_id FROM trials WHERE state = 'COMPLETE' ORDER BY study_id, number"
     ):
-        if study in signs:
+        if study in signs and trial not in broken:
             row = collected.add_trial(study, values.get(trial, []))
             if row is not None:
                 placed[trial] = row
@@ -171,6 +175,21 @@ def _by_queries(connection: "Connection", objectives: int, but: int | None) -> P
                 meaning[text_] = json_to_distribution(text_)
             collected.add_cell(placed[trial], name, text_, value)
     return collected.past(meaning)
+
+
+def _infeasible_trials(connection: "Connection") -> set[int]:
+    """The trials that broke a constraint."""
+    from sqlalchemy import text
+
+    # KEY is a word of MySQL's own unless a dot stands before it.
+    query = text(
+        "SELECT a.trial_id, a.key, a.value_json FROM trial_system_attributes a "
+        f"WHERE a.key LIKE '{CONSTRAINTS}%'"
+    )
+    attributes: dict[int, dict[str, Any]] = {}
+    for trial, key, value in connection.execute(query):
+        attributes.setdefault(trial, {})[key] = json.loads(value)
+    return {trial for trial, own in attributes.items() if infeasible(own)}
 
 
 def _signs(directions: Iterable[str]) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Surrogate, Target
-from foretune.errors import SpaceError
+from foretune.errors import ForetuneWarning, SpaceError
 from foretune.experience import Experience, learning_split
 from foretune.learning import PastTask, given, past_tasks, trial_shares
 from foretune.methods.pipeline.described import Described
@@ -61,6 +61,7 @@ class DeepPipePrior:
         warnings.warn(
             f"past tasks knew nothing of {', '.join(larger.notes)}: what is new is learnt from "
             "the target's own trials",
+            ForetuneWarning,
             stacklevel=2,
         )
         # Without encoders nothing belongs to the new algorithm alone, so all is tuned.

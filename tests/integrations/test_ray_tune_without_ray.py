@@ -1,0 +1,136 @@
+"""Choices of Tune and experience of several metrics, with stand-ins for the classes of Tune."""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from foretune.errors import UsageError
+from foretune.experience import Direction, Experience, Metric
+from foretune.integrations.ray_tune_space import tune_space
+from foretune.space import Encoded, Space
+
+SEARCHER = "foretune.integrations.ray_tune"
+
+
+class Searcher:
+    FINISHED = "FINISHED"
+
+    def __init__(self, metric=None, mode=None):
+        pass
+
+
+class Domain:
+    pass
+
+
+class Categorical(Domain):
+    def __init__(self, categories):
+        self.categories = list(categories)
+
+
+@pytest.fixture(autouse=True)
+def stand_ins(monkeypatch):
+    for name in ("ray", "ray.tune", "ray.tune.search", "ray.tune.search.sample"):
+        module = ModuleType(name)
+        module.Searcher, module.Domain, module.Categorical = Searcher, Domain, Categorical
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.fixture
+def searcher(stand_ins, monkeypatch):
+    monkeypatch.delitem(sys.modules, SEARCHER, raising=False)
+    yield import_module(SEARCHER).ForetuneSearcher
+    del sys.modules[SEARCHER]
+
+
+def functions():
+    """Two functions, which lie somewhere else each time."""
+
+    def relu(x):
+        return x
+
+    def tanh(x):
+        return -x
+
+    return [relu, tanh]
+
+
+class Bare:
+    """Written with its address."""
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        [False, 0, 1],
+        [None, "None", "x"],
+        [1, 2.0, True],
+        [(1, 2), "(1, 2)"],
+        [Bare(), Bare()],
+        [lambda: 1, lambda: 2],
+        [{"a": 1}, {"b": 2}],
+        functions(),
+    ],
+)
+def test_every_choice_is_kept_and_comes_back_as_itself(categories):
+    found = tune_space({"a": Categorical(categories)})
+    choices = found.space.parameters[0].choices
+    assert not any("0x" in str(choice) for choice in choices)
+    back = [found.outward({"a": choice})["a"] for choice in choices]
+    assert [id(each) for each in back] == [id(each) for each in categories]
+
+
+def test_a_choice_that_is_named_twice_is_one():
+    found = tune_space({"a": Categorical([1, 1, 2])})
+    assert found.space.parameters[0].choices == (1, 2)
+
+
+def test_a_search_among_functions_goes_on_in_another_process(searcher, tmp_path):
+    def begun():
+        made = searcher("random", seed=0)
+        assert made.set_search_properties("loss", "min", {"act": Categorical(functions())})
+        return made
+
+    one = begun()
+    first = one.suggest("a")["act"].__name__
+    one.save(str(tmp_path / "state"))
+    other = begun()
+    other.restore(str(tmp_path / "state"))
+    assert {first, other.suggest("b")["act"].__name__} == {"relu", "tanh"}
+
+
+def of_two_metrics(space):
+    """Two tasks, on which the time is best at 0.1 and the accuracy at 0.8."""
+    configs = space.from_values(np.linspace(0.0, 1.0, 21)[:, None])
+    x = np.tile(configs.values[:, 0], 2)
+    return Experience.build(
+        space,
+        [Metric("time"), Metric("accuracy", Direction.MAX)],
+        ["one", "two"],
+        np.repeat([0, 1], 21),
+        Encoded.concat([configs, configs]),
+        np.arange(42),
+        np.column_stack([(x - 0.1) ** 2, -((x - 0.8) ** 2)]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "mode", "best"), [("accuracy", "max", 0.8), ("time", "min", 0.1)]
+)
+def test_of_several_metrics_the_one_of_the_search_is_learnt_from(searcher, metric, mode, best):
+    space = Space.of({"x": (0.0, 1.0)})
+    past = of_two_metrics(space)
+    one = searcher("ws-gp", space=space, experience=past, metric=metric, mode=mode)
+    assert one.suggest("a")["x"] == pytest.approx(best)
+
+
+def test_a_metric_that_an_experience_of_several_lacks_is_named(searcher):
+    space = Space.of({"x": (0.0, 1.0)})
+    one = searcher(
+        "ws-gp", space=space, experience=of_two_metrics(space), metric="loss", mode="min"
+    )
+    with pytest.raises(UsageError, match=r"time, accuracy and the search has loss: .*with_metrics"):
+        one.suggest("a")
