@@ -61,6 +61,22 @@ def test_a_table_is_imported_with_an_inferred_space(foretune, experience: Path) 
     assert "error" in shown
 
 
+def test_trials_of_other_spaces_are_left_out_in_a_plain_sentence(foretune, tmp_path: Path) -> None:
+    optuna = pytest.importorskip("optuna")
+    url = f"sqlite:///{tmp_path / 'past.db'}"
+    study = optuna.create_study(storage=url, study_name="good")
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
+    study.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
+    code, shown, error = foretune("import", "optuna", url, "-o", tmp_path / "past.parquet")
+    assert code == 0
+    assert re.search(r"Evaluations +2\n", shown)
+    [said] = [line for line in error.splitlines() if "left out" in line]
+    assert (
+        said
+        == "foretune: 1 trials of 'good' have none of the hyperparameters 'x'; they are left out"
+    )
+
+
 def test_a_benchmark_runs_resumes_and_reports(foretune, experience: Path) -> None:
     out = experience.with_name("results.parquet")
     words = ("bench", "run", "--experience", experience, "--trials", 6, "--seeds", 2, "--out", out)
@@ -77,6 +93,10 @@ def test_a_benchmark_runs_resumes_and_reports(foretune, experience: Path) -> Non
 BAD = [
     ("import table missing.csv --task t --value e:min -o o.parquet", "missing.csv"),
     ("import table runs.csv --task t --value e -o o.parquet", "COLUMN:min"),
+    ("import table runs.csv --task t --value e:min --value e:max -o o.parquet", "'e' came twice"),
+    ("import table runs.csv --task dataset --value error:min -o o.csv", "must be a .parquet file"),
+    ("import table runs.csv --task dataset --value error:min -o no/o.parquet", "make its folder"),
+    ("bench fetch oboe -o o.csv", "must be a .parquet file"),
     ("import table runs.csv --task nope --value error:min -o o.parquet", "nope"),
     ("import table runs.csv --value error:min -o o.parquet", "task"),
     ("import nonsense runs.csv -o o.parquet", "nonsense"),

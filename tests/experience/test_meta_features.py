@@ -92,3 +92,12 @@ def test_large_tables_are_sampled():
     found = described(x, np.arange(150) < 20, rng.integers(0, 2, 5000))
     assert found["log_rows"] == pytest.approx(np.log(5000))
     assert found["log_columns"] == pytest.approx(np.log(150))
+
+
+def test_units_do_not_matter():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    x[4, 1] = np.nan
+    usual = described(x, [False] * 3, y, False)
+    for unit in (2.0**1020, 2.0**-1000):
+        assert described(unit * x, [False] * 3, unit * y, False) == usual

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from foretune.cli.outputs import check_experience_out
 from foretune.errors import UsageError
 
 KINDS = (
@@ -24,12 +25,16 @@ KINDS = (
 
 def _values(pairs: tuple[str, ...]) -> dict[str, str]:
     """`column:min` and `column:max`, as typed, into a mapping."""
-    values = {}
+    values: dict[str, str] = {}
     for pair in pairs:
         column, _, direction = pair.rpartition(":")
         if not column or direction not in ("min", "max"):
             raise UsageError(
                 f"--value takes COLUMN:min or COLUMN:max, but got '{pair}': say which way is better"
+            )
+        if column in values:
+            raise UsageError(
+                f"--value names each column once, but '{column}' came twice: choose min or max"
             )
         values[column] = direction
     return values
@@ -99,6 +104,7 @@ def import_command(
     from foretune.experience.summary import summarise
     from foretune.terminal import TerminalProgress
 
+    check_experience_out(out)
     columns = TableColumns(
         task=task,
         values=_values(values),

@@ -35,7 +35,7 @@ class _Data:
     target: Ints
     """(n,), codes of classes, and of the bins of numbers."""
     y: Floats
-    """(n,), the target as it is."""
+    """(n,), the codes of classes, or numbers by a power of two."""
 
     @property
     def numbers(self) -> Floats:
@@ -68,7 +68,7 @@ def _sample(x: Floats, categorical: Bools, y: Floats, classification: bool, seed
     filled = np.empty_like(part)
     codes = np.empty(part.shape, dtype=np.int64)
     for j, is_category in enumerate(kinds):
-        column = part[:, j]
+        column = part[:, j] if is_category else _scaled(part[:, j])
         missing = np.isnan(column)
         if is_category:
             filled[:, j] = codes[:, j] = np.where(missing, -1.0, column) + 1
@@ -77,6 +77,7 @@ def _sample(x: Floats, categorical: Bools, y: Floats, classification: bool, seed
             full = np.where(missing, middle, column)
             filled[:, j] = _standardised(full)
             codes[:, j] = _binned(full)
+    y = y if classification else _scaled(y)
     target = np.unique(y, return_inverse=True)[1] if classification else _binned(y)
     return _Data(filled, codes, kinds, target, y)
 
@@ -208,6 +209,16 @@ def _regressors(seed: int) -> dict[str, Any]:
         "nearest": KNeighborsRegressor(1),
         "linear": Ridge(),
     }
+
+
+def _scaled(values: Floats) -> Floats:
+    """Numbers by the power of two that brings the largest below 1, so that squares are numbers.
+
+    Nothing is rounded: what is told about a column does not depend on its unit.
+    """
+    present = np.abs(values[~np.isnan(values)])
+    scaled: Floats = np.ldexp(values, -np.frexp(present.max(initial=0.0))[1])
+    return scaled
 
 
 def _standardised(values: Floats) -> Floats:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foretune.errors import ExperienceError, ForetuneError
+from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.atomic import replace_file
 from foretune.experience.build import Columns, check_measured, from_columns
 from foretune.experience.model import Direction, Experience, MetaFeatures, Metric
@@ -82,7 +82,7 @@ def read(path: Path) -> Experience:
             f"an experience file must be readable, but '{path}' is not: change its permissions"
         ) from error
     except CORRUPT as error:
-        raise ExperienceError(
+        raise DamagedError(
             f"an experience file must be whole, but '{path}' cannot be decoded "
             f"({_first_line(error)}): make it again or fetch it anew"
         ) from error

@@ -3,7 +3,7 @@ import warnings
 
 import pytest
 
-from foretune.errors import ExperienceError, MissingExtraError
+from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
 from foretune.experience import Direction, Status
 from foretune.experience.importers import optuna as importer
 from foretune.space import Kind
@@ -169,7 +169,7 @@ def test_gaps_without_a_reason_get_the_default_and_a_warning(journal):
     trials = points((0.25, 1.0), (0.25, 2.0))
     trials.append(trial({"x": 0.25, "y": 0.75}, {"x": X, "y": X}, 3.0))
     store(journal, {"a": trials})
-    with pytest.warns(UserWarning, match="'y' is missing from 2 trials"):
+    with pytest.warns(ForetuneWarning, match="'y' is missing from 2 trials"):
         experience = importer.read(journal)
     assert [c["y"] for c in experience.task("a").configs.dicts()] == [0.5, 0.5, 0.75]
 
@@ -193,6 +193,21 @@ def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal)
     assert records.succeeded.tolist() == [True, False, False]
 
 
+def test_trials_that_broke_a_constraint_fail_but_tell_of_the_space(journal):
+    wide = {"x": X, "y": X}
+    broken = create_trial(
+        params={"x": 0.5, "y": 0.5},
+        distributions=wide,
+        value=-9.0,
+        system_attrs={"constraints": (1.0,)},
+    )
+    store(journal, {"a": [trial({"x": 0.5, "y": 0.25}, wide, 1.0), broken]})
+    records = importer.read(journal).task("a")
+    assert records.status.tolist() == [Status.DONE, Status.FAILED]
+    assert records.succeeded.tolist() == [True, False]
+    assert records.configs.dicts()[1] == {"x": 0.5, "y": 0.5}
+
+
 def test_a_trial_that_failed_early_does_not_change_the_space(journal):
     both = {"x": X, "y": X}
     store(
@@ -208,6 +223,39 @@ def test_a_trial_that_failed_early_does_not_change_the_space(journal):
         warnings.simplefilter("error")
         experience = importer.read(journal)
     assert not experience.space.config_space.conditions
+
+
+def test_trials_with_none_of_the_hyperparameters_are_left_out(journal):
+    y = {"y": X}
+    store(
+        journal,
+        {
+            "a": [*points((0.5, 1.0)), trial({}, {}, state=TrialState.FAIL)],
+            "b": [trial({"y": 0.5}, y, state=TrialState.FAIL)],
+            "c": points((0.25, 2.0)),
+        },
+    )
+    said = "2 trials of 'a', 'b' have none of the hyperparameters 'x'; they are left out"
+    with pytest.warns(ForetuneWarning, match=said):
+        experience = importer.read(journal)
+    assert experience.tasks == ("a", "c")
+    assert experience.status.tolist() == [Status.DONE, Status.DONE]
+
+
+def test_refuses_studies_that_share_no_hyperparameter(journal):
+    y = trial({"y": 0.5}, {"y": X}, 1.0)
+    store(journal, {"a": points((0.5, 1.0)), "b": [y]})
+    with pytest.raises(ExperienceError, match=r"'a' has 'x' and 'b' has 'y': read them apart"):
+        importer.read(journal)
+    store(journal, {"both": [trial({"x": 0.5, "y": 0.5}, {"x": X, "y": X}, 1.0)]})
+    with pytest.warns(ForetuneWarning, match="is missing from 1 trials"):
+        assert importer.read(journal).tasks == ("a", "b", "both")
+
+
+def test_refuses_trials_without_hyperparameters(journal):
+    store(journal, {"a": [trial({}, {}, 1.0)], "b": [trial({}, {}, 2.0)]})
+    with pytest.raises(ExperienceError, match="those of 'a', 'b' have none"):
+        importer.read(journal)
 
 
 def test_several_objectives(journal):

@@ -120,3 +120,92 @@ def test_refuses_a_hyperparameter_named_like_a_metric(tmp_path):
     columns = TableColumns(task="t", values={"y": "min"}, config_column="c")
     with pytest.raises(ExperienceError, match="'y' is both"):
         table.read(path, columns=columns)
+
+
+def written(tmp_path, *rows):
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_none_and_null_are_choices_in_a_column_of_texts(tmp_path):
+    path = written(
+        tmp_path,
+        "t,kind,norm,same,lr,y",
+        "a,p,None,None,0.1,1",
+        "a,q,batch,None,0.2,2",
+        "a,q,null,None,0.3,3",
+    )
+    columns = TableColumns(task="t", values={"y": "min"})
+    experience = table.read(path, columns=columns)
+    norms = [config["norm"] for config in experience.task("a").configs.dicts()]
+    assert norms == ["None", "batch", "null"]
+    assert {config["same"] for config in experience.task("a").configs.dicts()} == {"None"}
+    (tmp_path / "space.json").write_text(experience.space.to_json())
+    again = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    assert table.read(path, columns=again).task("a").configs.dicts() == (
+        experience.task("a").configs.dicts()
+    )
+
+
+def test_none_and_null_are_gaps_where_another_column_explains_them(tmp_path):
+    rows = ["t,kernel,shape,degree,y", "a,rbf,None,None,1", "a,poly,odd,3,2", "a,poly,even,2,3"]
+    path = written(tmp_path, *rows)
+    configs = [
+        {"kernel": "rbf"},
+        {"kernel": "poly", "shape": "odd", "degree": 3},
+        {"kernel": "poly", "shape": "even", "degree": 2},
+    ]
+    columns = TableColumns(task="t", values={"y": "min"})
+    experience = table.read(path, columns=columns)
+    assert experience.task("a").configs.dicts() == configs
+    (tmp_path / "space.json").write_text(experience.space.to_json())
+    again = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    assert table.read(path, columns=again).task("a").configs.dicts() == configs
+
+
+@pytest.mark.parametrize("gap", ["None", "", "NA"])
+def test_gaps_among_numbers_are_never_choices(tmp_path, gap):
+    path = written(tmp_path, "t,x,y", "a,1,1", f"a,{gap},2", "a,3,3", "a,1,4")
+    with pytest.raises(ExperienceError, match="'x' is missing in 1 of 4 rows"):
+        table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+
+
+def test_empty_cells_beside_none_stay_gaps(tmp_path):
+    path = written(
+        tmp_path, "t,kind,norm,y", "a,x,None,1", "a,x,batch,2", "a,x,batch,3", "a,z,,4", "a,z,,5"
+    )
+    experience = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert experience.task("a").configs.dicts() == [
+        {"kind": "x", "norm": "None"},
+        *[{"kind": "x", "norm": "batch"}] * 2,
+        *[{"kind": "z"}] * 2,
+    ]
+
+
+def test_tasks_keep_their_leading_zeros(tmp_path):
+    path = written(tmp_path, "t,x,y", "007,1,1", "07,2,2", "7,3,3")
+    experience = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert experience.tasks == ("007", "07", "7")
+
+
+@pytest.mark.parametrize(
+    ("rows", "rates"),
+    [
+        (["t;x;act;y", "a;0,5;relu;1,25", "a;2;tanh;3"], [0.5, 2.0]),
+        (["t;x;act;y", "a;0.5;relu,elu;1.25", "a;2;tanh;3"], [0.5, 2.0]),
+        (["t|x|act|y", "a|0.5|relu|1.25", "a|2|tanh|3"], [0.5, 2.0]),
+        (["t,x,act,y", 'a,0.5,"relu;elu|elu;elu",1.25', "a,2,tanh,3"], [0.5, 2.0]),
+    ],
+)
+def test_the_separator_and_the_decimal_mark_are_found_out(tmp_path, rows, rates):
+    path = written(tmp_path, *rows)
+    experience = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert [config["x"] for config in experience.task("a").configs.dicts()] == rates
+    assert experience.losses[:, 0].tolist() == [1.25, 3.0]
+
+
+def test_a_comma_of_thousands_is_no_decimal_mark(tmp_path):
+    path = written(tmp_path, "t;x;y", "a;1;1,234", "a;2;2,345")
+    with pytest.raises(ExperienceError, match="'y' must hold numbers, but got '1,234'"):
+        table.read(path, columns=TableColumns(task="t", values={"y": "min"}))

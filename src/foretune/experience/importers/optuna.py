@@ -2,22 +2,26 @@
 
 The space is the union of the trials' distributions. A hyperparameter that some trials lack, as
 define-by-run programs do it, is active where another one takes certain values; where no such rule
-explains it, the gaps are filled with its default, and a warning says so.
+explains it, the gaps are filled with its default, and a warning says so. A trial that has none
+of the hyperparameters is left out, and studies that share none are refused: defaults alone would be
+configurations that were never tried.
 """
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foretune.errors import ExperienceError, MissingExtraError
+from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.experience.importers.distributions import Seen, united
 from foretune.experience.importers.inference import add_conditions, explain_missing
+from foretune.experience.importers.optuna_constraints import infeasible
 from foretune.experience.importers.optuna_storage import open_storage
+from foretune.experience.naming import listed
 from foretune.progress import SILENT, Progress, tracked
 from foretune.space import Encoded, Kind, Parameter, Space
 from foretune.space.optuna import from_distributions
@@ -35,6 +39,11 @@ class _Study:
     metrics: tuple[Metric, ...]
     trials: "tuple[FrozenTrial, ...]"
 
+    @property
+    def names(self) -> set[str]:
+        """The hyperparameters of the trials that tell of the space."""
+        return {name for trial in _telling(self.trials) for name in trial.params}
+
 
 def read(
     source: Path | str, *, studies: Sequence[str] = (), progress: Progress = SILENT
@@ -42,7 +51,8 @@ def read(
     """The ended trials of the studies in `source`, a storage URL or a journal or SQLite file.
 
     studies: which ones; all of them if none is named.
-    Pruned trials count as failed; trials that still run or wait are left out.
+    Pruned trials, and those that broke a constraint, count as failed; trials that still run or wait
+    are left out.
     """
     _need_optuna()
     storage = open_storage(str(source))
@@ -55,6 +65,8 @@ def read(
             f"{len(found)} studies"
         )
     metrics = _common_metrics(ended)
+    ended = _with_hyperparameters(ended)
+    _check_shared(ended)
     trials = [trial for study in ended for trial in study.trials]
     space, configs = _configurations(ended, trials)
     return Experience.build(
@@ -65,7 +77,7 @@ def read(
         configs,
         np.arange(len(trials)),
         [_values(trial, len(metrics)) for trial in trials],
-        status=[Status.DONE if _is_complete(trial) else Status.FAILED for trial in trials],
+        status=[Status.DONE if _succeeded(trial) else Status.FAILED for trial in trials],
         seconds=[_seconds(trial) for trial in trials],
     )
 
@@ -125,12 +137,63 @@ def _described(metrics: Iterable[Metric]) -> str:
 # Configurations
 
 
+def _telling(trials: "Sequence[FrozenTrial]") -> "list[FrozenTrial]":
+    """Trials that show what the hyperparameters are.
+
+    One that failed may have ended before it had drawn all of its own.
+    """
+    return [trial for trial in trials if _is_complete(trial)] or list(trials)
+
+
+def _with_hyperparameters(studies: Sequence[_Study]) -> list[_Study]:
+    """The studies without the trials that have none of the space's hyperparameters."""
+    telling = _telling([trial for study in studies for trial in study.trials])
+    names = {name for trial in telling for name in trial.params}
+    if not names:
+        raise ExperienceError(
+            "trials must have hyperparameters, but those of "
+            f"{listed([study.name for study in studies])} have none: read other studies"
+        )
+    kept = [
+        replace(study, trials=tuple(t for t in study.trials if not names.isdisjoint(t.params)))
+        for study in studies
+    ]
+    lost = {
+        study.name: len(study.trials) - len(left.trials)
+        for study, left in zip(studies, kept, strict=True)
+        if len(left.trials) < len(study.trials)
+    }
+    if lost:
+        warnings.warn(
+            f"{sum(lost.values())} trials of {listed(list(lost))} have none of the hyperparameters "
+            f"{listed(sorted(names))}; they are left out",
+            ForetuneWarning,
+            stacklevel=3,
+        )
+    return [study for study in kept if study.trials]
+
+
+def _check_shared(studies: Sequence[_Study]) -> None:
+    """Refuse studies that have nothing to do with each other, not even through a third one."""
+    first, *others = studies
+    known = first.names
+    while joined := [study for study in others if not known.isdisjoint(study.names)]:
+        known = known.union(*(study.names for study in joined))
+        others = [study for study in others if known.isdisjoint(study.names)]
+    if others:
+        other = others[0]
+        raise ExperienceError(
+            f"all studies must share hyperparameters, but '{first.name}' has "
+            f"{listed(sorted(first.names))} and '{other.name}' has {listed(sorted(other.names))}: "
+            "read them apart"
+        )
+
+
 def _configurations(
     studies: Sequence[_Study], trials: "Sequence[FrozenTrial]"
 ) -> tuple[Space, Encoded]:
     """The space of all trials, and the trials' configurations in it."""
-    # A trial that failed may have ended before it had drawn all its hyperparameters.
-    telling = [trial for trial in trials if _is_complete(trial)] or list(trials)
+    telling = _telling(trials)
     names = dict.fromkeys(name for trial in telling for name in trial.params)
     distributions = united(
         Seen(study.name, name, distribution)
@@ -150,6 +213,7 @@ def _configurations(
             warnings.warn(
                 f"'{name}' is missing from {int((~present[name]).sum())} trials for no reason "
                 "that their other hyperparameters tell; they get its default",
+                ForetuneWarning,
                 stacklevel=3,
             )
     columns = {
@@ -178,9 +242,13 @@ def _is_complete(trial: "FrozenTrial") -> bool:
     return trial.state.name == "COMPLETE"
 
 
+def _succeeded(trial: "FrozenTrial") -> bool:
+    return _is_complete(trial) and not infeasible(trial.system_attrs)
+
+
 def _values(trial: "FrozenTrial", objectives: int) -> list[float]:
     """A pruned trial may bear its last intermediate value, which is no result."""
-    return list(trial.values) if _is_complete(trial) else [float("nan")] * objectives
+    return list(trial.values) if _succeeded(trial) else [float("nan")] * objectives
 
 
 def _seconds(trial: "FrozenTrial") -> float:

@@ -1,6 +1,7 @@
 """Any table of evaluations: CSV or Parquet, one evaluation a row."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pandas as pd
 from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.inference import infer_space
+from foretune.experience.importers.inference import explain_missing, infer_space
 from foretune.experience.importers.registry import TableColumns
-from foretune.experience.importers.tables import need_columns, read_table
+from foretune.experience.importers.tables import WORDS, need_columns, read_table, with_words
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
 
@@ -21,7 +22,8 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     """The evaluations in the rows of the CSV (also packed) or Parquet file `source`.
 
     Where `columns` names neither a space nor a column of configurations, every column that has no
-    other meaning is taken for a hyperparameter.
+    other meaning is taken for a hyperparameter. In CSV the words None and null are a gap where the
+    space, or another column, explains it or where the column holds numbers; else they are a choice.
     """
     if columns.task is None or not columns.values:
         raise ExperienceError(
@@ -29,7 +31,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             f"{'no task' if columns.task is None else 'no value'} column was named"
         )
     metrics = {column: _direction(column, given) for column, given in columns.values.items()}
-    frame = read_table(source, progress)
+    frame = read_table(source, progress, texts=[columns.task])
     optional = (columns.config_column, columns.status, columns.seconds)
     named = [columns.task, *metrics, *(name for name in optional if name is not None)]
     need_columns(frame, named, source)
@@ -38,6 +40,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         space = Space.from_json(
             existing(columns.space).read_text(encoding="utf-8", errors="replace")
         )
+        frame = with_words(frame, source, _with_word_choices(space, frame))
     else:
         frame, space = _with_inferred_space(frame, named, config_column, source)
         config_column = None
@@ -73,6 +76,9 @@ def _with_inferred_space(
         columns = _columns_of_json(frame[config_column].tolist(), config_column)
     else:
         columns = {str(c): _cells(frame[c]) for c in frame.columns if c not in named}
+        doubtful = _texts_with_unexplained_gaps(columns)
+        worded = with_words(frame, source, doubtful)
+        columns |= {name: _cells(worded[name]) for name in doubtful}
     taken = [name for name in columns if name in named]
     if taken:
         raise ExperienceError(
@@ -82,6 +88,33 @@ def _with_inferred_space(
     space = Space.of(infer_space(columns, Path(source).name.split(".")[0]))
     expanded = pd.DataFrame(columns, index=frame.index, dtype=object)
     return pd.concat([frame[named], expanded], axis=1), space
+
+
+def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
+    """The columns of hyperparameters that are never missing and have a choice called None or null.
+
+    Where one may be inactive, these words may mean just that.
+    """
+    conditional = {condition.child.name for condition in space.config_space.conditions}
+    return [
+        parameter.name
+        for parameter in space.parameters
+        if parameter.name in frame
+        and parameter.name not in conditional
+        and any(word in parameter.choices for word in WORDS)
+    ]
+
+
+def _texts_with_unexplained_gaps(columns: Mapping[str, list[Any]]) -> list[str]:
+    """The columns of texts (or of nothing at all) whose gaps no other column explains."""
+    explained = {name for name, where in explain_missing(columns).items() if where.values}
+    return [
+        name
+        for name, cells in columns.items()
+        if name not in explained
+        and None in cells
+        and all(cell is None or isinstance(cell, str) for cell in cells)
+    ]
 
 
 def _columns_of_json(cells: list[Any], column: str) -> dict[str, list[Any]]:

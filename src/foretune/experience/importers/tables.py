@@ -1,6 +1,9 @@
 """Reading a CSV or Parquet file into a data frame."""
 
+import re
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -8,19 +11,48 @@ import pyarrow as pa
 from foretune.errors import ExperienceError
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.packed import DAMAGED, unpacked
+from foretune.experience.separators import LOOKED_AT, found_separator
 from foretune.progress import Progress, tracked
 
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
+WORDS = ("None", "null")
+"""What a program writes for nothing, and what a choice may be called as well."""
+_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+_COMMA = re.compile(r"[+-]?(?![1-9]\d{0,2},\d{3}$)\d*,\d+(?:[eE][+-]?\d+)?")
+"""Numbers with a fraction; 1,234 may be thousands and tells nothing."""
 
 
-def read_table(source: Path | str, progress: Progress) -> pd.DataFrame:
-    """The rows of the CSV (also packed) or Parquet file at `source`, at least one."""
-    [frame] = tracked(map(_read, [existing(source)]), progress, "reading the table", 1)
+def read_table(
+    source: Path | str, progress: Progress, *, texts: Collection[str] = ()
+) -> pd.DataFrame:
+    """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
+
+    texts: columns that stay as CSV writes them, so that 007 and 7 are not the same.
+    """
+    reading = (_read(path, texts) for path in [existing(source)])
+    [frame] = tracked(reading, progress, "reading the table", 1)
     return frame
 
 
-def _read(path: Path) -> pd.DataFrame:
+def with_words(frame: pd.DataFrame, source: Path | str, names: Collection[str]) -> pd.DataFrame:
+    """The frame with WORDS in its columns `names`, where `read_table` has taken them for gaps.
+
+    In a Parquet file a text is a text, so there is nothing to do.
+    """
+    path = existing(source)
+    if not names or path.name.lower().endswith(PARQUET):
+        return frame
+    written = _read_csv(path, dtype=str, keep_default_na=False)
+    return frame.assign(
+        **{
+            name: frame[name].astype(object).mask(written[name].isin(WORDS), written[name])
+            for name in names
+        }
+    )
+
+
+def _read(path: Path, texts: Collection[str]) -> pd.DataFrame:
     name = path.name.lower()
     if not name.endswith((*CSV, *PARQUET)):
         raise ExperienceError(
@@ -31,14 +63,33 @@ def _read(path: Path) -> pd.DataFrame:
         if name.endswith(PARQUET):
             frame = pd.read_parquet(path)
         else:
-            with unpacked(path) as stream:
-                separator = "\t" if ".tsv" in name else ","
-                frame = pd.read_csv(stream, sep=separator, low_memory=False)
+            frame = _read_csv(path, dtype=dict.fromkeys(texts, str))
     except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
         raise _unreadable(path, error) from error
     if frame.empty:
         raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
     return frame
+
+
+def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
+    with unpacked(path) as stream:
+        start = stream.read(LOOKED_AT).decode("utf-8-sig", errors="replace")
+    separator = "\t" if ".tsv" in path.name.lower() else found_separator(start)
+    decimal = _decimal_mark(start, separator)
+    with unpacked(path) as stream:
+        frame: pd.DataFrame = pd.read_csv(
+            stream, sep=separator, decimal=decimal, low_memory=False, **how
+        )
+    return frame
+
+
+def _decimal_mark(start: str, separator: str) -> str:
+    """A comma where semicolons divide, as where it is the rule, and no number has a point."""
+    if separator != ";":
+        return "."
+    cells = [cell.strip(' "') for cell in re.split(r"[;\r\n]", start)]
+    commas = any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
+    return "," if commas else "."
 
 
 def need_columns(frame: pd.DataFrame, names: list[str], source: Path | str) -> None:
