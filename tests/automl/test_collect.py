@@ -52,7 +52,8 @@ def test_every_table_gets_the_same_configurations(out):
     assert (len(made), len(made.configs)) == (12, 4)
     assert (made.status == Status.DONE).all()
     assert (made.seconds > 0).all()
-    assert [p.name for p in sorted(out.parent.iterdir())] == ["made.collect.json", "made.parquet"]
+    left = ["made.collect.json", "made.lock", "made.parquet"]
+    assert [p.name for p in sorted(out.parent.iterdir())] == left
     first = made.task("b/ä")
     config = first.configs.dicts()[0]
     again = evaluate(config, mixed_table(Task.CLASSIFICATION, seed=1), RECIPE.protocol)
@@ -185,6 +186,24 @@ def test_other_settings_and_other_files_are_refused(out, tmp_path):
     with pytest.raises(UsageError, match="made in another way"):
         made_of(RECIPE, SOURCES[:1], other)
     assert out.read_bytes() == other.read_bytes() == content
+
+
+def test_a_second_run_at_the_same_time_is_refused_and_breaks_nothing(out):
+    refused = []
+
+    def busy(trial):
+        def evaluated(job):
+            if not refused:
+                with pytest.raises(UsageError, match="another one is adding to") as said:
+                    made_of(RECIPE, SOURCES[:2], out)
+                refused.append(said)
+            return trial(job)
+
+        return InlineExecutor(evaluated)
+
+    assert len(made_of(RECIPE, SOURCES[:2], out, busy)) == 8
+    assert len(refused) == 1
+    assert len(made_of(RECIPE, SOURCES, out)) == 12
 
 
 def test_a_fifth_of_the_families_is_held_out():

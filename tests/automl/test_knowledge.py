@@ -2,9 +2,11 @@ import json
 import math
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from foretune.automl import bundle as bundles
@@ -22,10 +24,17 @@ from foretune.automl.lessons import Lesson, learn_apart, learnt_prior, read_byte
 from foretune.automl.likeness import chosen_for, likeness
 from foretune.automl.measures import STAND_INS, by_metric, content_of, stand_in
 from foretune.automl.memory import Fit, Memory
+from foretune.automl.narrowing import narrowed
 from foretune.automl.scores import SCORERS, scorer
 from foretune.automl.spaces import CLASSIFIERS, REGRESSORS, shipped
 from foretune.contracts import Target
-from foretune.errors import ArtifactError, ExperienceError, MethodError, UsageError
+from foretune.errors import (
+    ArtifactError,
+    ExperienceError,
+    ForetuneWarning,
+    MethodError,
+    UsageError,
+)
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.run.inline import InlineExecutor
@@ -70,7 +79,7 @@ def knows(ships, space=None, **options):
     return Knowledge.for_space(SPACE, **{"metric": "r2", "ships": ships, "space": space, **options})
 
 
-def remember(values, task="mine@0a", metrics=(R2, RMSE)):
+def remember(values, task="mine@000000000000000a", metrics=(R2, RMSE)):
     space = shipped(SPACE).build(ONLY)
     configs = space.sample(len(values), seed=4).dicts()
     found = [Evaluation(task, configs[i], {"r2": value}) for i, value in enumerate(values)]
@@ -232,28 +241,32 @@ def test_own_experience_stands_beside_what_ships_and_is_narrowed(ships, part):
     configs = remember([0.5, 0.6, 0.7])
     knowledge = knows(ships)
     assert [source.kind for source in knowledge.sources] == ["shipped", "own"]
-    assert knowledge.whole.tasks[-1] == "mine@0a"
-    assert knowledge.whole.task("mine@0a").configs.dicts() == configs
+    assert knowledge.whole.tasks[-1] == "mine@000000000000000a"
+    assert knowledge.whole.task("mine@000000000000000a").configs.dicts() == configs
     kept = sum(config["estimator"] in ("rf", "knn") for config in configs)
     mine = knows(ships, space=part).experience
-    assert ("mine@0a" in mine.tasks) == (kept > 0)
+    assert ("mine@000000000000000a" in mine.tasks) == (kept > 0)
     assert knows(ships, own=False).whole.tasks == tuple(f"past{i}" for i in range(5))
 
 
 def test_the_table_that_is_about_to_be_searched_is_left_out(ships):
     remember([0.5, 0.6])
-    assert len(knows(ships, without="renamed@0a").sources) == 1
-    remember([0.5, 0.6], task="other@0b")
-    assert knows(ships, without="mine@0a").whole.tasks[-1] == "other@0b"
+    assert len(knows(ships, without="renamed@000000000000000a").sources) == 1
+    remember([0.5, 0.6], task="other@000000000000000b")
+    assert knows(ships, without="mine@000000000000000a").whole.tasks[-1] == "other@000000000000000b"
 
 
 def test_own_experience_that_cannot_be_read_is_left_out_and_said(ships):
     remember([0.5])
     [file] = Memory.of_user().folder.glob("*.parquet")
-    file.write_bytes(b"nothing")
+    pd.DataFrame({"a": [1]}).to_parquet(file)
     knowledge = knows(ships)
     assert [source.kind for source in knowledge.sources] == ["shipped"]
     assert "your own experience is left out" in knowledge.notes[0]
+    file.write_bytes(b"nothing")
+    with pytest.warns(ForetuneWarning, match="is damaged and was set aside"):
+        knowledge = knows(ships)
+    assert [source.kind for source in knowledge.sources] == ["shipped"]
 
 
 def test_own_searches_do_not_spoil_the_portfolio(ships):
@@ -375,6 +388,129 @@ def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path, monkeypat
     for kept in (learnt.definition, learnt.experience, learnt.portfolios["r2"]):
         assert bundle.path(kept).exists()
     assert learnt.priors["zero-shot"]["r2"].content == content_of(by_metric(known, R2))
+
+
+# Several programs at one folder
+
+
+class Here:
+    """A site that needs no other processes."""
+
+    def pool(self, room, *, workers, limits):
+        return InlineExecutor(room)
+
+
+def whole(folder):
+    """The opened folder, of which every file is as the manifest says and nothing else is there."""
+    bundle = Bundle.open(folder)
+    named = [bundle.path(kept) for learnt in bundle.spaces.values() for kept in learnt.files]
+    assert {path.name for path in folder.iterdir()} == {
+        "manifest.json",
+        *(path.name for path in named),
+    }
+    return bundle
+
+
+def test_spaces_that_are_learnt_at_the_same_time_are_all_kept(known, tmp_path):
+    folder = tmp_path / "made"
+    views = {"r2": by_metric(known, R2)}
+    opened = Bundle.open(folder)
+    for name in ("pipeline-regression", "cash"):
+        learn_bundle(views, Plan(name, methods=("zero-shot",), site=Here()), opened)
+    learnt = whole(folder).spaces
+    assert set(learnt) == {"pipeline-regression", "cash"}
+    assert all(set(each.priors) == {"zero-shot"} for each in learnt.values())
+
+
+def meanwhile(monkeypatch, happens):
+    """Let something happen while a prior is being learnt."""
+
+    def learnt(*given, **options):
+        monkeypatch.undo()
+        for ended in learn_apart(*given, **options):
+            happens()
+            yield ended
+
+    monkeypatch.setattr("foretune.automl.learn_knowledge.learn_apart", learnt)
+
+
+def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatch):
+    folder = tmp_path / "made"
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+
+    def other():
+        views = {"rmse": by_metric(known, RMSE)}
+        learn_bundle(views, plan, Bundle.open(folder))
+
+    with monkeypatch.context() as patch:
+        meanwhile(patch, other)
+        bundle, _ = learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder))
+    learnt = whole(folder).spaces[SPACE]
+    assert bundle.spaces[SPACE] == learnt
+    assert set(learnt.priors["zero-shot"]) == set(learnt.portfolios) == {"r2", "rmse"}
+
+
+@pytest.mark.parametrize("when", ["before anything is kept", "before a prior is kept"])
+@pytest.mark.parametrize("relearnt", [False, True])
+def test_what_is_forgotten_meanwhile_does_not_come_back(known, monkeypatch, when, relearnt):
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    left = by_metric(known.only(known.tasks[1:]), R2)
+
+    def forgotten():
+        forget_learnt(SPACE)
+        if relearnt:
+            learn_bundle({"r2": left}, Plan(SPACE, methods=()), Bundle.open(own_bundle()))
+
+    opened = Bundle.open(own_bundle())
+    with monkeypatch.context() as patch:
+        if when == "before a prior is kept":
+            meanwhile(patch, forgotten)
+        else:
+            forgotten()
+        bundle, done = learn_bundle({"r2": by_metric(known, R2)}, plan, opened)
+    assert [(each.what, each.note.partition(":")[0]) for each in done] == [
+        ("portfolio", "not kept"),
+        ("zero-shot", "not kept"),
+    ]
+    learnt = whole(own_bundle()).spaces
+    assert set(learnt) == ({SPACE} if relearnt else set())
+    assert all(each.priors == {} and each.tasks == len(left.tasks) for each in learnt.values())
+    # What is learnt from now on knows nothing of it, and is kept.
+    _, done = learn_bundle({"r2": left}, plan, bundle)
+    assert done[-1].note == ""
+    assert set(whole(own_bundle()).spaces[SPACE].priors) == {"zero-shot"}
+
+
+def test_a_space_that_was_learnt_anew_meanwhile_stays_as_it_is(known, tmp_path, monkeypatch):
+    folder = tmp_path / "made"
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    part = narrowed(by_metric(known, R2), shipped(SPACE).build(("rf", "knn")))
+
+    def other():
+        learn_bundle({"r2": part}, plan, Bundle.open(folder))
+
+    with monkeypatch.context() as patch:
+        meanwhile(patch, other)
+        _, done = learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder))
+    assert {each.note.partition(":")[0] for each in done} == {"not kept"}
+    assert whole(folder).spaces[SPACE].space == part.space.fingerprint
+
+
+def test_changes_at_the_same_time_do_not_lose_each_other(tmp_path):
+    folder = tmp_path / "made"
+
+    def add(name):
+        def with_one_more(now):
+            kept = now.keep(f"{name}.json", lambda path: path.write_text(name))
+            time.sleep(0.001)
+            return now.with_space(name, bundles.Learnt("f", 1, 1, ("r2",), kept))
+
+        Bundle(folder).change(with_one_more)
+
+    names = [f"space{number}" for number in range(20)]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(add, names))
+    assert set(whole(folder).spaces) == set(names)
 
 
 def test_the_cache_is_bounded_and_heals(known, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from foretune.automl.datasets import Task
 from foretune.automl.joining import joined
 from foretune.automl.memory import Fit, Memory, home, task_name
-from foretune.errors import ExperienceError, UsageError
+from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space
 from tests.automl.tables import mixed_table
@@ -19,6 +20,8 @@ from tests.automl.tables import mixed_table
 SPACE = Space.of({"model": {"knn": {"k": (1, 9)}, "linear": {}}}, stages=("model",))
 ACCURACY, ERROR = Metric("accuracy", Direction.MAX), Metric("log_loss", Direction.MIN)
 NAME = "pipeline-classification"
+IRIS, RENAMED = "iris@000000000000000a", "flowers@000000000000000a"
+OTHER_IRIS, WINE = "iris@000000000000000c", "wine@000000000000000b"
 
 
 @pytest.fixture
@@ -26,17 +29,17 @@ def memory(tmp_path):
     return Memory(tmp_path / "experience")
 
 
-def fit(task="iris@0a", *, space=SPACE, metrics=(ACCURACY,)):
+def fit(task=IRIS, *, space=SPACE, metrics=(ACCURACY,)):
     return Fit(NAME, space, metrics, task, {"log_rows": 5.0, "odd": float("inf")})
 
 
-def trial(k, accuracy, task="iris@0a", **more):
+def trial(k, accuracy, task=IRIS, **more):
     return Evaluation(
         task, {"model": "knn", "model:knn:k": k}, {"accuracy": accuracy}, seconds=1.5, **more
     )
 
 
-def accuracies(memory, task="iris@0a"):
+def accuracies(memory, task=IRIS):
     return {
         each.config.get("model:knn:k"): each.values.get("accuracy")
         for each in memory.earlier(NAME, task)
@@ -46,27 +49,27 @@ def accuracies(memory, task="iris@0a"):
 def test_what_is_remembered_is_recalled(memory):
     memory.remember(fit(), [trial(1, 0.5), trial(2, 0.75)])
     known = memory.recall(NAME)
-    assert known.tasks == ("iris@0a",)
+    assert known.tasks == (IRIS,)
     assert known.metrics == (ACCURACY,)
-    assert known.meta_features == {"iris@0a": {"log_rows": 5.0}}
+    assert known.meta_features == {IRIS: {"log_rows": 5.0}}
     np.testing.assert_allclose(known.seconds, 1.5)
-    assert memory.earlier(NAME, "iris@0a") == [trial(1, 0.5), trial(2, 0.75)]
+    assert memory.earlier(NAME, IRIS) == [trial(1, 0.5), trial(2, 0.75)]
     assert memory.spaces() == [NAME]
 
 
 def test_nothing_is_recalled_and_nothing_is_made_where_there_is_nothing(memory):
     assert memory.recall(NAME) is None
     assert memory.spaces() == []
-    assert memory.earlier(NAME, "iris@0a") == []
+    assert memory.earlier(NAME, IRIS) == []
     assert not memory.folder.exists()
 
 
 def test_the_same_table_again_is_the_same_task_and_its_trials_are_not_doubled(memory):
     memory.remember(fit(), [trial(1, 0.5), trial(2, 0.75)])
-    renamed = fit("flowers@0a")
-    memory.remember(renamed, [trial(2, 0.8, "flowers@0a"), trial(3, 0.9, "flowers@0a")])
-    assert memory.recall(NAME).tasks == ("iris@0a",)
-    assert accuracies(memory, "flowers@0a") == {1: 0.5, 2: 0.8, 3: 0.9}
+    renamed = fit(RENAMED)
+    memory.remember(renamed, [trial(2, 0.8, RENAMED), trial(3, 0.9, RENAMED)])
+    assert memory.recall(NAME).tasks == (IRIS,)
+    assert accuracies(memory, RENAMED) == {1: 0.5, 2: 0.8, 3: 0.9}
 
 
 def test_a_success_outlives_a_later_failure_and_replaces_an_earlier_one(memory):
@@ -74,7 +77,7 @@ def test_a_success_outlives_a_later_failure_and_replaces_an_earlier_one(memory):
     memory.remember(fit(), [trial(1, 0.5), replace(trial(2, 0.5), values={}, **failed)])
     memory.remember(fit(), [replace(trial(1, 0.5), values={}, **failed), trial(2, 0.75)])
     assert accuracies(memory) == {1: 0.5, 2: 0.75}
-    assert {each.status for each in memory.earlier(NAME, "iris@0a")} == {Status.DONE}
+    assert {each.status for each in memory.earlier(NAME, IRIS)} == {Status.DONE}
 
 
 def test_metrics_of_several_fits_stand_beside_each_other(memory):
@@ -83,7 +86,7 @@ def test_metrics_of_several_fits_stand_beside_each_other(memory):
     memory.remember(fit(metrics=(ERROR, ACCURACY)), later)
     known = memory.recall(NAME)
     assert known.metrics == (ACCURACY, ERROR)
-    values = {each.config["model:knn:k"]: each.values for each in memory.earlier(NAME, "iris@0a")}
+    values = {each.config["model:knn:k"]: each.values for each in memory.earlier(NAME, IRIS)}
     assert values == {
         1: {"accuracy": 0.5},
         2: {"accuracy": 0.75, "log_loss": 0.3},
@@ -97,10 +100,10 @@ def test_spaces_of_several_fits_are_joined(memory):
     )
     memory.remember(fit(), [trial(1, 0.5)])
     config = {"model": "rf", "model:rf:trees": 50}
-    found = [Evaluation("wine@0b", config, {"accuracy": 0.9}), trial(15, 0.6, "wine@0b")]
-    memory.remember(fit("wine@0b", space=wider), found)
+    found = [Evaluation(WINE, config, {"accuracy": 0.9}), trial(15, 0.6, WINE)]
+    memory.remember(fit(WINE, space=wider), found)
     assert accuracies(memory) == {1: 0.5}
-    assert {each.config["model"] for each in memory.earlier(NAME, "wine@0b")} == {"rf", "knn"}
+    assert {each.config["model"] for each in memory.earlier(NAME, WINE)} == {"rf", "knn"}
 
 
 def test_a_space_that_cannot_be_joined_begins_anew_and_the_older_file_stays(memory):
@@ -111,6 +114,95 @@ def test_a_space_that_cannot_be_joined_begins_anew_and_the_older_file_stays(memo
     assert memory.recall(NAME).tasks == ("a@1",)
     [older] = memory.folder.glob("*.before-*")
     assert len(older.read_bytes()) > 0
+
+
+KINDS = Space.of({"model": {"knn": {"k": ["few", "many"]}}}, stages=("model",))
+"""A space that cannot be joined with the other: a number has become a choice."""
+
+
+def few(task):
+    return Evaluation(task, {"model": "knn", "model:knn:k": "few"}, {"accuracy": 0.4})
+
+
+def ended_together(memory, *fits):
+    """Journals of fits that were killed one after the other, and that nobody has merged yet."""
+    for number, (about, each) in enumerate(fits):
+        recording = memory.begin(about)
+        recording.add(each.config, each.values)
+        recording._alive.close()
+        os.utime(recording._journal.path.with_suffix(".json"), (number, number))
+
+
+@pytest.mark.parametrize("earlier", [[], [trial(1, 0.5, "first")]])
+def test_journals_that_cannot_be_joined_are_all_kept(memory, earlier):
+    if earlier:
+        memory.remember(fit("first"), earlier)
+    number, kind = fit("number"), fit("kind", space=KINDS)
+    ended_together(memory, (number, trial(2, 0.6, "number")), (kind, few("kind")))
+    assert memory.recall(NAME).tasks == ("kind",)
+    [older] = memory.folder.glob("*.before-*")
+    assert Experience.open(older).tasks == (*(each.task for each in earlier), "number")
+    assert list((memory.folder / f"{NAME}.journals").iterdir()) == []
+
+
+def test_of_journals_that_are_merged_together_the_one_that_began_last_counts(memory):
+    # The names of journals are random, so that the order of one of these runs is not theirs.
+    for last in (0, 1):
+        recordings = [memory.begin(fit()) for _ in range(2)]
+        heads = sorted((memory.folder / f"{NAME}.journals").glob("*.json"))
+        for number, head in enumerate(heads):
+            os.utime(head, (number == last, number == last))
+        for recording in recordings:
+            began_last = recording._journal.path.stem == heads[last].stem
+            recording.add(trial(1, 0.0).config, {"accuracy": 0.75 if began_last else 0.5})
+            recording._alive.close()
+        assert accuracies(memory) == {1: 0.75}
+        memory.forget(NAME)
+
+
+def test_what_was_set_aside_is_forgotten_too(memory):
+    memory.remember(fit(), [trial(1, 0.5)])
+    memory.remember(fit(WINE), [trial(1, 0.5, WINE)])
+    memory.remember(fit("kind", space=KINDS), [few("kind")])
+    (memory.folder / f"{NAME}.journals" / "aa.json").write_text("no json")
+    [older] = memory.folder.glob("*.before-*")
+    assert memory.forget(NAME, "iris") == 1
+    assert Experience.open(older).tasks == (WINE,)
+    assert memory.forget(NAME, "kind") == 1
+    assert memory.spaces() == []
+    assert memory.kept() == [NAME]
+    assert memory.forget(NAME) == 1
+    assert memory.kept() == []
+    left = sorted(path.name for path in memory.folder.rglob("*"))
+    assert left == [f"{NAME}.journals", f"{NAME}.lock"]
+
+
+def test_a_task_is_forgotten_though_it_alone_was_measured_by_a_metric(memory):
+    memory.remember(fit(), [trial(1, 0.5)])
+    measured = replace(trial(1, 0, WINE), values={"log_loss": 0.3})
+    memory.remember(fit(WINE, metrics=(ERROR,)), [measured])
+    assert memory.forget(NAME, WINE) == 1
+    assert memory.recall(NAME).metrics == (ACCURACY,)
+    assert accuracies(memory) == {1: 0.5}
+
+
+def test_names_with_an_at_sign_are_no_fingerprints(memory):
+    for task, accuracy in (("credit@2023", 0.5), ("adult@2023", 0.75)):
+        memory.remember(fit(task), [trial(1, accuracy, task)])
+        assert accuracies(memory, task) == {1: accuracy}
+    assert memory.recall(NAME).tasks == ("credit@2023", "adult@2023")
+    with pytest.raises(UsageError, match="there is no 'credit'"):
+        memory.forget(NAME, "credit")
+    assert memory.forget(NAME, "credit@2023") == 1
+
+
+def test_what_was_tried_before_in_a_part_of_the_space(memory):
+    linear = Evaluation(IRIS, {"model": "linear"}, {"accuracy": 0.9})
+    memory.remember(fit(), [trial(1, 0.5), trial(8, 0.6), linear])
+    part = Space.of({"model": {"knn": {"k": (1, 5)}}}, stages=("model",))
+    assert memory.earlier(NAME, IRIS, space=part) == [trial(1, 0.5)]
+    other = Space.of({"model": {"rf": {"trees": (10, 99)}}}, stages=("model",))
+    assert memory.earlier(NAME, IRIS, space=other) == []
 
 
 def test_a_fit_of_which_nothing_succeeded_leaves_nothing(memory):
@@ -136,7 +228,7 @@ from foretune.experience import Direction, Metric
 from foretune.space import Space
 from pathlib import Path
 space = Space.from_json(sys.argv[2])
-fit = Fit("pipeline-classification", space, (Metric("accuracy", Direction.MAX),), "iris@0a", {})
+fit = Fit("pipeline-classification", space, (Metric("accuracy", Direction.MAX),), sys.argv[3], {})
 recording = Memory(Path(sys.argv[1])).begin(fit)
 for k in (1, 2, 3):
     recording.add({"model": "knn", "model:knn:k": k}, {"accuracy": k / 10})
@@ -146,7 +238,7 @@ time.sleep(600)
 
 
 def test_a_killed_fit_loses_nothing_that_had_ended(memory):
-    command = [sys.executable, "-c", KILLED, str(memory.folder), SPACE.to_json()]
+    command = [sys.executable, "-c", KILLED, str(memory.folder), SPACE.to_json(), IRIS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline().strip() == "ready"
@@ -156,7 +248,7 @@ def test_a_killed_fit_loses_nothing_that_had_ended(memory):
     # The line that it was writing when it was killed.
     [journal] = (memory.folder / f"{NAME}.journals").glob("*.jsonl")
     with journal.open("a") as stream:
-        stream.write('{"task": "iris@0a", "config": {"mod')
+        stream.write('{"task": IRIS, "config": {"mod')
     assert accuracies(memory) == {1: 0.1, 2: 0.2, 3: 0.3}
 
 
@@ -215,12 +307,12 @@ def test_a_broken_journal_is_set_aside(memory):
 
 def test_forgetting_one_or_all(memory):
     memory.remember(fit(), [trial(1, 0.5), trial(2, 0.6)])
-    memory.remember(fit("iris@0c"), [trial(1, 0.5, "iris@0c")])
-    memory.remember(fit("wine@0b"), [trial(1, 0.5, "wine@0b")])
+    memory.remember(fit(OTHER_IRIS), [trial(1, 0.5, OTHER_IRIS)])
+    memory.remember(fit(WINE), [trial(1, 0.5, WINE)])
     with pytest.raises(UsageError, match="there is no 'beer'"):
         memory.forget(NAME, "beer")
-    assert memory.forget(NAME, "iris@0c") == 1
-    assert memory.recall(NAME).tasks == ("iris@0a", "wine@0b")
+    assert memory.forget(NAME, OTHER_IRIS) == 1
+    assert memory.recall(NAME).tasks == (IRIS, WINE)
     assert memory.forget(NAME, "iris") == 2
     assert memory.forget(NAME) == 1
     assert memory.recall(NAME) is None
@@ -250,11 +342,75 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
         Memory(tmp_path / "file").begin(fit())
 
 
-def test_a_damaged_file_is_said(memory):
+def damaged(memory):
+    """A memory whose file was cut."""
     memory.remember(fit(), [trial(1, 0.5)])
-    (memory.folder / f"{NAME}.parquet").write_bytes(b"PAR1 no more")
-    with pytest.raises(ExperienceError, match="must be whole"):
+    file = memory.folder / f"{NAME}.parquet"
+    file.write_bytes(file.read_bytes()[:900])
+    return file.read_bytes()
+
+
+def test_a_damaged_file_is_set_aside_and_that_is_said_once(memory):
+    content = damaged(memory)
+    with pytest.warns(ForetuneWarning, match=r"is damaged and was set aside as '.*broken-"):
+        assert memory.recall(NAME) is None
+    [aside] = memory.folder.glob(f"{NAME}.broken-*")
+    assert aside.read_bytes() == content
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        memory.remember(fit(), [trial(2, 0.6)])
+        assert accuracies(memory) == {2: 0.6}
+
+
+def test_a_damaged_file_is_not_in_the_way_of_a_fit_that_ends(memory):
+    damaged(memory)
+    with pytest.warns(ForetuneWarning, match="set aside"):
+        memory.remember(fit(), [trial(2, 0.6)])
+    assert accuracies(memory) == {2: 0.6}
+
+
+def test_a_file_of_a_newer_version_is_no_damaged_one(memory, monkeypatch):
+    memory.remember(fit(), [trial(1, 0.5)])
+    monkeypatch.setattr("foretune.experience.store.VERSION", 0)
+    with pytest.raises(ExperienceError, match="update foretune"):
         memory.recall(NAME)
+    # Nor is it in the way of a fit, whose trials wait for who can read it.
+    with pytest.warns(ForetuneWarning, match=r"not part of what is remembered yet .*update"):
+        memory.remember(fit(), [trial(2, 0.6)])
+    monkeypatch.undo()
+    assert accuracies(memory) == {1: 0.5, 2: 0.6}
+
+
+@pytest.mark.parametrize("noticed", [False, True])
+def test_all_can_be_forgotten_though_it_cannot_be_read(memory, noticed):
+    damaged(memory)
+    if noticed:
+        with pytest.warns(ForetuneWarning):
+            memory.recall(NAME)
+    assert memory.kept() == [NAME]
+    assert memory.forget(NAME) == 0
+    assert memory.kept() == []
+    assert not [path for path in memory.folder.iterdir() if path.stat().st_size and path.is_file()]
+
+
+def test_forgetting_all_takes_what_killed_fits_have_left(memory):
+    ended_together(memory, (fit(), trial(1, 0.5)), (fit(WINE), trial(1, 0.5, WINE)))
+    assert memory.kept() == [NAME]
+    assert memory.forget(NAME) == 2
+    assert memory.recall(NAME) is None
+
+
+def test_of_several_tables_of_a_name_none_is_forgotten_by_it(memory):
+    for task in (IRIS, OTHER_IRIS):
+        memory.remember(fit(task), [trial(1, 0.5, task)])
+    with pytest.raises(UsageError, match=f"2 tables .*'{IRIS}', '{OTHER_IRIS}'"):
+        memory.forget(NAME, "iris")
+    assert memory.recall(NAME).tasks == (IRIS, OTHER_IRIS)
+    # A table without a fingerprint has no other name.
+    memory.remember(fit("iris"), [trial(1, 0.5, "iris")])
+    assert memory.forget(NAME, "iris") == 1
+    assert memory.forget(NAME, IRIS) == 1
+    assert memory.forget(NAME, "iris") == 1
 
 
 def test_only_numbers_about_a_table_are_kept(memory):

@@ -32,3 +32,11 @@ def test_groups_and_names_of_the_catalogue_for_one_task():
 def test_nothing_to_collect(given):
     with pytest.raises(UsageError, match="holds none"):
         sources(given, Task.REGRESSION)
+
+
+def test_files_of_the_same_name_are_refused(tmp_path):
+    frame = mixed_frame().drop(columns="amount")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match=r"'a\.csv', 'a\.parquet': rename or remove"):
+        sources(str(tmp_path), Task.CLASSIFICATION)

@@ -5,6 +5,7 @@ from foretune.automl.bundle import Bundle
 from foretune.automl.knowledge import own_bundle
 from foretune.automl.memory import Fit, Memory
 from foretune.cli.memory import experience_group
+from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Evaluation, Experience, Metric
 from foretune.space import Space
 from tests.automl.past import SPACE, past
@@ -22,7 +23,7 @@ def run(*words):
     return CliRunner().invoke(experience_group, [str(word) for word in words])
 
 
-def remember(task="mine@0a", name=SPACE):
+def remember(task="mine@000000000000000a", name=SPACE):
     metric = Metric("r2", Direction.MAX)
     config = {"algorithm": "knn", "algorithm:knn:n_neighbors": 5}
     found = [Evaluation(task, config, {"r2": 0.5})]
@@ -37,10 +38,10 @@ def test_nothing_is_shown_where_nothing_is():
 
 def test_datasets_are_shown_with_their_best():
     remember()
-    remember("wine@0b")
+    remember("wine@000000000000000b")
     shown = run("show").output
     assert f"{SPACE}: 2 datasets, 2 evaluations" in shown
-    assert "mine@0a      1, best r2 0.5" in shown
+    assert "mine@000000000000000a      1, best r2 0.5" in shown
     assert "Kept in" in shown
     assert "Configurations  1" in run("show", "--space", SPACE).output
 
@@ -49,7 +50,7 @@ def test_export_takes_the_only_space_or_asks(tmp_path):
     remember()
     out = tmp_path / "own.parquet"
     assert "1 dataset, 1 evaluation" in run("export", out).output
-    assert Experience.open(out).tasks == ("mine@0a",)
+    assert Experience.open(out).tasks == ("mine@000000000000000a",)
     remember(name="cash")
     assert "give --space" in str(run("export", out).exception)
     assert run("export", out, "--space", "cash").exit_code == 0
@@ -78,3 +79,40 @@ def test_forgetting_needs_a_name_or_all():
     assert "Forgot 1 evaluation\n" in run("forget", "--all").output
     assert Memory.of_user().spaces() == []
     assert Bundle.open(own_bundle()).spaces == {}
+
+
+def test_a_damaged_file_is_in_nobodys_way():
+    remember()
+    remember(name="cash")
+    file = Memory.of_user().folder / f"{SPACE}.parquet"
+    file.write_bytes(file.read_bytes()[:900])
+    with pytest.warns(ForetuneWarning, match="set aside"):
+        shown = run("show")
+    assert (shown.exit_code, "cash: 1 dataset" in shown.output) == (0, True)
+    assert "Forgot 1 evaluation\n" in run("forget", "--all").output
+    assert [path.suffix for path in Memory.of_user().folder.iterdir() if path.is_file()] == [
+        ".lock",
+        ".lock",
+    ]
+
+
+def test_forgetting_one_of_several_tables_of_a_name():
+    remember("train@000000000000000a")
+    remember("train@000000000000000b")
+    said = str(run("forget", "train").exception)
+    assert "'train@000000000000000a', 'train@000000000000000b'" in said
+    assert "Forgot 1 evaluation\n" in run("forget", "train@000000000000000a").output
+    assert Memory.of_user().recall(SPACE).tasks == ("train@000000000000000b",)
+
+
+def test_forgetting_all_leaves_nothing_that_was_set_aside():
+    remember()
+    changed = Space.of({"algorithm": {"knn": {"n_neighbors": ["few"]}}}, stages=("algorithm",))
+    config = {"algorithm": "knn", "algorithm:knn:n_neighbors": "few"}
+    metric = Metric("r2", Direction.MAX)
+    found = [Evaluation("other", config, {"r2": 0.5})]
+    Memory.of_user().remember(Fit(SPACE, changed, (metric,), "other", {}), found)
+    assert "Forgot 1 evaluation\n" in run("forget", "other").output
+    assert [path.suffix for path in Memory.of_user().folder.glob("*.before-*")] != []
+    assert "Forgot 1 evaluation\n" in run("forget", "--all").output
+    assert list(Memory.of_user().folder.glob("*.before-*")) == []

@@ -2,7 +2,8 @@
 
 The manifest names every file with its SHA-256 and its size, and says how each came about. A file
 is held against them when it is opened, not before, so that opening the folder costs nothing.
-The package ships one such folder, and `foretune learn` keeps one for each user.
+The package ships one such folder, and `foretune learn` keeps one for each user. Several programs
+may change a folder at once: each does so step by step, under a lock, on the folder as it is then.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
+from foretune.automl.locking import locked
 from foretune.automl.recipe import write_text
 from foretune.errors import ArtifactError
 from foretune.experience.atomic import replace_file
@@ -64,6 +66,13 @@ class Learnt:
     about: Mapping[str, Any] = field(default_factory=dict)
     """How it was made: date, versions, the recipe of the collection."""
 
+    @property
+    def files(self) -> tuple[Kept, ...]:
+        """All files that hold it."""
+        of_priors = [kept for of_method in self.priors.values() for kept in of_method.values()]
+        whole = () if self.experience is None else (self.experience,)
+        return (self.definition, *whole, *of_priors, *self.portfolios.values())
+
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Learnt":
         """What `asdict` has written."""
@@ -92,6 +101,10 @@ class Bundle:
 
     folder: Path
     spaces: Mapping[str, Learnt] = field(default_factory=dict)
+    forgotten: Mapping[str, int] = field(default_factory=dict)
+    """How often what was known about a space was removed. Whoever began to learn before the last
+    time knows what was to be forgotten.
+    """
 
     @classmethod
     def open(cls, folder: Path) -> "Bundle":
@@ -108,9 +121,10 @@ class Bundle:
             if (plain["format"], plain["version"]) != (FORMAT, VERSION):
                 raise ValueError(f"format {plain['format']!r}, version {plain['version']!r}")
             spaces = {str(name): Learnt.from_dict(of) for name, of in plain["spaces"].items()}
+            gone = {str(name): int(times) for name, times in plain.get("forgotten", {}).items()}
         except _SPOILT as error:
             _refuse(path, f"is not the manifest of such a folder ({error})")
-        return cls(folder, spaces)
+        return cls(folder, spaces, gone)
 
     def path(self, kept: Kept) -> Path:
         """Where a file lies, after holding it against the manifest."""
@@ -126,7 +140,7 @@ class Bundle:
         return path
 
     def keep(self, file: str, write: Callable[[Path], None], *, content: str = "") -> Kept:
-        """Let `write` fill a file of the folder; the manifest, which names it, is saved apart."""
+        """Let `write` fill a file of the folder, in a `change` that makes the manifest name it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self.folder / file, write)
         written = (self.folder / file).read_bytes()
@@ -137,26 +151,46 @@ class Bundle:
         return replace(self, spaces={**self.spaces, name: learnt})
 
     def without_space(self, name: str) -> "Bundle":
-        """The folder without one space, whose files are removed."""
-        gone = self.spaces[name]
-        files = [gone.definition, *gone.portfolios.values()]
-        files += [kept for of_method in gone.priors.values() for kept in of_method.values()]
-        files += [] if gone.experience is None else [gone.experience]
-        for kept in files:
+        """The folder without one space, whose files are removed, if it knows anything of it."""
+        for kept in self.spaces[name].files if name in self.spaces else ():
             path = self.folder / kept.file
             if path.parent == self.folder and path.is_file():
                 path.unlink()
-        return replace(self, spaces={n: of for n, of in self.spaces.items() if n != name})
+        spaces = {n: of for n, of in self.spaces.items() if n != name}
+        return replace(
+            self, spaces=spaces, forgotten={**self.forgotten, name: self._times_forgotten(name) + 1}
+        )
 
-    def save(self) -> None:
-        """Write the manifest, in one step."""
+    def has_forgotten(self, name: str, *, since: "Bundle") -> bool:
+        """Whether what was known about a space was removed since the folder was opened before."""
+        return self._times_forgotten(name) != since._times_forgotten(name)
+
+    def change(self, how: Callable[["Bundle"], "Bundle"]) -> "Bundle":
+        """Change the folder and write its manifest, while nobody else does; what it is then.
+
+        how: is given the folder as it is by now, which others may have changed since it was opened.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        plain = {
+        # Beside the folder, in which there is nothing but what its manifest names.
+        whole = self.folder.resolve()
+        with locked(whole.parent / f"{whole.name}.lock"):
+            changed = how(Bundle.open(self.folder))
+            changed._write()
+        return changed
+
+    def _times_forgotten(self, name: str) -> int:
+        return self.forgotten.get(name, 0)
+
+    def _write(self) -> None:
+        """Write the manifest, in one step."""
+        plain: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "foretune": version("foretune"),
             "spaces": {name: asdict(learnt) for name, learnt in self.spaces.items()},
         }
+        if self.forgotten:
+            plain["forgotten"] = dict(self.forgotten)
         write_text(self.folder / MANIFEST, json.dumps(plain, indent=1) + "\n")
 
 

@@ -1,7 +1,8 @@
 """Building experience: the same configurations on many tables, in worker processes, resumable.
 
-Beside the output `NAME.parquet` lie `NAME.collect.json`, which says how it was made, and, until
-all is done, the folder `NAME.parts` with the prepared tables and the journal of trials.
+Beside the output `NAME.parquet` lie `NAME.collect.json`, which says how it was made, `NAME.lock`,
+which a run holds, and, until all is done, the folder `NAME.parts` with the prepared tables and the
+journal of trials.
 """
 
 import time
@@ -52,11 +53,18 @@ def collect(
     if not out.parent.is_dir():
         raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
     folder = Folder.beside(out)
+    with folder.alone():
+        return _collected(recipe, sources, folder, start, progress)
+
+
+def _collected(
+    recipe: Recipe, sources: Sequence[Source], folder: Folder, start: Start, progress: Progress
+) -> Experience:
     folder.begin(recipe)
     tables = prepare(
         sources, folder.tables, most_rows=recipe.most_rows, seed=recipe.seed, progress=progress
     )
-    collection = Collection(recipe, tables, out, Journal(folder.journal))
+    collection = Collection(recipe, tables, folder.out, Journal(folder.journal))
     try:
         with start(TableTrial(folder.tables, recipe.protocol)) as executor:
             for configs in collection.rounds():

@@ -1,5 +1,6 @@
 """Own experience grows: the same pipeline on the same table is one evaluation, the newest."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,11 +12,20 @@ from foretune.experience.build import take_rows
 
 MARK = "@"
 """Between the name of a table and the fingerprint of its content."""
+FINGERPRINT_DIGITS = 16
+_FINGERPRINT = re.compile(rf"{MARK}[0-9a-f]{{{FINGERPRINT_DIGITS}}}\Z")
+"""Nothing else after the mark is one: `credit@2023` and `adult@2023` are different tables."""
 
 
 def identity(task: str) -> str:
     """What makes two tasks the same: the fingerprint of their content, or else their name."""
-    return task.rpartition(MARK)[2]
+    found = _FINGERPRINT.search(task)
+    return task if found is None else found.group()
+
+
+def plain_name(task: str) -> str:
+    """The name of a task without the fingerprint of its content."""
+    return _FINGERPRINT.sub("", task)
 
 
 def joined(first: Experience, second: Experience) -> Experience:

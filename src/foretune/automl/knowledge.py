@@ -255,10 +255,11 @@ def own_bundle() -> Path:
 
 
 def forget_learnt(name: str) -> None:
-    """Drop what `foretune learn` has learnt about a space: it knew what is to be forgotten."""
-    bundle = Bundle.open(own_bundle())
-    if name in bundle.spaces:
-        bundle.without_space(name).save()
+    """Drop what `foretune learn` has learnt about a space: it knew what is to be forgotten.
+
+    What it is still learning now is dropped when it is done.
+    """
+    Bundle(own_bundle()).change(lambda now: now.without_space(name))
     clear_cache()
 
 

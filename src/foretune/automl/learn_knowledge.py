@@ -1,7 +1,8 @@
 """Folders of knowledge from experience: priors and portfolios, learnt within a time."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from foretune.automl.bundle import Bundle, Kept, Learnt
+from foretune.automl.bundle import Bundle, Learnt
 from foretune.automl.lessons import Lesson, learn_apart
 from foretune.automl.measures import content_of
 from foretune.experience import Experience
@@ -26,6 +27,8 @@ KEPT_METHODS = ("auto", "gcp-prior")
 """Methods whose priors are shipped, and refreshed where nothing else is asked for."""
 PORTFOLIO_LENGTH = 20
 UP_TO_DATE = "up to date"
+OVERTAKEN = "not kept: its datasets were forgotten, or learnt from anew, meanwhile"
+PORTFOLIO = "portfolio"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,32 +70,60 @@ def learn_bundle(
     """Bring what `bundle` knows about a space up to its experience, and save it.
 
     What was learnt from the same experience before stays as it is. Portfolios come first, for
-    they take no time; each prior is kept as soon as it is learnt.
+    they take no time; each prior is kept as soon as it is learnt. Others may change the folder
+    meanwhile: what they add stays, and what they forget does not come back.
 
-    views: the experience by each metric, all in one space. ships: what the folder keeps of it, so
-    that it can stand alone; nothing if None.
+    views: the experience by each metric, all in one space. bundle: opened before that was read.
+    ships: what the folder keeps of it, so that it can stand alone; nothing if None.
     """
-    learnt = _described(views, plan, bundle, ships, about or {})
-    done = []
-    for metric, view in views.items():
-        learnt, made = _with_portfolio(learnt, plan, bundle, metric, view)
-        done.append(made)
-    # Now, for some of its files are new: whatever ends the learning leaves a folder that is whole.
-    bundle.with_space(plan.name, learnt).save()
+    try:
+        return _learnt(views, plan, bundle, ships, about or {}, progress)
+    except _OvertakenError:
+        lost = product((PORTFOLIO, *plan.methods), views)
+        now = Bundle.open(bundle.folder)
+        return now, [Done(what, metric, note=OVERTAKEN) for what, metric in lost]
+
+
+class _OvertakenError(Exception):
+    """The folder no longer has a place for what is being learnt."""
+
+
+def _learnt(
+    views: Mapping[str, Experience],
+    plan: Plan,
+    bundle: Bundle,
+    ships: Experience | None,
+    about: Mapping[str, Any],
+    progress: Progress,
+) -> tuple[Bundle, list[Done]]:
+    contents = {metric: content_of(view) for metric, view in views.items()}
+    done: list[Done] = []
+
+    def begun(now: Bundle) -> Bundle:
+        if now.has_forgotten(plan.name, since=bundle):
+            raise _OvertakenError
+        learnt = _described(views, plan, now, ships, about)
+        for metric, view in views.items():
+            learnt, made = _with_portfolio(learnt, plan, now, metric, view, contents[metric])
+            done.append(made)
+        return now.with_space(plan.name, learnt)
+
+    # All at once, for some of its files are new: whatever ends the learning leaves it whole.
+    now = bundle.change(begun)
+    learnt = now.spaces[plan.name]
     progress.start(f"learning {plan.name}", len(plan.methods) * len(views))
     try:
-        for made, kept in _priors(learnt, plan, bundle, views):
-            if kept is not None:
-                of_method = {**learnt.priors.get(made.what, {}), made.metric: kept}
-                learnt = replace(learnt, priors={**learnt.priors, made.what: of_method})
-                bundle.with_space(plan.name, learnt).save()
-            done.append(made)
-            progress.step(note=f"{made.what}, {made.metric}")
+        with closing(_priors(learnt, plan, views, contents)) as priors:
+            for made, prior in priors:
+                if prior:
+                    content = contents[made.metric]
+                    add = partial(_with_prior, plan, bundle, learnt, made, prior, content)
+                    now = bundle.change(add)
+                done.append(made)
+                progress.step(note=f"{made.what}, {made.metric}")
     finally:
         progress.stop()
-    bundle = bundle.with_space(plan.name, learnt)
-    bundle.save()
-    return bundle, done
+    return now, done
 
 
 def portfolio_of(experience: Experience, k: int, *, source: str) -> Portfolio:
@@ -149,40 +180,47 @@ def _described(
 
 
 def _with_portfolio(
-    learnt: Learnt, plan: Plan, bundle: Bundle, metric: str, view: Experience
+    learnt: Learnt, plan: Plan, bundle: Bundle, metric: str, view: Experience, content: str
 ) -> tuple[Learnt, Done]:
-    content = content_of(view)
     before = learnt.portfolios.get(metric)
     if before is not None and before.content == content:
-        return learnt, Done("portfolio", metric, note=UP_TO_DATE)
+        return learnt, Done(PORTFOLIO, metric, note=UP_TO_DATE)
     source = f"{len(view.tasks)} datasets, {plan.name}, {metric}"
     found = portfolio_of(view, PORTFOLIO_LENGTH, source=source)
     kept = bundle.keep(f"{plan.name}.portfolio.{metric}.json", found.save, content=content)
-    return replace(learnt, portfolios={**learnt.portfolios, metric: kept}), Done(
-        "portfolio", metric
-    )
+    return replace(learnt, portfolios={**learnt.portfolios, metric: kept}), Done(PORTFOLIO, metric)
+
+
+def _with_prior(
+    plan: Plan, since: Bundle, learnt: Learnt, made: Done, prior: bytes, content: str, now: Bundle
+) -> Bundle:
+    """The folder as it is now with one prior more, if it still knows the space from before."""
+    known = now.spaces.get(plan.name)
+    if now.has_forgotten(plan.name, since=since) or known is None or known.space != learnt.space:
+        raise _OvertakenError
+    file = f"{plan.name}.{made.what}.{made.metric}.safetensors"
+    kept = now.keep(file, partial(_write, content=prior), content=content)
+    of_method = {**known.priors.get(made.what, {}), made.metric: kept}
+    return now.with_space(plan.name, replace(known, priors={**known.priors, made.what: of_method}))
 
 
 def _priors(
-    learnt: Learnt, plan: Plan, bundle: Bundle, views: Mapping[str, Experience]
-) -> Iterator[tuple[Done, Kept | None]]:
-    """Each prior that is up to date, then each that has to be learnt, as it is done."""
-    contents = {metric: content_of(view) for metric, view in views.items()}
+    learnt: Learnt, plan: Plan, views: Mapping[str, Experience], contents: Mapping[str, str]
+) -> Generator[tuple[Done, bytes], None, None]:
+    """Each prior that is up to date, then each that has to be learnt, as it is done, as a file.
+
+    Empty where it is up to date, or could not be learnt.
+    """
     lessons = []
     for method, metric in product(plan.methods, views):
         before = learnt.priors.get(method, {}).get(metric)
         if before is not None and before.content == contents[metric]:
-            yield Done(method, metric, note=UP_TO_DATE), before
+            yield Done(method, metric, note=UP_TO_DATE), b""
         else:
             lessons.append(Lesson(metric, method, plan.seed))
     for ended in learn_apart(views, lessons, site=plan.site, jobs=plan.jobs, seconds=plan.seconds):
         method, metric = ended.lesson.method, ended.lesson.view
-        kept = None
-        if not ended.failure:
-            file = f"{plan.name}.{method}.{metric}.safetensors"
-            write = partial(_write, content=ended.prior)
-            kept = bundle.keep(file, write, content=contents[metric])
-        yield Done(method, metric, ended.seconds, ended.failure), kept
+        yield Done(method, metric, ended.seconds, ended.failure), ended.prior
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -3,6 +3,8 @@
     HOME/experience/SPACE.parquet         all that was remembered, one evaluation of a pipeline once
     HOME/experience/SPACE.lock            held by whoever changes that file
     HOME/experience/SPACE.journals/ID.*   of each fit: what it is, and a line a trial
+    HOME/experience/SPACE.before-ID       set aside: its space cannot be joined with newer ones
+    HOME/experience/SPACE.broken-ID       set aside: it is damaged
 
 A fit writes to journals of its own, so that several can run at once, and a line is on the disk
 before the next trial begins. Journals whose fit has ended, however it ended, are merged into the
@@ -14,7 +16,8 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +26,29 @@ from typing import IO, Any
 import numpy as np
 
 from foretune.automl.datasets import Table
-from foretune.automl.joining import MARK, identity, joined
+from foretune.automl.joining import FINGERPRINT_DIGITS, MARK, identity, joined, plain_name
 from foretune.automl.journal import Journal, Line
 from foretune.automl.locking import held, locked
+from foretune.automl.narrowing import narrowed
 from foretune.automl.recipe import write_text
-from foretune.errors import ForetuneError, SpaceError, UsageError
+from foretune.errors import (
+    DamagedError,
+    ExperienceError,
+    ForetuneError,
+    ForetuneWarning,
+    SpaceError,
+    UsageError,
+)
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.experience.naming import listed
 from foretune.space import Space
 
 HOME_VARIABLE = "FORETUNE_HOME"
 LONGEST_NAME = 60
+ASIDE = ".before-"
+"""In the names of files that were set aside."""
+BROKEN = ".broken"
+"""In the names of journals and files that could not be read."""
 _SPOILT = (
     ForetuneError,
     ValueError,
@@ -55,12 +71,17 @@ def home() -> Path:
     return user_data_path("foretune")
 
 
-def task_name(table: Table) -> str:
-    """The name of a table and a fingerprint of its content: the same data is the same task."""
+def fingerprint(table: Table) -> str:
+    """Of the content of a table: equal where the data is."""
     digest = hashlib.sha256(json.dumps([table.schema.to_list(), table.classes]).encode())
     digest.update(np.ascontiguousarray(table.x).tobytes())
     digest.update(np.ascontiguousarray(table.y).tobytes())
-    return f"{table.name[:LONGEST_NAME]}{MARK}{digest.hexdigest()[:16]}"
+    return digest.hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def task_name(table: Table) -> str:
+    """The name of a table and a fingerprint of its content: the same data is the same task."""
+    return f"{table.name[:LONGEST_NAME]}{MARK}{fingerprint(table)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +125,17 @@ class Recording:
         self._journal.add(Line(self._fit.task, dict(config), status, dict(values), seconds))
 
     def close(self) -> None:
-        """End the recording and merge what it holds."""
+        """End the recording and merge what it holds, now or when that is possible."""
         self._alive.close()
-        self._memory.settle(self._fit.space_name)
+        try:
+            self._memory.settle(self._fit.space_name)
+        except ExperienceError as error:
+            # The journal stays, so that nothing is lost, least of all the fit.
+            warnings.warn(
+                f"what was tried is written down, but not part of what is remembered yet ({error})",
+                ForetuneWarning,
+                stacklevel=2,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +154,13 @@ class Memory:
         for journals in sorted(self.folder.glob("*.journals")):
             self.settle(journals.stem)
         return sorted(file.stem for file in self.folder.glob("*.parquet"))
+
+    def kept(self) -> list[str]:
+        """The names of all spaces to forget: also where nothing is left that can be read."""
+        ways = ("[!.]*.parquet", f"[!.]*{ASIDE}*", f"[!.]*{BROKEN}-*")
+        files = [file for way in ways for file in self.folder.glob(way)]
+        journals = [each for each in self.folder.glob("*.journals") if any(each.iterdir())]
+        return sorted({path.stem for path in (*files, *journals)})
 
     # Writing
 
@@ -166,37 +202,50 @@ class Memory:
                 _remove(head)
 
     def forget(self, space_name: str, task: str | None = None) -> int:
-        """Remove the tables of a name, one task, or all of a space; how many evaluations it was."""
+        """Remove a task, by its name if no other has it, or all; how many evaluations it was.
+
+        Also from files that were set aside: who asks to forget wants nothing to be left.
+        """
+        if task is None:
+            return self._forget_all(space_name)
         self.settle(space_name)
         with self._changing(space_name):
-            known = self._open(space_name)
-            if known is None:
-                return 0
-            chosen = known.tasks if task is None else _named(known, task)
-            if not chosen:
+            self._whole(space_name)
+            known = {file: Experience.open(file) for file in self._files(space_name)}
+            chosen = _named(known.values(), task)
+            if known and not chosen:
                 raise UsageError(
                     f"a task to forget must be a remembered one, but there is no '{task}' in "
                     f"'{space_name}': see  foretune experience show"
                 )
-            lost = sum(len(known.task(each)) for each in chosen)
-            if len(chosen) == len(known.tasks):
-                self._file(space_name).unlink()
-            else:
-                known.without(chosen).save(self._file(space_name))
-            return lost
+            return sum(_forget(file, each, chosen) for file, each in known.items())
 
     # Reading
 
     def recall(self, space_name: str) -> Experience | None:
         """All that is remembered of a space, fits that have ended included."""
         self.settle(space_name)
-        return self._open(space_name)
+        try:
+            return self._open(space_name)
+        except DamagedError:
+            with self._changing(space_name):
+                return self._whole(space_name)
 
-    def earlier(self, space_name: str, task: str) -> list[Evaluation]:
-        """What was tried on this very table before."""
+    def earlier(
+        self, space_name: str, task: str, *, space: Space | None = None
+    ) -> list[Evaluation]:
+        """What was tried on this very table before.
+
+        space: a part of the space; what it does not have is left out.
+        """
         known = self.recall(space_name)
         if known is None:
             return []
+        if space is not None:
+            try:
+                known = narrowed(known, space)
+            except ExperienceError:
+                return []  # nothing of it lies in that part
         names = [metric.name for metric in known.metrics]
         found = []
         for name in known.tasks:
@@ -227,12 +276,35 @@ class Memory:
     def _file(self, space_name: str) -> Path:
         return self.folder / f"{space_name}.parquet"
 
+    def _files(self, space_name: str) -> list[Path]:
+        """What is remembered, and what was set aside and can be read."""
+        aside = sorted(self.folder.glob(f"{space_name}{ASIDE}*"))
+        return [file for file in (self._file(space_name), *aside) if file.exists()]
+
     def _journals(self, space_name: str) -> Path:
         return self.folder / f"{space_name}.journals"
 
     def _open(self, space_name: str) -> Experience | None:
         file = self._file(space_name)
         return Experience.open(file) if file.exists() else None
+
+    def _whole(self, space_name: str) -> Experience | None:
+        """What is remembered; a damaged file is set aside, so that it is in nobody's way.
+
+        Only while nobody else changes the file: it may be a new one by now.
+        """
+        try:
+            return self._open(space_name)
+        except DamagedError:
+            aside = self.folder / f"{space_name}{BROKEN}-{secrets.token_hex(4)}"
+            self._file(space_name).rename(aside)
+            warnings.warn(
+                f"what was remembered of '{space_name}' is damaged and was set aside as '{aside}': "
+                "searches go on without it, and  foretune experience forget --all  removes it",
+                ForetuneWarning,
+                stacklevel=3,
+            )
+            return None
 
     @contextmanager
     def _changing(self, space_name: str) -> Iterator[None]:
@@ -249,7 +321,9 @@ class Memory:
 
     def _ended(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
         """The heads of journals whose fit has ended, and what they hold, if anything."""
-        for head in sorted(self._journals(space_name).glob("*.json")):
+        # In the order in which they began, for the newer one counts where two say different things.
+        heads = self._journals(space_name).glob("*.json")
+        for head in sorted(heads, key=lambda head: (head.stat().st_mtime_ns, head.name)):
             alive = held(head.with_suffix(".alive"))
             if alive is None:
                 continue
@@ -258,27 +332,77 @@ class Memory:
                     yield head, _read(head)
                 except _SPOILT:
                     # Not ours to judge, and not to be in the way of every later fit.
-                    head.rename(head.with_suffix(".broken"))
+                    head.rename(head.with_suffix(BROKEN))
+
+    def _forget_all(self, space_name: str) -> int:
+        """Remove every file of a space, whether it can be read or not."""
+        with self._changing(space_name):
+            ended = [*self._ended(space_name)]
+            lost = sum(len(made) for _, made in ended if made is not None)
+            broken = self._journals(space_name).glob(f"*{BROKEN}")
+            for head in (*(head for head, _ in ended), *broken):
+                _remove(head)
+            for file in (
+                *self._files(space_name),
+                *self.folder.glob(f"{space_name}{BROKEN}-*"),
+            ):
+                with suppress(ExperienceError):
+                    lost += len(Experience.open(file))
+                file.unlink()
+            return lost
 
     def _grow(self, space_name: str, added: Sequence[Experience]) -> None:
         if not added:
             return
-        known = self._open(space_name)
+        known = self._whole(space_name)
         for each in added:
             try:
                 known = joined(known, each) if known is not None else each
             except SpaceError:
-                # Hyperparameters have changed their kind since: the new ones begin anew.
-                file = self._file(space_name)
-                file.rename(file.with_suffix(f".before-{secrets.token_hex(4)}"))
+                # Hyperparameters have changed their kind since: the new ones begin anew. What was
+                # known may have come from journals just now, so that no file holds it yet.
+                if known is not None:
+                    known.save(self.folder / f"{space_name}{ASIDE}{secrets.token_hex(4)}")
                 known = each
         if known is not None:
             known.save(self._file(space_name))
 
 
-def _named(experience: Experience, task: str) -> list[str]:
-    """The tasks with this name, with or without its fingerprint."""
-    return [each for each in experience.tasks if task in (each, each.rpartition(MARK)[0])]
+def _named(known: Iterable[Experience], task: str) -> set[str]:
+    """The task of this name, with its fingerprint or, where no other has it, without."""
+    names = {each for experience in known for each in experience.tasks}
+    if task in names:
+        return {task}
+    found = {each for each in names if plain_name(each) == task}
+    if len(found) > 1:
+        raise UsageError(
+            f"a task to forget must be one, but {len(found)} tables are called '{task}': name one "
+            f"as  foretune experience show  does, {listed(sorted(found))}"
+        )
+    return found
+
+
+def _forget(file: Path, known: Experience, chosen: Set[str]) -> int:
+    """Remove tasks from a file, or the file with the last of them; how many evaluations it was."""
+    tasks = [task for task in known.tasks if task in chosen]
+    if not tasks:
+        return 0
+    left = _without(known, tasks)
+    if left is None:
+        file.unlink()
+    else:
+        left.save(file)
+    return sum(len(known.task(task)) for task in tasks)
+
+
+def _without(known: Experience, tasks: Sequence[str]) -> Experience | None:
+    """The other tasks, by the metrics that any of them was measured by; None where none was."""
+    if len(tasks) == len(known.tasks):
+        return None
+    left = known.without(tasks)
+    measured = np.isfinite(left.values[left.status == Status.DONE]).any(axis=0)
+    names = [metric.name for metric, some in zip(left.metrics, measured, strict=True) if some]
+    return left.with_metrics(names) if names else None
 
 
 def _read(head: Path) -> Experience | None:
@@ -311,6 +435,6 @@ def _read(head: Path) -> Experience | None:
 
 
 def _remove(head: Path) -> None:
-    for suffix in (".jsonl", ".alive", ".json"):
+    for suffix in (".jsonl", ".alive", ".json", BROKEN):
         with suppress(FileNotFoundError):
             head.with_suffix(suffix).unlink()

@@ -2,13 +2,15 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foretune.automl.design import shared_configs
 from foretune.automl.evaluation import Protocol
+from foretune.automl.locking import held
 from foretune.automl.scores import scorer
 from foretune.automl.spaces import shipped
 from foretune.errors import UsageError
@@ -109,6 +111,11 @@ class Folder:
         return cls(out, out.with_suffix(".parts"), out.with_suffix(".collect.json"))
 
     @property
+    def lock(self) -> Path:
+        """Held by the run that adds to the output."""
+        return self.out.with_suffix(".lock")
+
+    @property
     def tables(self) -> Path:
         """The folder of prepared tables."""
         return self.parts / "tables"
@@ -117,6 +124,18 @@ class Folder:
     def journal(self) -> Path:
         """The trials that the output may not hold yet."""
         return self.parts / "trials.jsonl"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let one run at a time in: two would take each other's trials and tables away."""
+        lock = held(self.lock)
+        if lock is None:
+            raise UsageError(
+                "one collection at a time adds to an output, but another one is adding to "
+                f"'{self.out}': wait until it has ended, or choose another output"
+            )
+        with lock:
+            yield
 
     def begin(self, recipe: Recipe) -> None:
         """Make the folders; refuse to go on with a file that was made in another way."""

@@ -1,6 +1,6 @@
 """Where the tables of a collection come from: the catalogue, or a folder of files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,6 +9,7 @@ from foretune.automl import catalogue
 from foretune.automl.datasets import Table, Task
 from foretune.automl.frames import read_frame
 from foretune.errors import UsageError
+from foretune.experience.naming import listed
 
 CATALOGUE = "catalogue:"
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".dat", ".arff")
@@ -39,6 +40,7 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
         ]
     else:
         files = sorted(f for f in Path(given).glob("*") if f.suffix.lower() in SUFFIXES)
+        _check_names(files)
         found = [Source(f.stem, f.stem, partial(_read, f, target, task)) for f in files]
     if not found:
         raise UsageError(
@@ -46,6 +48,19 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
             f"{task}, but '{given}' holds none: choose another"
         )
     return found
+
+
+def _check_names(files: Sequence[Path]) -> None:
+    """Refuse files of the same name: the one would be taken for the other."""
+    named: dict[str, list[str]] = {}
+    for file in files:
+        named.setdefault(file.stem, []).append(file.name)
+    for same in named.values():
+        if len(same) > 1:
+            raise UsageError(
+                "the tables of a folder must have different names, endings apart, but there are "
+                f"{listed(same)}: rename or remove all but one"
+            )
 
 
 def _read(path: Path, target: str | None, task: Task) -> Table:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from foretune.cli.collect import SPACES
+from foretune.cli.outputs import check_experience_out
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def export_command(file: Path, space: str | None) -> None:
     """Write your experience to FILE (.parquet)."""
     from foretune.automl.memory import Memory
 
-    if file.suffix != ".parquet":
-        raise UsageError(f"the output must be a .parquet file, but got '{file}': rename it")
+    check_experience_out(file)
     memory = Memory.of_user()
     known = memory.export(_chosen(memory, space), file)
     click.echo(f"Saved {file}: {_sizes(known)}")
@@ -111,7 +111,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
             f"{'both' if task else 'neither'}: name a dataset, or give --all"
         )
     memory = Memory.of_user()
-    names = [space] if space else memory.spaces() if all_ else [_chosen(memory, None)]
+    names = [space] if space else memory.kept() if all_ else [_chosen(memory, None)]
     lost = 0
     for name in names:
         lost += memory.forget(name, task)
