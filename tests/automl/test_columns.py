@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.columns import ColumnKind, Schema
+from foretune.automl.columns import ColumnKind, Schema, keeps_from_numbers
 from foretune.errors import UsageError
 from tests.automl.tables import mixed_frame
 
@@ -101,3 +101,45 @@ def test_mistakes():
     schema = Schema.infer(mixed_frame())
     with pytest.raises(UsageError, match="'town' are missing"):
         schema.matrix(mixed_frame().drop(columns=["town", "note"]))
+
+
+def test_codes_and_dates_are_read_as_they_are_written():
+    frame = pd.DataFrame(
+        {
+            "code": ["01", "A1", "TRUE"] * 10,
+            "day": ["2020", "2020-05", "2021-06"] * 10,
+            "price": ["1.234,5", "0,5", "2,5"] * 10,
+            "x": np.arange(30.0) ** 2,
+        }
+    )
+    assert Schema.infer(frame).written == ("code", "day", "price")
+
+
+def test_categories_of_tables_with_types_are_found_in_texts():
+    typed = pd.DataFrame({"c": pd.Categorical([True, 2, 1.5, 3.0, "x"] * 2)})
+    schema = Schema.infer(typed)
+    assert schema.columns[0].categories == ("1.5", "2", "3", "True", "x")
+    new = pd.DataFrame({"c": ["2.0", "03", "1.50", "TRUE", "x", "X", "4", "0_2"]})
+    np.testing.assert_array_equal(schema.matrix(new)[:, 0], [1, 2, 0, 3, 4, *[np.nan] * 3])
+
+
+def test_categories_that_are_written_differently_stay_apart():
+    schema = Schema.infer(pd.DataFrame({"c": ["007", "07", "7", "x"] * 5}))
+    matrix = schema.matrix(pd.DataFrame({"c": ["7", "07", "007", "0007"]}))
+    np.testing.assert_array_equal(matrix[:, 0], [2, 1, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([*map(str, range(99)), "unknown"], "unknown"),
+        ([*(f"{i},5" for i in range(99)), "unknown"], "unknown"),
+        ([*map(str, range(90)), *["unknown"] * 10], ""),
+        ([*map(str, range(100))], ""),
+        ([*(f"0{i}" for i in range(99)), "unknown"], ""),
+        (["a", "b"] * 50, ""),
+        ([*range(99), None], ""),
+    ],
+)
+def test_what_keeps_a_column_from_being_numbers(values, expected):
+    assert keeps_from_numbers(pd.Series(values)) == expected

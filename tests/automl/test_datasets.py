@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.datasets import Table, Task, inferred_task
+from foretune.automl.datasets import LabelKind, Table, Task, codes_of, inferred_task
 from foretune.errors import UsageError
 from tests.automl.tables import mixed_frame, mixed_table
 
@@ -85,3 +85,27 @@ def test_mistakes():
         Table.of(frame, "class", task=Task.REGRESSION)
     with pytest.raises(UsageError, match="a column that differs"):
         Table.of(frame[["always", "class"]], "class")
+
+
+def test_whole_numbers_with_gaps_are_whole_classes():
+    frame = pd.DataFrame({"a": np.arange(40.0) ** 2, "y": [0.0, 1.0] * 19 + [None, 1.0]})
+    # Rows may have the same label, as after pd.concat.
+    table = Table.of(frame.set_axis([0] * 40), "y")
+    assert table.classes == ("0", "1")
+    assert table.label_kind is LabelKind.INTEGER
+    assert len(table) == 39
+
+
+@pytest.mark.parametrize("classes", [("0", "1"), ("0.0", "1.0")])
+@pytest.mark.parametrize("values", [[0, 1, 1], [0.0, 1.0, 1.0], ["0", "1.0", "1"]])
+def test_whole_numbers_are_the_same_class_however_they_were_read(classes, values):
+    codes, new = codes_of(pd.Series(values), classes)
+    assert codes.tolist() == [0.0, 1.0, 1.0]
+    assert new == []
+
+
+def test_texts_that_are_no_class_are_named():
+    codes, new = codes_of(pd.Series(["1.0", "1", "x.0", "2", "2.5"]), ("1", "1.0", "2.0"))
+    assert codes[:2].tolist() == [1.0, 0.0]
+    assert codes[3] == 2.0
+    assert new == ["2.5", "x.0"]

@@ -222,6 +222,9 @@ def test_it_is_part_of_cross_validation():
         ({"only": ("forest",)}, "forest"),
         ({"ensemble": 0}, "ensemble"),
         ({"trials": 0}, "trials"),
+        ({"seconds": 0}, "seconds"),
+        ({"seconds": -3}, "seconds"),
+        ({"only": "lda"}, "the text 'lda'"),
         ({"jobs": 0}, "jobs"),
     ],
 )
@@ -237,3 +240,9 @@ def test_nothing_is_known_before_the_fit():
             getattr(a_classifier(), name)
     with pytest.raises(NotFittedError):
         a_classifier().report()
+
+
+def test_a_single_class_is_named(cancer):
+    X, *_ = cancer
+    with pytest.raises(UsageError, match="holds only 'a'"):
+        a_classifier().fit(X, ["a"] * len(X))

@@ -1,8 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from foretune.automl.datasets import Table, Task
 from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.members import Member, refit
+from foretune.automl.model import Model
 from foretune.automl.spaces import SPACES, shipped
 from foretune.errors import SpaceError, UsageError
 from tests.automl.tables import mixed_table
@@ -112,3 +115,65 @@ def test_mistakes():
         evaluate({"lr": 1}, table, Protocol(("r2",)))
     with pytest.raises(UsageError, match="two folds and one metric"):
         Protocol(("r2",), folds=1)
+
+
+def few_that_differ(task, n, few=1):
+    """A table with the same target in all rows but the first few."""
+    x = np.random.default_rng(0).normal(size=(n, 2))
+    y = np.zeros(n)
+    y[:few] = np.arange(few) + 1.0
+    return Table.of(pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y}), "y", task=task)
+
+
+@pytest.mark.parametrize(
+    ("task", "metric"), [(Task.REGRESSION, "r2"), (Task.CLASSIFICATION, "auc")]
+)
+def test_folds_that_do_not_define_a_metric_do_not_count(task, metric):
+    table = few_that_differ(task, 60, few=3 if task is Task.REGRESSION else 1)
+    [config] = shipped(f"pipeline-{task}").build(["knn"]).sample(1, seed=0).dicts()
+    score = evaluate(config, table, Protocol((metric,)))
+    defined = np.array(score.folds[metric])[np.isfinite(score.folds[metric])]
+    assert 0 < len(defined) < 5
+    assert score.values[metric] == pytest.approx(defined.mean())
+
+
+def test_predictions_that_are_no_numbers_are_no_score(monkeypatch):
+    monkeypatch.setattr(Member, "predict", lambda self, x: np.full(len(x), np.nan))
+    table = mixed_table(Task.REGRESSION)
+    [config] = shipped("pipeline-regression").build(["knn"]).sample(1, seed=0).dicts()
+    assert np.isnan(evaluate(config, table, Protocol(("r2",))).values["r2"])
+
+
+def test_a_metric_that_no_fold_defines_is_left_out_or_refused():
+    table = few_that_differ(Task.CLASSIFICATION, 60)
+    # The third that is held out lacks the row that differs.
+    protocol = Protocol(("auc", "accuracy"), cross_validated_below=0, seed=0)
+    assert len(set(table.y[protocol.splits(table)[0][1]])) == 1
+    with pytest.raises(UsageError, match=r"the metric auc .*a third of 60 rows .* log_loss, or"):
+        evaluate({}, table, protocol)
+    [config] = shipped("pipeline-classification").build(["knn"]).sample(1, seed=0).dicts()
+    other = Protocol(("accuracy", "auc"), cross_validated_below=0, seed=0)
+    assert set(evaluate(config, table, other).values) == {"accuracy"}
+
+
+def test_classes_are_also_scored_as_the_model_chooses_them():
+    rng = np.random.default_rng(0)
+    y = (rng.random(300) < 0.1).astype(int)
+    frame = pd.DataFrame({"a": rng.normal(size=300) + y, "b": rng.normal(size=300), "y": y})
+    table = Table.of(frame, "y", task=Task.CLASSIFICATION)
+    shares = (float(np.mean(y == 0)), float(np.mean(y == 1)))
+    [config] = shipped("pipeline-classification").build(["lda"]).sample(1, seed=0).dicts()
+    metrics = ("log_loss", "accuracy", "balanced_accuracy", "auc")
+    plain = evaluate(config, table, Protocol(metrics), keep_predictions=True)
+    score = evaluate(config, table, Protocol(metrics, shares=shares))
+    # What is recorded under a metric's name is what it was, so that records can be compared.
+    assert {name: score.values[name] for name in metrics} == plain.values
+    assert set(score.values) - set(metrics) == {
+        "accuracy_by_shares",
+        "balanced_accuracy_by_shares",
+    }
+    model = Model.of(table, [refit(config, table, seed=0)], target="y", metric="x", shares=shares)
+    right = model.chosen(plain.predictions) == table.y[plain.rows]
+    assert score.values["accuracy_by_shares"] == pytest.approx(right.mean())
+    assert score.values["accuracy_by_shares"] < score.values["accuracy"]
+    assert score.values["balanced_accuracy_by_shares"] > score.values["balanced_accuracy"]

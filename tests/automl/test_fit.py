@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from foretune.automl.conclusion import score_on
-from foretune.automl.datasets import Task
+from foretune.automl.conclusion import concluded, known_rows, score_on
+from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Job, Place
-from foretune.automl.memory import Memory
+from foretune.automl.memory import Memory, fingerprint
 from foretune.automl.model import Model
 from foretune.automl.plan import Wishes, planned
 from foretune.errors import UsageError
@@ -74,6 +77,17 @@ def test_another_table_in_the_same_folder_has_a_study_of_its_own(tmp_path) -> No
     assert len(found.trials) == 4
 
 
+def test_fits_in_one_folder_keep_their_tables_apart(tmp_path) -> None:
+    first, plan = job(tmp_path, trials=1)
+    first.run(plan)
+    other = mixed_table(Task.CLASSIFICATION, seed=5)
+    second = Job(other, "class", first.wishes, first.place, transfer=False)
+    second.run(planned(other, first.wishes))
+    # Whoever opens its table late, such as a worker that is started anew, finds its own.
+    kept = [Table.open(file) for file in first.place.folder.glob("table*.npz")]
+    assert {fingerprint(each) for each in kept} == {fingerprint(plan.table), fingerprint(other)}
+
+
 def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
     class Impatient:
         ended_trials = 0
@@ -106,6 +120,18 @@ def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
     assert len(found.conclusion.model.members) == len(weights)
 
 
+def test_an_ensemble_blends_no_predictions_of_another_target(tmp_path) -> None:
+    first, plan = job(tmp_path, ensemble=3)
+    blended = first.run(plan).conclusion.blended
+    y = np.random.default_rng(0).permutation(first.table.y)
+    noise = replace(first.table, y=y)
+    # The same configurations are tried on both.
+    second = Job(noise, "class", first.wishes, first.place, transfer=False)
+    second.run(planned(noise, first.wishes))
+    again, plan = job(tmp_path, ensemble=3)
+    assert again.run(plan).conclusion.blended == blended
+
+
 def test_the_trials_are_an_experience(tmp_path) -> None:
     made, plan = job(tmp_path)
     found = made.run(plan)
@@ -125,6 +151,15 @@ def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
     assert score_on(model, held) == pytest.approx(by_hand)
 
 
+def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:
+    frame = pd.DataFrame({"a": [0.1, 0.2, 0.3, 0.4], "y": [0, 1, None, 1]})
+    known, y = known_rows(frame, "y", Task.CLASSIFICATION, ("0", "1"))
+    assert known["a"].tolist() == [0.1, 0.2, 0.4]
+    assert y.tolist() == [0.0, 1.0, 1.0]
+    with pytest.raises(UsageError, match="has '1' besides"):
+        known_rows(frame.astype({"y": "Int64"}), "y", Task.CLASSIFICATION, ("0", "2"))
+
+
 def test_where_all_trials_fail_the_reasons_are_given(tmp_path) -> None:
     made, plan = job(tmp_path, trials=2, trial_memory=1)
     with pytest.raises(UsageError, match=r"none of 2 did .*memory"):
@@ -136,3 +171,25 @@ def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
     made.remember = False
     made.run(plan)
     assert Memory.of_user().recall("pipeline-classification") is None
+
+
+@pytest.mark.parametrize(
+    ("ended", "remedy"),
+    [
+        ([(Status.TIMEOUT, "over its limit of 8 s")], "allow more time or memory a trial"),
+        ([(Status.FAILED, "out of memory: over its limit")], "allow more time or memory a trial"),
+        ([(Status.FAILED, "ValueError: no")], "mend what these .* other estimators"),
+        (
+            [(Status.TIMEOUT, "over its limit"), (Status.FAILED, "ValueError: no")],
+            "mend what .*, or allow more time or memory a trial",
+        ),
+    ],
+)
+def test_the_remedy_is_for_what_failed(tmp_path, ended, remedy) -> None:
+    made, plan = job(tmp_path)
+    trials = [
+        StudyTrial(number, {}, status, {}, 1.0, reason)
+        for number, (status, reason) in enumerate(ended)
+    ]
+    with pytest.raises(UsageError, match=rf"\): {remedy}\Z"):
+        concluded(plan, made.table, trials, target="class")

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from foretune.automl.frames import Layout, read_frame, read_parts
+from foretune.automl.text_files import LOOKED_AT
 from foretune.errors import UsageError
 
 KEEL = """@relation small
@@ -49,6 +50,39 @@ def test_the_separator_is_found_out(tmp_path, separator):
     assert list(frame.columns) == ["a", "b c"]
     assert frame["b c"].tolist() == ["x", "y"]
     assert frame["a"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            '"Income, gross";"Tax, net, total";age\n1,5;2;3\n',
+            ["Income, gross", "Tax, net, total", "age"],
+        ),
+        (
+            '"Income, gross";"Tax, net, total";age\n1,5;2,5;3\n',
+            ["Income, gross", "Tax, net, total", "age"],
+        ),
+        ("the thing, in full;y\nabc;1\n", ["the thing, in full", "y"]),
+        ('"a;b;c;d",y\n"1;2;3;4",5\n', ["a;b;c;d", "y"]),
+        ('"two\nlines; of; a; head",y\n"1\n2",5\n', ["two\nlines; of; a; head", "y"]),
+        ("a;b\r0,5;1\r0,5;2,5\r", ["a", "b"]),
+        ("\tb;c\td\n0\t1\t2\n", ["Unnamed: 0", "b;c", "d"]),
+        ('a,b;c,d\n"x",2;2,3\n"y" ,2;2,3\n', ["a", "b;c", "d"]),
+    ],
+)
+def test_a_separator_inside_values_divides_nothing(tmp_path, text, names):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    assert list(read_frame(path).columns) == names
+
+
+def test_the_separator_is_found_out_where_a_line_is_torn(tmp_path):
+    header = ";".join(f"c{number}, x" for number in range(3000))
+    rows = ";".join("0.5" for _ in range(3000)) + "\n"
+    assert len(header) + 3 * len(rows) < LOOKED_AT < len(header) + 4 * len(rows)
+    path = written(tmp_path, "t.csv", f"{header}\n{rows * 5}")
+    assert read_frame(path).shape == (5, 3000)
 
 
 def test_files_without_a_header_and_with_decimal_commas(tmp_path):
@@ -110,3 +144,16 @@ def test_columns_that_stay_as_written(tmp_path):
     assert part["id"].tolist()[0] == "007"
     assert part["id"].isna().tolist() == [False, True]
     assert part["n"].tolist() == [1.5, 2]
+
+
+@pytest.mark.parametrize("gap", ["#N/A", "n/a", "<NA>", "-nan", "#NA", "1.#QNAN"])
+def test_gaps_of_spreadsheets_leave_numbers_as_they_are(tmp_path, gap):
+    frame = read_frame(written(tmp_path, "t.csv", f"x,y\n1.5,a\n{gap},b\n2.5,c\n"))
+    np.testing.assert_array_equal(frame["x"], [1.5, np.nan, 2.5])
+
+
+def test_some_columns_stay_as_they_are_written(tmp_path):
+    frame = read_frame(written(tmp_path, "t.csv", "c,d\n01,01\nNA,02\n"), texts=("c", "absent"))
+    assert frame["c"].iloc[0] == "01"
+    assert frame["c"].isna().tolist() == [False, True]
+    assert frame["d"].tolist() == [1, 2]

@@ -77,6 +77,18 @@ def test_a_metric_for_another_task_is_refused() -> None:
         planned(table(["u", "v"] * 20), Wishes(metric="r2"))
 
 
+def test_what_cannot_be_computed_is_known_before_the_first_trial() -> None:
+    few = table([1.5] + [0.0] * 2999, Task.REGRESSION)
+    with pytest.raises(UsageError, match=r"the metric r2 compares .* choose rmse"):
+        planned(few, Wishes())
+    rare = table(["u"] * 2999 + ["v"])
+    assert set(planned(rare, Wishes()).protocol.metrics) == {
+        "log_loss",
+        "accuracy",
+        "balanced_accuracy",
+    }
+
+
 def test_spaces_are_narrowed() -> None:
     plan = planned(table(["u", "v"] * 20), Wishes(only=("rf", "knn")))
     assert {config["estimator"] for config in plan.space.sample(50, seed=0).dicts()} == {
@@ -98,3 +110,30 @@ def test_a_search_ends_by_trials_or_by_time(wishes: Wishes, trials: int | None) 
 def test_impossible_wishes_are_refused() -> None:
     with pytest.raises(UsageError, match="jobs must be at least 1, but got 0"):
         Wishes(jobs=0)
+
+
+def test_trials_are_scored_as_the_model_chooses() -> None:
+    plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes())
+    assert plan.protocol.shares == plan.shares == (0.95, 0.05)
+    assert set(plan.protocol.metrics) == set(plan.shipped.metrics)
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"), [(1e300, "reach 1e\\+300: give them"), (1e-300, "differ by at most 1e-300")]
+)
+def test_targets_of_extreme_units_are_refused(scale: float, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        planned(table(scale * np.linspace(0, 1, 40)), Wishes())
+
+
+def test_small_units_are_noted() -> None:
+    y = np.linspace(0, 1, 40)
+    assert any("other units" in note for note in planned(table(1e-9 * y), Wishes()).notes)
+    for other in (y, 1e9 * y):
+        assert not any("units" in note for note in planned(table(other), Wishes()).notes)
+
+
+def test_a_budget_is_refused_before_anything_is_computed() -> None:
+    for wrong in ({"seconds": 0}, {"seconds": -3}, {"trials": 0}):
+        with pytest.raises(UsageError, match="must be a positive number"):
+            Wishes(**wrong)

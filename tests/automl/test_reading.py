@@ -1,9 +1,11 @@
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl import frames, reading
 from foretune.automl.columns import ColumnKind
 from foretune.automl.datasets import LabelKind, Task
 from foretune.automl.reading import read_table, read_training, training_of
@@ -165,3 +167,70 @@ def test_paths_that_lead_nowhere(tmp_path):
         read_training(tmp_path / "no.csv", "y")
     with pytest.raises(UsageError, match="there is a folder at"):
         read_training(tmp_path, "y")
+
+
+def of_classes(tmp_path, classes, name="t.csv"):
+    frame = pd.DataFrame({"x": np.arange(len(classes)) ** 2, "y": classes})
+    return written(tmp_path, frame, name)
+
+
+@pytest.mark.parametrize(
+    "classes", [("01", "02", "03"), ("007", "07", "7"), ("01", "02", "")], ids=str
+)
+def test_classes_keep_their_leading_zeros(tmp_path, classes):
+    found = read_training(of_classes(tmp_path, classes * 10), "y")
+    assert found.table.classes == tuple(filter(None, classes))
+    assert found.table.label_kind is LabelKind.TEXT
+    assert found.texts == ("y",)
+
+
+def test_a_sample_keeps_leading_zeros_beside_its_own_rows(tmp_path):
+    path = of_classes(tmp_path, ["01", "02"] * 200)
+    table = read_training(path, "y", most_bytes=1500).table
+    assert table.classes == ("01", "02")
+    assert 20 < len(table) < 390
+    np.testing.assert_array_equal(table.y, np.sqrt(table.x[:, 0]) % 2)
+
+
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_numbers_may_have_leading_zeros(tmp_path, task):
+    path = of_classes(tmp_path, [f"{i**2:04}" for i in range(40)])
+    table = read_training(path, "y", task=task).table
+    assert table.task is Task.REGRESSION
+    np.testing.assert_array_equal(table.y, np.arange(40) ** 2)
+
+
+def test_plain_numbers_as_classes_stay_numbers(tmp_path):
+    found = read_training(of_classes(tmp_path, ["0", "1", "10"] * 10), "y")
+    assert found.table.label_kind is LabelKind.INTEGER
+    assert found.texts == ()
+
+
+def test_texts_that_were_taken_for_a_missing_target_are_named(tmp_path):
+    path = of_classes(tmp_path, ["None", "Mild", "Severe", "NA", "Mild", ""] * 10)
+    assert (
+        "Rows without a target, left out: 30 of 60 ('NA', 'None' read as missing; if that is a "
+        "class, rename it)."
+    ) in read_training(path, "y").notes
+
+
+def test_a_column_that_one_value_keeps_from_being_numbers_is_named(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60), "y": ["a", "b"] * 30})
+    frame = frame.astype({"x": object})
+    frame.loc[7, "x"] = "unknown"
+    notes = read_training(written(tmp_path, frame), "y").notes
+    assert any(
+        "Not read as numbers" in note and "'x' (such as 'unknown')" in note for note in notes
+    )
+
+
+def test_parts_of_a_large_file_are_of_one_kind(tmp_path, monkeypatch):
+    small_parts = partial(frames.read_parts, part_bytes=400)
+    monkeypatch.setattr(reading, "read_parts", small_parts)
+    codes = ["01", "02"] * 100 + ["TRUE", "A1"] * 100
+    frame = pd.DataFrame({"c": codes, "x": np.arange(400) ** 2, "y": ["u", "v"] * 200})
+    path = written(tmp_path, frame)
+    table = read_training(path, "y", most_bytes=3000).table
+    assert table.schema.columns[0].categories == ("01", "02", "A1", "TRUE")
+    assert set(read_table(path, most_bytes=3000)["c"]) == {"01", "02", "A1", "TRUE"}

@@ -3,7 +3,14 @@ import pytest
 from sklearn import metrics
 
 from foretune.automl.datasets import Task
-from foretune.automl.scores import SCORERS, Predictions, scorer
+from foretune.automl.scores import (
+    SCORERS,
+    Predictions,
+    by_shares,
+    chosen_classes,
+    of_the_model,
+    scorer,
+)
 from foretune.errors import UsageError
 
 
@@ -50,3 +57,31 @@ def test_metrics_belong_to_a_task():
     assert scorer("r2", Task.REGRESSION).metric.name == "r2"
     with pytest.raises(UsageError, match="one of r2, rmse, but got 'accuracy'"):
         scorer("accuracy", Task.REGRESSION)
+
+
+def test_equal_targets_leave_nothing_to_compare():
+    # Their mean is not exactly 0.1, so that their spread is a rounding error above zero.
+    given = Predictions(np.full(12, 0.1), np.full(12, 0.2))
+    assert np.sum((given.y - given.y.mean()) ** 2) > 0
+    assert np.isnan(SCORERS["r2"].score(given))
+    assert {name for name, each in SCORERS.items() if not each.defined(given.y)} == {"r2", "auc"}
+    assert all(each.defined(np.array([0.0, 1.0])) for each in SCORERS.values())
+
+
+def test_classes_by_shares():
+    certain = np.array([[0.9, 0.1], [0.96, 0.04]])
+    assert chosen_classes(certain, ()).tolist() == [0.0, 0.0]
+    assert chosen_classes(certain, (0.95, 0.05)).tolist() == [1.0, 0.0]
+    given = Predictions(np.array([1.0, 0.0]), np.zeros(2), certain)
+    found = by_shares(SCORERS["accuracy"], (0.95, 0.05))
+    assert (SCORERS["accuracy"].score(given), found.score(given)) == (0.5, 1.0)
+    assert found.metric.name == "accuracy_by_shares"
+
+
+def test_people_are_told_what_the_model_chooses():
+    values = {"log_loss": 0.1, "accuracy": 0.99, "accuracy_by_shares": 0.9, "auc": 0.8}
+    assert of_the_model(values, ()) == values
+    told = of_the_model(values, (0.95, 0.05))
+    assert told == {"log_loss": 0.1, "accuracy": 0.9, "auc": 0.8}
+    # Trials of before have no such value: nothing is said instead of something else.
+    assert of_the_model({"log_loss": 0.1, "accuracy": 0.99}, (0.95, 0.05)) == {"log_loss": 0.1}

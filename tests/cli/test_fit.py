@@ -2,14 +2,20 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.datasets import Task
+from foretune.automl.members import refit
+from foretune.automl.model import Model
+from foretune.automl.spaces import shipped
+from foretune.errors import UsageError
 from foretune.experience import Experience
-from tests.automl.tables import mixed_frame
+from tests.automl.tables import mixed_frame, mixed_table
 
 QUICK = ("--trials", 3, "--only", "knn,lda", "--method", "random", "--jobs", 1, "--no-transfer")
 
@@ -53,6 +59,17 @@ def test_the_same_command_goes_on(foretune, train: Path, tmp_path) -> None:
     assert len(Experience.open("train-foretune/trials.parquet")) == 4
 
 
+def test_the_command_to_predict_can_be_copied(foretune, train: Path, tmp_path) -> None:
+    code, shown, _ = foretune("fit", train, "--target", "class", *QUICK, "-o", "my model")
+    assert code == 0
+    [line] = [line for line in shown.splitlines() if line.startswith("Predict ")]
+    program, *words = shlex.split(line.removeprefix("Predict "))
+    assert program == "foretune"
+    train.rename("new.csv")
+    assert foretune(*words)[0] == 0
+    assert Path("predictions.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -68,6 +85,7 @@ def test_the_same_command_goes_on(foretune, train: Path, tmp_path) -> None:
         (["train.csv", "--target", "class", "--space", "pipes"], "pipes"),
         (["train.csv", "--target", "class", "--test", "other.csv"], "has no 'class'"),
         (["train.csv", "--target", "class", "--test", "strange.csv"], "'odd' besides"),
+        (["train.csv", "--target", "class", "--test", "few.csv"], "'letter' are missing"),
         (["train.csv", "--target", "class", "-o", "train.csv/out"], "is a file"),
         (["train.csv", "--target", "class", "--time", "soon"], "20s"),
     ],
@@ -77,12 +95,50 @@ def test_mistakes_are_one_sentence_and_leave_nothing(foretune, train, tmp_path, 
     strange = mixed_frame().drop(columns="amount")
     strange["class"] = "odd"
     strange.to_csv("strange.csv", index=False)
+    mixed_frame().drop(columns=["amount", "letter"]).to_csv("few.csv", index=False)
     before = sorted(path.name for path in tmp_path.iterdir())
     code, _, error = foretune("fit", *words)
     assert code == 2
     assert said in error
     assert "Traceback" not in error
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_the_model_of_another_target_is_not_replaced(foretune, train: Path) -> None:
+    made = Path("train-foretune")
+    made.mkdir()
+    table = mixed_table(Task.CLASSIFICATION)
+    [config] = shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    model = Model.of(table, [refit(config, table, seed=0)], target="class", metric="accuracy")
+    model.save(made / "model.foretune")
+    before = {path.name: path.read_bytes() for path in made.iterdir()}
+    code, shown, error = foretune("fit", train, "--target", "letter", *QUICK)
+    assert (code, shown) == (2, "")
+    assert "predicts 'class', and here it is 'letter': choose another folder with -o" in error
+    assert {path.name: path.read_bytes() for path in made.iterdir()} == before
+
+
+def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, monkeypatch) -> None:
+    def fails(*given: object) -> float:
+        raise UsageError("no score")
+
+    monkeypatch.setattr("foretune.automl.conclusion.score_on", fails)
+    code, _, error = foretune("fit", train, "--target", "class", "--test", train, *QUICK)
+    assert (code, "no score" in error) == (2, True)
+    assert len(Model.open("train-foretune/model.foretune").members) == 1
+
+
+def test_a_damaged_memory_is_one_sentence_and_stops_nothing(foretune, train: Path, tmp_path):
+    folder = tmp_path / "home/experience"
+    folder.mkdir(parents=True)
+    (folder / "pipeline-classification.parquet").write_bytes(b"PAR1 no more")
+    code, _, error = foretune("fit", train, "--target", "class", *QUICK)
+    assert code == 0
+    [said] = [line for line in error.splitlines() if "damaged" in line]
+    assert said.startswith("foretune: what was remembered of 'pipeline-classification' is damaged")
+    assert "Warning" not in error
+    code, shown, _ = foretune("experience", "show")
+    assert (code, "1 dataset, 3 evaluations" in shown) == (0, True)
 
 
 def test_three_rows_are_too_few(foretune, tmp_path) -> None:
@@ -122,3 +178,40 @@ def test_trials_are_an_optuna_study(foretune, train: Path) -> None:
     assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 3
     assert study.best_value == min(trial.value for trial in study.trials)
     assert json.dumps(study.best_params)
+
+
+def test_test_tables_and_new_ones_are_read_as_the_table_of_the_fit(foretune, tmp_path) -> None:
+    codes = ["01", "02", "TRUE", "1.50"] * 20
+    frame = pd.DataFrame({"code": codes, "size": np.arange(80) % 7})
+    frame["y"] = frame["code"].map({"01": "05", "02": "05", "1.50": "06", "TRUE": "06"})
+    frame.to_csv("train.csv", index=False)
+    # Here all codes look like numbers, and classes do in both tables.
+    test = frame[frame["code"].isin(["01", "02", "1.50"])]
+    test.to_csv("test.csv", index=False)
+    only = ("--trials", 1, "--only", "rf", *QUICK[4:])
+    code, shown, _ = foretune("fit", "train.csv", "--target", "y", "--test", "test.csv", *only)
+    assert code == 0
+    assert re.search(r"On the test table: .*, accuracy 1,", shown)
+    model = "train-foretune/model.foretune"
+    new = frame[frame["code"].isin(["02", "1.50"])]
+    new.drop(columns="y").to_csv("new.csv", index=False)
+    code, shown, _ = foretune("predict", model, "new.csv", "-o", "out.csv")
+    assert code == 0
+    assert "did not have" not in shown
+    assert pd.read_csv("out.csv", dtype=str)["y"].tolist() == new["y"].tolist()
+
+
+def test_the_accuracy_that_is_told_is_that_of_the_model(foretune, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    rare = rng.random(400) < 0.08
+    frame = pd.DataFrame({"a": rng.normal(size=400) + rare, "b": rng.normal(size=400)})
+    frame.assign(y=np.where(rare, "yes", "no")).to_csv("rare.csv", index=False)
+    only = ("--trials", 1, "--only", "lda", *QUICK[4:])
+    code, shown, _ = foretune("fit", "rare.csv", "--target", "y", "--test", "rare.csv", *only)
+    assert code == 0
+    told, tested = (float(each) for each in re.findall(r"balanced_accuracy ([\d.]+)", shown))
+    assert told == pytest.approx(tested, abs=0.1)
+    recorded = Experience.open("rare-foretune/trials.parquet")
+    values = dict(zip([m.name for m in recorded.metrics], recorded.values[0], strict=True))
+    assert values["balanced_accuracy"] < told - 0.1
+    assert set(values) == {"log_loss", "accuracy", "balanced_accuracy", "auc"}

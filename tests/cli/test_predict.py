@@ -1,3 +1,5 @@
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,6 +65,36 @@ def test_every_format_in_parts(tmp_path, model, data, given, suffix, monkeypatch
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.parametrize("given", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([None] * 50 + ["late"] * 10, ["late"] * 10),
+        ([None] * 50 + [datetime.date(2024, 5, 17)] * 10, None),
+        ([None] * 60, []),
+    ],
+)
+def test_a_kept_column_may_begin_empty(tmp_path, model, data, given, values, kept, monkeypatch):
+    monkeypatch.setattr(predicting, "PART_BYTES", 1000)
+    table, out = tmp_path / f"gaps{given}", tmp_path / "out.parquet"
+    data = data.assign(comment=values)
+    data.to_csv(table, index=False) if given == ".csv" else data.to_parquet(table)
+    ended = predict(model, table, "-o", out, "--keep", "comment")
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    made = pd.read_parquet(out)["comment"]
+    if kept is None:
+        kept = ["2024-05-17"] * 10 if given == ".csv" else values[50:]
+    assert made.iloc[: 60 - len(kept)].isna().all()
+    assert made.iloc[60 - len(kept) :].tolist() == kept
+
+
+def test_a_class_column_can_be_kept_where_no_probabilities_are_written(tmp_path, model, data):
+    data.assign(**{"class=low": 7}).to_csv(tmp_path / "known.csv", index=False)
+    ended = predict(model, tmp_path / "known.csv", "--keep", "class=low")
+    assert ended.stdout.splitlines()[0] == "class=low,class"
+    assert ended.stdout.splitlines()[1].startswith("7,")
+
+
 def test_standard_output_and_notes(tmp_path, model, data):
     data.assign(letter="new", other=1, day="noon").to_csv(tmp_path / "odd.csv", index=False)
     ended = predict(model, tmp_path / "odd.csv")
@@ -92,11 +124,16 @@ def test_a_table_without_rows(tmp_path, model, data):
         (["new.csv", "-o", "new.csv"], "is the table itself"),
         (["new.csv", "-o", "out.csv", "--keep", "idd"], "did you mean 'id'"),
         (["known.csv", "-o", "out.csv", "--keep", "class"], "rename it in the table"),
+        (
+            ["known.csv", "-o", "out.csv", "--probabilities", "--keep", "class=low"],
+            "the probability of a class is called 'class=low'",
+        ),
     ],
 )
 def test_mistakes_write_nothing(tmp_path, model, data, words, said, monkeypatch):
     data.drop(columns=["number", "gaps"]).to_csv(tmp_path / "few.csv", index=False)
-    data.assign(**{"class": "high"}).to_csv(tmp_path / "known.csv", index=False)
+    known = data.assign(**{"class": "high", "class=low": 7})
+    known.to_csv(tmp_path / "known.csv", index=False)
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
     ended = predict(model, *words)

@@ -78,12 +78,29 @@ def test_what_was_best_on_this_very_table_comes_first(table):
     assert "the best of your 3 trials on this table (r2 0.2)" in first["why"]
 
 
+def test_estimators_that_are_left_out_do_not_come_back(table):
+    task = task_name(read_training(table, "amount").table)
+    space = shipped(SPACE).build(ONLY)
+    tried = {config["estimator"]: config for config in space.sample(60, seed=0).dicts()}
+    values = {"knn": 0.9, "rf": 0.2}
+    found = [Evaluation(task, tried[name], {"r2": value}) for name, value in values.items()]
+    Memory.of_user().remember(Fit(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
+    ended = run(table, "--target", "amount", "-k", "2", "--only", "rf", "--json")
+    first, second = json.loads(ended.output)["suggestions"]
+    assert first["config"] == tried["rf"]
+    assert "the best of your 1 trials on this table (r2 0.2)" in first["why"]
+    assert second["config"]["estimator"] == "rf"
+    ended = run(table, "--target", "amount", "-k", "1", "--only", "svm", "--json")
+    assert json.loads(ended.output)["suggestions"][0]["config"]["estimator"] == "svm"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--target", "amounts"], "amount"),
         (["--target", "amount", "--only", "knnn"], "did you mean 'knn'"),
         (["--target", "amount", "--space", "cash"], "is for classification"),
+        (["--target", "amount", "--space", "cash"], "out or choose one for regression;"),
         (["--target", "amount", "--metric", "auc"], "one of r2, rmse"),
     ],
 )

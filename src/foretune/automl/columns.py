@@ -5,6 +5,7 @@ is missing. Columns that cannot help (constant, empty, row numbers, text that is
 nearly every row) have no place in it.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -47,6 +48,9 @@ TRUTHS = {
 TEXT_SHARE = 0.5
 """Strings of which more than this share are different are text, if there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
+NEARLY_ALL = 0.95
+"""Texts of which so many are numbers were probably meant to be numbers."""
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,8 @@ class Column:
             return _date_parts(_dates(given, self.date_format))
         if self.kind is ColumnKind.CATEGORY:
             codes = {category: float(code) for code, category in enumerate(self.categories)}
-            return _looked_up(given, codes)[:, None]
+            plain = {text: codes.get(_plain_text(text), np.nan) for text in _texts(given)}
+            return _looked_up(given, plain | codes)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
             return _truths(given)[:, None]
         return read_numbers(given, self.decimal)[:, None]
@@ -105,8 +110,13 @@ class Schema:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The columns whose numbers are to be read from texts, because 1.234 may be 1234."""
-        return tuple(column.name for column in self.columns if column.decimal)
+        """The columns that are to be read as they are written, where a file has no types.
+
+        1.234 may be 1234, and a part of a file in which all codes look like 01 or TRUE, or all
+        dates like 2024, would lose what they are.
+        """
+        read = (ColumnKind.CATEGORY, ColumnKind.DATE)
+        return tuple(each.name for each in self.columns if each.decimal or each.kind in read)
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
@@ -256,6 +266,41 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
+def _texts(given: "pd.Series[Any]") -> list[str]:
+    """The different texts of what is there."""
+    return [_text(value) for value in _hashable(given.dropna()).unique()]
+
+
+def _plain_text(text: str) -> str:
+    """As a table with types has it: 1.0 and 01 as 1, 1.50 as 1.5, TRUE as True."""
+    if _NUMBER.fullmatch(text):
+        return _text(float(text))
+    return text.capitalize() if text.lower() in ("true", "false") else text
+
+
+def has_leading_zeros(texts: "pd.Series[str]") -> bool:
+    """Whether some text begins like 007, so that as numbers 007, 07 and 7 would be one."""
+    return bool(texts.str.match(r"0\d", na=False).any())
+
+
+def keeps_from_numbers(given: "pd.Series[Any]") -> str:
+    """A text that is no number, in a column where nearly all texts are; "" in any other.
+
+    Where some begin like 007, they are names.
+    """
+    present = given.dropna()
+    if not pd.api.types.is_string_dtype(present.dtype) or has_leading_zeros(present):
+        return ""
+    for decimal in ("", *MARKS):
+        # Most texts are no numbers, which the first ones show.
+        some = np.isfinite(read_numbers(present.iloc[:LOOKED_AT], decimal))
+        if 2 * some.sum() > len(some):
+            others = np.isnan(read_numbers(present, decimal))
+            if 0 < others.sum() <= (1 - NEARLY_ALL) * len(present):
+                return str(present[others].iloc[0])
+    return ""
+
+
 def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
     """(n,), NaN where no finite number stands; written as people do where `decimal` says how."""
     numbers = _written(given, decimal) if decimal else _plain(given)
@@ -276,8 +321,7 @@ def _plain(given: "pd.Series[Any]") -> Floats:
 
 
 def _truths(given: "pd.Series[Any]") -> Floats:
-    texts = [_text(value) for value in _hashable(given.dropna()).unique()]
-    return _looked_up(given, {text: TRUTHS.get(text.lower(), np.nan) for text in texts})
+    return _looked_up(given, {text: TRUTHS.get(text.lower(), np.nan) for text in _texts(given)})
 
 
 def _dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":

@@ -10,16 +10,19 @@ import pandas as pd
 
 from foretune.arrays import Floats
 from foretune.automl.blend import blend
-from foretune.automl.datasets import Table, Task, target_numbers
+from foretune.automl.datasets import Table, Task, codes_of, target_numbers
 from foretune.automl.members import Member, refit
 from foretune.automl.model import Model
 from foretune.automl.plan import Plan
 from foretune.automl.scores import Predictions, scorer
 from foretune.automl.search import predictions_path, ranked
 from foretune.errors import UsageError
+from foretune.experience import Status
 from foretune.experience.naming import listed
 from foretune.run.study import StudyTrial
 
+OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
+"""How the reasons of failed trials begin that more memory may save."""
 CANDIDATES_A_MEMBER = 5
 """A blend of K members is chosen among the best 5 K trials."""
 
@@ -62,7 +65,7 @@ def concluded(
         reasons = sorted({trial.reason for trial in trials if trial.reason})
         raise UsageError(
             f"a model needs a trial that succeeded, but none of {len(trials)} did "
-            f"({'; '.join(reasons[:3]) or 'none has ended'}): allow more time or memory a trial"
+            f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
         )
     members: tuple[Chosen, ...] = (Chosen(best[0], 1.0),)
     blended: float | None = None
@@ -78,6 +81,17 @@ def concluded(
         shares=plan.shares,
     )
     return Conclusion(best[0], members, model, blended)
+
+
+def _remedy(trials: Sequence[StudyTrial]) -> str:
+    """What may help where no trial succeeded."""
+    limits = "allow more time or memory a trial"
+    failed = [trial for trial in trials if trial.status is Status.FAILED]
+    others = [trial for trial in failed if not trial.reason.startswith(OUT_OF_LIMITS)]
+    if not others:
+        return limits
+    mend = "mend what these reasons name in the table, or choose other estimators"
+    return mend if len(others) == len(trials) else f"{mend}, or {limits}"
 
 
 def _blended(
@@ -134,12 +148,10 @@ def known_rows(
         )
     if task is Task.REGRESSION:
         return known, target_numbers(known[target], target)
-    codes = {name: float(code) for code, name in enumerate(classes)}
-    texts = [str(value) for value in known[target]]
-    new = sorted(set(texts) - set(codes))
+    codes, new = codes_of(known[target], classes)
     if new:
         raise UsageError(
             f"a test table must have the classes of the table of the fit, but '{target}' has "
             f"{listed(new)} besides: leave those rows out"
         )
-    return known, np.array([codes[text] for text in texts])
+    return known, codes

@@ -95,7 +95,8 @@ class Table:
         frame = named_by_text(frame)
         check_target(frame, target)
         schema = Schema.infer(frame.drop(columns=target))
-        known = frame[frame[target].notna()]
+        present = frame[target].notna().to_numpy()
+        known = frame[present]
         if len(known) < LEAST_ROWS:
             raise UsageError(
                 f"a table needs at least {LEAST_ROWS} rows with a target, but '{name}' has "
@@ -106,7 +107,7 @@ class Table:
                 f"a table needs a column that differs from row to row beside its target, but "
                 f"'{name}' has none: add columns"
             )
-        column = counted(known[target], task)
+        column = target_of(frame, target, task)[present]
         task = task or inferred_task(column)
         x = schema.matrix(known)
         if task is Task.REGRESSION:
@@ -222,6 +223,20 @@ def counted(target: "pd.Series[Any]", task: Task | None = None) -> "pd.Series[An
     return numbers if task is Task.REGRESSION else target
 
 
+def target_of(frame: pd.DataFrame, target: str, task: Task | None = None) -> "pd.Series[Any]":
+    """The column to predict, gaps included, as what its values are meant to be."""
+    return _whole(counted(frame[target], task))
+
+
+def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Whole numbers as such, where only gaps among them made them floats."""
+    if not pd.api.types.is_float_dtype(column.dtype) or not column.isna().any():
+        return column
+    present = column.dropna().to_numpy(dtype=np.float64)
+    whole = np.isfinite(present).all() and (present == np.round(present)).all()
+    return column.astype("Int64") if whole and np.abs(present).max(initial=0) < 2**53 else column
+
+
 def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     """(n,), the target of a regression; refuses what is no finite number."""
     numbers = pd.to_numeric(counted(column, Task.REGRESSION), errors="coerce")
@@ -248,6 +263,26 @@ def _classes(column: "pd.Series[Any]", target: str) -> tuple[Floats, tuple[str, 
     position = np.empty(len(order))
     position[order] = np.arange(len(order))
     return position[codes], tuple(str(name) for name in names[order]), kind
+
+
+def codes_of(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, list[str]]:
+    """(n,), the code of each row among classes that are known, and texts that are none of them.
+
+    1 and 1.0 are the same class: a gap elsewhere in a column makes pandas read the one as the
+    other, in the table of the classes or in this one.
+    """
+    codes = {_undotted(name): float(code) for code, name in enumerate(classes)}
+    codes |= {name: float(code) for code, name in enumerate(classes)}
+    texts = [str(value) for value in column]
+    found = [codes.get(text, codes.get(_undotted(text), np.nan)) for text in texts]
+    new = {text for text, code in zip(texts, found, strict=True) if np.isnan(code)}
+    return np.array(found), sorted(new)
+
+
+def _undotted(text: str) -> str:
+    """A whole number without its `.0`; other texts as they are."""
+    head, dot, zero = text.rpartition(".")
+    return head if dot and zero == "0" and head.removeprefix("-").isdecimal() else text
 
 
 def _label_kind(column: "pd.Series[Any]") -> LabelKind:

@@ -23,7 +23,6 @@ CLASSES, NUMBERS = Task.CLASSIFICATION, Task.REGRESSION
 BARE = Layout(separator=",", header=False)
 SPACED = Layout(separator=" ", header=False)
 SEMICOLONS = Layout(separator=";", header=False)
-COMMAS_AS_POINTS = Layout(separator=";", decimal=",")
 
 
 @dataclass(frozen=True, slots=True)

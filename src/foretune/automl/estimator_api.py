@@ -32,6 +32,7 @@ from foretune.automl.search import (
     searched,
 )
 from foretune.automl.telling import Words, facts, story
+from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience
 from foretune.experience.atomic import replace_file
 from foretune.report.page import page
@@ -166,6 +167,11 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         self.fit_ = Fit(plan, wishes, about, trials, ending, conclusion, kept, timings, relied_on)
 
     def _wishes(self) -> Wishes:
+        if isinstance(self.only, str):
+            raise UsageError(
+                f"only must be a sequence of estimators, but got the text '{self.only}': write "
+                f"({self.only!r},)"
+            )
         return Wishes(
             trials=self.trials,
             seconds=self.seconds,
@@ -274,7 +280,14 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
 
     def _target(self, y: NDArray[Any]) -> NDArray[Any]:
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            # Said here, because the table knows codes only.
+            raise UsageError(
+                f"a classification needs at least two classes, but y holds only '{classes[0]}': "
+                "add rows of another class"
+            )
+        self.classes_ = classes
         return codes
 
 

@@ -1,7 +1,7 @@
 """The score of a configuration on a table: cross-validation where rows are few, else hold-out."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.automl.datasets import Table, Task
 from foretune.automl.members import Member, refit
-from foretune.automl.scores import Predictions, scorer
+from foretune.automl.scores import SCORERS, Predictions, Scorer, by_shares, scorer
 from foretune.errors import UsageError
 
 HELD_OUT = 1 / 3
@@ -30,6 +30,8 @@ class Protocol:
     folds: int = 5
     cross_validated_below: int = 2500
     seed: int = 0
+    shares: tuple[float, ...] = ()
+    """Of the classes, where the model chooses by them: its metrics are measured so as well."""
 
     def __post_init__(self) -> None:
         if self.folds < 2 or not self.metrics:
@@ -43,6 +45,28 @@ class Protocol:
         if len(table) < self.cross_validated_below:
             return f"{self.folds}-fold cross-validation on {len(table):,} rows"
         return f"a third of {len(table):,} rows held out"
+
+    def defined_on(self, table: Table) -> "Protocol":
+        """The same without metrics that no split of a table defines; refuses to lose the first."""
+        targets = [table.y[held] for _, held in self.splits(table)]
+        scorers = [scorer(name, table.task) for name in self.metrics]
+        kept = [each.metric.name for each in scorers if any(map(each.defined, targets))]
+        if self.metrics[0] not in kept:
+            others = [each for each in SCORERS.values() if each.task is table.task]
+            names = [each.metric.name for each in others if not each.compares_targets]
+            raise UsageError(
+                f"the metric {self.metrics[0]} compares rows of different targets, but all rows "
+                f"that are scored together have the same one ({self.describe(table)}): choose "
+                f"{' or '.join(names)}, or add rows with other targets"
+            )
+        return replace(self, metrics=tuple(kept))
+
+    def scorers(self, task: Task) -> dict[str, Scorer]:
+        """What is measured, by name."""
+        plain = [scorer(name, task) for name in self.metrics]
+        classes = [each for each in plain if self.shares and not each.needs_probabilities]
+        measured = [*plain, *(by_shares(each, self.shares) for each in classes)]
+        return {each.metric.name: each for each in measured}
 
     def splits(self, table: Table) -> list[tuple[Ints, Ints]]:
         """(rows to learn from, rows to score on), the same for every configuration."""
@@ -59,7 +83,10 @@ class Score:
     """What one evaluation measured."""
 
     values: dict[str, float]
-    """The mean over folds."""
+    """The mean over the folds that define a metric; without metrics that none does.
+
+    Metrics of classes are of the most probable one, and with shares also by these (`by_shares`).
+    """
     folds: dict[str, tuple[float, ...]]
     seconds: float
     """CPU time of fitting and predicting."""
@@ -76,27 +103,39 @@ def evaluate(
 
     keep_predictions: also give what was predicted, for `blend`.
     """
-    scorers = {name: scorer(name, table.task) for name in protocol.metrics}
+    protocol = protocol.defined_on(table)
+    scorers = protocol.scorers(table.task)
     probabilities = table.task is Task.CLASSIFICATION and (
         keep_predictions or any(each.needs_probabilities for each in scorers.values())
     )
     start = time.process_time()
     folds: dict[str, list[float]] = {name: [] for name in scorers}
     kept: list[tuple[Ints, Floats]] = []
-    for learn, held in protocol.splits(table):
+    splits = protocol.splits(table)
+    for learn, held in splits:
         member = refit(config, table, seed=protocol.seed, rows=learn)
         given = _predictions(member, table, held, probabilities=probabilities)
         for name, each in scorers.items():
             folds[name].append(each.score(given))
         if keep_predictions:
             kept.append((held, given.blendable))
-    values = {name: float(np.mean(scores)) for name, scores in folds.items()}
+    targets = [table.y[held] for _, held in splits]
+    values = {name: _mean(folds[name], each, targets) for name, each in scorers.items()}
     seconds = time.process_time() - start
     score = Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
     if not kept:
         return score
     rows, predictions = zip(*kept, strict=True)
     return replace(score, rows=np.concatenate(rows), predictions=np.concatenate(predictions))
+
+
+def _mean(scores: Sequence[float], chosen: Scorer, targets: Sequence[Floats]) -> float:
+    """The mean over the folds that define a metric.
+
+    By their targets, so that a model whose predictions are no numbers still fails.
+    """
+    defined = [score for score, y in zip(scores, targets, strict=True) if chosen.defined(y)]
+    return float(np.mean(defined))
 
 
 def _predictions(member: Member, table: Table, held: Ints, *, probabilities: bool) -> Predictions:

@@ -1,27 +1,30 @@
 """The main job: search a table, fit what is best, and remember what was tried.
 
-    FOLDER/table.npz       the rows that trials are scored on, for the worker processes
-    FOLDER/study.db        the trials, as an Optuna study (where no other store is given)
-    FOLDER/predictions/    out-of-fold predictions, where an ensemble is asked for
-    FOLDER/model.foretune  what `predict` reads
-    FOLDER/trials.parquet  the trials as an experience
-    FOLDER/report.html     for people
+    FOLDER/table-ID.npz     the rows that trials are scored on, for the worker processes
+    FOLDER/study.db         the trials, as an Optuna study (where no other store is given)
+    FOLDER/predictions/ID/  out-of-fold predictions, where an ensemble is asked for
+    FOLDER/model.foretune   what `predict` reads
+    FOLDER/trials.parquet   the trials as an experience
+    FOLDER/report.html      for people
 
-Whatever ends the search (its budget, Ctrl-C), the best so far becomes the model; the same call
-goes on where it was.
+An ID tells what a file was made from: several fits may use a folder, one after the other or at
+once. Whatever ends the search (its budget, Ctrl-C), the best so far becomes the model; the same
+call goes on where it was.
 """
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from foretune.automl.conclusion import Conclusion, concluded
 from foretune.automl.datasets import Table, Task
 from foretune.automl.knowledge import Knowledge
 from foretune.automl.memory import Fit as Remembered
-from foretune.automl.memory import Memory, Recording, task_name
+from foretune.automl.memory import Memory, Recording, fingerprint, task_name
 from foretune.automl.plan import Plan, Wishes
 from foretune.automl.scores import SCORERS
 from foretune.automl.search import (
@@ -48,20 +51,18 @@ class Place:
 
     folder: Path
 
-    @property
-    def table(self) -> Path:
-        """The rows that trials are scored on."""
-        return self.folder / "table.npz"
+    def table(self, rows: str) -> Path:
+        """The rows that trials are scored on, by their fingerprint."""
+        return self.folder / f"table-{rows}.npz"
 
     @property
     def study(self) -> Path:
         """The trials."""
         return self.folder / "study.db"
 
-    @property
-    def predictions(self) -> Path:
-        """The folder of out-of-fold predictions."""
-        return self.folder / "predictions"
+    def predictions(self, scored: str) -> Path:
+        """The folder of out-of-fold predictions, by the fingerprint of what decides them."""
+        return self.folder / "predictions" / scored
 
     @property
     def model(self) -> Path:
@@ -139,11 +140,9 @@ class Job:
     def run(self, plan: Plan) -> Fit:
         """Search by a plan for this table, conclude, remember."""
         self.place.folder.mkdir(parents=True, exist_ok=True)
-        plan.table.save(self.place.table)
         task = task_name(self.table)
-        pool = self.site.pool(
-            self._trial(plan), workers=self.wishes.jobs, limits=self.wishes.limits
-        )
+        trial = self._trial(plan)
+        pool = self.site.pool(trial, workers=self.wishes.jobs, limits=self.wishes.limits)
         with pool as runs:
             # Workers import their libraries while this process gets ready itself.
             runs.start()
@@ -157,7 +156,7 @@ class Job:
                 trials,
                 target=self.target,
                 ensemble=self.wishes.ensemble,
-                predictions=self._predictions,
+                predictions=trial.predictions,
                 about={"task": task},
             )
         self.timings["all of it"] = time.monotonic() - self.began
@@ -165,10 +164,6 @@ class Job:
         return Fit(
             plan, self.wishes, about, trials, ending, conclusion, knowledge, timings, relied_on
         )
-
-    @property
-    def _predictions(self) -> Path | None:
-        return self.place.predictions if self.wishes.ensemble > 1 else None
 
     def _study(self, plan: Plan, task: str) -> Study:
         settings = {
@@ -212,13 +207,17 @@ class Job:
         return about, ending, knowledge, relied_on
 
     def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
-        """What evaluates configurations: on the file, or where others run it, with the table."""
-        if self._predictions is not None:
-            self._predictions.mkdir(exist_ok=True)
-        if self.site.is_here:
-            return FiledTrial(self.place.table, plan.protocol, self._predictions)
-        folder = None if self._predictions is None else self._predictions.absolute()
-        return HeldTrial(plan.table, plan.protocol, folder)
+        """What evaluates configurations: on a file, or where others run it, with the table."""
+        rows = fingerprint(plan.table)
+        predictions = None
+        if self.wishes.ensemble > 1:
+            predictions = self.place.predictions(_scored(plan, rows)).absolute()
+            predictions.mkdir(parents=True, exist_ok=True)
+        if not self.site.is_here:
+            return HeldTrial(plan.table, plan.protocol, predictions)
+        file = self.place.table(rows)
+        plan.table.save(file)
+        return FiledTrial(file, plan.protocol, predictions)
 
     def _knowledge(self, plan: Plan, task: str) -> Knowledge | None:
         if not self.transfer:
@@ -277,6 +276,16 @@ class RecordingWatch:
                 trial.config, trial.values, status=trial.status, seconds=trial.seconds
             )
         self.shown.ended(trial)
+
+
+def _scored(plan: Plan, rows: str) -> str:
+    """A fingerprint of all that decides what a configuration predicts: the rows and their splits.
+
+    The same configurations are tried on many tables, and for several targets of one.
+    """
+    protocol = plan.protocol
+    splits = [protocol.folds, protocol.cross_validated_below, protocol.seed]
+    return sha256(json.dumps([rows, *splits]).encode()).hexdigest()[:16]
 
 
 def described(plan: Plan, task: str) -> Remembered:

@@ -16,8 +16,12 @@ from pyarrow.parquet import ParquetFile
 from foretune.automl.text_files import READ, TextForm, check_header, text_form
 from foretune.errors import UsageError
 
-MISSING = ("", "?", "<null>", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-"""How files write that a value is not known."""
+MISSING = (
+    *("", "?", "<null>", "<NA>", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan"),
+    *("null", "NULL", "None", "#N/A", "#N/A N/A", "#NA"),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""How files write that a value is not known, among them what pandas, R and spreadsheets write."""
 PART_BYTES = 1 << 26
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{\[]+)\s*(.*)", re.IGNORECASE)
 
@@ -36,11 +40,12 @@ class Layout:
 PLAIN = Layout()
 
 
-def read_frame(path: Path, layout: Layout = PLAIN) -> pd.DataFrame:
+def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ()) -> pd.DataFrame:
     """The table in a file, with missing values as missing; its kind is read off name and content.
 
     Nominal attributes of KEEL and ARFF files become categorical columns even if they look like
     numbers. Types of plain text are left to pandas.
+    texts: columns that stay as they are written, such as 007, where the file has no types.
     """
     with _one_sentence(path):
         if _is_parquet(path):
@@ -48,7 +53,7 @@ def read_frame(path: Path, layout: Layout = PLAIN) -> pd.DataFrame:
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return _read_attributes(path, form)
-        frame: pd.DataFrame = _checked(lambda: _csv(path, form, layout, rows=None))
+        frame: pd.DataFrame = _checked(lambda: _csv(path, form, layout, dtype=_as(texts)))
         if not layout.header:
             frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
         return frame
@@ -60,7 +65,7 @@ def read_parts(
     """The same table as `read_frame`, some rows at a time, each part about so large in the file.
 
     A part may have other types than the next one. KEEL and ARFF files come in one part.
-    texts: columns that stay as they are written, such as 007, where the file has no types.
+    texts: as of `read_frame`.
     """
     with _one_sentence(path):
         if _is_parquet(path):
@@ -71,9 +76,26 @@ def read_parts(
             yield _read_attributes(path, form)
             return
         rows = max(1, int(part_bytes / form.bytes_a_row))
-        with _csv(path, form, PLAIN, rows=rows, texts=texts) as parts:
+        with _csv(path, form, PLAIN, chunksize=rows, dtype=_as(texts)) as parts:
             while (part := _checked(lambda: next(parts, None))) is not None:
                 yield part
+
+
+def has_types(path: Path) -> bool:
+    """Whether a file says what its columns hold, as Parquet, KEEL and ARFF files do."""
+    with _one_sentence(path):
+        return _is_parquet(path) or text_form(path).has_attributes
+
+
+def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
+    """A column of a file without types as it is written, gaps included, some rows at a time."""
+    with _one_sentence(path):
+        form = text_form(path)
+        rows = max(1, int(PART_BYTES / form.bytes_a_row))
+        cells = {"dtype": str, "na_filter": False, "usecols": [position]}
+        with _csv(path, form, PLAIN, chunksize=rows, **cells) as parts:
+            for part in parts:
+                yield part.iloc[:, 0]
 
 
 def table_bytes(path: Path) -> int:
@@ -132,10 +154,12 @@ def _parquet_parts(path: Path, part_bytes: int) -> Iterator[pd.DataFrame]:
         yield file.schema_arrow.empty_table().to_pandas()
 
 
-def _csv(
-    path: Path, form: TextForm, layout: Layout, *, rows: int | None, texts: Sequence[str] = ()
-) -> Any:
-    """A data frame, or a reader of frames with so many rows."""
+def _as(texts: Sequence[str]) -> dict[str, type[str]]:
+    return dict.fromkeys(texts, str)
+
+
+def _csv(path: Path, form: TextForm, layout: Layout, **more: Any) -> Any:
+    """A data frame, or with a `chunksize` a reader of frames with so many rows."""
     if layout.header:
         check_header(path, form)
     return pd.read_csv(
@@ -150,8 +174,7 @@ def _csv(
         low_memory=False,
         # Else a first column without a name becomes an index, and all names are shifted.
         index_col=False,
-        chunksize=rows,
-        dtype=dict.fromkeys(texts, str),
+        **more,
     )
 
 

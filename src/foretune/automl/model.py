@@ -14,6 +14,7 @@ from foretune.automl.columns import Schema
 from foretune.automl.datasets import LabelKind, Table, Task
 from foretune.automl.members import Member
 from foretune.automl.model_file import read_model, write_model
+from foretune.automl.scores import chosen_classes
 from foretune.errors import UsageError
 
 
@@ -101,9 +102,7 @@ class Model:
 
     def chosen(self, probabilities: Floats) -> Floats:
         """(n,), the codes of the classes that probabilities (n, classes) come to."""
-        relative = probabilities / np.array(self.shares) if self.shares else probabilities
-        codes: Floats = relative.argmax(axis=1).astype(np.float64)
-        return codes
+        return chosen_classes(probabilities, self.shares)
 
     def probabilities(self, x: Floats) -> Floats:
         """The same as `predict_proba` for rows that `schema` has read."""

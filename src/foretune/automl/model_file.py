@@ -74,6 +74,12 @@ def read_model(path: Path) -> tuple[dict[str, Any], list[Any]]:
     return header["model"], pipelines
 
 
+def said_of_itself(path: Path) -> dict[str, Any]:
+    """What `write_model` was given as `about`; the pipelines are not looked at."""
+    model: dict[str, Any] = _header(path, path.read_bytes())["model"]
+    return model
+
+
 def _skops() -> Any:
     try:
         import skops.io

@@ -14,6 +14,7 @@ from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.experience.naming import listed
 from foretune.run.executor import Limits
+from foretune.run.tuning import Budget
 from foretune.space import Space
 
 DEFAULT_TRIALS = 50
@@ -24,6 +25,10 @@ RARE_CLASS = 0.4
 """A class with less than this part of its fair share of the rows is rare: a model that never
 predicts it would look good by accuracy."""
 LEAST_ROWS_A_FOLD = 3
+LARGEST_TARGET = 1e30
+"""Of regressions. Beyond it, libraries of single precision predict the mean, or nothing."""
+EQUAL_TO_TREES = 1e-7
+"""Scikit-learn's trees do not divide rows whose targets have a variance near 2e-16."""
 
 Sentences: TypeAlias = tuple[str, ...]
 
@@ -53,6 +58,7 @@ class Wishes:
                 raise UsageError(
                     f"{name} must be at least 1, but got {getattr(self, name)}: choose a number"
                 )
+        Budget(self.trials, self.seconds)  # refuses what is none, before anything is computed
 
     @property
     def most_trials(self) -> int | None:
@@ -79,10 +85,13 @@ class Plan:
     """The rows that trials are scored on."""
     notes: Sentences
     """What was assumed, for people."""
-    shares: tuple[float, ...] = ()
-    """Of the classes, where a rare one is to be found: what the model divides probabilities by
-    before it chooses one.
-    """
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the classes, where a rare one is to be found: what the model divides probabilities by
+        before it chooses one.
+        """
+        return self.protocol.shares
 
 
 def planned(table: Table, wishes: Wishes) -> Plan:
@@ -91,7 +100,8 @@ def planned(table: Table, wishes: Wishes) -> Plan:
     if space.task is not table.task:
         raise UsageError(
             f"the space '{space.name}' is for {space.task}, but the target asks for {table.task}: "
-            f"leave --space out, or say --task {space.task}"
+            f"leave the space out or choose one for {table.task};  foretune fit  also takes "
+            f"--task {space.task}"
         )
     metric, why = wishes.metric, "as asked for"
     shares: tuple[float, ...] = ()
@@ -104,10 +114,12 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         (scorer(metric, table.task).metric.name, *others),
         folds=_folds(searched),
         seed=wishes.seed,
-    )
+        shares=shares,
+    ).defined_on(searched)
     notes = [
         f"Optimising {metric}, {why}.",
         f"Trials are scored by {protocol.describe(searched)}.",
+        *_scale_notes(table),
     ]
     if len(searched) < len(table):
         notes.append(
@@ -129,8 +141,27 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         protocol,
         searched,
         tuple(notes),
-        shares,
     )
+
+
+def _scale_notes(table: Table) -> list[str]:
+    """What the unit of a target spoils; refuses one in which half of the pipelines see nothing."""
+    if table.task is not Task.REGRESSION:
+        return []
+    largest, halved = float(np.abs(table.y).max()), float(table.y.max() / 2 - table.y.min() / 2)
+    if largest > LARGEST_TARGET or 0.0 < halved < 1.0 / LARGEST_TARGET:
+        what = f"reach {largest:.3g}" if largest > 1.0 else f"differ by at most {2 * halved:.3g}"
+        raise UsageError(
+            f"the numbers of a target must be below {LARGEST_TARGET:g} and differ by more than "
+            f"{1.0 / LARGEST_TARGET:g}, because their squares are computed, but they {what}: give "
+            "them in other units"
+        )
+    if halved == 0.0 or table.y.std() >= EQUAL_TO_TREES:
+        return []
+    return [
+        f"The target's numbers differ by {2 * halved:.3g} at most, which forests take for equal: "
+        "give them in other units for a better model."
+    ]
 
 
 def _default_metric(table: Table, offered: Sequence[str]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow.parquet import ParquetWriter
+from pyarrow.parquet import ParquetFile, ParquetWriter
 
 from foretune.arrays import Floats
 from foretune.automl.frames import read_parts, table_bytes
@@ -55,7 +55,7 @@ def predict_file(
     notes: list[str] = []
 
     def write(temporary: Path) -> None:
-        with _writer(temporary, out.suffix.lower()) as writer:
+        with _writer(temporary, out.suffix.lower(), data) as writer:
             notes.extend(_predict(model, data, writer, wanted, progress))
 
     replace_file(out, write)
@@ -88,7 +88,7 @@ def _predict(
         texts = (*wanted.keep, *model.schema.written)
         for part in read_parts(data, part_bytes=PART_BYTES, texts=texts):
             if not rows:
-                _check_keep(model, part, wanted.keep)
+                _check_keep(model, part, wanted)
                 notes = _ignored(model, part, wanted.keep)
             x = model.schema.matrix(part)
             unread.update(model.schema.unread(part, x))
@@ -110,23 +110,29 @@ def _predicted(model: Model, part: pd.DataFrame, x: Floats, wanted: Wanted) -> p
     columns[model.target] = model.predict_rows(x)
     if wanted.probabilities:
         shares = model.probabilities(x)
-        columns |= {
-            f"{model.target}={name}": shares[:, code] for code, name in enumerate(model.classes)
-        }
+        columns |= dict(zip(_of_classes(model), shares.T, strict=True))
     return pd.DataFrame(columns)
 
 
-def _check_keep(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> None:
-    for name in keep:
+def _of_classes(model: Model) -> list[str]:
+    """The names of the columns of probabilities."""
+    return [f"{model.target}={name}" for name in model.classes]
+
+
+def _check_keep(model: Model, part: pd.DataFrame, wanted: Wanted) -> None:
+    made = {model.target: "prediction"}
+    if wanted.probabilities:
+        made |= dict.fromkeys(_of_classes(model), "probability of a class")
+    for name in wanted.keep:
         if name not in part.columns:
             names = [str(column) for column in part.columns]
             raise UsageError(
                 f"columns to keep must be in the table, but there is no '{name}': "
                 f"{suggestion(name, names)}"
             )
-        if name == model.target:
+        if name in made:
             raise UsageError(
-                f"the prediction is called '{name}', so that no other column can be kept by this "
+                f"the {made[name]} is called '{name}', so that no other column can be kept by this "
                 "name: rename it in the table"
             )
 
@@ -152,15 +158,15 @@ class CsvWriter:
 class ParquetParts:
     """Appends rows to a Parquet file."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, data: Path) -> None:
+        self._path, self._data = path, data
         self._writer: ParquetWriter | None = None
 
     def write(self, part: pd.DataFrame) -> None:
         """Add rows, with the types of the first ones."""
         table = pa.Table.from_pandas(part, preserve_index=False)
         if self._writer is None:
-            self._writer = ParquetWriter(self._path, table.schema)
+            self._writer = ParquetWriter(self._path, _typed(table.schema, self._data))
         self._writer.write_table(table.cast(self._writer.schema))
 
     def close(self) -> None:
@@ -169,10 +175,24 @@ class ParquetParts:
             self._writer.close()
 
 
+def _typed(schema: pa.Schema, data: Path) -> pa.Schema:
+    """A schema in which columns that were empty so far have a type that later values fit into.
+
+    It is that of the table where this has types; else columns are kept as they are written.
+    """
+    known = ParquetFile(data).schema_arrow if data.suffix.lower() in PARQUET else pa.schema([])
+    for position, field in enumerate(schema):
+        if pa.types.is_null(field.type):
+            given = known.field(field.name).type if field.name in known.names else field.type
+            later = pa.large_string() if pa.types.is_null(given) else given
+            schema = schema.set(position, field.with_type(later))
+    return schema
+
+
 @contextmanager
-def _writer(path: Path, suffix: str) -> Iterator[CsvWriter | ParquetParts]:
+def _writer(path: Path, suffix: str, data: Path) -> Iterator[CsvWriter | ParquetParts]:
     if suffix in PARQUET:
-        with closing(ParquetParts(path)) as parts:
+        with closing(ParquetParts(path, data)) as parts:
             yield parts
     else:
         with path.open("w", encoding="utf-8", newline="") as stream:

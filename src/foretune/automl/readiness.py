@@ -9,6 +9,7 @@ import pandas as pd
 from foretune.automl.conclusion import known_rows
 from foretune.automl.datasets import Table
 from foretune.automl.fit import Place
+from foretune.automl.model_file import said_of_itself
 from foretune.automl.plan import Wishes
 from foretune.errors import MissingExtraError, UsageError
 from foretune.search.registry import method
@@ -17,15 +18,32 @@ from foretune.search.registry import method
 def check_ready(
     wishes: Wishes, place: Place, table: Table, test: pd.DataFrame | None, target: str
 ) -> None:
-    """Refuse what could only fail later: a method, packages, a folder, a test table."""
+    """Refuse what could only fail later, or replace the model of another target: a method,
+    packages, a folder, a test table.
+    """
     method(wishes.method)
     for package in ("optuna", "skops"):
         # Looked for only: importing skops takes a second, which belongs to the end of the search.
         if find_spec(package) is None:
             raise MissingExtraError(package, "automl", "foretune fit")
     _check_writable(place.folder)
+    _check_target(place.model, target)
     if test is not None:
-        known_rows(test, target, table.task, table.classes)
+        known, _ = known_rows(test, target, table.task, table.classes)
+        table.schema.matrix(known)
+
+
+def _check_target(model: Path, target: str) -> None:
+    """Refuse a folder whose model predicts another column: this one would take its place."""
+    try:
+        before = said_of_itself(model)["target"]
+    except (UsageError, LookupError, OSError):
+        return  # There is none, or none of ours that could be lost.
+    if before != target:
+        raise UsageError(
+            f"a folder holds the model of one target, but '{model}' predicts '{before}', and here "
+            f"it is '{target}': choose another folder with -o FOLDER"
+        )
 
 
 def _check_writable(folder: Path) -> None:

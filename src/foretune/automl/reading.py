@@ -1,6 +1,7 @@
 """A table to learn from: read from a file, looked at, and what was assumed about it in words."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.columns import ColumnKind, Schema, named_by_text
-from foretune.automl.datasets import Table, Task, check_target, counted, inferred_task
-from foretune.automl.frames import encoding_note, read_frame, read_parts, table_bytes
+from foretune.automl.columns import (
+    ColumnKind,
+    Schema,
+    has_leading_zeros,
+    keeps_from_numbers,
+    named_by_text,
+)
+from foretune.automl.datasets import (
+    LabelKind,
+    Table,
+    Task,
+    check_target,
+    inferred_task,
+    target_of,
+)
+from foretune.automl.frames import (
+    MISSING,
+    encoding_note,
+    has_types,
+    read_cells,
+    read_frame,
+    read_parts,
+    table_bytes,
+)
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -64,6 +86,12 @@ class Training:
     notes: list[str]
     """Sentences for people."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns of a test table that are read as texts, so that they mean the same there."""
+        named = self.table.task is Task.CLASSIFICATION and self.table.label_kind is LabelKind.TEXT
+        return (*self.table.schema.written, *((self.target,) if named else ()))
+
 
 def read_training(
     path: str | Path,
@@ -78,19 +106,33 @@ def read_training(
     task: found out from the target if None.
     """
     path = Path(path)
+    asked = None if task is None else _task(task)
     frame, share = _sampled(path, most_bytes, seed)
     notes = encoding_note(path)
+    gaps: list[str] = []
+    if target in frame.columns and _worth_a_look(frame[target], asked) and not has_types(path):
+        cells = _drawn(read_cells(path, list(frame.columns).index(target)), share, seed)
+        gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
+        if has_leading_zeros(cells):
+            frame = frame.assign(**{target: cells.mask(cells.isin(MISSING))})
     if share < 1.0:
         notes.append(
             f"The table is larger than {most_bytes / 2**20:,.0f} MB: a random {share:.1%} of its "
             "rows is used."
         )
-    return training_of(frame, target, name=path.stem, task=task, notes=notes, share=share)
+    return training_of(
+        frame, target, name=path.stem, task=task, notes=notes, share=share, gaps=gaps
+    )
 
 
-def read_table(path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0) -> pd.DataFrame:
-    """The table in a file, or a sample of it if it is larger than `most_bytes`."""
-    return _sampled(Path(path), most_bytes, seed)[0]
+def read_table(
+    path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0, texts: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The table in a file, or a sample of it if it is larger than `most_bytes`.
+
+    texts: columns that stay as they are written, such as 007, where the file has no types.
+    """
+    return _sampled(Path(path), most_bytes, seed, texts)[0]
 
 
 def training_of(
@@ -101,12 +143,16 @@ def training_of(
     task: Task | str | None = None,
     notes: list[str] | None = None,
     share: float = 1.0,
+    gaps: Sequence[str] = (),
 ) -> Training:
-    """The same for a data frame."""
+    """The same for a data frame.
+
+    gaps: the texts that were taken for a missing target.
+    """
     frame = named_by_text(frame)
     check_target(frame, target)
     asked = None if task is None else _task(task)
-    frame = frame.assign(**{target: _whole(counted(frame[target], asked))})
+    frame = frame.assign(**{target: target_of(frame, target, asked)})
     known = frame[target].dropna()
     _check_repeats(known, target, asked)
     table = Table.of(frame, target, name=name, task=asked)
@@ -117,22 +163,45 @@ def training_of(
         _shape_note(facts),
         _task_note(table, target, known, asked),
         *_column_notes(table.schema),
+        *_nearly_numbers_notes(frame, table.schema),
         *_thousands_notes(frame, table.schema),
-        *_row_notes(frame, target, facts),
+        *_row_notes(frame, target, facts, gaps),
         *_class_notes(table),
     ]
     return Training(table, target, facts, said)
 
 
-def _sampled(path: Path, most_bytes: int, seed: int) -> tuple[pd.DataFrame, float]:
+def _sampled(
+    path: Path, most_bytes: int, seed: int, texts: Sequence[str] = ()
+) -> tuple[pd.DataFrame, float]:
     """A table, and which share of its rows it has."""
     size = table_bytes(path)
     if size <= most_bytes:
-        return read_frame(path), 1.0
+        return read_frame(path, texts=texts), 1.0
     share = most_bytes / size
+    drawn = _drawn(read_parts(path, texts=texts), share, seed)
+    unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
+    if unlike and not has_types(path):
+        # 01 is a number in a part that has only numbers, and a text in the next one.
+        drawn = _drawn(read_parts(path, texts=(*texts, *unlike)), share, seed)
+    return drawn, share
+
+
+def _drawn(parts: Iterable[Any], share: float, seed: int) -> Any:
+    """Some rows of a table that comes in parts: the same ones whatever its parts are."""
     rng = np.random.default_rng(seed)
-    parts = [part[rng.random(len(part)) < share] for part in read_parts(path)]
-    return pd.concat(parts, ignore_index=True), share
+    return pd.concat([part[rng.random(len(part)) < share] for part in parts], ignore_index=True)
+
+
+def _is_mixed(column: "pd.Series[Any]") -> bool:
+    return column.dtype == object and pd.api.types.infer_dtype(column).startswith("mixed")
+
+
+def _worth_a_look(target: "pd.Series[Any]", asked: Task | None) -> bool:
+    """Whether the file tells more about a target: what its gaps are, or names such as 007."""
+    if target.isna().any():
+        return True
+    return _is_number(target) and (asked or inferred_task(target)) is Task.CLASSIFICATION
 
 
 def _task(given: Task | str) -> Task:
@@ -142,15 +211,6 @@ def _task(given: Task | str) -> Task:
         raise UsageError(
             f"the task must be {' or '.join(Task)}, but got '{given}': choose one of them"
         ) from None
-
-
-def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Whole numbers as such, where only gaps among them made them floats."""
-    if not pd.api.types.is_float_dtype(column.dtype) or not column.isna().any():
-        return column
-    present = column.dropna().to_numpy(dtype=np.float64)
-    whole = np.isfinite(present).all() and (present == np.round(present)).all()
-    return column.astype("Int64") if whole and np.abs(present).max(initial=0) < 2**53 else column
 
 
 def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> None:
@@ -227,6 +287,19 @@ def _column_notes(schema: Schema) -> list[str]:
     return notes
 
 
+def _nearly_numbers_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    """A word about columns that a few values keep from being numbers."""
+    texts = [c.name for c in schema.columns if c.kind in (ColumnKind.TEXT, ColumnKind.CATEGORY)]
+    kept_from = {name: keeps_from_numbers(frame[name]) for name in texts}
+    shown = [f"'{name}' (such as '{value}')" for name, value in kept_from.items() if value]
+    if not shown:
+        return []
+    return [
+        f"Not read as numbers, because of a few values that are none: {', '.join(shown)}. Where "
+        "those stand for missing values, leave them empty in the file."
+    ]
+
+
 def _thousands_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
     """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
     if all(column.decimal != "," for column in schema.columns):
@@ -250,11 +323,12 @@ def _maybe_thousands(column: "pd.Series[float]") -> bool:
     return bool(len(parts) and (whole & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)).all())
 
 
-def _row_notes(frame: pd.DataFrame, target: str, facts: Facts) -> list[str]:
+def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[str]) -> list[str]:
     notes = []
     if facts.without_target:
+        taken = f" ({listed(gaps)} read as missing; if that is a class, rename it)" if gaps else ""
         notes.append(
-            f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}."
+            f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}{taken}."
         )
     floats = frame.drop(columns=target).select_dtypes("float")
     infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan)).sum(axis=0)

@@ -1,7 +1,7 @@
 """How good predictions are: the metrics by name, each a few lines of NumPy."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import rankdata
@@ -12,6 +12,8 @@ from foretune.errors import UsageError
 from foretune.experience import Direction, Metric
 
 LEAST_PROBABILITY = 1e-15
+BY_SHARES = "_by_shares"
+"""At the end of the names of what is measured with `by_shares`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,28 @@ class Scorer:
     task: Task
     score: Callable[[Predictions], float]
     needs_probabilities: bool = False
+    compares_targets: bool = False
+    """Whether it says nothing about rows whose targets are all equal."""
+
+    def defined(self, y: Floats) -> bool:
+        """Whether it can be computed on rows with these targets, whatever is predicted."""
+        return differ(y) or not self.compares_targets
+
+
+def differ(y: Floats) -> bool:
+    """Whether some targets are not equal."""
+    return bool((y != y[:1]).any())
+
+
+def chosen_classes(probabilities: Floats, shares: Sequence[float]) -> Floats:
+    """(n,), the codes of the classes that probabilities (n, classes) come to.
+
+    shares: what they are divided by, so that rare classes are found; the most probable class is
+    chosen where there are none.
+    """
+    relative = probabilities / np.array(shares) if shares else probabilities
+    codes: Floats = relative.argmax(axis=1).astype(np.float64)
+    return codes
 
 
 def accuracy(given: Predictions) -> float:
@@ -87,9 +111,12 @@ def _binary_auc(positive: Floats, score: Floats) -> float:
 
 def r2(given: Predictions) -> float:
     """The share of the variance that is explained."""
+    # Not by the spread: that of equal targets may be a rounding error above zero.
+    if not differ(given.y):
+        return float("nan")
     spread = np.sum((given.y - given.y.mean()) ** 2)
     error = np.sum((given.y - given.predicted) ** 2)
-    return float(1.0 - error / spread) if spread > 0 else float("nan")
+    return float(1.0 - error / spread)
 
 
 def rmse(given: Predictions) -> float:
@@ -103,11 +130,37 @@ SCORERS: dict[str, Scorer] = {
         Scorer(Metric("accuracy", Direction.MAX), Task.CLASSIFICATION, accuracy),
         Scorer(Metric("balanced_accuracy", Direction.MAX), Task.CLASSIFICATION, balanced_accuracy),
         Scorer(Metric("log_loss", Direction.MIN), Task.CLASSIFICATION, log_loss, True),
-        Scorer(Metric("auc", Direction.MAX), Task.CLASSIFICATION, auc, True),
-        Scorer(Metric("r2", Direction.MAX), Task.REGRESSION, r2),
+        Scorer(Metric("auc", Direction.MAX), Task.CLASSIFICATION, auc, True, True),
+        Scorer(Metric("r2", Direction.MAX), Task.REGRESSION, r2, compares_targets=True),
         Scorer(Metric("rmse", Direction.MIN), Task.REGRESSION, rmse),
     )
 }
+
+
+def by_shares(plain: Scorer, shares: Sequence[float]) -> Scorer:
+    """The same metric of a model that chooses classes by shares; its name says so."""
+
+    def score(given: Predictions) -> float:
+        chosen = chosen_classes(given.certain, shares)
+        return plain.score(replace(given, predicted=chosen))
+
+    metric = replace(plain.metric, name=f"{plain.metric.name}{BY_SHARES}")
+    return replace(plain, metric=metric, score=score, needs_probabilities=True)
+
+
+def of_the_model(values: Mapping[str, float], shares: Sequence[float]) -> dict[str, float]:
+    """What a trial measured, for people: metrics of classes as the model chooses them.
+
+    Records are of the most probable class, whatever a fit is asked for, so that they can be
+    compared. Metrics of classes are left out where only that was measured.
+    """
+    if not shares:
+        return dict(values)
+    return {
+        name: values.get(f"{name}{BY_SHARES}", value)
+        for name, value in values.items()
+        if name in SCORERS and (SCORERS[name].needs_probabilities or f"{name}{BY_SHARES}" in values)
+    }
 
 
 def scorer(name: str, task: Task) -> Scorer:

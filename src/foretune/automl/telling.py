@@ -10,7 +10,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Fit
-from foretune.automl.scores import SCORERS
+from foretune.automl.scores import SCORERS, of_the_model
 from foretune.automl.search import ranked
 from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Metric
@@ -52,7 +52,15 @@ def story(fit: Fit, table: Table, words: Words) -> Story:
         space=plan.space,
         metrics=[SCORERS[name].metric for name in plan.protocol.metrics],
         trials=[
-            StoryTrial(t.number, t.config, t.status, t.values, t.seconds, t.reason, t.chosen_by)
+            StoryTrial(
+                t.number,
+                t.config,
+                t.status,
+                of_the_model(t.values, plan.shares),
+                t.seconds,
+                t.reason,
+                t.chosen_by,
+            )
             for t in fit.trials
         ],
         when=words.when,

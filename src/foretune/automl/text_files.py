@@ -10,12 +10,10 @@ from typing import NoReturn
 
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
+from foretune.experience.separators import LOOKED_AT, found_separator
 
 READ = "CSV, TSV, Parquet, KEEL or ARFF"
 """The formats of tables that are read, for messages."""
-SEPARATORS = ",;\t|"
-LOOKED_AT = 1 << 16
-"""Bytes at the beginning of a file from which its form is found out."""
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -82,7 +80,7 @@ def text_form(path: Path, separator: str | None = None) -> TextForm:
         raise UsageError(f"a table must have rows, but '{path}' is empty: check the path")
     if characters.lstrip()[0] in "{[":
         _refuse(path, "looks like JSON")
-    return TextForm(encoding, separator or _sniffed(characters), characters)
+    return TextForm(encoding, separator or found_separator(characters), characters)
 
 
 def check_header(path: Path, form: TextForm) -> None:
@@ -125,12 +123,6 @@ def _encoding(path: Path, start: bytes) -> str:
     except UnicodeDecodeError:
         return "latin-1"  # as which every file can be read
     return "utf-8"
-
-
-def _sniffed(start: str) -> str:
-    """The separator that divides the first line most often."""
-    first = start.lstrip().splitlines()[0]
-    return max(SEPARATORS, key=first.count)
 
 
 def _refuse(path: Path, what: str) -> NoReturn:

@@ -176,7 +176,8 @@ def _given(data: Path | None, target: str | None, task: str | None, test: Path |
             "train.csv --target label,  or see it work with  foretune fit --demo"
         )
     training = read_training(data, target, task=task)
-    return _Given(training, None if test is None else read_table(test))
+    # Columns mean the same in both: 01 is a text where it was one.
+    return _Given(training, None if test is None else read_table(test, texts=training.texts))
 
 
 def _in_plain_words(metric: str, score: Callable[[str], float | None]) -> str:
@@ -191,14 +192,17 @@ def _in_plain_words(metric: str, score: Callable[[str], float | None]) -> str:
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
     from foretune.automl.conclusion import score_on
+    from foretune.automl.scores import of_the_model
     from foretune.automl.telling import Words, story
     from foretune.report.page import write_page
 
     metric, model = found.plan.metric, found.conclusion.model
-    tested = None if given.test is None else score_on(model, given.test)
+    # First of all: whatever is wrong with a test table, the search was not for nothing.
     model.save(place.model)
     found.experience().save(place.trials)
-    predict = f"foretune predict {place.model} new.csv -o predictions.csv"
+    tested = None if given.test is None else score_on(model, given.test)
+    model_file = shlex.quote(str(place.model))
+    predict = f"foretune predict {model_file} new.csv -o predictions.csv"
     command = shlex.join(["foretune", *sys.argv[1:]])
     words = Words(
         title=f"{given.training.table.name}: {given.training.target}",
@@ -213,7 +217,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     ended = sum(trial.status is not None for trial in found.trials)
     click.echo(
         f"Best of {ended} trials: {metric.name} {best.values[metric.name]:.4g}"
-        f"{_in_plain_words(metric.name, best.values.get)} "
+        f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares).get)} "
         f"(trial {best.number}, {named(best.config)})"
     )
     if found.conclusion.blended is not None:

@@ -87,11 +87,9 @@ def _before(knowledge: "Knowledge", about: "Fit") -> list[dict[str, Any]]:
     from foretune.experience import Status
 
     name, sign = knowledge.metric.name, knowledge.metric.sign
-    done = [
-        each
-        for each in Memory.of_user().earlier(about.space_name, about.task)
-        if each.status is Status.DONE and name in each.values
-    ]
+    # In the space as it is asked for: estimators that are left out are not to come back.
+    earlier = Memory.of_user().earlier(about.space_name, about.task, space=knowledge.space)
+    done = [each for each in earlier if each.status is Status.DONE and name in each.values]
     if not done:
         return []
     best = min(done, key=lambda each: sign * each.values[name])

@@ -1,0 +1,44 @@
+from dataclasses import replace
+
+import pytest
+
+from foretune.automl.datasets import Task
+from foretune.automl.fit import Place
+from foretune.automl.members import refit
+from foretune.automl.model import Model
+from foretune.automl.plan import Wishes
+from foretune.automl.readiness import check_ready
+from foretune.automl.spaces import shipped
+from foretune.errors import UsageError
+
+from .tables import mixed_frame, mixed_table
+
+pytest.importorskip("skops")
+
+
+@pytest.fixture
+def table():
+    return mixed_table(Task.CLASSIFICATION)
+
+
+def test_a_test_table_must_have_the_features(tmp_path, table) -> None:
+    place, test = Place(tmp_path), mixed_frame(seed=1)
+    check_ready(Wishes(), place, table, test, "class")
+    with pytest.raises(UsageError, match="'letter' are missing"):
+        check_ready(Wishes(), place, table, test.drop(columns="letter"), "class")
+
+
+def test_a_folder_keeps_the_model_of_one_target(tmp_path, table) -> None:
+    place = Place(tmp_path)
+    [config] = shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    members = [refit(config, table, seed=0)]
+    Model.of(table, members, target="class", metric="accuracy").save(place.model)
+    check_ready(Wishes(), place, replace(table, name="newer"), None, "class")
+    with pytest.raises(UsageError, match=r"predicts 'class'.*'letter'.*-o FOLDER"):
+        check_ready(Wishes(), place, table, None, "letter")
+
+
+def test_what_is_no_model_is_in_nobodys_way(tmp_path, table) -> None:
+    place = Place(tmp_path)
+    place.model.write_bytes(b"half a mod")
+    check_ready(Wishes(), place, table, None, "class")
