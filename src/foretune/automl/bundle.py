@@ -14,10 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from foretune.automl.locking import locked
 from foretune.automl.recipe import write_text
 from foretune.errors import ArtifactError
-from foretune.experience.atomic import replace_file
+from foretune.files import locked, replace_file
 
 FORMAT = "foretune-knowledge"
 VERSION = 1

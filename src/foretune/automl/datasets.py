@@ -17,8 +17,8 @@ from foretune.arrays import Bools, Floats, Ints
 from foretune.automl.columns import Schema, named_by_text, read_numbers
 from foretune.automl.written_numbers import decimal_mark
 from foretune.errors import UsageError
-from foretune.experience.atomic import replace_file
 from foretune.experience.naming import suggestion
+from foretune.files import replace_file
 
 LEAST_ROWS = 10
 MOST_CLASSES_OF_NUMBERS = 20

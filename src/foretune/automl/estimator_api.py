@@ -34,7 +34,7 @@ from foretune.automl.search import (
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience
-from foretune.experience.atomic import replace_file
+from foretune.files import replace_file
 from foretune.report.page import page
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool

@@ -28,7 +28,6 @@ import numpy as np
 from foretune.automl.datasets import Table
 from foretune.automl.joining import FINGERPRINT_DIGITS, MARK, identity, joined, plain_name
 from foretune.automl.journal import Journal, Line
-from foretune.automl.locking import held, locked
 from foretune.automl.narrowing import narrowed
 from foretune.automl.recipe import write_text
 from foretune.errors import (
@@ -41,6 +40,7 @@ from foretune.errors import (
 )
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.experience.naming import listed
+from foretune.files import held, locked
 from foretune.space import Space
 
 HOME_VARIABLE = "FORETUNE_HOME"

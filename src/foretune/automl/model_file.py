@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 from foretune.automl.model_trust import TYPES, check_indices, strangers
 from foretune.errors import MissingExtraError, UsageError
-from foretune.experience.atomic import replace_file
 from foretune.experience.naming import listed
+from foretune.files import replace_file
 
 ENTRY = "foretune.json"
 DESCRIPTION = "schema.json"

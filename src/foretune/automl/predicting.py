@@ -16,8 +16,8 @@ from foretune.arrays import Floats
 from foretune.automl.frames import read_parts, table_bytes
 from foretune.automl.model import Model
 from foretune.errors import UsageError
-from foretune.experience.atomic import replace_file
 from foretune.experience.naming import listed, suggestion
+from foretune.files import replace_file
 from foretune.progress import SILENT, Progress
 
 PART_BYTES = 1 << 25

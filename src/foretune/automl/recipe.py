@@ -10,12 +10,11 @@ from typing import Any
 
 from foretune.automl.design import shared_configs
 from foretune.automl.evaluation import Protocol
-from foretune.automl.locking import held
 from foretune.automl.scores import scorer
 from foretune.automl.spaces import shipped
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric
-from foretune.experience.atomic import replace_file
+from foretune.files import held, replace_file
 from foretune.run.executor import Limits
 from foretune.space import Encoded
 

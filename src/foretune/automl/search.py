@@ -18,7 +18,7 @@ from foretune.automl.plan import DEFAULT_METHOD, Plan, Wishes
 from foretune.automl.trial import load_libraries, opened
 from foretune.contracts import Prior, Target
 from foretune.experience import Status
-from foretune.experience.atomic import replace_file
+from foretune.files import replace_file
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.progress import SILENT, Progress
 from foretune.run.executor import Executor

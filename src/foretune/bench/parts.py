@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from foretune.bench.results import Settings
 from foretune.bench.run import Run
 from foretune.errors import UsageError
-from foretune.experience.atomic import replace_file
+from foretune.files import replace_file
 
 _SETTINGS = "settings.json"
 _EXPERIENCE = "experience.parquet"

@@ -15,7 +15,7 @@ from foretune.arrays import Floats, Ints
 from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import PoolFacts
 from foretune.errors import ExperienceError, UsageError
-from foretune.experience.atomic import replace_file
+from foretune.files import replace_file
 from foretune.report.wording import counted
 
 FORMAT_VERSION = 1

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from foretune.errors import DamagedError, ExperienceError, ForetuneError
-from foretune.experience.atomic import replace_file
 from foretune.experience.build import Columns, check_measured, from_columns
 from foretune.experience.model import Direction, Experience, MetaFeatures, Metric
 from foretune.experience.notes import Notes
+from foretune.files import replace_file
 from foretune.space import Space
 
 FORMAT = "foretune-experience"

@@ -4,11 +4,8 @@ The header's metadata has one entry, a JSON object {kind, version, meta, sha256}
 covers the other three and every array. A file is read in full and believed only if all of it fits.
 """
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +17,7 @@ from safetensors.numpy import load as parse_safetensors
 from safetensors.numpy import save as to_safetensors
 
 from foretune.errors import ArtifactError
+from foretune.files import replace_file
 
 ENTRY = "foretune"
 LARGEST_HEADER = 64 * 2**20
@@ -53,7 +51,7 @@ def save_artifact(
             "use finite numbers, strings, lists and dictionaries"
         ) from error
     signed = {**json.loads(description), "sha256": _checksum(description, arrays)}
-    _write_atomically(path, to_safetensors(arrays, metadata={ENTRY: _canonical(signed)}))
+    _write(path, to_safetensors(arrays, metadata={ENTRY: _canonical(signed)}))
 
 
 def load_artifact(
@@ -132,23 +130,16 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Either the whole content or the old file, also after a crash."""
+
+    def fill(temporary: Path) -> None:
+        temporary.write_bytes(content)
+
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        replace_file(path, fill)
     except OSError as error:
-        _refuse(path, f"cannot be written ({error.strerror})", "name a folder that can")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except OSError as error:
-        _refuse(path, f"cannot be written ({error.strerror})", "name another file")
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+        _refuse(path, f"cannot be written ({error.strerror})", "name a folder and a file that can")
 
 
 def _refuse(path: Path, what: str, remedy: str) -> NoReturn:

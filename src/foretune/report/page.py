@@ -12,7 +12,7 @@ from pathlib import Path
 
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.experience.atomic import replace_file
+from foretune.files import replace_file
 from foretune.report import sections
 from foretune.report.curves import unbeaten
 from foretune.report.headline import headline

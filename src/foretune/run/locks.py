@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from foretune.files import locked
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
@@ -32,22 +34,17 @@ class FileLock:
     """A lock on a small file beside the one it guards, for processes of one machine."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("ab")
+        path.open("ab").close()  # A folder that cannot be written to is known at once.
+        self._path = path
 
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Wait for it, and have it."""
-        import fcntl
-
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        try:
+        with locked(self._path):
             yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the file, which stays: to delete it would take it from whoever waits for it."""
-        self._file.close()
+        """Leave the file: to delete it would take it from whoever waits for it."""
 
 
 class ServerLock:

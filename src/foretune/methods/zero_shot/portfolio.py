@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foretune.errors import ArtifactError
-from foretune.experience.atomic import replace_file
+from foretune.files import replace_file
 
 FORMAT = "foretune-portfolio"
 VERSION = 1

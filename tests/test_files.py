@@ -1,10 +1,10 @@
-"""Replacing a file in one step."""
+"""Replacing a file in one step, and locking one."""
 
 from pathlib import Path
 
 import pytest
 
-from foretune.experience.atomic import replace_file
+from foretune.files import held, locked, replace_file
 
 
 def test_the_file_gets_the_new_content(tmp_path: Path) -> None:
@@ -27,3 +27,15 @@ def test_an_interruption_leaves_everything_as_it_was(tmp_path: Path) -> None:
         replace_file(path, interrupted)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_lock_is_held_by_one_at_a_time_and_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with locked(path):
+        assert held(path) is None
+    mine = held(path)
+    assert mine is not None
+    assert held(path) is None
+    mine.close()
+    with locked(path):
+        pass
