@@ -14,7 +14,8 @@ from foretune.space import Space
 from foretune.space.parameters import Kind
 
 PAST_ROWS, PAST_TASKS = 5_000, 100
-"""At most so many rows of at most so many past tasks are handed to peers, drawn at random."""
+"""At most so many rows of at most so many past tasks are handed to peers, drawn at random among
+the tasks that have a success: recorded failures are left out."""
 
 
 def problem_of(experience: Experience, file: Path, split: Split, task: str) -> Problem:
@@ -23,7 +24,8 @@ def problem_of(experience: Experience, file: Path, split: Split, task: str) -> P
     columns = [place for place, p in enumerate(experience.space.parameters) if p.size > 1]
     values, losses = _recorded(pool_of(experience, task), columns)
     seed = int(hashlib.sha256(task.encode()).hexdigest()[:8], 16)
-    chosen = np.random.default_rng(seed).permutation(learnt_from)[:PAST_TASKS]
+    telling = [name for name in learnt_from if experience.task(name).succeeded.any()]
+    chosen = np.random.default_rng(seed).permutation(telling)[:PAST_TASKS]
     return Problem(
         task=task,
         parameters=tuple(_parameters(experience.space, columns)),

@@ -4,17 +4,19 @@
         --environments DIR --seeds 2 --trials 50 --out xgboost-peers.parquet
 
 Every (peer, task, seed) is a process of its own. The same command goes on where it was stopped;
-further peers, tasks and seeds extend the file. A run that fails or takes too long leaves its last
+further peers, tasks and seeds extend the file. Other trials, another split or another experience
+are refused there: they need a file of their own. A run that fails or takes too long leaves its last
 lines beside the others and is not tried again unless `--retry` asks for it. The results are read
 by `foretune bench report` and by `benchmarks.peers.summary`.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +27,16 @@ from benchmarks.peers.problems import problem_of
 
 from foretune.bench.plan import held_out
 from foretune.bench.pools import facts_of, pool_of
-from foretune.bench.replay import fingerprint
+from foretune.bench.replay import fingerprint, fingerprint_of_notes
 from foretune.bench.results import Results, Settings, save
 from foretune.bench.run import Run
-from foretune.bench.starts import Start
+from foretune.bench.starts import Start, seed_on_task
+from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, Split
+from foretune.files import replace_file
 
 OURS = "foretune"
+START = Start.called("none")
 LAST_LINES = 2_000
 """So many characters are kept of what a failed run said."""
 
@@ -69,6 +74,16 @@ class Played:
 
     folder: Path
 
+    @property
+    def settings(self) -> Path:
+        """Where it is written what all runs have in common."""
+        return self.folder / "settings.json"
+
+    @property
+    def runs(self) -> list[Path]:
+        """The runs so far."""
+        return sorted((self.folder / "runs").glob("*/*.npz"))
+
     def run(self, name: str, task: str, seed: int) -> Path:
         """Where one run is written."""
         return self.folder / "runs" / name / f"{task}-{seed}.npz"
@@ -84,18 +99,27 @@ class Played:
 
 def main() -> None:
     """Play what is missing, and write the results."""
-    given = _arguments()
+    try:
+        play_all(_arguments())
+    except ForetuneError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+def play_all(given: argparse.Namespace) -> None:
+    """What the command asks for."""
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
     tasks = given.tasks.split(",") if given.tasks else None
-    held = held_out(experience, given.split, Start.called("none"), tasks, given.tasks_limit)
+    held = held_out(experience, given.split, START, tasks, given.tasks_limit)
     played = Played(given.out.with_suffix(".played"))
+    settings = _settings(experience, given)
+    keep_settings(settings, played)
     contestants = [Contestant.called(name) for name in given.peers.split(",")]
     splits = [(split, task) for split in held.splits for task in split.test]
     for split, task in splits:
         if not played.problem(task).exists():
             _write_problem(experience, given.experience, split, task, played.problem(task))
-    settings = _settings(experience, given)
     for contestant in contestants:
         for seed in range(given.seeds):
             for _, task in splits:
@@ -128,7 +152,44 @@ def _settings(experience: Experience, given: argparse.Namespace) -> Settings:
         objectives=(experience.metrics[0].name,),
         directions=(str(experience.metrics[0].direction),),
         experience=fingerprint(experience),
+        start=str(START),
+        notes=fingerprint_of_notes(experience, given.split, START),
     )
+
+
+def keep_settings(settings: Settings, played: Played) -> None:
+    """Write down what all runs of a folder have in common, and refuse what differs from it.
+
+    The name of the suite may change: it stands in the results alone, which are written anew.
+    """
+    if played.settings.exists():
+        written = Settings.from_dict(json.loads(played.settings.read_text("utf-8")))
+        difference = settings.difference(replace(written, suite=settings.suite))
+    else:
+        difference = "settings while those of its runs are not known" if played.runs else ""
+    if difference:
+        raise UsageError(
+            f"runs in one file must be played under the same settings, but {played.folder} would "
+            f"get {difference}: give another --out"
+        )
+    if played.settings.exists():
+        return
+    for unknown in (played.folder / "problems").glob("*.npz"):
+        unknown.unlink()
+    played.folder.mkdir(parents=True, exist_ok=True)
+    _write_settings(settings, played.settings)
+
+
+def _write_settings(settings: Settings, out: Path) -> None:
+    def write(path: Path) -> None:
+        path.write_text(json.dumps(asdict(settings)), "utf-8")
+
+    replace_file(out, write)
+
+
+def seed_of(task: str, seed: int) -> int:
+    """The seed that a tuner gets: of 31 bits, which is what all of them take."""
+    return seed_on_task(seed, task) >> 1
 
 
 def _write_problem(experience: Experience, file: Path, split: Split, task: str, out: Path) -> None:
@@ -151,7 +212,8 @@ def _play(
     python = sys.executable if ours else python_of(given.environments, contestant.environment)
     command = [
         *(str(python), "-m", "benchmarks.peers.play", str(played.problem(task).resolve())),
-        *(contestant.module, contestant.peer, str(seed), str(given.trials), str(out.resolve())),
+        *(contestant.module, contestant.peer),
+        *(str(seed_of(task, seed)), str(given.trials), str(out.resolve())),
     ]
     priors = {"PEERS_PRIORS": str(played.priors(contestant.name).resolve())}
     try:
@@ -176,7 +238,7 @@ def _collect(
     experience: Experience, settings: Settings, played: Played, out: Path, tasks: int
 ) -> None:
     """All runs so far in one file."""
-    runs = list(_runs(sorted((played.folder / "runs").glob("*/*.npz"))))
+    runs = list(_runs(played.runs))
     if not runs:
         return
     rows = pa.concat_tables([run.rows(settings) for run in runs]).to_pandas()

@@ -125,7 +125,11 @@ class LearnsMany(Protocol):
     def learn_many(
         self, experience: Experience, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
-        """The priors that `learn` would give for each seed."""
+        """A prior for each seed, of the kind that `learn` gives for it.
+
+        They need not be equal: what is trained beside other seeds may be rounded differently and
+        end up a little elsewhere.
+        """
 
 
 @runtime_checkable

@@ -1,11 +1,20 @@
 """The objective that Foretune shares with its peers: the nearest recorded configuration."""
 
+from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.peers.objective import Parameter, Past, Problem
+from benchmarks.peers.problems import problem_of
+from benchmarks.peers.run import Contestant, Played, _play, keep_settings, seed_of
 from benchmarks.peers.summary import Duel
+
+from foretune.bench.results import Settings
+from foretune.errors import UsageError
+from foretune.experience import Experience, Metric, Split
+from foretune.space import Space
 
 NAN = float("nan")
 RATE = Parameter("rate", "float", 1e-4, 1.0, log=True)
@@ -92,3 +101,79 @@ def test_a_duel_counts_ties_half_and_the_trials_that_ours_needs() -> None:
     duel = Duel(ours, theirs, seeds=1, seconds=0.1, different=3.0)
     assert [duel.ahead(n).tolist() for n in (1, 2, 3)] == [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0, 0.5]]
     assert duel.needed().tolist() == [2.0, np.inf, 1.0]
+
+
+SETTINGS = Settings("suite", 50, "leave-one-out", ("error",), ("min",), "abc", notes="")
+
+
+def some_run(played: Played) -> Path:
+    run = played.run("random", "mine", 0)
+    run.parent.mkdir(parents=True)
+    run.touch()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (replace(SETTINGS, trials=100), "trials 100 instead of 50"),
+        (replace(SETTINGS, split="paper"), "split paper instead of leave-one-out"),
+        (replace(SETTINGS, experience="def"), "another experience"),
+        (replace(SETTINGS, notes="def"), "another content of the split"),
+    ],
+)
+def test_runs_of_other_settings_are_refused(other: Settings, said: str, tmp_path: Path) -> None:
+    played = Played(tmp_path / "o.played")
+    keep_settings(SETTINGS, played)
+    some_run(played)
+    keep_settings(SETTINGS, played)
+    keep_settings(replace(SETTINGS, suite="renamed"), played)
+    with pytest.raises(UsageError, match=f"{said}.*give another --out"):
+        keep_settings(other, played)
+
+
+def test_runs_of_settings_that_nobody_wrote_down_are_refused(tmp_path: Path) -> None:
+    played = Played(tmp_path / "o.played")
+    run = some_run(played)
+    with pytest.raises(UsageError, match="not known: give another --out"):
+        keep_settings(SETTINGS, played)
+    assert run.exists()
+    assert not played.settings.exists()
+
+
+def test_problems_of_unknown_settings_are_written_anew(tmp_path: Path) -> None:
+    played = Played(tmp_path / "o.played")
+    old = played.problem("mine")
+    old.parent.mkdir(parents=True)
+    old.touch()
+    keep_settings(SETTINGS, played)
+    assert not old.exists()
+
+
+def test_a_tuner_draws_anew_on_every_task(monkeypatch, tmp_path: Path) -> None:
+    given = Namespace(retry=False, trials=5, seconds=1.0, environments=tmp_path)
+    asked: list[int] = []
+    monkeypatch.setattr(
+        "benchmarks.peers.run.subprocess.run", lambda command, **_: asked.append(int(command[6]))
+    )
+    for task, seed in (("a", 0), ("b", 0), ("a", 1), ("a", 0)):
+        _play(Contestant.called("random"), task, seed, given, Played(tmp_path))
+    assert len(set(asked)) == 3
+    assert asked[0] == asked[3] == seed_of("a", 0)
+    assert all(0 <= seed < 2**31 for seed in asked)
+
+
+def test_past_tasks_without_a_success_are_not_handed_to_peers(tmp_path: Path) -> None:
+    space = Space.of({"rate": (0.0, 1.0)})
+    experience = Experience.from_matrix(
+        space,
+        space.sample(2, seed=0),
+        ["mine", "good", "bad"],
+        [Metric("error")],
+        {"error": np.array([[0.1, 0.2], [0.3, NAN], [NAN, NAN]])},
+        failed=np.array([[False, False], [False, True], [True, True]]),
+    )
+    split = Split("mine", ("good", "bad"), (), ("mine",))
+    handed = problem_of(experience, tmp_path / "e.parquet", split, "mine").past
+    assert list(handed) == ["good"]
+    assert handed["good"].losses.tolist() == [0.3]

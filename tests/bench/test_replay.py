@@ -1,11 +1,13 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from foretune.bench.parts import Parts
-from foretune.bench.replay import fingerprint, replay
-from foretune.bench.results import COLUMNS, read
+from foretune.bench.replay import fingerprint, fingerprint_of_notes, replay
+from foretune.bench.results import COLUMNS, read, save
+from foretune.bench.starts import Start
 from foretune.errors import ExperienceError, MethodError, UsageError
 from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
 from foretune.search import METHODS, Design, Method
@@ -200,6 +202,17 @@ def test_equal_seeds_give_equal_runs(out, tmp_path):
     assert first.rows["value"].tolist() == second.rows["value"].tolist()
 
 
+def test_tasks_that_share_their_configurations_have_draws_of_their_own(out):
+    same = np.tile(np.linspace(0.0, 1.0, 12), (4, 1))
+    names = [f"task{number}" for number in range(4)]
+    experience = Experience.from_matrix(
+        SPACE, SPACE.sample(12, seed=1), names, [Metric("error")], {"error": same}
+    )
+    results = replay(experience, ["random"], trials=6, seeds=1, out=out)
+    drawn = results.rows.pivot(index="task", columns="trial", values="value").to_numpy()
+    assert len(np.unique(drawn, axis=0)) == 4
+
+
 # With what runs begin, and on how many tasks
 
 
@@ -268,6 +281,44 @@ def test_nothing_is_done_twice(out):
     written = out.stat().st_mtime_ns
     replay(table(), ["random"], trials=3, seeds=1, out=out)
     assert out.stat().st_mtime_ns == written
+
+
+def test_a_run_stands_once_after_a_stop_before_the_parts_were_removed(monkeypatch, out):
+    with monkeypatch.context() as patched:
+        patched.setattr(Parts, "remove", lambda self: None)
+        replay(table(), ["random"], trials=3, seeds=1, out=out)
+    before = read(out).rows
+    replay(table(), ["random"], trials=3, seeds=1, out=out)
+    assert read(out).rows.equals(before)
+    assert not Parts.beside(out).folder.exists()
+
+
+def test_a_split_with_other_tasks_under_the_same_name_is_refused(out):
+    replay(table(tasks=4), ["random"], trials=2, seeds=1, split="paper", out=out)
+    other = {"paper": {"train": ["task1"], "validation": ["task0"], "test": ["task2", "task3"]}}
+    changed = table(tasks=4).with_splits(other)
+    with pytest.raises(UsageError, match="another content of the split"):
+        replay(changed, ["random"], trials=2, seeds=2, split="paper", out=out)
+    assert len(read(out).runs) == 2
+
+
+def older_file(out, **choice):
+    """Results as they were written before notes were."""
+    replay(table(), ["random"], trials=2, seeds=1, out=out, **choice)
+    whole = read(out)
+    save(replace(whole, settings=replace(whole.settings, notes=None)), out)
+
+
+def test_older_results_are_extended_where_no_notes_were_used(out):
+    older_file(out)
+    assert len(replay(table(), ["random"], trials=2, seeds=2, out=out).runs) == 6
+    assert read(out).settings.notes == ""
+
+
+def test_older_results_are_kept_apart_where_their_split_cannot_be_known(out):
+    older_file(out, split="paper")
+    with pytest.raises(UsageError, match=r"do not say which split, .* choose another --out"):
+        replay(table(), ["random"], trials=2, seeds=2, split="paper", out=out)
 
 
 def test_parts_of_other_settings_are_refused(out):
@@ -375,3 +426,27 @@ def test_the_fingerprint_follows_the_content():
     assert fingerprint(table()) == fingerprint(table())
     assert fingerprint(table()) != fingerprint(table(configs=11))
     assert fingerprint(table()) != fingerprint(table(direction=Direction.MAX))
+
+
+def test_the_fingerprint_of_notes_follows_those_that_are_used():
+    def noted(start="none", split="leave-one-out", **notes):
+        experience = Experience.from_matrix(
+            SPACE,
+            SPACE.sample(3, seed=1),
+            ["a", "b"],
+            [Metric("error")],
+            {"error": np.arange(6.0).reshape(2, 3)},
+            **notes,
+        )
+        return fingerprint_of_notes(experience, split, Start.called(start))
+
+    designs = [{"a": {"one": [0, 1]}}, {"a": {"one": [1, 0]}}]
+    assert noted() == noted(starts=designs[0]) == noted(split="2-fold") == ""
+    used = [
+        *(noted("recorded", starts=starts) for starts in designs),
+        *(noted(meta_features={"a": {"rows": rows}}) for rows in (10.0, 20.0)),
+        *(noted(split="s", splits={"s": {"train": [t], "test": ["b"]}}) for t in ("a",)),
+    ]
+    assert len({*used, ""}) == len(used) + 1
+    both = [{"rows": 10.0, "columns": 3.0}, {"columns": 3.0, "rows": 10.0}]
+    assert noted(meta_features={"a": both[0]}) == noted(meta_features={"a": both[1]}) != ""

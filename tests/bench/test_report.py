@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.bench.figures import figures_of_suite
 from foretune.bench.report import report
-from foretune.bench.results import read, save
+from foretune.bench.results import curves_of, read, save
 from foretune.errors import UsageError
 from tests.bench.tables import facts, results
 
@@ -125,7 +126,10 @@ def test_a_report_of_several_objectives_is_about_hypervolume(tmp_path):
 def test_runs_that_were_left_out_are_counted(tmp_path):
     path = tmp_path / "results.parquet"
     save(results({("t1", "a", 0): [1.0], ("t1", "a", 1): [1.0], ("t1", "b", 0): [0.0]}), path)
-    assert "1 runs of 'toy' were left out" in report([path], tmp_path / "report").text
+    assert (
+        "Left out of 'toy': 1 run. Methods are compared on"
+        in report([path], tmp_path / "report").text
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,3 +144,33 @@ def test_wishes_that_cannot_be_met_write_nothing(file, tmp_path, wish, message):
     with pytest.raises(UsageError, match=message):
         report([file], tmp_path / "report", **wish)
     assert not (tmp_path / "report").exists()
+
+
+def test_one_sample_says_nothing_about_its_spread(tmp_path):
+    path = tmp_path / "results.parquet"
+    save(results({("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}), path)
+    made = report([path], tmp_path / "report", trials=[1])
+    assert table_named(made, "toy-rank").rows[1] == ("gp", "1.00 ± -")
+    assert table_named(made, "toy-red").rows[1] == ("gp", "-50.00% ± -")
+
+
+def test_the_spread_of_a_rank_is_not_cut_where_ranks_end(tmp_path):
+    path = tmp_path / "results.parquet"
+    runs = {("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}
+    save(results(runs | {("t2", "random", 0): [0.5], ("t2", "gp", 0): [1.0]}), path)
+    made = report([path], tmp_path / "report", trials=[1])
+    # Ranks 1 and 2: t(0.975, 1) = 12.71 times 0.5.
+    assert table_named(made, "toy-rank").rows[1] == ("gp", "1.50 ± 6.35")
+
+
+def test_fronts_are_drawn_in_the_metrics_own_values():
+    whole = results({("t1", "gp", 0): [-0.9, -0.5, -0.4]})
+    pool = replace(whole.pools["t1"], front=np.array([[-0.9, 2.0], [-0.5, 1.0]]))
+    pool = replace(pool, reference=np.array([0.0, 3.0]))
+    rows = whole.rows.assign(value_accuracy=whole.rows["value"], value_cost=[2.0, 1.0, 2.0])
+    settings = replace(whole.settings, objectives=("accuracy", "cost"), directions=("max", "min"))
+    both = replace(whole, settings=settings, rows=rows, pools={"t1": pool})
+    [axes] = figures_of_suite(curves_of(both))["toy-fronts"].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("accuracy", "cost")
+    for line in axes.lines:
+        assert line.get_xydata().tolist() == [[0.5, 1.0], [0.9, 2.0]]

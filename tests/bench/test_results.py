@@ -42,6 +42,17 @@ def test_files_from_before_there_was_a_choice_of_starts_had_none():
     assert Settings.from_dict(plain) == two_methods().settings
 
 
+def test_notes_are_compared_and_an_older_file_may_have_used_none():
+    older = two_methods().settings
+    plain, one, other = (replace(older, notes=notes) for notes in ("", "1f", "2e"))
+    assert older.notes is None
+    assert older.difference(older) == older.difference(plain) == plain.difference(older) == ""
+    for first, second in [(one, other), (one, plain)]:
+        assert first.difference(second).startswith("another content of the split")
+    for first, second in [(one, older), (older, one)]:
+        assert first.difference(second).startswith("settings that do not say which split")
+
+
 def test_curves_hold_the_losses_in_the_order_of_the_names():
     curves = curves_of(two_methods(), ["a", "b"])
     assert (curves.methods, curves.tasks, curves.seeds) == (("a", "b"), ("t1", "t2"), (0,))
@@ -69,6 +80,34 @@ def test_only_shared_tasks_and_seeds_are_compared():
     )
     curves = curves_of(lopsided)
     assert (curves.tasks, curves.seeds, curves.left_out) == (("t1", "t2"), (0,), 2)
+
+
+def runs_of(seeds_by_task, methods=("a", "b")):
+    return results(
+        {(t, m, s): [1.0] for t, seeds in seeds_by_task.items() for s in seeds for m in methods}
+    )
+
+
+def test_one_task_with_few_seeds_does_not_take_the_seeds_of_all():
+    curves = curves_of(runs_of({**{f"t{n}": range(4) for n in range(5)}, "late": [0]}))
+    assert (curves.tasks, curves.seeds) == (("t0", "t1", "t2", "t3", "t4"), (0, 1, 2, 3))
+    assert curves.left_out == 2
+
+
+def test_one_seed_of_few_tasks_does_not_take_the_tasks_of_all():
+    curves = curves_of(runs_of({"t0": [0, 1], "t1": [0], "t2": [0]}))
+    assert (curves.tasks, curves.seeds) == (("t0", "t1", "t2"), (0,))
+
+
+def test_seeds_that_overlap_in_part_are_kept_where_they_do():
+    curves = curves_of(runs_of({"t0": [0, 1, 2], "t1": [1, 2, 3], "t2": [2, 3, 4]}))
+    assert len(curves.tasks) * len(curves.seeds) == 4
+
+
+def test_tasks_without_a_seed_in_common_are_still_reported():
+    curves = curves_of(runs_of({"t0": [0], "t1": [1]}))
+    assert len(curves.tasks) == len(curves.seeds) == 1
+    assert curves.left_out == 2
 
 
 def test_methods_that_share_nothing_cannot_be_compared():

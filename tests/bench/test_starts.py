@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretune.bench.replay import replay
-from foretune.bench.starts import Start, beginnings, has_recorded_start
+from foretune.bench.starts import Start, beginnings, has_recorded_start, seed_on_task
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric, Split, splits_called
 from foretune.space import Space
@@ -67,6 +67,12 @@ def test_a_recorded_design_holds_only_what_was_evaluated_on_the_task():
     assert [has_recorded_start(experience, task) for task in "abc"] == [True, False, False]
     split = Split("s", ("b",), (), ("a",))
     assert beginnings(Start("recorded"), experience, split, [0]) == {("a", 0): (0,)}
+
+
+def test_a_seed_on_a_task_is_its_own_and_stays_as_it_was():
+    seeds = {seed_on_task(seed, task) for seed in range(3) for task in ("a", "b")}
+    assert len(seeds) == 6
+    assert seed_on_task(0, "a") == 1159843927
 
 
 def test_random_starts_differ_between_tasks_and_seeds_only():

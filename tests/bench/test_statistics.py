@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from foretune.bench.statistics import compare, holm, signed_rank_p
+from foretune.bench import statistics
+from foretune.bench.statistics import LARGEST_EXACT, compare, holm, signed_rank_p
 from foretune.errors import UsageError
 
 
@@ -111,9 +112,31 @@ def test_ties_are_counted_as_all_signs_would(differences):
 
 
 def test_of_many_tasks_the_sum_is_taken_as_normal():
-    differences = np.random.default_rng(0).normal(0.1, size=80)
-    expected = stats.wilcoxon(differences).pvalue
-    assert signed_rank_p(differences) == pytest.approx(expected)
+    rng = np.random.default_rng(0)
+    rounded = np.round(rng.normal(0.2, size=150), 1)
+    assert (rounded == 0).any()
+    for differences in (rng.normal(0.1, size=150), rounded):
+        expected = stats.wilcoxon(differences, zero_method="pratt", correction=True).pvalue
+        assert signed_rank_p(differences) == pytest.approx(expected)
+
+
+def test_many_ties_do_not_hide_that_all_else_was_won():
+    # Seven coins that all show heads, or all tails.
+    for ties in (0, 43, 44, 93, 94, 500):
+        differences = np.concatenate([np.zeros(ties), np.linspace(0.1, 1.0, 7)])
+        assert signed_rank_p(differences) == pytest.approx(2 / 2**7)
+
+
+@pytest.mark.parametrize("decimals", [1, 5])
+def test_exact_and_normal_chances_meet(monkeypatch, decimals):
+    for seed in range(5):
+        draws = np.random.default_rng(seed).normal(0.2, size=LARGEST_EXACT + 20)
+        differences = np.append(np.round(draws, decimals), np.zeros(300))
+        assert np.count_nonzero(differences) > LARGEST_EXACT
+        normal = signed_rank_p(differences)
+        with monkeypatch.context() as patched:
+            patched.setattr(statistics, "LARGEST_EXACT", len(differences))
+            assert signed_rank_p(differences) == pytest.approx(normal, rel=0.15)
 
 
 def test_holm_by_hand():

@@ -90,6 +90,24 @@ def test_a_benchmark_runs_resumes_and_reports(foretune, experience: Path) -> Non
     assert list(out.with_suffix(".report").glob("*.png"))
 
 
+def test_the_shortest_demo_has_numbers_in_its_tables(foretune, tmp_path, monkeypatch) -> None:
+    from foretune.bench import demo
+
+    monkeypatch.setattr(demo, "DEMO_METHODS", ["random", "sobol"])
+    words = ("bench", "demo", "--trials", 2, "--seeds", 1, "--jobs", 1, "--out", tmp_path)
+    code, shown, _ = foretune(*words)
+    assert code == 0
+    assert re.search(r"method +n=2\n", shown)
+
+
+def test_the_help_names_every_suite_that_can_be_fetched(foretune) -> None:
+    from foretune.bench.fetch import SUITES
+
+    _, shown, _ = foretune("bench", "fetch", "--help")
+    [line] = [line for line in shown.splitlines() if "Suites:" in line]
+    assert set(line.split(":")[1].replace(" ", "").split(",")) == set(SUITES)
+
+
 BAD = [
     ("import table missing.csv --task t --value e:min -o o.parquet", "missing.csv"),
     ("import table runs.csv --task t --value e -o o.parquet", "COLUMN:min"),

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from foretune.experience import Direction, Metric
 from foretune.report.figures import save_figure
 from foretune.report.fronts import Fronts, draw_fronts
 
@@ -13,7 +14,7 @@ def test_each_task_has_a_panel_with_the_possible_front_and_what_was_found(tmp_pa
         Fronts("one", possible, {"gp": possible[:1], "rf": possible[1:]}),
         Fronts("two", possible, {"gp": possible, "rf": possible}),
     ]
-    figure = draw_fronts(panels, ("error", "latency"), title="fronts")
+    figure = draw_fronts(panels, (Metric("error"), Metric("latency")), title="fronts")
     first, second = figure.axes
     assert [axis.get_title(loc="left") for axis in (first, second)] == ["one", "two"]
     labels = [line.get_label() for line in first.lines]
@@ -23,3 +24,17 @@ def test_each_task_has_a_panel_with_the_possible_front_and_what_was_found(tmp_pa
     png, svg = save_figure(figure, tmp_path, "fronts")
     assert png.stat().st_size > 1000
     assert "latency" in svg.read_text()
+
+
+@pytest.mark.parametrize("up", list(Direction))
+@pytest.mark.parametrize(("across", "held"), [(Direction.MIN, 0), (Direction.MAX, 1)])
+def test_the_staircase_holds_what_the_better_point_gives(across, held, up):
+    rising = across != up
+    points = np.array([[1.0, 1.0], [2.0, 2.0]] if rising else [[1.0, 2.0], [2.0, 1.0]])
+    figure = draw_fronts(
+        [Fronts("one", points, {})], (Metric("x", across), Metric("y", up)), title="fronts"
+    )
+    stairs = figure.axes[0].lines[0]
+    corners = stairs.get_path().vertices
+    [corner] = [row for row in corners.tolist() if row not in points.tolist()]
+    assert corner == [points[1 - held, 0], points[held, 1]]

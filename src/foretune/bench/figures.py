@@ -10,6 +10,7 @@ from foretune.bench.compared import Compared
 from foretune.bench.metrics import bootstrap_band
 from foretune.bench.results import Curves
 from foretune.bench.statistics import compare
+from foretune.experience import Direction, Metric
 from foretune.numerics.objectives import pareto_front
 from foretune.report.figures import Curve, draw_critical_difference, draw_curves
 from foretune.report.fronts import Fronts, draw_fronts
@@ -107,7 +108,12 @@ def _hypervolume_figure(curves: Curves) -> "Figure":
 
 
 def _front_figure(curves: Curves) -> "Figure":
-    """The fronts of each method's median run on the first tasks."""
+    """The fronts of each method's median run on the first tasks, in the metrics' own values."""
+    metrics = [
+        Metric(name, Direction(direction))
+        for name, direction in zip(curves.objectives, curves.settings.directions, strict=True)
+    ]
+    signs = np.array([metric.sign for metric in metrics])
     missing = measures.missing_hypervolume(curves)[..., -1]
     panels = []
     for task, (name, pool) in enumerate(zip(curves.tasks, curves.pools, strict=True)):
@@ -116,11 +122,11 @@ def _front_figure(curves: Curves) -> "Figure":
             median = int(np.argsort(missing[place, task])[len(curves.seeds) // 2])
             points = curves.values[place, task, median]
             points = points[np.isfinite(points).all(axis=1)]
-            found[method_name] = points[pareto_front(points)]
-        panels.append(Fronts(name, pool.front, found))
+            found[method_name] = signs * points[pareto_front(points)]
+        panels.append(Fronts(name, signs * pool.front, found))
     return draw_fronts(
         panels[:PANELS],
-        curves.objectives,
+        metrics,
         title=f"{curves.suite}: Pareto fronts after {curves.trials} trials (the median run of "
         "each method)",
     )

@@ -97,13 +97,21 @@ def ranks_by_task(best: Floats, *, seeds_as_tasks: bool = True) -> Floats:
 def rank_curves(ranks: Floats) -> MeanCurves:
     """Average ranks over tasks of (methods, tasks, trials), with Student's t interval.
 
-    Seeds of one task are not independent of each other, so a task is one sample.
+    Seeds of one task are not independent of each other, so a task is one sample. The band stays
+    among the ranks that there are; of one sample it is NaN.
     """
     mean = ranks.mean(axis=1)
-    half_width = _half_width(ranks)
-    return MeanCurves(
-        mean, np.maximum(mean - half_width, 1.0), np.minimum(mean + half_width, len(ranks))
-    )
+    half = half_width(ranks)
+    return MeanCurves(mean, np.maximum(mean - half, 1.0), np.minimum(mean + half, len(ranks)))
+
+
+def half_width(samples: Floats) -> Floats:
+    """Half of Student's 95% interval for the mean over axis 1; NaN of one sample."""
+    n = samples.shape[1]
+    if n == 1:
+        return np.full(np.delete(samples.shape, 1), np.nan)
+    spread: Floats = samples.std(axis=1, ddof=1) * stats.t.ppf(0.975, n - 1) / np.sqrt(n)
+    return spread
 
 
 def bootstrap_band(samples: Floats, *, draws: int = 1000, seed: int = 0) -> MeanCurves:
@@ -162,12 +170,3 @@ def hypervolume_error(history: Floats, pool_front: Floats, reference: Floats) ->
 def _failures_as_worst(pool_losses: Floats) -> Floats:
     """The pool with its failed configurations at its worst loss."""
     return np.where(np.isnan(pool_losses), np.nanmax(pool_losses), pool_losses)
-
-
-def _half_width(samples: Floats) -> Floats:
-    """Half of the 95% interval for the mean over axis 1; none can be said of one sample."""
-    n = samples.shape[1]
-    if n == 1:
-        return np.zeros(np.delete(samples.shape, 1))
-    spread: Floats = samples.std(axis=1, ddof=1) * stats.t.ppf(0.975, n - 1) / np.sqrt(n)
-    return spread

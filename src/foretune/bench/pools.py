@@ -7,7 +7,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.bench.metrics import expected_random_minimum
-from foretune.experience import Experience, TaskRecords
+from foretune.experience import Experience
 from foretune.numerics.objectives import pareto_front
 from foretune.space import Encoded
 
@@ -30,7 +30,7 @@ def pool_of(experience: Experience, task: str) -> TaskPool:
     """
     records = experience.task(task)
     chosen, place = np.unique(records.config_index, return_inverse=True)
-    usable = records.succeeded & _at_highest_fidelity(records, place.ravel(), len(chosen))
+    usable = records.counted
     totals = np.zeros((len(chosen), records.losses.shape[1]))
     np.add.at(totals, place.ravel()[usable], records.losses[usable])
     counts = np.bincount(place.ravel()[usable], minlength=len(chosen))[:, None]
@@ -88,17 +88,3 @@ def facts_of(pool: TaskPool, trials: int) -> PoolFacts:
         front=np.unique(pool.losses[pareto_front(pool.losses)], axis=0),
         reference=np.nanmax(pool.losses, axis=0),
     )
-
-
-def _at_highest_fidelity(
-    records: TaskRecords, place: np.ndarray[Any, Any], n: int
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which records have the highest fidelity that succeeded for their configuration."""
-    if records.fidelity is None:
-        return np.ones(len(records), dtype=bool)
-    known = records.succeeded & ~np.isnan(records.fidelity)
-    fidelity = np.where(known, records.fidelity, -np.inf)
-    highest = np.full(n, -np.inf)
-    np.maximum.at(highest, place, fidelity)
-    at_highest: np.ndarray[Any, np.dtype[np.bool_]] = fidelity == highest[place]
-    return at_highest

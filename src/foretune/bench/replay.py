@@ -1,7 +1,8 @@
 """Replaying optimisers on recorded tables, resumable at every run."""
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from foretune.bench.parts import Parts
 from foretune.bench.plan import HeldOut, groups_of, held_out
 from foretune.bench.pools import facts_of, pool_of
-from foretune.bench.results import COLUMNS, Results, Settings, finished_runs, read, save
+from foretune.bench.results import COLUMNS, RUN, Results, Settings, finished_runs, read, save
 from foretune.bench.starts import NONE, Start
 from foretune.bench.workers import play_all
 from foretune.errors import MethodError, UsageError
@@ -44,6 +45,10 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     that is finished can be extended by methods, tasks and seeds. With several jobs, worker
     processes are spawned, so a script must guard its own start with `if __name__ == "__main__"`.
 
+    Networks that are trained for several seeds at once come out a little different than one by
+    one, so runs of such methods may vary with the seeds that are played together and with the
+    number of jobs.
+
     Arguments:
         seeds: how many, or which.
         tasks: which tasks to replay; all that the split holds out where None.
@@ -59,7 +64,7 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
         _check_counts(tasks_limit=tasks_limit)
     begin = Start.called(start)
     experience = experience.with_metrics(list(objectives or [experience.metrics[0].name]))
-    settings = _settings(experience, suite, trials, split, str(begin))
+    settings = _settings(experience, suite, trials, split, begin)
     held = held_out(experience, split, begin, tasks, tasks_limit)
     for name in methods:
         _check_method(name, settings, held)
@@ -97,6 +102,33 @@ def fingerprint(experience: Experience) -> str:
     return digest.hexdigest()
 
 
+def fingerprint_of_notes(experience: Experience, split: str, start: Start) -> str:
+    """Equal where runs use equal notes beside the evaluations; empty where they use none.
+
+    Such notes are a split that came with the experience, recorded initial designs, and
+    meta-features.
+    """
+    used = {
+        "split": experience.splits.get(split),
+        "starts": experience.starts if start.kind == "recorded" else None,
+        "meta_features": {
+            task: sorted(features.items())
+            for task, features in sorted(experience.meta_features.items())
+            if features
+        },
+    }
+    used = {name: content for name, content in used.items() if content}
+    text = json.dumps(used, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest() if used else ""
+
+
+def _plain(content: object) -> object:
+    """What JSON can hold, of mappings and arrays of any kind."""
+    if isinstance(content, Mapping):
+        return dict(content)
+    return np.asarray(content).tolist()
+
+
 # What is to be done
 
 
@@ -106,7 +138,9 @@ def _check_counts(**counts: int) -> None:
             raise UsageError(f"a replay needs {name} >= 1, but got {count}: ask for at least one")
 
 
-def _settings(experience: Experience, suite: str, trials: int, split: str, start: str) -> Settings:
+def _settings(
+    experience: Experience, suite: str, trials: int, split: str, start: Start
+) -> Settings:
     if not suite or any(character in suite for character in '/\\:*?"<>|'):
         raise UsageError(
             f"a suite's name becomes part of file names, but got '{suite}': "
@@ -119,7 +153,8 @@ def _settings(experience: Experience, suite: str, trials: int, split: str, start
         objectives=tuple(metric.name for metric in experience.metrics),
         directions=tuple(str(metric.direction) for metric in experience.metrics),
         experience=fingerprint(experience),
-        start=start,
+        start=str(start),
+        notes=fingerprint_of_notes(experience, split, start),
     )
 
 
@@ -175,7 +210,9 @@ def _merged(
 ) -> Results:
     """All rows, and what a report must know about the tasks they are of."""
     tables = [earlier.rows if earlier is not None else None, parts.rows()]
-    rows = pd.concat([table for table in tables if table is not None], ignore_index=True)
+    rows = pd.concat([table for table in tables if table is not None])
+    # A stop between writing the output and removing the parts leaves runs in both.
+    rows = rows.drop_duplicates([*RUN, "trial"], ignore_index=True)
     extra = [column for column in rows.columns if column not in COLUMNS]
     pools = {
         str(task): facts_of(pool_of(experience, str(task)), settings.trials)

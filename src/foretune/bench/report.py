@@ -13,6 +13,7 @@ from foretune.errors import UsageError
 from foretune.report.figures import save_figure
 from foretune.report.tables import Table
 from foretune.report.terminal import terminal_plot
+from foretune.report.wording import counted
 from foretune.search import METHODS
 
 if TYPE_CHECKING:
@@ -121,8 +122,8 @@ def _text(suites: Sequence[Curves], tables: Sequence[Table]) -> str:
     plots = [_terminal(curves) for curves in suites]
     shown = [table.text() for table in tables if len(table.rows) <= TASKS_IN_TERMINAL + 2]
     notes = [
-        f"{curves.left_out} runs of '{curves.suite}' were left out, because not every method has "
-        "its task and seed."
+        f"Left out of '{curves.suite}': {counted(curves.left_out, 'run')}. Methods are compared on "
+        "tasks that each of them ran with the same seeds."
         for curves in suites
         if curves.left_out
     ]

@@ -1,7 +1,7 @@
 """Results of a replay: one Parquet file a suite, holding all that a report needs."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Bools, Floats, Ints
 from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import PoolFacts
 from foretune.errors import ExperienceError, UsageError
@@ -38,6 +38,9 @@ class Settings:
     """The fingerprint of the experience that was replayed."""
     start: str = "none"
     """What all runs began with; files of before there was a choice do not say."""
+    notes: str | None = None
+    """The fingerprint of what else of the experience the runs used: see `fingerprint_of_notes`.
+    Empty where they used nothing else; None where an older file does not say."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Settings":
@@ -49,11 +52,12 @@ class Settings:
         """In words, the first thing in which `other` differs; empty where nothing does."""
         for name, mine in asdict(self).items():
             theirs = getattr(other, name)
-            if mine != theirs and name == "experience":
+            if mine == theirs or name == "notes":
+                continue
+            if name == "experience":
                 return "another experience"
-            if mine != theirs:
-                return f"{name} {_shown(mine)} instead of {_shown(theirs)}"
-        return ""
+            return f"{name} {_shown(mine)} instead of {_shown(theirs)}"
+        return _difference_of_notes(self.notes, other.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class Curves:
     learn_seconds: Floats
     """(methods,), the mean of learning once."""
     left_out: int
-    """How many runs some method lacks a counterpart of."""
+    """How many runs of these methods are of other tasks and seeds."""
     held_out: int | None
     """How many tasks could have been replayed; None where that is not known."""
 
@@ -207,15 +211,35 @@ def value_columns(objectives: Sequence[str]) -> list[str]:
 
 
 def _shared(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The tasks and seeds of the largest full grid: seeds that every shared task has."""
+    """Tasks and seeds of a full grid: every method has a run with each seed on each task.
+
+    Where not every task has every seed, some of either are dropped so that many runs are kept,
+    and of equally many runs those of more tasks. To keep the most of all would take too long.
+    """
     common = set.intersection(*runs)
-    tasks = sorted({task for task, _ in common})
-    seeds = sorted(
-        set.intersection(*({s for t, s in common if t == task} for task in tasks))
-        if tasks
-        else set()
+    tasks, seeds = sorted({task for task, _ in common}), sorted({seed for _, seed in common})
+    has = np.array([[(task, seed) in common for seed in seeds] for task in tasks], dtype=bool)
+    if not has.size:
+        return (), ()
+    grids = [*_full_grids(has), *((rows, columns) for columns, rows in _full_grids(has.T))]
+    kept_tasks, kept_seeds = max(
+        grids, key=lambda grid: (len(grid[0]) * len(grid[1]), len(grid[0]))
     )
-    return tuple(tasks), tuple(seeds)
+    return tuple(tasks[row] for row in kept_tasks), tuple(seeds[column] for column in kept_seeds)
+
+
+def _full_grids(has: Bools) -> Iterator[tuple[list[int], list[int]]]:
+    """For each number of columns the rows that have them all, and these columns.
+
+    The column that comes next is the one that most of the remaining rows have.
+    """
+    rows, columns = np.arange(len(has)), list[int]()
+    while len(columns) < has.shape[1]:
+        counts = has[rows].sum(axis=0)
+        counts[columns] = -1
+        columns.append(int(np.argmax(counts)))
+        rows = rows[has[rows, columns[-1]]]
+        yield rows.tolist(), sorted(columns)
 
 
 def _arranged(
@@ -287,6 +311,19 @@ def _check(path: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
             f"results must hold runs with the columns {', '.join(COLUMNS)}, but '{path}' "
             f"{'lacks ' + ', '.join(missing) if missing else 'is empty'}: run the benchmark again"
         )
+
+
+def _difference_of_notes(mine: str | None, theirs: str | None) -> str:
+    """As `Settings.difference`, once all else is known to be equal.
+
+    Runs that used no notes go well with an older file, which does not say: under the same name,
+    its split and its start needed none either.
+    """
+    if mine == theirs or {mine, theirs} == {None, ""}:
+        return ""
+    if mine is None or theirs is None:
+        return "settings that do not say which split, initial designs or meta-features were used"
+    return "another content of the split, the initial designs or the meta-features"
 
 
 def _shown(value: object) -> str:

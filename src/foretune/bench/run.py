@@ -12,6 +12,7 @@ from foretune.arrays import Floats
 from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import TaskPool, pool_of
 from foretune.bench.results import Settings, value_columns
+from foretune.bench.starts import seed_on_task
 from foretune.contracts import LearnsMany, Prior, Target
 from foretune.experience import Experience, Split, Status, for_learning
 from foretune.progress import SILENT
@@ -94,8 +95,9 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[R
         for run in (run for run in group.runs if run.task == task):
             prior, learn_seconds = learnt[run.seed].prior, learnt[run.seed].seconds
             start = None if run.start is None else experience.configs.take(list(run.start))
+            seed = seed_on_task(run.seed, task)
             losses, seconds = _trials(
-                partial(Optimizer, target, chosen, prior, seed=run.seed, start=start),
+                partial(Optimizer, target, chosen, prior, seed=seed, start=start),
                 pool,
                 settings.trials,
             )

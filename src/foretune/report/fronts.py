@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foretune.arrays import Floats
+from foretune.experience import Direction, Metric
 from foretune.report.figures import PALETTE, REFERENCE_COLOUR, empty_panels, styled
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ MARKERS = "os^Dv<>P"
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """The Pareto fronts of one task, points (n, 2) each."""
+    """The Pareto fronts of one task, points (n, 2) each, in the metrics' own directions."""
 
     task: str
     possible: Floats
@@ -27,24 +28,32 @@ class Fronts:
     """By method."""
 
 
-def draw_fronts(panels: Sequence[Fronts], objectives: Sequence[str], *, title: str) -> "Figure":
+def draw_fronts(panels: Sequence[Fronts], metrics: Sequence[Metric], *, title: str) -> "Figure":
     """One panel a task: the possible front as a staircase, what was found as points."""
+    across, up = metrics
     with styled():
         figure, axes = empty_panels(len(panels), width=4.0, height=3.8)
         for place, (panel, axis) in enumerate(zip(panels, axes, strict=True)):
-            _draw(panel, axis)
+            _draw(panel, across, axis)
             axis.set_title(panel.task)
-            axis.set_xlabel(objectives[0])
+            axis.set_xlabel(across.name)
             if place == 0:
-                axis.set_ylabel(objectives[1])
-        axes[-1].legend(frameon=False, loc="upper right")
+                axis.set_ylabel(up.name)
+        axes[-1].legend(frameon=False, loc="best")
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
 
-def _draw(panel: Fronts, axes: "Axes") -> None:
+def _draw(panel: Fronts, across: Metric, axes: "Axes") -> None:
     stairs = panel.possible[np.argsort(panel.possible[:, 0])]
-    axes.step(*stairs.T, where="post", color=REFERENCE_COLOUR, linestyle="--", label="possible")
+    axes.step(
+        *stairs.T,
+        # Between two points that one holds which is better in the first metric.
+        where="post" if across.direction is Direction.MIN else "pre",
+        color=REFERENCE_COLOUR,
+        linestyle="--",
+        label="possible",
+    )
     for place, (name, points) in enumerate(panel.found.items()):
         axes.plot(
             *points[np.argsort(points[:, 0])].T,
