@@ -4,8 +4,10 @@ import numpy as np
 
 from foretune import learning
 from foretune.contracts import Target
-from foretune.learning import Catalogue, trial_shares
+from foretune.experience import Experience, Metric
+from foretune.learning import Catalogue, past_tasks, successes, trial_shares
 from foretune.numerics.scores import midrank_shares, smoothed_shares
+from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -28,3 +30,21 @@ class TestCatalogue:
 def test_trials_of_a_described_task_are_scored_by_rank() -> None:
     assert trial_shares(Target(SPACE)) is smoothed_shares
     assert trial_shares(Target(SPACE, meta_features={"log_rows": 2.0})) is midrank_shares
+
+
+def test_a_configuration_is_learnt_from_at_its_highest_fidelity() -> None:
+    """At the low fidelity the first looks best; in truth the second is."""
+    experience = Experience.build(
+        SPACE,
+        [Metric("error")],
+        ["task"],
+        task_index=np.zeros(5, dtype=int),
+        configs=SPACE.encode([{"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}]),
+        config_index=[0, 1, 0, 1, 1],
+        values=np.array([[0.01], [0.5], [0.9], [0.1], [0.3]]),
+        fidelity=[0.1, 0.1, 1.0, 1.0, 1.0],
+    )
+    ((rows, losses),) = successes(experience)
+    assert rows.tolist() == [0, 1, 1]
+    assert losses[:, 0].tolist() == [0.9, 0.1, 0.3]
+    assert past_tasks(experience, standardise)[0].best == 1

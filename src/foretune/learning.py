@@ -52,11 +52,14 @@ def past_tasks(experience: Experience, output: Callable[[Floats], Floats]) -> li
 
 
 def successes(experience: Experience) -> list[tuple[Ints, Floats]]:
-    """Of every task that has one: the evaluated rows of the configurations, the losses (n, L)."""
+    """Of every task that has one: the evaluated rows of the configurations, the losses (n, L).
+
+    A configuration counts at its highest fidelity alone.
+    """
     tasks = []
     for name in experience.tasks:
         records = experience.task(name)
-        done = np.flatnonzero(records.succeeded)
+        done = np.flatnonzero(records.counted)
         if len(done):
             tasks.append((records.config_index[done].astype(np.int64), records.losses[done]))
     if not tasks:

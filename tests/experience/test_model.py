@@ -110,3 +110,21 @@ def test_the_repr_names_the_sizes() -> None:
     assert repr(one_metric({"a": [1.0]}, Metric("auc", Direction.MAX))) == (
         "Experience(1 tasks, 1 configurations, 1 evaluations of auc:max)"
     )
+
+
+def test_successes_count_at_the_highest_fidelity_of_their_configuration() -> None:
+    """Configuration 0 failed at its highest, 1 knows no fidelity, 2 was measured there twice."""
+    first = small()
+    experience = Experience.build(
+        first.space,
+        [Metric("m")],
+        ["a"],
+        task_index=[0] * 7,
+        configs=first.configs,
+        config_index=[0, 0, 0, 1, 2, 2, 2],
+        values=np.array([[1.0], [2.0], [NAN], [3.0], [4.0], [5.0], [6.0]]),
+        fidelity=[1, 2, 3, NAN, 2, NAN, 2],
+    )
+    counted = experience.task("a").counted
+    assert counted.tolist() == [False, True, False, True, True, False, True]
+    assert first.task("iris").counted.tolist() == first.task("iris").succeeded.tolist()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.report.colours import OTHER, colour_key, colours_of
+from foretune.report.headline import headline
 from foretune.report.markup import Markup, element, joined
 from foretune.report.page import page, write_page
 from foretune.report.payload import in_script
@@ -136,6 +137,25 @@ def test_all_failed_names_the_reason():
     found = read(told(FLAT, trials=trials, best=None, pipeline=(), expected_random=None))
     assert "None of 12 trials succeeded. Most often (12 times): boom" in found.text
     assert found.data["status"] == "1" * 12
+
+
+def test_a_reason_that_came_once_is_said_so():
+    trial = StoryTrial(0, some_trials(FLAT, 1)[0].config, Status.FAILED, {}, math.nan, "boom")
+    found = read(told(FLAT, trials=[trial], best=None, pipeline=(), expected_random=None))
+    assert "None of 1 trial succeeded. Most often (once): boom" in found.text
+
+
+def test_an_objective_that_was_not_measured_is_never_the_best():
+    losses = [(math.nan, 3.0), (2.0, math.inf), (1.0, -math.inf)]
+    trials = [
+        StoryTrial(i, t.config, Status.DONE, {"a": a, "b": b}, 1.0)
+        for i, (t, (a, b)) in enumerate(zip(some_trials(FLAT, 3), losses, strict=True))
+    ]
+    story = told(FLAT, trials=trials, metrics=[Metric("a"), Metric("b")], objectives=2,
+                 best=None, pipeline=(), expected_random=None)  # fmt: skip
+    tiles = str(headline(story))
+    assert "<dt>Best a</dt><dd>1</dd>" in tiles
+    assert "<dt>Best b</dt><dd>3</dd>" in tiles
 
 
 def test_running_trials_have_no_value():

@@ -103,6 +103,22 @@ class TaskRecords:
         finite: Bools = np.logical_and.reduce(np.isfinite(self.losses), axis=1)
         return finite
 
+    @property
+    def counted(self) -> Bools:
+        """(n,), True for the successes at the highest fidelity that each configuration has.
+
+        Losses of different fidelities do not compare: whoever reads what configurations gave on
+        this task reads these. An unknown fidelity is the lowest.
+        """
+        if self.fidelity is None:
+            return self.succeeded
+        known = self.succeeded & ~np.isnan(self.fidelity)
+        fidelity = np.where(known, self.fidelity, -np.inf)
+        highest = np.full(len(self.table), -np.inf)
+        np.maximum.at(highest, self.config_index, fidelity)
+        at_highest: Bools = self.succeeded & (fidelity == highest[self.config_index])
+        return at_highest
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Experience:

@@ -53,8 +53,12 @@ def _nothing_found(story: Story) -> str:
     reasons = Counter(trial.reason for trial in ended if trial.reason)
     if reasons:
         reason, times = reasons.most_common(1)[0]
-        said += f" Most often ({times:,} times): {shortened(reason, 200)}"
+        said += f" Most often ({_often(times)}): {shortened(reason, 200)}"
     return said
+
+
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"{times:,} times"
 
 
 def _with(story: Story) -> str:
@@ -91,7 +95,7 @@ def _best_of_each(story: Story) -> list[tuple[str, str, str]]:
         known = [
             (metric.sign * trial.values[metric.name], trial)
             for trial in story.trials
-            if trial.status is Status.DONE and metric.name in trial.values
+            if trial.status is Status.DONE and np.isfinite(trial.values.get(metric.name, np.nan))
         ]
         if known:
             _, trial = min(known, key=lambda pair: pair[0])

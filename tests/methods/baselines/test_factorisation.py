@@ -10,7 +10,13 @@ from foretune.contracts import Observations, Prior, Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.learning import PastTask
-from foretune.methods.baselines.factorisation import RANK, factorise, loss_matrix
+from foretune.methods.baselines.factorisation import (
+    RANK,
+    factorise,
+    loss_matrix,
+    renumbered,
+    tried_by,
+)
 from foretune.methods.baselines.oboe import informative, oboe
 from foretune.methods.baselines.pmf import pmf
 from foretune.progress import SILENT
@@ -73,6 +79,24 @@ class TestLowRank:
         matrix = loss_matrix([PastTask(np.array([0, 2]), np.array([1.0, 3.0]))], 3)
         np.testing.assert_array_equal(matrix, [[1.0, np.nan, 3.0]])
         assert factorise(matrix).mean[1] == 0.0
+
+
+class TestCatalogue:
+    def test_a_shared_list_stays_as_it_is(self) -> None:
+        tasks = [PastTask(np.arange(60), np.zeros(60))]
+        catalogue = tried_by(tasks, CONFIGS)
+        assert catalogue.configs is CONFIGS
+        assert renumbered(tasks, CONFIGS, catalogue) is tasks
+
+    def test_other_tasks_are_read_by_the_nearest(self) -> None:
+        teaching = [PastTask(np.array([9, 4]), np.array([0.0, 1.0]))]
+        catalogue = tried_by(teaching, CONFIGS)
+        np.testing.assert_array_equal(catalogue.configs.x, CONFIGS.x[[4, 9]])
+        assert renumbered(teaching, CONFIGS, catalogue)[0].rows.tolist() == [1, 0]
+        other = [PastTask(np.array([9, 20]), np.array([0.0, 1.0]))]
+        gaps = np.linalg.norm(CONFIGS.x[[4, 9]] - CONFIGS.x[20], axis=1)
+        expected = [1, int(gaps.argmin())]
+        assert renumbered(other, CONFIGS, catalogue)[0].rows.tolist() == expected
 
 
 class TestDesign:
@@ -139,6 +163,22 @@ class TestMethods:
         drawn, belief = posterior.sample(CONFIGS, 4000, seed=1), posterior.predict(CONFIGS)
         np.testing.assert_allclose(drawn.mean(axis=0), belief.mean, atol=0.12)
         np.testing.assert_allclose(drawn.std(axis=0), belief.std, rtol=0.12, atol=0.01)
+
+    def test_what_no_past_task_tried_is_taken_for_the_nearest(self, name: str) -> None:
+        """The target's own configurations stand in the table of configurations, but say nothing."""
+        smooth = np.stack([np.square(CONFIGS.x[:, 0] - at) for at in np.linspace(0.1, 0.4, 12)])
+        own, failed = np.arange(40, 60), 7
+        smooth[:, [*own, failed]] = np.nan
+        prior = METHODS[name].learn(experience_of(smooth), seed=0, progress=SILENT)
+        known = np.setdiff1d(np.arange(40), failed)
+        surrogate = prior.surrogate(Target(SPACE, pool=CONFIGS))
+        told = observations(known[:6].tolist(), np.square(CONFIGS.x[:, 0] - 0.2))
+        belief = surrogate.condition(told, seed=0).predict(CONFIGS)
+        asked = np.array([*own, failed])
+        gaps = np.linalg.norm(CONFIGS.x[asked, None] - CONFIGS.x[known], axis=2)
+        nearest = known[gaps.argmin(axis=1)]
+        np.testing.assert_allclose(belief.mean[asked], belief.mean[nearest])
+        np.testing.assert_allclose(belief.std[asked], belief.std[nearest])
 
     def test_another_space_is_refused(self, name: str, priors: dict[str, Prior]) -> None:
         with pytest.raises(MethodError, match="learnt on"):

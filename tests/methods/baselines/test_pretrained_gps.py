@@ -3,6 +3,9 @@ import pytest
 
 from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.baselines.pretrained_gps import _shared_hyper
+from foretune.numerics.gp import negative_log_posterior
+from foretune.numerics.kernels import MATERN52
 from foretune.search import method
 from foretune.space import Space
 
@@ -45,3 +48,21 @@ def test_the_targets_own_trials_are_believed_where_they_are() -> None:
     z = (losses - losses.mean()) / losses.std()
     np.testing.assert_allclose(belief.mean, z, atol=0.3)
     assert posterior.best == pytest.approx(z.min())
+
+
+def test_past_tasks_share_one_prior_of_the_hyperparameters() -> None:
+    """At the most probable ones, the likelihoods of all tasks and one prior balance."""
+    rng, groups = np.random.default_rng(0), np.zeros(1, dtype=int)
+    lists = []
+    for _ in range(8):
+        x = np.sort(rng.random((12, 1)), axis=0)
+        lists.append((x, np.cumsum(rng.standard_normal(12)) * 0.3))
+    found = _shared_hyper(lists, groups).to_vector()
+
+    def slope(part: int, weight: float) -> np.ndarray:
+        return negative_log_posterior(found, *lists[part], MATERN52, groups, weight)[1]
+
+    likelihoods = np.sum([slope(part, 0.0) for part in range(8)], axis=0)
+    prior = slope(0, 1.0) - slope(0, 0.0)
+    np.testing.assert_allclose(likelihoods + prior, 0.0, atol=0.05)
+    assert np.abs(prior).max() > 0.2

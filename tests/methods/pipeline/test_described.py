@@ -106,6 +106,19 @@ def test_a_description_far_from_all_past_ones_counts_as_less_far() -> None:
     assert np.isfinite(reading(one)).all()
 
 
+def test_what_could_not_be_measured_is_not_read() -> None:
+    rng = np.random.default_rng(0)
+    whole = [description(rng, float(k)) for k in range(20)]
+    for gap in (np.nan, np.inf):
+        reading = Reading.of([*whole[:-1], whole[-1] | {"more": gap}])
+        assert reading is not None
+        assert "more" not in reading.names
+        assert np.isfinite(reading.functions).all()
+        assert reading(whole[0] | {"more": gap}) is not None
+        assert reading(whole[0] | {"landmark_linear": gap}) is None
+        assert Reading.of([*whole[:-1], whole[-1] | {"landmark_linear": gap}]) is None
+
+
 def test_the_weights_are_those_of_ridge_regression() -> None:
     rng = np.random.default_rng(0)
     hidden, mean = rng.standard_normal((40, 3)), rng.standard_normal(40)

@@ -12,6 +12,7 @@ from foretune.methods.zero_shot.adaptive import (
     AdaptivePrior,
     best_of_each,
 )
+from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import greedy, mean
 from foretune.numerics.normalise import normal_scores
 from foretune.numerics.order import DISTRUST
@@ -136,6 +137,22 @@ def test_where_nothing_is_shared_forests_complete_the_table() -> None:
     assert np.isfinite(prior.scores).all()
     agreement = [np.corrcoef(a, b)[0, 1] for a, b in zip(prior.scores, truth, strict=True)]
     assert np.mean(agreement) > 0.8
+
+
+def test_a_draw_of_tasks_that_share_less_than_all_is_completed(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_TASKS", 8)
+    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_FORESTS", 7)
+    losses = np.full((12, 6), np.nan)
+    losses[:7, 0] = np.arange(7.0)
+    losses[np.arange(7, 12), np.arange(1, 6)] = 1.0
+    experience = experience_of(losses, SPACE.sample(6, seed=0))
+    table = loss_table(experience, "normal")
+    assert table.is_shared
+    seed = next(n for n in range(1000) if not table.some_tasks(8, seed=n).is_shared)
+    prior = AdaptiveLearner().learn(experience, seed=seed, progress=SILENT)
+    assert len(prior.scores) == 7
+    assert np.isfinite(prior.scores).all()
+    prior.save(tmp_path / "prior")
 
 
 def test_only_the_best_of_each_task_are_kept(monkeypatch) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune.arrays import Floats
-from foretune.learning import PastTask
+from foretune.learning import Catalogue, PastTask
+from foretune.space import Encoded
 
 RANK = 20
 """Latent dimensions of a configuration, as Fusi et al. (2018) and later comparisons have it."""
@@ -29,6 +30,25 @@ class LowRank:
     """(C, rank), the strongest first; zero columns where there are fewer tasks."""
     noise: float
     """Mean square of what is left of the known losses."""
+
+
+def tried_by(tasks: list[PastTask], configs: Encoded) -> Catalogue:
+    """The configurations that these tasks tried with success: of others nothing is known.
+
+    tasks: with rows of `configs`, among which may be those of tasks that are not learnt from.
+    """
+    rows = np.unique(np.concatenate([task.rows for task in tasks]))
+    return Catalogue(configs if len(rows) == len(configs) else configs.take(rows))
+
+
+def renumbered(tasks: list[PastTask], configs: Encoded, catalogue: Catalogue) -> list[PastTask]:
+    """The same tasks with rows of the catalogue in place of rows of `configs`."""
+    if catalogue.configs is configs:
+        return tasks
+    used = np.unique(np.concatenate([task.rows for task in tasks]))
+    row_of = np.full(len(configs), -1, dtype=np.int64)
+    row_of[used] = catalogue.rows(configs.take(used))
+    return [PastTask(row_of[task.rows], task.z) for task in tasks]
 
 
 def loss_matrix(tasks: list[PastTask], n_configs: int) -> NDArray[np.float32]:

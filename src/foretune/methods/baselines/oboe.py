@@ -18,7 +18,13 @@ from foretune.arrays import Floats, Ints
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.experience import Experience
 from foretune.learning import CachedOnPool, Catalogue, check_space, given, past_tasks
-from foretune.methods.baselines.factorisation import LowRank, factorise, loss_matrix
+from foretune.methods.baselines.factorisation import (
+    LowRank,
+    factorise,
+    loss_matrix,
+    renumbered,
+    tried_by,
+)
 from foretune.methods.baselines.regression import Regression
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.objectives import scalarise
@@ -140,9 +146,11 @@ class OboeLearner:
         experience = given(experience)
         progress.start("factorising past losses", None)
         tasks = past_tasks(experience, standardise)
-        table = factorise(loss_matrix(tasks, len(experience.configs)))
+        catalogue = tried_by(tasks, experience.configs)
+        tasks = renumbered(tasks, experience.configs, catalogue)
+        table = factorise(loss_matrix(tasks, len(catalogue.configs)))
         progress.stop()
-        return OboePrior(Catalogue(experience.configs), table)
+        return OboePrior(catalogue, table)
 
     def load(self, path: Path) -> OboePrior:
         """Read saved factors."""

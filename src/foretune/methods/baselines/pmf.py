@@ -18,7 +18,13 @@ from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.experience import Experience
 from foretune.learning import CachedOnPool, Catalogue, check_space, divided, given, past_tasks
-from foretune.methods.baselines.factorisation import RANK, factorise, loss_matrix
+from foretune.methods.baselines.factorisation import (
+    RANK,
+    factorise,
+    loss_matrix,
+    renumbered,
+    tried_by,
+)
 from foretune.numerics.anchored import LARGEST_GP, informative_subset
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.deep_kernel import (
@@ -118,8 +124,12 @@ class PmfLearner:
         keep_compiled()
         experience = given(experience)
         tasks = past_tasks(experience, standardise)
-        n_configs = len(experience.configs)
         teaching, held_out = divided(tasks, np.random.default_rng(seed))
+        catalogue = tried_by(teaching, experience.configs)
+        n_configs = len(catalogue.configs)
+        teaching = renumbered(teaching, experience.configs, catalogue)
+        # What they alone tried is read as on a target: by the nearest that has a position.
+        held_out = renumbered(held_out, experience.configs, catalogue)
         components = factorise(loss_matrix(teaching, n_configs), RANK - 1)
         table = np.column_stack([components.mean, components.factors[:, : RANK - 1]])
         table = table.astype(np.float32)
@@ -134,7 +144,7 @@ class PmfLearner:
             progress=progress,
         )
         positions = np.asarray(learnt.network[:n_configs], dtype=np.float64)
-        return PmfPrior(Catalogue(experience.configs), positions, learnt.hyper(RANK))
+        return PmfPrior(catalogue, positions, learnt.hyper(RANK))
 
     def load(self, path: Path) -> PmfPrior:
         """Read saved positions."""

@@ -2,8 +2,8 @@
 
 Past tasks are taken as draws of one process, whose mean and kernel are learnt from them and not
 changed by the target. The mean is a process fitted to the evaluations of all past tasks together;
-the kernel's hyperparameters maximise the sum of the past tasks' likelihoods about that mean. Losses
-are standardised within a task, over all its algorithms.
+the kernel's hyperparameters maximise the sum of the past tasks' log likelihoods about that mean and
+one log prior. Losses are standardised within a task, over all its algorithms.
 """
 
 from dataclasses import dataclass
@@ -192,10 +192,12 @@ def _pre_trained(
 
 
 def _shared_hyper(lists: list[tuple[Floats, Floats]], groups: Ints) -> GPHyper:
-    """The hyperparameters under which all of the lists (x, residuals) are most probable."""
+    """The most probable hyperparameters after all of the lists (x, residuals)."""
+    # One prior for all of them, so each list brings its part of it.
+    part = 1.0 / len(lists)
 
     def surprise(vector: Floats) -> tuple[float, Floats]:
-        each = [negative_log_posterior(vector, x, z, MATERN52, groups) for x, z in lists]
+        each = [negative_log_posterior(vector, x, z, MATERN52, groups, part) for x, z in lists]
         return (
             float(np.sum([value for value, _ in each])),
             np.sum([gradient for _, gradient in each], axis=0),

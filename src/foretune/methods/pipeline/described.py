@@ -57,8 +57,11 @@ class Reading:
 
     @classmethod
     def of(cls, descriptions: Sequence[Mapping[str, float]]) -> Self | None:
-        """The meta-features that all past tasks have; None where an important one is missing."""
-        names = tuple(n for n in descriptions[0] if all(n in each for each in descriptions))
+        """The meta-features that all past tasks have; None where an important one is missing.
+
+        One that could not be measured (NaN or infinite) counts as missing.
+        """
+        names = tuple(n for n in descriptions[0] if all(_has(each, n) for each in descriptions))
         if not set(THEMSELVES) <= set(names):
             return None
         raw = np.array([[each[name] for name in names] for each in descriptions])
@@ -74,11 +77,15 @@ class Reading:
 
     def __call__(self, description: Mapping[str, float]) -> Floats | None:
         """(p,); None where the description lacks something."""
-        if not all(name in description for name in self.names):
+        if not all(_has(description, name) for name in self.names):
             return None
         raw = np.array([description[name] for name in self.names])
         values: Floats = np.clip((raw - self.centre) / self.scale, -FARTHEST, FARTHEST)
         return values @ self.functions
+
+
+def _has(description: Mapping[str, float], name: str) -> bool:
+    return name in description and bool(np.isfinite(description[name]))
 
 
 @dataclass(frozen=True, slots=True)

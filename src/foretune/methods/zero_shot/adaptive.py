@@ -21,7 +21,7 @@ from foretune.experience import Experience
 from foretune.learning import CachedOnPool, Catalogue, check_space
 from foretune.methods.zero_shot.jobs import recorded_jobs
 from foretune.methods.zero_shot.surrogate import completed
-from foretune.methods.zero_shot.table import loss_table
+from foretune.methods.zero_shot.table import LossTable, loss_table
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.greedy import Losses, greedy, mean
 from foretune.numerics.objectives import scalarise
@@ -163,16 +163,15 @@ class AdaptiveLearner:
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> AdaptivePrior:
         """What is recorded, and what forests predict where tasks share no configurations."""
-        table = loss_table(experience, "normal")
-        shared = table.is_shared
-        table = table.some_tasks(MOST_TASKS if shared else MOST_FORESTS, seed=seed)
+        table = _few_enough(loss_table(experience, "normal"), seed)
         jobs = recorded_jobs(table, progress=progress)
         progress.start("reading past tasks", jobs.budget)
         try:
             jobs.run(*np.nonzero(jobs.possible))
             columns = best_of_each(jobs.losses)
             every, rng = np.arange(len(jobs.possible)), np.random.default_rng(seed)
-            scores = jobs.known(every, columns) if shared else completed(jobs, columns, rng)
+            complete = bool(jobs.possible.all())
+            scores = jobs.known(every, columns) if complete else completed(jobs, columns, rng)
         finally:
             progress.stop()
         return AdaptivePrior(jobs.candidates.take(columns), scores.astype(np.float64))
@@ -182,6 +181,13 @@ class AdaptiveLearner:
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         configs = Space.from_json(meta["space"]).unpacked(arrays)
         return AdaptivePrior(configs, arrays["scores"].astype(np.float64))
+
+
+def _few_enough(table: LossTable, seed: int) -> LossTable:
+    """As many tasks as can be read; those that are drawn may share less than all of them do."""
+    if table.is_shared:
+        table = table.some_tasks(MOST_TASKS, seed=seed)
+    return table if table.is_shared else table.some_tasks(MOST_FORESTS, seed=seed)
 
 
 def best_of_each(losses: Losses) -> Ints:

@@ -98,10 +98,7 @@ def _shift_to_errors(experience: Experience) -> Floats:
 
 def _row(records: TaskRecords, shift: Floats, normalisation: str) -> Losses:
     """(N,), single precision; of repeated measurements the last of the highest fidelity counts."""
-    done = np.flatnonzero(records.succeeded)
-    if records.fidelity is not None:
-        fidelity = np.nan_to_num(records.fidelity[done], nan=-np.inf)
-        done = done[np.argsort(fidelity, kind="stable")]
+    done = np.flatnonzero(records.counted)
     losses = np.full((len(records.table), len(shift)), np.nan)
     losses[records.config_index[done]] = records.losses[done] + shift
     return scalarise(losses, NORMALISATIONS[normalisation]).astype(np.float32)
