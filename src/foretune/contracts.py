@@ -4,8 +4,8 @@ Experience flows into a `Learner`, which returns a `Prior`: immutable, saved and
 pickle. For one target task the prior gives a `Surrogate`, and the surrogate conditioned on the
 target's own observations gives a `Posterior`, which acquisition functions read.
 
-Everything behind this line is minimised; directions are turned at the border (`Experience.losses`,
-`Optimizer.tell`).
+Everything behind this line is minimised. `Experience.losses` turns recorded metrics; whoever calls
+`Optimizer.tell` tells losses, so scores that should grow are turned by the caller.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from foretune.arrays import Bools, Floats
+from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.progress import Progress
 from foretune.space import Encoded, Space
@@ -32,6 +33,22 @@ class Target:
     meta_features: Mapping[str, float] = field(default_factory=dict)
     effect: Callable[[Encoded], Encoded] | None = None
     """Equal for configurations that cannot differ in their results; None where all may differ."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Space):
+            raise UsageError(
+                f"a target needs a Space, but got {self.space!r}: write Target(Space.of(...))"
+            )
+        if isinstance(self.objectives, str):
+            raise UsageError(
+                f"objectives must be a tuple of names, but got the text {self.objectives!r}: "
+                f"write objectives=({self.objectives!r},)"
+            )
+        if not isinstance(self.pool, Encoded | None):
+            raise UsageError(
+                f"a pool must be configurations that its space has encoded, but got "
+                f"{type(self.pool).__name__}: write pool=space.encode([...])"
+            )
 
 
 @dataclass(frozen=True, slots=True)

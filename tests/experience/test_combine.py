@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from foretune.errors import ExperienceError, SpaceError
+from foretune.errors import ExperienceError, SpaceError, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space
 
@@ -51,6 +51,19 @@ def test_bad_evaluations_are_refused() -> None:
         experience.append([Evaluation("a", good | {"depth": 99}, {"error": 1.0})])
     with pytest.raises(ExperienceError, match="name of a task"):
         experience.append([Evaluation("", good, {"error": 1.0})])
+    with pytest.raises(ExperienceError, match="must be a number, but got None for 'error'"):
+        experience.append([Evaluation("a", good, {"error": None})])
+    with pytest.raises(UsageError, match=r"must be one of DONE.*but got 'broken'"):
+        experience.append([Evaluation("a", good, {"error": 1.0}, status="broken")])
+    for no_list in (Evaluation("a", good, {"error": 1.0}), [{"error": 1.0}]):
+        with pytest.raises(ExperienceError, match=r"append takes a list of Evaluation, but got"):
+            experience.append(no_list)
+
+
+def test_the_status_of_an_evaluation_may_be_a_name() -> None:
+    good = {"rate": 1e-3, "depth": 1}
+    more = one_metric({"a": [1.0]}).append([Evaluation("a", good, {"error": 2.0}, status="failed")])
+    assert more.status.tolist() == [Status.DONE, Status.FAILED]
 
 
 @settings(max_examples=40)

@@ -168,3 +168,11 @@ def test_a_frame_holds_all_evaluations(experience: Experience) -> None:
         fidelity="fidelity" if "fidelity" in frame else None,
     )
     assert rows_of(back) == rows_of(experience)
+
+
+def test_metrics_are_given_with_known_directions() -> None:
+    assert read(table(), metrics={"auc": "max"}).metrics == (Metric("auc", Direction.MAX),)
+    with pytest.raises(ExperienceError, match=r"with their directions, but got \['auc'\]"):
+        read(table(), metrics=["auc"])
+    with pytest.raises(ExperienceError, match="'min' or 'max', but got 'maximise' for 'auc'"):
+        read(table(), metrics={"auc": "maximise"})

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from foretune.errors import ExperienceError
-from foretune.experience import Direction, Experience, Metric, Status
+from foretune.errors import ExperienceError, UsageError
+from foretune.experience import Direction, Experience, Metric, Status, status_of
 
 from .examples import NAN, one_metric, rows_of, small
 
@@ -128,3 +128,26 @@ def test_successes_count_at_the_highest_fidelity_of_their_configuration() -> Non
     counted = experience.task("a").counted
     assert counted.tolist() == [False, True, False, True, True, False, True]
     assert first.task("iris").counted.tolist() == first.task("iris").succeeded.tolist()
+
+
+def test_a_direction_may_be_written_as_text() -> None:
+    assert Metric("loss", "min") == Metric("loss", Direction.MIN)
+    assert Metric("loss", "min").sign == 1.0
+    assert Metric("accuracy", "max").sign == -1.0
+
+
+@pytest.mark.parametrize("direction", ["maximize", "MIN", None, 1])
+def test_an_unknown_direction_is_refused(direction: object) -> None:
+    with pytest.raises(ExperienceError, match=r"must be 'min' or 'max', but got .* for 'a'"):
+        Metric("a", direction)
+
+
+def test_a_status_may_be_a_name_or_a_number() -> None:
+    assert [status_of(given) for given in ("done", "Failed", " TIMEOUT ")] == list(Status)
+    assert [status_of(given) for given in (0, np.int8(1), Status.TIMEOUT)] == list(Status)
+
+
+@pytest.mark.parametrize("given", ["ok", None, 3, True, 0.5])
+def test_what_is_no_status_is_refused(given: object) -> None:
+    with pytest.raises(UsageError, match="must be one of DONE, FAILED, TIMEOUT, but got"):
+        status_of(given)

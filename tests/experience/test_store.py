@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretune.errors import ExperienceError
+from foretune.errors import DamagedError, ExperienceError
 from foretune.experience import Experience, store
 
 from .examples import NAN, experiences, notes_of, one_metric, rows_of, small
@@ -113,14 +113,24 @@ def test_missing_files_folders_and_other_files_are_refused(tmp_path: Path) -> No
     with pytest.raises(ExperienceError, match="is a folder"):
         Experience.open(tmp_path)
     (tmp_path / "text.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ExperienceError, match="cannot be decoded"):
+    with pytest.raises(ExperienceError, match=r"is none: .* 'foretune import table'") as refused:
         Experience.open(tmp_path / "text.csv")
+    assert not isinstance(refused.value, DamagedError)
     (tmp_path / "empty.parquet").write_bytes(b"")
-    with pytest.raises(ExperienceError, match="cannot be decoded"):
+    with pytest.raises(DamagedError, match="cannot be decoded"):
         Experience.open(tmp_path / "empty.parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(ExperienceError, match="foretune import table"):
         Experience.open(tmp_path / "other.parquet")
+
+
+def test_an_experience_may_have_any_name(saved: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "runs.old"
+    path.write_bytes(saved)
+    assert rows_of(Experience.open(path)) == rows_of(small())
+    path.write_bytes(saved[:-50])
+    with pytest.raises(DamagedError):
+        Experience.open(path)
 
 
 def forged(

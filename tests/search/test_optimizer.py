@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -253,9 +255,74 @@ def test_the_same_suggestion_told_twice_in_one_call_is_refused() -> None:
     assert len(optimizer.told) == 0
 
 
-def test_asking_for_none_is_refused() -> None:
+@pytest.mark.parametrize("n", [0, 2.5, "3"])
+def test_asking_for_none_or_for_a_part_is_refused(n: object) -> None:
     with pytest.raises(UsageError, match="n >= 1"):
-        make().ask(0)
+        make().ask(n)
+
+
+def test_an_ask_that_fails_leaves_nothing_pending() -> None:
+    optimizer = make(space=Space.of({"a": ["x", "y"], "b": [1, 2]}))
+    [earlier] = optimizer.ask()
+    with pytest.raises(ExhaustedError):
+        optimizer.ask(8)
+    assert list(optimizer.pending) == [earlier.id]
+    assert len(optimizer.ask(3)) == 3
+
+
+def test_only_what_is_pending_can_be_withdrawn() -> None:
+    optimizer = make()
+    [suggestion] = optimizer.ask()
+    with pytest.raises(UsageError, match=r"only pending .* but got \[5\]"):
+        optimizer.withdraw([suggestion.id, 5])
+    assert list(optimizer.pending) == [suggestion.id]
+
+
+def test_a_status_may_be_told_by_its_name() -> None:
+    optimizer = make()
+    first, second = optimizer.ask(2)
+    optimizer.tell(
+        [Told(0.5, id=first.id, status="done"), Told(0.5, id=second.id, status="FAILED")]
+    )
+    np.testing.assert_array_equal(optimizer.told.losses, [[0.5], [np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("told", "rule"),
+    [
+        (Told(0.5), "a list of Told, but got Told"),
+        ([(0, 0.5)], "a list of Told, but got"),
+        ([Told("abc", config={"a": 0.3, "b": 0.3})], "losses must be numbers, but got 'abc'"),
+        ([Told(0.5, config={"a": 0.3, "b": 0.3}, status="ok")], "must be one of DONE"),
+        ([Told(0.5, config={"a": 0.3, "b": 0.3}, status=None)], "must be one of DONE"),
+    ],
+)
+def test_what_is_no_outcome_is_refused(told: object, rule: str) -> None:
+    optimizer = make()
+    with pytest.raises(UsageError, match=rule):
+        optimizer.tell(told)
+    assert len(optimizer.told) == 0
+
+
+@pytest.mark.parametrize(
+    ("parts", "rule"),
+    [
+        ({"space": {"a": (0.0, 1.0)}}, r"write Target\(Space.of"),
+        ({"space": SPACE, "objectives": "loss"}, r"write objectives=\('loss',\)"),
+        ({"space": SPACE, "pool": [{"a": 0.5, "b": 0.5}]}, r"but got list: .*space.encode"),
+    ],
+)
+def test_a_target_is_made_of_what_it_needs(parts: dict[str, object], rule: str) -> None:
+    with pytest.raises(UsageError, match=rule):
+        Target(**parts)
+
+
+@pytest.mark.parametrize("name", ["gp", "auto"])
+def test_an_optimiser_that_was_pickled_goes_on_as_the_other(name: str) -> None:
+    optimizer = make(name)
+    tune(optimizer, 6)
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert again.ask(2) == optimizer.ask(2)
 
 
 def test_nothing_is_looked_for_around_trials_on_a_plateau(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 
 from foretune.errors import MethodError, MissingExtraError
@@ -44,3 +47,14 @@ def test_a_mistake_of_ours_is_not_called_a_missing_extra() -> None:
 
     with pytest.raises(ModuleNotFoundError):
         Method("broken", "", broken).learn(None, seed=0)
+
+
+def test_a_method_travels_by_its_name() -> None:
+    for entry in METHODS.values():
+        assert pickle.loads(pickle.dumps(entry)) is entry
+
+
+def test_a_method_of_ones_own_travels_as_it_is() -> None:
+    own = Method("gp", "not the one of the registry", dict)
+    for again in (pickle.loads(pickle.dumps(own)), copy.deepcopy(own)):
+        assert again == own

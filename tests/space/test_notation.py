@@ -68,6 +68,23 @@ def test_scalars_are_constants(value: object) -> None:
     assert type(config["a"]) is type(value)
 
 
+@pytest.mark.parametrize("value", [np.int32(4), np.float32(2.5), np.bool_(True), np.str_("text")])
+def test_scalars_of_numpy_are_constants_of_python(value: np.generic) -> None:
+    (config,) = Space.of({"a": value, "b": (0, 1)}).sample(1, seed=0).dicts()
+    assert config["a"] == value.item()
+    assert type(config["a"]) is type(value.item())
+
+
+def test_bounds_may_be_numbers_of_numpy() -> None:
+    bounds = {
+        "a": (np.int64(1), np.int64(5)),
+        "b": (np.float32(0.5), 2),
+        "c": (np.int8(2), 8, "log"),
+    }
+    plain = {"a": (1, 5), "b": (0.5, 2), "c": (2, 8, "log")}
+    assert Space.of(bounds) == Space.of(plain)
+
+
 def test_hyperparameters_of_config_space_may_stand_in() -> None:
     space = Space.of({"a": UniformFloatHyperparameter("a", 0, 2, default_value=1.5)})
     assert space.defaults().dicts() == [{"a": 1.5}]
@@ -80,6 +97,7 @@ def test_hyperparameters_of_config_space_may_stand_in() -> None:
         ({"a": (1, 2, "exp")}, r"a range must be .*, but got 'a': \(1, 2, 'exp'\)"),
         ({"a": ("x", "y")}, r"with numbers as bounds, but got 'a': \('x', 'y'\)"),
         ({"a": (True, 3)}, r"with numbers as bounds, but got 'a': \(True, 3\)"),
+        ({"a": (np.bool_(True), 3)}, r"with numbers as bounds, but got 'a'"),
         ({"a": (0.0, np.inf)}, r"with finite bounds, but got 'a': \(0.0, inf\)"),
         ({"a": (2, 1)}, r"lower bound must not exceed the upper one, but got 'a': \(2, 1\)"),
         ({"a": (0, 1, "log")}, r"bounds of a log range must be positive, but got 'a'"),

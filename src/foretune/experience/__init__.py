@@ -7,6 +7,7 @@ from foretune.experience.model import (
     Metric,
     Status,
     TaskRecords,
+    status_of,
 )
 from foretune.experience.splits import (
     Split,
@@ -33,5 +34,6 @@ __all__ = [
     "leave_one_out",
     "named_split",
     "splits_called",
+    "status_of",
     "summarise",
 ]

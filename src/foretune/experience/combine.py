@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from foretune.errors import ExperienceError
 from foretune.experience.build import Columns, from_columns, take_rows, unique_configs
-from foretune.experience.model import Evaluation, Experience, Metric, Splits
+from foretune.experience.model import Evaluation, Experience, Metric, Splits, status_of
 from foretune.experience.naming import listed, suggestion
 from foretune.experience.notes import Notes, moved_starts
 from foretune.space import Encoded
@@ -19,7 +19,7 @@ ALL = slice(None)
 
 def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experience:
     """`experience` followed by `evaluations`; a repeated measurement is a row of its own."""
-    added = list(evaluations)
+    added = _checked(evaluations)
     if not added:
         return experience
     tasks = _union(experience.tasks, [each.task for each in added])
@@ -31,7 +31,7 @@ def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experie
         task_index=np.array([positions[each.task] for each in added], dtype=np.int32),
         config_index=np.arange(len(added), dtype=np.int32) + np.int32(len(experience.configs)),
         values=np.array([_values_of(each, experience.metrics) for each in added]),
-        status=np.array([each.status for each in added], dtype=np.int8),
+        status=np.array([status_of(each.status) for each in added], dtype=np.int8),
         seconds=_numbers([each.seconds for each in added]),
         fidelity=_fidelity_of(added),
     )
@@ -126,6 +126,16 @@ def _fidelity(experience: Experience, rows: slice) -> NDArray[np.float32]:
     return experience.fidelity[rows]
 
 
+def _checked(evaluations: Any) -> list[Evaluation]:
+    given = list(evaluations) if isinstance(evaluations, Iterable) else None
+    if given is None or not all(isinstance(each, Evaluation) for each in given):
+        raise ExperienceError(
+            f"append takes a list of Evaluation, but got {evaluations!r}: "
+            "write append([Evaluation(task, config, values)])"
+        )
+    return given
+
+
 def _values_of(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[float]:
     known = [metric.name for metric in metrics]
     for name in evaluation.values:
@@ -134,7 +144,17 @@ def _values_of(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[float]
                 f"an evaluation reports metrics of the experience, but got '{name}': "
                 f"{suggestion(name, known)}"
             )
-    return [float(evaluation.values.get(name, np.nan)) for name in known]
+    return [_number(name, evaluation.values.get(name, np.nan)) for name in known]
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ExperienceError(
+            f"the value of a metric must be a number, but got {value!r} for '{name}': give a "
+            "number, or leave the metric out where it was not measured"
+        ) from error
 
 
 def _numbers(numbers: Sequence[float | None]) -> NDArray[np.float32]:

@@ -34,6 +34,7 @@ class FrameColumns:
 
 def experience_of(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Experience:
     """The evaluations in the rows of `frame`; tasks in the order of their first row."""
+    _check_metrics(columns.metrics)
     column = _column(frame, columns.task)
     if column.isna().any():
         raise ExperienceError(
@@ -50,7 +51,7 @@ def experience_of(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> E
         seconds=None if columns.seconds is None else _numbers(frame, columns.seconds),
         fidelity=None if columns.fidelity is None else _numbers(frame, columns.fidelity),
     )
-    metrics = [Metric(name, Direction(way)) for name, way in columns.metrics.items()]
+    metrics = [Metric(name, way) for name, way in columns.metrics.items()]
     configs = _configs(space, frame, columns)
     return from_columns(space, metrics, [str(n) for n in names], configs, given, Notes({}, {}, {}))
 
@@ -88,6 +89,14 @@ def _prefixed(prefix: str, name: str, others: Collection[str]) -> str:
 def _found(frame: pd.DataFrame, prefix: str, name: str) -> str:
     """The column of a metric or a hyperparameter: by its prefix where it has one."""
     return prefix + name if prefix + name in frame else name
+
+
+def _check_metrics(metrics: Any) -> None:
+    if not isinstance(metrics, Mapping):
+        raise ExperienceError(
+            f"metrics must be given with their directions, but got {metrics!r}: "
+            "write metrics={'accuracy': 'max'}"
+        )
 
 
 def _configs(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Encoded:

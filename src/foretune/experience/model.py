@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from foretune.arrays import Bools, Floats, Ints
-from foretune.errors import ExperienceError
+from foretune.errors import ExperienceError, UsageError
 from foretune.experience.naming import listed, suggestion
 from foretune.space import Encoded, Space
 
@@ -47,12 +47,39 @@ class Status(IntEnum):
     TIMEOUT = 2
 
 
+def status_of(given: Any) -> Status:
+    """The status that is meant: one, its number, or its name in any case.
+
+    A status that is not understood must not pass for a failure: its result would be lost unseen.
+    """
+    if isinstance(given, str):
+        found = Status.__members__.get(given.strip().upper())
+    else:
+        known = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        found = next((each for each in Status if known and each == given), None)
+    if found is None:
+        raise UsageError(
+            f"a status must be one of {', '.join(each.name for each in Status)}, but got "
+            f"{given!r}: give Status.DONE where the trial ended well"
+        )
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """What was measured, and in which direction it is better."""
 
     name: str
     direction: Direction = Direction.MIN
+
+    def __post_init__(self) -> None:
+        ways = [way.value for way in Direction]
+        if self.direction not in ways:
+            raise ExperienceError(
+                f"the direction of a metric must be {' or '.join(map(repr, ways))}, but got "
+                f"{self.direction!r} for '{self.name}': choose one"
+            )
+        object.__setattr__(self, "direction", Direction(self.direction))
 
     @property
     def sign(self) -> float:
@@ -244,7 +271,7 @@ class Experience:
         """
         from foretune.experience.frame import FrameColumns, experience_of
 
-        columns = FrameColumns(task, dict(metrics), config_column, status, seconds, fidelity)
+        columns = FrameColumns(task, metrics, config_column, status, seconds, fidelity)
         return experience_of(space, frame, columns)
 
     def to_frame(self) -> pd.DataFrame:

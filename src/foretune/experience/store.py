@@ -34,6 +34,8 @@ LARGEST_TEXT = 2**31 - 1
 """Bytes of one text in the footer of a Parquet file."""
 LARGEST_CONFIGS = 1 << 30
 """Bytes of the configurations' table, so that it stays such a text when it does not compress."""
+SUFFIX, FIRST_BYTES = ".parquet", b"PAR1"
+"""How a Parquet file is named, and how every one begins."""
 
 CORRUPT = (
     pa.ArrowException,
@@ -194,6 +196,17 @@ def _check_file(path: Path) -> None:
             f"an experience is read from a file, but there is no '{path}': check the path, or "
             "make it with 'foretune import'"
         )
+    # Only where the name says something else, too: otherwise the file was one and is damaged.
+    if path.suffix.lower() not in ("", SUFFIX) and not _begins_as_parquet(path):
+        raise _NotReadableError(
+            f"an experience file is a Parquet file, but '{path}' is none: "
+            "turn a table into an experience with 'foretune import table'"
+        )
+
+
+def _begins_as_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(FIRST_BYTES)) == FIRST_BYTES
 
 
 def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:

@@ -24,7 +24,7 @@ from foretune.contracts import (
     Target,
 )
 from foretune.errors import UsageError
-from foretune.experience import Status
+from foretune.experience import Status, status_of
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace, nearest
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.novelty import Novelty, learn_novelty
@@ -104,16 +104,28 @@ class Optimizer:
     def ask(self, n: int = 1, *, among: Encoded | None = None) -> list[Suggestion]:
         """`n` different configurations that were neither told nor are pending.
 
+        All of them or none: where not so many can be given, nothing is pending that nobody got.
+
         among: choose only from these, where part of the configuration is already decided.
         """
-        if n < 1:
-            raise UsageError(f"ask(n) needs n >= 1, but got n={n}: ask for at least one suggestion")
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise UsageError(
+                f"ask(n) needs a whole number n >= 1, but got n={n!r}: ask for at least one "
+                "suggestion"
+            )
         candidates = self._candidates if among is None else Pool(among)
-        return [self._ask_one(candidates) for _ in range(n)]
+        suggestions: list[Suggestion] = []
+        try:
+            for _ in range(n):
+                suggestions.append(self._ask_one(candidates))
+        except BaseException:
+            self.withdraw(suggestion.id for suggestion in suggestions)
+            raise
+        return suggestions
 
     def tell(self, outcomes: Iterable[Told]) -> None:
         """Take in outcomes, of suggestions by id or of configurations tried elsewhere."""
-        outcomes = list(outcomes)
+        outcomes = _checked(outcomes)
         self._check_told_once(outcomes)
         configs = self._configs_of(outcomes)
         losses = [self._losses_of(outcome) for outcome in outcomes]
@@ -140,7 +152,14 @@ class Optimizer:
 
     def withdraw(self, ids: Iterable[int]) -> None:
         """Forget pending suggestions that nobody will tell about."""
-        for id_ in ids:
+        unwanted = set(ids)
+        unknown = unwanted - set(self._pending)
+        if unknown:
+            raise UsageError(
+                f"only pending suggestions can be withdrawn, but got {sorted(unknown, key=repr)} "
+                f"(pending: {sorted(self._pending) or 'none'}): leave out what was told already"
+            )
+        for id_ in unwanted:
             del self._pending[id_]
 
     def _ask_one(self, candidates: Candidates) -> Suggestion:
@@ -277,8 +296,8 @@ class Optimizer:
 
     def _losses_of(self, outcome: Told) -> Floats:
         width = len(self.target.objectives)
-        losses = np.atleast_1d(np.asarray(outcome.losses, dtype=float))
-        if outcome.status != Status.DONE or not np.isfinite(losses).all():
+        losses = _numbers(outcome.losses)
+        if status_of(outcome.status) is not Status.DONE or not np.isfinite(losses).all():
             return np.full(width, np.nan)
         if losses.shape != (width,):
             raise UsageError(
@@ -286,6 +305,26 @@ class Optimizer:
                 f"{losses.size}: tell {width} number(s)"
             )
         return losses
+
+
+def _checked(outcomes: Any) -> list[Told]:
+    given = list(outcomes) if isinstance(outcomes, Iterable) else None
+    if given is None or not all(isinstance(each, Told) for each in given):
+        raise UsageError(
+            f"tell takes a list of Told, but got {outcomes!r}: "
+            "write tell([Told(loss, id=suggestion.id)])"
+        )
+    return given
+
+
+def _numbers(losses: Any) -> Floats:
+    try:
+        return np.atleast_1d(np.asarray(losses, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"losses must be numbers, but got {losses!r}: tell one number for each objective, or "
+            "NaN where the trial failed"
+        ) from error
 
 
 def _none_of(target: Target) -> Encoded:

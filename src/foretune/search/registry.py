@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any, SupportsIndex
 
 from foretune.contracts import Learner, Prior
 from foretune.errors import ArtifactError, ForetuneError, MethodError, extras_named
@@ -37,6 +38,12 @@ class Method:
     """Whether past tasks help it where there are any, though it can do without."""
     needs_meta_features: bool = False
     several_objectives: bool = True
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """An entry of the registry travels by its name: how its learner is made cannot."""
+        if METHODS.get(self.name) is self:
+            return method, (self.name,)
+        return object.__reduce_ex__(self, protocol)
 
     @property
     def transfers(self) -> bool:

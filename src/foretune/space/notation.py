@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace, EqualsCondition
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
@@ -88,6 +89,7 @@ def _is_choice(value: Any) -> bool:
 
 
 def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
+    value = _plain(value)
     try:
         if isinstance(value, Hyperparameter):
             return _renamed(name, value)
@@ -110,6 +112,11 @@ def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
     return Constant(name, value)
 
 
+def _plain(value: Any) -> Any:
+    """A number of NumPy as Python's own, which it is no kind of."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _renamed(name: str, value: Hyperparameter[Any, Any]) -> Hyperparameter[Any, Any]:
     if value.name != name:
         _refuse(name, value, "a ConfigSpace hyperparameter must carry its key as its name")
@@ -120,7 +127,7 @@ def _range(name: str, value: tuple[Any, ...]) -> Hyperparameter[Any, Any]:
     rule = "a range must be (low, high) or (low, high, 'log')"
     if len(value) not in (2, 3) or (len(value) == 3 and value[2] != "log"):
         _refuse(name, value, rule)
-    low, high = value[:2]
+    low, high = map(_plain, value[:2])
     for bound in (low, high):
         if isinstance(bound, bool) or not isinstance(bound, int | float):
             _refuse(name, value, f"{rule} with numbers as bounds")
