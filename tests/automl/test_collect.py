@@ -188,6 +188,79 @@ def test_other_settings_and_other_files_are_refused(out, tmp_path):
     assert out.read_bytes() == other.read_bytes() == content
 
 
+def test_another_table_or_target_under_the_name_of_one_is_refused(out, tmp_path):
+    few = replace(RECIPE, evaluations=1)
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    mixed_frame().drop(columns="amount").to_csv(folder / "a.csv", index=False)
+    mixed_frame().drop(columns="amount").to_csv(folder / "b.csv", index=False)
+
+    def collected(target=None):
+        return made_of(few, sources(str(folder), Task.CLASSIFICATION, target=target), out)
+
+    collected()
+    before = [path.read_bytes() for path in (out, out.with_suffix(".collect.json"))]
+    with pytest.raises(UsageError, match=r"for 'a', 'b': choose another output"):
+        collected(target="letter")
+    mixed_frame(60).drop(columns="amount").to_csv(folder / "b.csv", index=False)
+    with pytest.raises(UsageError, match=r"for 'b': choose another output"):
+        collected()
+    assert before == [path.read_bytes() for path in (out, out.with_suffix(".collect.json"))]
+    assert not Folder.beside(out).parts.exists()
+    # The same data in another file is the same table, whether its target is named or not.
+    mixed_frame().drop(columns="amount").to_parquet(folder / "b.parquet")
+    (folder / "b.csv").unlink()
+    assert len(collected(target="class")) == 2
+
+
+def test_a_target_that_changes_after_a_stop_is_refused_too(out, tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    mixed_frame().drop(columns="amount").to_csv(folder / "a.csv", index=False)
+    right, wrong = (
+        sources(str(folder), Task.CLASSIFICATION, target=target) for target in ("class", "letter")
+    )
+    with pytest.raises(KeyboardInterrupt):
+        made_of(RECIPE, wrong, out, _stopped_at(0))
+    # Nothing of it was evaluated, so nothing can be mixed.
+    with pytest.raises(KeyboardInterrupt):
+        made_of(RECIPE, right, out, _stopped_at(2))
+    with pytest.raises(UsageError, match="for 'a': choose another output"):
+        made_of(RECIPE, wrong, out)
+    made = made_of(RECIPE, right, out)
+    config = made.configs.dicts()[made.config_index[3]]
+    assert (
+        made.values[3, 0] == evaluate(config, right[0].load(), RECIPE.protocol).values["accuracy"]
+    )
+
+
+def _stopped_at(count):
+    """Executors that are interrupted after so many trials."""
+
+    def start(trial):
+        done = []
+
+        def evaluated(job):
+            if len(done) == count:
+                raise KeyboardInterrupt
+            done.append(job)
+            return trial(job)
+
+        return InlineExecutor(evaluated)
+
+    return start
+
+
+def test_collections_of_earlier_versions_go_on(out):
+    made_of(replace(RECIPE, evaluations=1), SOURCES[:1], out)
+    about = out.with_suffix(".collect.json")
+    said = json.loads(about.read_text())
+    assert set(said.pop("fingerprints")) == {"a"}
+    about.write_text(json.dumps(said))
+    assert len(made_of(replace(RECIPE, evaluations=2), SOURCES[:2], out)) == 4
+    assert set(json.loads(about.read_text())["fingerprints"]) == {"a", "b/ä"}
+
+
 def test_a_second_run_at_the_same_time_is_refused_and_breaks_nothing(out):
     refused = []
 

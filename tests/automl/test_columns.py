@@ -99,7 +99,7 @@ def test_mistakes():
     with pytest.raises(UsageError, match="'a' more than once"):
         Schema.infer(twice)
     schema = Schema.infer(mixed_frame())
-    with pytest.raises(UsageError, match="'town' are missing"):
+    with pytest.raises(UsageError, match="'town' is missing: add it"):
         schema.matrix(mixed_frame().drop(columns=["town", "note"]))
 
 

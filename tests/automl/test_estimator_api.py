@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
@@ -131,6 +132,26 @@ def test_columns_of_every_kind():
     assert np.mean(predicted == expected) > 0.75
     with pytest.raises(ValueError, match="feature names"):
         classifier.predict(new[["city", *new.columns.drop("city")]])
+
+
+def test_columns_go_by_position_where_one_side_has_no_names(cancer):
+    X, new, y, _ = cancer
+    names = [f"measure {column}" for column in range(X.shape[1])]
+    frame, new_frame = pd.DataFrame(X, columns=names), pd.DataFrame(new, columns=names)
+    by_name, by_number = a_classifier(trials=1).fit(frame, y), a_classifier(trials=1).fit(X, y)
+    expected = by_name.predict_proba(new_frame)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert_array_equal(by_name.predict_proba(new), expected)
+    with pytest.warns(UserWarning, match="was fitted without feature names"):
+        assert_array_equal(by_number.predict_proba(new_frame), expected)
+    assert_array_equal(by_number.predict_proba(pd.DataFrame(new)), expected)
+
+
+def test_columns_that_are_numbered_go_by_their_number(cancer):
+    X, new, y, _ = cancer
+    fitted = a_classifier(trials=1).fit(pd.DataFrame(X), y)
+    turned = pd.DataFrame(new)[list(range(X.shape[1]))[::-1]]
+    assert_array_equal(fitted.predict_proba(turned), fitted.predict_proba(pd.DataFrame(new)))
 
 
 def test_labels_come_back_as_they_were():

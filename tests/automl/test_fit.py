@@ -166,6 +166,15 @@ def test_where_all_trials_fail_the_reasons_are_given(tmp_path) -> None:
         made.run(plan)
 
 
+def test_what_is_advised_after_failures_alone_works(tmp_path) -> None:
+    """Failed trials count: without the advice, lifted limits would change nothing."""
+    made, plan = job(tmp_path, trials=1, trial_memory=1)
+    with pytest.raises(UsageError, match=r"memory a trial; failed trials count, so raise --trials"):
+        made.run(plan)
+    more, plan = job(tmp_path, trials=2)
+    assert more.run(plan).conclusion.best.number == 1
+
+
 def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
     made, plan = job(tmp_path)
     made.remember = False

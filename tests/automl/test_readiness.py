@@ -24,7 +24,7 @@ def table():
 def test_a_test_table_must_have_the_features(tmp_path, table) -> None:
     place, test = Place(tmp_path), mixed_frame(seed=1)
     check_ready(Wishes(), place, table, test, "class")
-    with pytest.raises(UsageError, match="'letter' are missing"):
+    with pytest.raises(UsageError, match="'letter' is missing"):
         check_ready(Wishes(), place, table, test.drop(columns="letter"), "class")
 
 

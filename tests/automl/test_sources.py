@@ -34,6 +34,15 @@ def test_nothing_to_collect(given):
         sources(given, Task.REGRESSION)
 
 
+def test_a_file_that_cannot_be_used_is_named(tmp_path):
+    mixed_frame().to_csv(tmp_path / "a.csv", index=False)
+    mixed_frame().drop(columns="class").to_csv(tmp_path / "b.csv", index=False)
+    good, bad = sources(str(tmp_path), Task.CLASSIFICATION, target="class")
+    good.load()
+    with pytest.raises(UsageError, match=r"b\.csv' cannot be evaluated: .*no 'class'"):
+        bad.load()
+
+
 def test_files_of_the_same_name_are_refused(tmp_path):
     frame = mixed_frame().drop(columns="amount")
     frame.to_csv(tmp_path / "a.csv", index=False)

@@ -149,6 +149,8 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
         (["--methods", "gp", "--split", "nope"], "nope"),
         (["--methods", "gp", "--objectives", "speed"], "speed"),
         (["--methods", ","], "at least one name"),
+        (["--methods", "random", "--out", "results.csv"], "must be a .parquet file"),
+        (["--methods", "random", "--out", "no/results.parquet"], "make its folder"),
     ],
 )
 def test_bad_settings_of_a_benchmark_are_refused(

@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 from foretune.automl.datasets import Task
+from foretune.automl.fit import Job
 from foretune.automl.members import refit
 from foretune.automl.model import Model
 from foretune.automl.spaces import shipped
+from foretune.cli.fit import _with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
 from tests.automl.tables import mixed_frame, mixed_table
@@ -85,7 +87,7 @@ def test_the_command_to_predict_can_be_copied(foretune, train: Path, tmp_path) -
         (["train.csv", "--target", "class", "--space", "pipes"], "pipes"),
         (["train.csv", "--target", "class", "--test", "other.csv"], "has no 'class'"),
         (["train.csv", "--target", "class", "--test", "strange.csv"], "'odd' besides"),
-        (["train.csv", "--target", "class", "--test", "few.csv"], "'letter' are missing"),
+        (["train.csv", "--target", "class", "--test", "few.csv"], "'letter' is missing"),
         (["train.csv", "--target", "class", "-o", "train.csv/out"], "is a file"),
         (["train.csv", "--target", "class", "--time", "soon"], "20s"),
     ],
@@ -116,6 +118,27 @@ def test_the_model_of_another_target_is_not_replaced(foretune, train: Path) -> N
     assert (code, shown) == (2, "")
     assert "predicts 'class', and here it is 'letter': choose another folder with -o" in error
     assert {path.name: path.read_bytes() for path in made.iterdir()} == before
+
+
+def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
+    foretune, train: Path, monkeypatch
+) -> None:
+    model, run = Path("train-foretune/model.foretune"), Job.run
+    [config] = shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    table = mixed_table(Task.CLASSIFICATION)
+    other = Model.of(table, [refit(config, table, seed=0)], target="letter", metric="accuracy")
+
+    def overtaken(self, plan):
+        found = run(self, plan)
+        other.save(model)
+        return found
+
+    monkeypatch.setattr(Job, "run", overtaken)
+    code, shown, error = foretune("fit", train, "--target", "class", *QUICK)
+    assert (code, "Best of" in shown) == (2, False)
+    assert "predicts 'letter'" in error
+    assert Model.open(model).target == "letter"
+    assert not model.with_name("report.html").exists()
 
 
 def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, monkeypatch) -> None:
@@ -215,3 +238,9 @@ def test_the_accuracy_that_is_told_is_that_of_the_model(foretune, tmp_path) -> N
     values = dict(zip([m.name for m in recorded.metrics], recorded.values[0], strict=True))
     assert values["balanced_accuracy"] < told - 0.1
     assert set(values) == {"log_loss", "accuracy", "balanced_accuracy", "auc"}
+
+
+@pytest.mark.parametrize("given", [["--trials", "4"], ["--trials=4"], []])
+def test_the_command_to_go_on_names_its_trials_once(given):
+    words = ["fit", "my data.csv", *given, "--target", "y"]
+    assert _with_trials(words, 8) == "foretune fit 'my data.csv' --target y --trials 8"

@@ -81,6 +81,14 @@ def test_forgetting_needs_a_name_or_all():
     assert Bundle.open(own_bundle()).spaces == {}
 
 
+def test_a_name_that_one_space_has_is_forgotten_without_naming_the_space():
+    remember()
+    remember("wine@000000000000000b", name="cash")
+    assert "there is no 'beer'" in str(run("forget", "beer").exception)
+    assert "Forgot 1 evaluation\n" in run("forget", "wine").output
+    assert Memory.of_user().spaces() == [SPACE]
+
+
 def test_a_damaged_file_is_in_nobodys_way():
     remember()
     remember(name="cash")

@@ -53,6 +53,8 @@ BAD = [
     ("missing.json -o p.json", "missing.json"),
     ("svm -o p.json", "svm"),
     ("xgboost --budget 30 -o p.json", "already"),
+    ("shared.parquet -o p.txt", "must be a .json file"),
+    ("shared.parquet -o no/p.json", "make its folder"),
 ]
 
 

@@ -27,6 +27,12 @@ def number(config):
 def broken(config):
     return "none"
 
+def mended(config):
+    import pathlib
+    if not pathlib.Path("mended").exists():
+        raise ValueError("not yet")
+    return config["x"]
+
 def talkative(config):
     print("hello")
     return config["x"]
@@ -143,6 +149,27 @@ def test_when_nothing_succeeds_the_reason_is_shown(here):
     assert "2 x the result 'loss' must be a finite number, but got 'none'" in ended.stderr
     assert ended.stdout == ""
     assert not (here / "none.parquet").exists()
+
+
+def test_after_failures_alone_it_says_what_tries_again(here):
+    words = ("tuned_for_tests:mended", *SEARCH)
+    advice = "Failed trials count: to try again, raise --trials, or begin anew with another --store"
+    ended = run(*words, "--trials", 1)
+    assert "1 trial ended, 1 of them failed" in ended.stderr
+    assert advice in ended.stderr
+    (here / "mended").touch()
+    assert advice in run(*words, "--trials", 1).stderr
+    for remedy in (("--trials", 2), ("--trials", 1, "--store", "other.db")):
+        again = run(*words, *remedy)
+        assert again.exit_code == 0, again.output
+        assert advice not in again.stderr
+
+
+def test_a_space_in_which_all_has_failed_is_begun_anew_in_another_store(here):
+    (here / "space.json").write_text(json.dumps({"x": ["a", "b"]}))
+    ended = run("tuned_for_tests:broken", *SEARCH, "--trials", 5)
+    assert ended.exit_code == 1
+    assert "to try again, begin anew with another --store or --study" in ended.stderr
 
 
 def test_a_mistyped_metric_can_be_corrected(here):

@@ -293,6 +293,12 @@ def test_a_search_without_success_raises_what_happened():
             a_search(Moody(), {"level": (-1.0, -0.5)}, n_iter=2).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_search_without_success_counts_all_candidates():
+    with pytest.raises(ValueError, match=r"(?s)None of the 4 candidates .* in 4 batches.*below 0"):
+        a_search(Moody(), {"level": (-1.0, -0.5)}, n_iter=4).fit(X, Y)
+
+
 def test_names_that_do_not_exist_are_refused():
     with pytest.raises(ValueError, match="levle"):
         a_search(Moody(), {"levle": (0.0, 1.0)}).fit(X, Y)

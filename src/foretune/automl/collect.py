@@ -64,6 +64,7 @@ def _collected(
     tables = prepare(
         sources, folder.tables, most_rows=recipe.most_rows, seed=recipe.seed, progress=progress
     )
+    folder.recognise({table.task: table.fingerprint for table in tables})
     collection = Collection(recipe, tables, folder.out, Journal(folder.journal))
     try:
         with start(TableTrial(folder.tables, recipe.protocol)) as executor:

@@ -126,7 +126,7 @@ class Schema:
         if lacking:
             raise UsageError(
                 f"a table must have the columns the model was trained on, but {listed(lacking)} "
-                "are missing: add them"
+                f"{'is missing: add it' if len(lacking) == 1 else 'are missing: add them'}"
             )
         blocks = [column.read(frame[column.name]) for column in used]
         return np.hstack(blocks) if blocks else np.empty((len(frame), 0))

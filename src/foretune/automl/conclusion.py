@@ -55,10 +55,12 @@ def concluded(
     ensemble: int = 1,
     predictions: Path | None = None,
     about: Mapping[str, Any] | None = None,
+    spent: bool = False,
 ) -> Conclusion:
     """The model of the best trial, or of at most `ensemble` trials that do best together.
 
-    table: all rows. predictions: the folder of out-of-fold predictions.
+    table: all rows. predictions: the folder of out-of-fold predictions. spent: whether the trials
+    are kept and the same call would add none.
     """
     best = ranked(trials, plan)
     if not best:
@@ -66,6 +68,7 @@ def concluded(
         raise UsageError(
             f"a model needs a trial that succeeded, but none of {len(trials)} did "
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
+            f"{_beside(spent)}"
         )
     members: tuple[Chosen, ...] = (Chosen(best[0], 1.0),)
     blended: float | None = None
@@ -92,6 +95,16 @@ def _remedy(trials: Sequence[StudyTrial]) -> str:
         return limits
     mend = "mend what these reasons name in the table, or choose other estimators"
     return mend if len(others) == len(trials) else f"{mend}, or {limits}"
+
+
+def _beside(spent: bool) -> str:
+    """What it takes besides: failed trials that are kept leave no place for others."""
+    if not spent:
+        return ""
+    return (
+        "; failed trials count, so raise --trials as well, or begin anew with another --out (or "
+        "another --store, where one was given)"
+    )
 
 
 def _blended(

@@ -225,14 +225,20 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
             y_numeric=self._task is Task.REGRESSION,
         )
         frame = _as_frame(X, x)
+        self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
         name = TARGET
         while name in frame.columns:
             name += "_"
         return frame.assign(**{name: self._target(target)}), name
 
     def _frame(self, X: ArrayLike) -> pd.DataFrame:
+        """With the columns of the fit: by name where both have names, else by position."""
         x = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
-        return _as_frame(X, x)
+        frame = _as_frame(X, x)
+        named = self._from_frame and isinstance(X, pd.DataFrame)
+        if named and set(frame.columns) == set(self._columns):
+            return frame
+        return frame.set_axis(list(self._columns), axis="columns")
 
     def _target(self, y: NDArray[Any]) -> NDArray[Any]:
         return y

@@ -158,6 +158,7 @@ class Job:
                 ensemble=self.wishes.ensemble,
                 predictions=trial.predictions,
                 about={"task": task},
+                spent=ending in ("trials", "exhausted"),
             )
         self.timings["all of it"] = time.monotonic() - self.began
         timings = tuple(self.timings.items())

@@ -231,6 +231,22 @@ class Memory:
             with self._changing(space_name):
                 return self._whole(space_name)
 
+    def holding(self, task: str) -> list[str]:
+        """The names of the spaces with a task of this name, also where it was set aside."""
+        return [
+            name
+            for name in self.kept()
+            if any(task in (each, plain_name(each)) for each in self._tasks(name))
+        ]
+
+    def _tasks(self, space_name: str) -> set[str]:
+        self.recall(space_name)  # Fits that have ended are in its file from now on.
+        found: set[str] = set()
+        for file in self._files(space_name):
+            with suppress(ExperienceError):
+                found.update(Experience.open(file).tasks)
+        return found
+
     def earlier(
         self, space_name: str, task: str, *, space: Space | None = None
     ) -> list[Evaluation]:

@@ -27,14 +27,17 @@ def check_ready(
         if find_spec(package) is None:
             raise MissingExtraError(package, "automl", "foretune fit")
     _check_writable(place.folder)
-    _check_target(place.model, target)
+    check_same_target(place.model, target)
     if test is not None:
         known, _ = known_rows(test, target, table.task, table.classes)
         table.schema.matrix(known)
 
 
-def _check_target(model: Path, target: str) -> None:
-    """Refuse a folder whose model predicts another column: this one would take its place."""
+def check_same_target(model: Path, target: str) -> None:
+    """Refuse a folder whose model predicts another column: this one would take its place.
+
+    Looked at before the search, and again before saving: another fit may have saved meanwhile.
+    """
     try:
         before = said_of_itself(model)["target"]
     except (UsageError, LookupError, OSError):

@@ -14,6 +14,7 @@ from foretune.automl.scores import scorer
 from foretune.automl.spaces import shipped
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric
+from foretune.experience.naming import listed
 from foretune.files import held, replace_file
 from foretune.run.executor import Limits
 from foretune.space import Encoded
@@ -22,6 +23,8 @@ WALL_PER_CPU = 20.0
 """A trial may take so many times its CPU limit on the clock, because machines are shared."""
 LEAST_WALL_SECONDS = 60.0
 """And at least so long."""
+FINGERPRINTS = "fingerprints"
+"""Where the file about an output says what table each of its tasks is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +160,32 @@ class Folder:
         if not self.about.exists():
             self.note(recipe, {})
 
+    def recognise(self, fingerprints: Mapping[str, str]) -> None:
+        """Note the table of each task before its first trial; refuse another one under its name.
+
+        Collections of earlier versions have no fingerprints yet, and go on.
+        """
+        about = json.loads(self.about.read_text(encoding="utf-8"))
+        begun = self.out.exists() or self.journal.exists()
+        earlier = about.get(FINGERPRINTS, {}) if begun else {}
+        changed = [task for task, now in fingerprints.items() if earlier.get(task, now) != now]
+        if changed:
+            if not self.journal.exists():
+                self.clear()
+            raise UsageError(
+                "a collection goes on with equal tables and targets only, but got others than "
+                f"those of '{self.out}' for {listed(changed)}: choose another output"
+            )
+        about[FINGERPRINTS] = {**earlier, **fingerprints}
+        write_text(self.about, json.dumps(about, indent=1))
+
     def note(self, recipe: Recipe, summary: Mapping[str, Any]) -> None:
         """Say how the output was made and what became of it."""
-        text = json.dumps({"recipe": recipe.describe(), **summary}, indent=1)
-        write_text(self.about, text)
+        about = {"recipe": recipe.describe(), **summary}
+        if self.about.exists():
+            earlier = json.loads(self.about.read_text(encoding="utf-8"))
+            about[FINGERPRINTS] = earlier.get(FINGERPRINTS, {})
+        write_text(self.about, json.dumps(about, indent=1))
 
     def clear(self) -> None:
         """Remove what is needed no more."""

@@ -1,5 +1,6 @@
 """Where the tables of a collection come from: the catalogue, or a folder of files."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,8 @@ class Source:
     family: str
     """Equal for variants of one dataset."""
     load: Callable[[], Table]
+    version: str = ""
+    """Of what it is read from: where it differs, a table prepared before is out of date."""
 
 
 def sources(given: str, task: Task, *, target: str | None = None) -> list[Source]:
@@ -41,7 +44,10 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
     else:
         files = sorted(f for f in Path(given).glob("*") if f.suffix.lower() in SUFFIXES)
         _check_names(files)
-        found = [Source(f.stem, f.stem, partial(_read, f, target, task)) for f in files]
+        found = [
+            Source(f.stem, f.stem, partial(_read, f, target, task), _version(f, target))
+            for f in files
+        ]
     if not found:
         raise UsageError(
             f"datasets must be 'catalogue:GROUP' or a folder of CSV or Parquet files for "
@@ -63,6 +69,16 @@ def _check_names(files: Sequence[Path]) -> None:
             )
 
 
+def _version(path: Path, target: str | None) -> str:
+    """Of a file and what is predicted from it, without reading it."""
+    file = path.stat()
+    return json.dumps([str(path.absolute()), file.st_size, file.st_mtime_ns, target])
+
+
 def _read(path: Path, target: str | None, task: Task) -> Table:
     frame = read_frame(path)
-    return Table.of(frame, target or str(frame.columns[-1]), name=path.stem, task=task)
+    try:
+        return Table.of(frame, target or str(frame.columns[-1]), name=path.stem, task=task)
+    except UsageError as error:
+        # Among many files, the one to mend must be named.
+        raise UsageError(f"'{path}' cannot be evaluated: {error}") from error

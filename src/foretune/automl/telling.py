@@ -108,11 +108,17 @@ def advice(fit: Fit) -> list[str]:
     by = [trial.chosen_by for trial in fit.trials]
     opened = by.count("start")
     if opened:
-        said.append(
-            f"The first {opened} trials were configurations that suited past datasets and "
-            f"complement each other; the model chose the other {len(by) - opened}."
-        )
+        said.append(f"{_opening(opened)}; the model chose the other {len(by) - opened}.")
     return [*said, fit.relied_on] if fit.relied_on else said
+
+
+def _opening(trials: int) -> str:
+    if trials == 1:
+        return "The first trial was a configuration that suited past datasets"
+    return (
+        f"The first {trials} trials were configurations that suited past datasets and complement "
+        "each other"
+    )
 
 
 def _expected_random(fit: Fit) -> Sequence[float] | None:

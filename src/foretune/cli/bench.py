@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from foretune.cli.outputs import check_experience_out
+from foretune.cli.outputs import check_experience_out, check_out
 from foretune.errors import UsageError
 
 FILE = click.Path(path_type=Path)
@@ -88,6 +88,7 @@ def run_command(
     from foretune.experience import Experience
     from foretune.terminal import TerminalProgress
 
+    check_out(out, ".parquet")
     results = replay(
         Experience.open(file),
         _names(methods) or [],

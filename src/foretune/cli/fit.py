@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -180,6 +180,18 @@ def _given(data: Path | None, target: str | None, task: str | None, test: Path |
     return _Given(training, None if test is None else read_table(test, texts=training.texts))
 
 
+def _with_trials(given: Sequence[str], trials: int) -> str:
+    """The command as it was given, with another number of trials."""
+    words = iter(given)
+    others = []
+    for word in words:
+        if word == "--trials":
+            next(words, None)
+        elif not word.startswith("--trials="):
+            others.append(word)
+    return shlex.join(["foretune", *others, "--trials", str(trials)])
+
+
 def _in_plain_words(metric: str, score: Callable[[str], float | None]) -> str:
     """What a log loss means for people, where that is the metric."""
     if metric != "log_loss":
@@ -192,11 +204,14 @@ def _in_plain_words(metric: str, score: Callable[[str], float | None]) -> str:
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
     from foretune.automl.conclusion import score_on
+    from foretune.automl.readiness import check_same_target
     from foretune.automl.scores import of_the_model
     from foretune.automl.telling import Words, story
     from foretune.report.page import write_page
+    from foretune.report.wording import counted
 
     metric, model = found.plan.metric, found.conclusion.model
+    check_same_target(place.model, given.training.target)
     # First of all: whatever is wrong with a test table, the search was not for nothing.
     model.save(place.model)
     found.experience().save(place.trials)
@@ -210,13 +225,16 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         command=command,
         assumptions=given.training.notes,
         test_score=tested,
-        next_steps=[("Predict", predict), ("Go on", f"{command} --trials {2 * len(found.trials)}")],
+        next_steps=[
+            ("Predict", predict),
+            ("Go on", _with_trials(sys.argv[1:], 2 * len(found.trials))),
+        ],
     )
     write_page(story(found, given.training.table, words), place.report)
     best = found.conclusion.best
     ended = sum(trial.status is not None for trial in found.trials)
     click.echo(
-        f"Best of {ended} trials: {metric.name} {best.values[metric.name]:.4g}"
+        f"Best of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
         f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares).get)} "
         f"(trial {best.number}, {named(best.config)})"
     )

@@ -111,12 +111,31 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
             f"{'both' if task else 'neither'}: name a dataset, or give --all"
         )
     memory = Memory.of_user()
-    names = [space] if space else memory.kept() if all_ else [_chosen(memory, None)]
+    if space is not None:
+        names = [space]
+    else:
+        names = memory.kept() if task is None else [_holding(memory, task)]
     lost = 0
     for name in names:
         lost += memory.forget(name, task)
         forget_learnt(name)
     click.echo(f"Forgot {counted(lost, 'evaluation')}")
+
+
+def _holding(memory: "Memory", task: str) -> str:
+    """The only space that has this dataset."""
+    names = memory.holding(task)
+    if not names:
+        raise UsageError(
+            f"a task to forget must be a remembered one, but there is no '{task}': see  foretune "
+            "experience show"
+        )
+    if len(names) > 1:
+        raise UsageError(
+            f"--space says which dataset is meant, but '{task}' is in {', '.join(names)}: give "
+            "--space"
+        )
+    return names[0]
 
 
 def _chosen(memory: "Memory", space: str | None) -> str:

@@ -7,8 +7,13 @@ from foretune.errors import UsageError
 
 def check_experience_out(path: Path) -> None:
     """Refuse a path at which an experience could not be saved, or not be recognised later."""
-    if path.suffix != ".parquet" or not path.absolute().parent.is_dir():
+    check_out(path, ".parquet")
+
+
+def check_out(path: Path, suffix: str) -> None:
+    """Refuse a path with another ending, or in a folder that does not exist."""
+    if path.suffix != suffix or not path.absolute().parent.is_dir():
         raise UsageError(
-            f"the output must be a .parquet file in a folder that exists, but got '{path}': rename "
+            f"the output must be a {suffix} file in a folder that exists, but got '{path}': rename "
             "it, or make its folder first"
         )

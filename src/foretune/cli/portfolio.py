@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from foretune.cli.outputs import check_out
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
 BUILDERS = ("naive", "surrogate", "obo", "mf")
 """Likewise the builders."""
 LENGTH = 8
+NORMALISATION_WORDS = {"red": "relative error difference to a task's best", "rank": "as ranks"}
+"""What losses were counted in; others go by their name."""
 
 
 @click.command("portfolio")
@@ -61,6 +64,8 @@ def portfolio_command(
     """
     from foretune.methods.zero_shot.portfolio import as_python
 
+    if out is not None:
+        check_out(out, ".json")
     found = _known(source)
     if found is None:
         found = _built(source, length or LENGTH, builder, budget, aggregate or "mean", metric, seed)
@@ -116,7 +121,8 @@ def _about(found: "Portfolio") -> str:
         lines[0] += f" from {found.jobs:,} evaluations"
     if found.losses:
         after = ", ".join(f"{loss:.4g}" for loss in found.losses)
-        lines.append(f"Expected {found.aggregate} loss ({found.normalisation}) after each: {after}")
+        unit = NORMALISATION_WORDS.get(found.normalisation, found.normalisation)
+        lines.append(f"Expected {found.aggregate} loss ({unit}) after each: {after}")
     if found.note:
         lines.append(found.note)
     return "\n".join(

@@ -17,6 +17,7 @@ from foretune.errors import UsageError
 if TYPE_CHECKING:
     from foretune.experience import Experience, Metric
     from foretune.run.study import Study, StudyTrial
+    from foretune.run.tuning import Ending
     from foretune.search.optimizer import Optimizer
     from foretune.space import Space
 
@@ -148,6 +149,7 @@ def tune_command(
     if ending == "exhausted":
         click.echo("Stopped: no configuration of the space was found untried.", err=True)
     if not succeeded:
+        _say_how_to_go_on(ending)
         sys.exit(NOTHING_FOUND)
 
 
@@ -251,14 +253,26 @@ def _experience(
     )
 
 
+def _say_how_to_go_on(ending: "Ending") -> None:
+    """Failed trials are kept, so the same command may not try anything again."""
+    anew = "begin anew with another --store or --study"
+    if ending == "trials":
+        anew = f"raise --trials, or {anew}"
+    elif ending != "exhausted":
+        return
+    click.echo(f"Failed trials count: to try again, {anew}.", err=True)
+
+
 def _say(trials: "Sequence[StudyTrial]", metric: "Metric", study: "Study") -> None:
     """How it went; the best configuration alone on standard output."""
     from foretune.experience import Status
+    from foretune.report.wording import counted
     from foretune.run.addresses import shown
 
     done = [trial for trial in trials if trial.status is Status.DONE]
     reasons = Counter(trial.reason for trial in trials if trial.reason)
-    click.echo(f"{len(trials)} trials ended, {len(trials) - len(done)} of them failed", err=True)
+    failed = len(trials) - len(done)
+    click.echo(f"{counted(len(trials), 'trial')} ended, {failed} of them failed", err=True)
     for reason, times in reasons.most_common(3):
         click.echo(f"  {times} x {reason}", err=True)
     if done:

@@ -178,7 +178,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             if not results:
                 raise
         if not results:
-            raise errors[0]
+            raise _nothing_evaluated(errors, len(course.tried))
         return results
 
     def _follow(self, course: Course, batch: Sequence[Candidate], results: Results) -> None:
@@ -279,6 +279,16 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
             wanted = recorded[:1]
         return narrowed(past.with_metrics(wanted), space)
+
+
+def _nothing_evaluated(errors: Sequence[ValueError], candidates: int) -> ValueError:
+    """The error of a search without any result; scikit-learn counts the fits of one batch only."""
+    if len(errors) == 1:
+        return errors[0]
+    return ValueError(
+        f"None of the {candidates} candidates could be evaluated, in {len(errors)} batches. Of the "
+        f"first batch scikit-learn says:\n{errors[0]}"
+    )
 
 
 class SameSplits:

@@ -344,6 +344,19 @@ def test_a_storage_without_past_studies_is_no_obstacle(tmp_path):
         in_memory(sampler).optimize(bowl, n_trials=2)
 
 
+@pytest.mark.parametrize("seed", ["a", -1, 0.5, True])
+def test_a_wrong_seed_is_refused_before_any_trial(seed):
+    with pytest.raises(UsageError, match="a whole number of at least 0, but got"):
+        ForetuneSampler(seed=seed)
+
+
+def test_a_seed_may_be_a_number_of_numpy():
+    studies = [in_memory(ForetuneSampler("gp", seed=seed)) for seed in (3, np.int64(3))]
+    for study in studies:
+        study.optimize(bowl, n_trials=2)
+    assert params(studies[0]) == params(studies[1])
+
+
 def test_mistakes_are_named(tmp_path):
     with pytest.raises(MethodError, match="did you mean gcp"):
         ForetuneSampler("gcpp")

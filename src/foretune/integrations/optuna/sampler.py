@@ -3,6 +3,7 @@
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ class ForetuneSampler(BaseSampler):
         self._storage: str | BaseStorage | None = None
         self._past_studies = past_studies
         self._constraints_func = constraints_func
-        self._seed = _fresh_seed() if seed is None else seed
+        self._seed = _fresh_seed() if seed is None else _checked_seed(seed)
         self._courses: dict[tuple[int, str], Course] = {}
         self._lock = threading.RLock()
 
@@ -228,6 +229,15 @@ def _decided(study: Study, trial: FrozenTrial) -> dict[str, Any]:
 
 def _opened(experience: Experience | Path | str) -> Experience:
     return experience if isinstance(experience, Experience) else Experience.open(Path(experience))
+
+
+def _checked_seed(given: Any) -> int:
+    """The seed, refused here if it is none and not in the first trial."""
+    if not isinstance(given, Integral) or isinstance(given, bool) or given < 0:
+        raise UsageError(
+            f"a seed must be a whole number of at least 0, but got {given!r}: give another, or None"
+        )
+    return int(given)
 
 
 def _fresh_seed() -> int:
