@@ -1,5 +1,6 @@
 import json
 import shlex
+import subprocess
 import sys
 
 import pytest
@@ -56,6 +57,20 @@ def test_placeholders_become_values(template, config, line):
 )
 def test_what_is_inactive_takes_its_argument_along_and_nothing_else(template, line):
     assert Command(template).line({"lr": 1}) == line
+
+
+@pytest.mark.parametrize(
+    "place", ["{lr}", "'{lr}'", '"{lr}"', "a'b'{lr}", "\\'\"'{lr}\"", "'\\'{lr}"]
+)
+@pytest.mark.parametrize("value", ["a b", "it's", 'say "no"', "$HOME `pwd` $(pwd)", "\\n \\", "*"])
+def test_values_reach_the_program_as_they_are(place, value):
+    around = _printed(f"printf %s {place.replace('{lr}', '@')}")
+    line = Command(f"printf '%s|' {place} {{lr}}").line({"lr": value})
+    assert _printed(line) == f"{around.replace('@', value)}|{value}|"
+
+
+def _printed(line):
+    return subprocess.run(line, shell=True, capture_output=True, text=True, check=True).stdout
 
 
 def test_unknown_placeholders_are_refused():

@@ -30,6 +30,9 @@ WORD = re.compile(
     re.VERBOSE,
 )
 """What the shell takes for one word."""
+QUOTATION = re.compile(r"""\\[\s\S]|['"]""")
+"""What opens or ends a quotation, and what is escaped."""
+SPECIAL_IN_QUOTES = re.compile(r"""[\\"$`]""")
 OPTION = re.compile(r"--?[^\s=\d.][^\s=]*")
 BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 REDIRECTION = re.compile(r"(?:(?<!\S)\d+|&)?[<>]{1,2}[ \t]*\Z")
@@ -43,11 +46,12 @@ class CommandError(Exception):
 class Command:
     """A line for the shell with a placeholder `{name}` where a hyperparameter's value belongs.
 
-    Values are quoted for the shell, and `{{` and `}}` stand for braces. The argument that holds an
-    inactive hyperparameter is left out, all of it, and with it the option just before it: without
-    `depth`, `fit --depth {depth} -v` is `fit -v`, and so is `fit --shape "{depth} {width}" -v`. The
-    result is the last line of the output that is a JSON
-    number or object. An exit code other than 0 is a failure; its reason is the last error line.
+    Values reach the program as they are: they are quoted for the shell, inside quotation marks as
+    these demand. `{{` and `}}` stand for braces. The argument that holds an inactive hyperparameter
+    is left out, all of it, and with it the option just before it: without `depth`,
+    `fit --depth {depth} -v` is `fit -v`, and so is `fit --shape "{depth} {width}" -v`. The result
+    is the last line of the output that is a JSON number or object. An exit code other than 0 is a
+    failure; its reason is the last error line.
     """
 
     template: str
@@ -66,8 +70,7 @@ class Command:
 
     def line(self, config: Mapping[str, Any]) -> str:
         """The command line of a configuration."""
-        active = _without_inactive(self.template, config)
-        return PLACEHOLDER.sub(lambda found: _filled(found, config), active)
+        return _filled(_without_inactive(self.template, config), config)
 
     def __call__(self, config: dict[str, Any]) -> Any:
         """Run the command and return the number or the mapping that it prints."""
@@ -131,8 +134,34 @@ def _beginning(template: str, before: re.Match[str] | None, word: re.Match[str])
     return word.start() if arrow is None else arrow.start()
 
 
-def _filled(found: re.Match[str], config: Mapping[str, Any]) -> str:
-    return found[0][0] if found[1] is None else shlex.quote(str(config[found[1]]))
+def _filled(template: str, config: Mapping[str, Any]) -> str:
+    """The template with values in place of placeholders, quoted as the place demands."""
+    line, end, quote = "", 0, ""
+    for found in PLACEHOLDER.finditer(template):
+        between = template[end : found.start()]
+        quote, end = _quote_after(between, quote), found.end()
+        name = found[1]
+        line += between + (found[0][0] if name is None else _quoted(str(config[name]), quote))
+    return line + template[end:]
+
+
+def _quote_after(text: str, quote: str) -> str:
+    """The quotation mark that is open after a text, given the one that is open before it."""
+    for mark in QUOTATION.findall(text):
+        if not quote and mark in ("'", '"'):
+            quote = mark
+        elif mark == quote or (quote == "'" and mark == "\\'"):
+            quote = ""
+    return quote
+
+
+def _quoted(value: str, quote: str) -> str:
+    """A value for the shell, outside quotation marks or inside of these."""
+    if quote == "'":
+        return value.replace("'", "'\"'\"'")
+    if quote == '"':
+        return SPECIAL_IN_QUOTES.sub(r"\\\g<0>", value)
+    return shlex.quote(value)
 
 
 def _failure(code: int, errors: str) -> str:
