@@ -104,6 +104,18 @@ class Posterior(Protocol):
 
 
 @runtime_checkable
+class OwnUtility(Protocol):
+    """A posterior that brings its own acquisition function (e.g. a sum over source tasks)."""
+
+    def log_utility(self, x: Encoded) -> Floats:
+        """The logarithm of a positive utility for each configuration.
+
+        Logarithms keep the order of candidates that all look hopeless, and a probability of
+        failure is a factor of the utility whatever its unit.
+        """
+
+
+@runtime_checkable
 class Surrogate(Protocol):
     """Learns from the target's own observations. A pure function of its arguments."""
 

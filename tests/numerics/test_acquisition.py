@@ -11,9 +11,7 @@ from foretune.numerics.acquisition import (
     expected_improvement,
     log_expected_improvement,
     log_h,
-    log_probability_of_improvement,
     lower_confidence_bound,
-    probability_of_improvement,
     thompson,
 )
 from foretune.numerics.anchored import AnchoredFit
@@ -66,7 +64,6 @@ def test_log_h_increases_everywhere():
 def test_expected_improvement_of_certain_losses_is_the_improvement_itself():
     mean, std = np.array([1.0, 2.0, 3.0]), np.zeros(3)
     np.testing.assert_allclose(expected_improvement(mean, std, 2.5), [1.5, 0.5, 0.0], atol=1e-12)
-    np.testing.assert_allclose(probability_of_improvement(mean, std, 2.5), [1.0, 1.0, 0.0])
 
 
 def test_expected_improvement_by_hand():
@@ -85,12 +82,7 @@ def test_the_logarithm_orders_candidates_that_underflow():
 @given(finite, stds, finite)
 def test_every_acquisition_is_finite(mean, std, best):
     mean, std = np.array([mean]), np.array([std])
-    for acquisition in (
-        log_expected_improvement,
-        expected_improvement,
-        probability_of_improvement,
-        log_probability_of_improvement,
-    ):
+    for acquisition in (log_expected_improvement, expected_improvement):
         assert np.isfinite(acquisition(mean, std, best)).all()
     assert np.isfinite(lower_confidence_bound(mean, std, 2.0)).all()
 
@@ -106,16 +98,6 @@ def test_expected_improvement_grows_with_std_and_falls_with_mean(mean, std, best
     assert wide > narrow - 1e-14 * abs(narrow)
     if best - mean < 3.0 * std:
         assert wide > narrow
-
-
-def test_probability_of_improvement_by_hand():
-    mean, std = np.array([1.0, -1.0]), np.array([2.0, 1.0])
-    np.testing.assert_allclose(
-        probability_of_improvement(mean, std, 1.0), [0.5, norm.cdf(2.0)], rtol=1e-14
-    )
-    np.testing.assert_allclose(
-        log_probability_of_improvement(mean, std, -59.0), norm.logcdf([-30.0, -58.0]), rtol=1e-12
-    )
 
 
 def test_lower_confidence_bound_prefers_low_means_and_doubt():

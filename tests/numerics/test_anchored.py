@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretune.numerics import anchored
-from foretune.numerics.anchored import AnchoredFit, informative_subset, last_anchor
+from foretune.numerics.anchored import AnchoredFit, farthest_first, informative_subset, last_anchor
 from foretune.numerics.gp import fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.transforms import Standardise, copula_scores
@@ -121,6 +121,12 @@ def test_subset_holds_the_best_the_latest_and_fills_space():
     assert {96, 97, 98, 99} <= set(subset)
     assert {0, 1, 2, 3} <= set(subset)
     np.testing.assert_array_equal(subset, np.sort(subset))
+
+
+def test_the_farthest_from_all_that_is_taken_comes_first():
+    # 0.4 is 0.4 away from what is taken, 0.1 is 0.1, and 0.95 is 0.05.
+    x, taken = np.array([[0.4], [0.95], [0.1]]), np.array([[0.0], [1.0]])
+    assert farthest_first(x, taken, 3).tolist() == [0, 2, 1]
 
 
 @pytest.mark.parametrize("size", [5, 37])

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -77,6 +78,13 @@ def test_without_doubt_scores_are_the_quantiles_that_past_tasks_expect() -> None
     y = np.array([0.3, 0.1, 0.2])
     z = informed_scores(y, np.full(3, -1.5), np.full(3, 0.4), doubt=0.0)
     np.testing.assert_allclose(z, -1.5 + 0.4 * smoothed_scores(y), atol=2e-3)
+
+
+@pytest.mark.parametrize("expected", [-20.0, 20.0])
+def test_expectations_far_from_ordinary_scores_are_kept(expected: float) -> None:
+    y = np.array([0.3, 0.1, 0.2])
+    z = informed_scores(y, np.full(3, expected), np.full(3, 0.4), doubt=0.0)
+    np.testing.assert_allclose(z, expected + 0.4 * smoothed_scores(y), atol=0.02)
 
 
 def test_without_trust_scores_are_those_of_the_trials_alone() -> None:

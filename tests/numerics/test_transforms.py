@@ -85,6 +85,17 @@ def test_standardise_by_hand():
     np.testing.assert_allclose(standardise(np.array([1.0, np.nan, 3.0])), [-1.0, np.nan, 1.0])
 
 
+def test_nothing_but_zeros_keeps_its_unit():
+    assert Standardise.fit(np.zeros(3)) == Standardise(0.0, 1.0)
+    assert Standardise.fit(np.full(3, 7.0)) == Standardise(7.0, 1.0)
+    assert Standardise.fit(np.full(3, np.nan)) == Standardise(0.0, 1.0)
+
+
+def test_a_spread_too_small_for_a_float_is_none():
+    # Half of the smallest number above zero is zero.
+    np.testing.assert_array_equal(Standardise.fit(np.array([0.0, 5e-324])).scale, 1.0)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e12, 1e307])
 def test_standardise_bears_any_scale(scale):
     y = np.array([-4.0, 1.0, 3.0, 2.0])

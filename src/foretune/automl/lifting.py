@@ -17,6 +17,7 @@ from foretune.contracts import (
     Informed,
     Observations,
     Opening,
+    OwnUtility,
     Posterior,
     Prediction,
     Prior,
@@ -26,7 +27,6 @@ from foretune.contracts import (
 )
 from foretune.errors import MethodError
 from foretune.learning import check_space
-from foretune.search.scoring import OwnLogUtility, OwnUtility
 from foretune.space import Encoded, Space
 
 
@@ -108,16 +108,10 @@ class LiftedPosterior:
         """Joint draws at all configurations."""
         return self.inner.sample(self.lift(x), n, seed=seed)
 
-    def utility(self, x: Encoded) -> Floats:
+    def log_utility(self, x: Encoded) -> Floats:
         """The posterior's own utility, for methods that maximise that."""
         if not isinstance(self.inner, OwnUtility):
             raise TypeError(f"{type(self.inner).__name__} has no utility of its own")
-        return self.inner.utility(self.lift(x))
-
-    def log_utility(self, x: Encoded) -> Floats:
-        """The same in logarithms."""
-        if not isinstance(self.inner, OwnLogUtility):
-            raise TypeError(f"{type(self.inner).__name__} has no logarithmic utility of its own")
         return self.inner.log_utility(self.lift(x))
 
 

@@ -5,12 +5,15 @@ finite input, a standard deviation of zero included.
 """
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, ndtr
 
 from foretune.arrays import Floats
 
 SMALLEST_STD = 1e-150
 """Stands for a standard deviation of zero, where only the sign of the improvement matters."""
+
+SMALLEST_IMPROVEMENT = 1e-300
+"""Stands for an improvement of zero, of which there is no logarithm."""
 
 _LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _LOWEST_V, _HIGHEST_V = -1e150, 1e300
@@ -59,18 +62,10 @@ def expected_improvement(mean: Floats, std: Floats, best: float) -> Floats:
     return np.exp(log_expected_improvement(mean, std, best))
 
 
-def log_probability_of_improvement(mean: Floats, std: Floats, best: float) -> Floats:
-    """log P(f < best)."""
-    v, _ = _standardised_improvement(mean, std, best)
-    result: Floats = log_ndtr(v)
-    return result
-
-
-def probability_of_improvement(mean: Floats, std: Floats, best: float) -> Floats:
-    """P(f < best)."""
-    v, _ = _standardised_improvement(mean, std, best)
-    result: Floats = ndtr(v)
-    return result
+def log_of_improvement(improvement: Floats) -> Floats:
+    """log of improvements that may be 0, which stays finite."""
+    logs: Floats = np.log(np.maximum(improvement, SMALLEST_IMPROVEMENT))
+    return logs
 
 
 def lower_confidence_bound(mean: Floats, std: Floats, beta: float) -> Floats:

@@ -53,19 +53,22 @@ class AnchoredFit:
 
     Rank-based scores of the first losses change with every later one. Therefore the raw losses
     are passed, and `output` is applied to each prefix on its own: the anchors then stay the same.
-    For `groups` and `prior_weight` see `gp.fit_hyper`.
+    Where the least output is not the best trial, `order` says which is. For `groups` and
+    `prior_weight` see `gp.fit_hyper`.
     """
 
     def __init__(
         self,
         *,
         output: Output = as_told,
+        order: Output | None = None,
         kernel: Kernel = MATERN52,
         units: Standardise | None = None,
         groups: Ints | None = None,
         prior_weight: float = 1.0,
     ) -> None:
         self.output = output
+        self.order = output if order is None else order
         self.kernel = kernel
         self.units = units
         self.groups = groups
@@ -75,7 +78,7 @@ class AnchoredFit:
     def gp(self, x: Floats, y: Floats) -> GP:
         """The process fitted to y (n,) or (n, c) at x (n, d), in the order in which they came."""
         hyper, z = self.hyper(x, y), self.output(y)
-        keep = informative_subset(x, z, LARGEST_GP)
+        keep = informative_subset(x, self.order(y), LARGEST_GP)
         return GP.condition(x[keep], z[keep], hyper, kernel=self.kernel, units=self.units)
 
     def hyper(self, x: Floats, y: Floats) -> GPHyper:
@@ -93,7 +96,7 @@ class AnchoredFit:
 
     def _fitted(self, x: Floats, y: Floats) -> GPHyper:
         z = self.output(y)
-        keep = informative_subset(x, z, LARGEST_FIT)
+        keep = informative_subset(x, self.order(y), LARGEST_FIT)
         starts = self._starts(x, y)
         return fit_hyper(
             x[keep],

@@ -147,11 +147,8 @@ class GP:
     hyper: GPHyper
     kernel: Kernel
     units: Standardise
-    own_units: bool
-    """Whether the units were read off y, and so are read again when y grows."""
     cholesky: Floats
     """(n, n), lower, of the covariance with noise in standardised units."""
-    jitter: float
     alpha: Floats
     """(n,), the covariance's inverse times the standardised residuals."""
 
@@ -168,39 +165,10 @@ class GP:
         """The process after observing losses y (n,) at x (n, d), with fixed hyperparameters."""
         covariance = _covariance(x, hyper, kernel)
         _add_to_diagonal(covariance, np.exp(hyper.log_noise))
-        cholesky, jitter = robust_cholesky(covariance)
-        return cls._solved(x, y, hyper, kernel, units, cholesky, jitter)
-
-    @classmethod
-    def _solved(
-        cls,
-        x: Floats,
-        y: Floats,
-        hyper: GPHyper,
-        kernel: Kernel,
-        units: Standardise | None,
-        cholesky: Floats,
-        jitter: float,
-    ) -> Self:
-        own_units = units is None
+        cholesky, _ = robust_cholesky(covariance)
         units = Standardise.fit(y) if units is None else units
         alpha, _ = dpotrs(cholesky, units(y) - hyper.mean, lower=1)
-        return cls(x, y, hyper, kernel, units, own_units, cholesky, jitter, alpha)
-
-    def extended(self, x_more: Floats, y_more: Floats) -> "GP":
-        """The process after k further observations, for O(n² k) instead of O(n³)."""
-        x, y = np.concatenate([self.x, x_more]), np.concatenate([self.y, y_more])
-        units = None if self.own_units else self.units
-        n, k = len(self.x), len(x_more)
-        corner = _covariance(x_more, self.hyper, self.kernel)
-        _add_to_diagonal(corner, np.exp(self.hyper.log_noise))
-        side = self._whitened(self._cross(x_more))
-        block, jitter = robust_cholesky(corner - side @ side.T)
-        if self.jitter or jitter:
-            return GP.condition(x, y, self.hyper, kernel=self.kernel, units=units)
-        cholesky = np.zeros((n + k, n + k), order="F")
-        cholesky[:n, :n], cholesky[n:, :n], cholesky[n:, n:] = self.cholesky, side, block
-        return GP._solved(x, y, self.hyper, self.kernel, units, cholesky, 0.0)
+        return cls(x, y, hyper, kernel, units, cholesky, alpha)
 
     def predict(self, x_new: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation (m,) of the function, without noise, at x_new (m, d)."""

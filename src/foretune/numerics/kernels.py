@@ -53,20 +53,6 @@ class Matern52:
         return squared, slope
 
 
-class RBF:
-    """The squared exponential kernel: infinitely smooth functions."""
-
-    def correlation(self, squared: Floats) -> Floats:
-        """exp(-r²/2)."""
-        squared *= -0.5
-        return np.exp(squared, out=squared)
-
-    def correlation_and_slope(self, squared: Floats) -> tuple[Floats, Floats]:
-        """As `correlation`; the slope is -exp(-r²/2) / 2."""
-        correlation = self.correlation(squared)
-        return correlation, -0.5 * correlation
-
-
 MATERN52 = Matern52()
 
 

@@ -78,6 +78,10 @@ class Standardise:
         return z * self.scale + self.shift
 
 
+AS_THEY_ARE = Standardise(0.0, 1.0)
+"""For what has a unit already, as residuals have: that of past tasks' scores, or of a prior."""
+
+
 def winsor_cut(n: int) -> float:
     """delta_N = 1 / (4 N^(1/4) sqrt(pi log N)), and its limit 1/2 where there is no spread yet."""
     if n < 2:

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from foretune.arrays import Floats
-from foretune.contracts import Posterior
+from foretune.contracts import OwnUtility, Posterior
 from foretune.numerics import acquisition
 from foretune.space import Encoded
 
@@ -34,22 +33,6 @@ class Acquisition:
         return scores + spread * discount
 
 
-@runtime_checkable
-class OwnUtility(Protocol):
-    """A posterior that brings its own acquisition function (e.g. a sum over source tasks)."""
-
-    def utility(self, x: Encoded) -> Floats:
-        """A positive utility for each configuration."""
-
-
-@runtime_checkable
-class OwnLogUtility(Protocol):
-    """The same in logarithms, which keep the order of candidates that all look hopeless."""
-
-    def log_utility(self, x: Encoded) -> Floats:
-        """The logarithm of a positive utility for each configuration."""
-
-
 def _expected_improvement(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     del seed
     belief = posterior.predict(x)
@@ -75,13 +58,6 @@ def _own(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     del seed
     if not isinstance(posterior, OwnUtility):
         raise TypeError(f"{type(posterior).__name__} has no utility of its own")
-    return posterior.utility(x)
-
-
-def _own_log(posterior: Posterior, x: Encoded, seed: int) -> Floats:
-    del seed
-    if not isinstance(posterior, OwnLogUtility):
-        raise TypeError(f"{type(posterior).__name__} has no logarithmic utility of its own")
     return posterior.log_utility(x)
 
 
@@ -90,6 +66,6 @@ ACQUISITIONS: dict[str, Acquisition] = {
     "lcb": Acquisition(_lower_confidence_bound),
     "thompson": Acquisition(_thompson),
     "mean": Acquisition(_mean),
-    "own": Acquisition(_own),
-    "mixture-ei": Acquisition(_own_log, in_logs=True),
+    "own": Acquisition(_own, in_logs=True),
+    "mixture-ei": Acquisition(_own, in_logs=True),
 }

@@ -2,7 +2,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from foretune.contracts import Observations, Prediction, Sceptical, Target
 from foretune.methods.auto.learn import (
@@ -15,6 +15,7 @@ from foretune.methods.auto.learn import (
 from foretune.methods.auto.model import AutoSurrogate, MixturePosterior, log_improvement
 from foretune.methods.zero_shot.adaptive import AdaptivePrior
 from foretune.numerics.acquisition import log_expected_improvement
+from foretune.numerics.order import order_score
 from foretune.progress import SILENT
 from foretune.search import METHODS
 from foretune.space import Encoded, Space
@@ -80,10 +81,10 @@ def test_its_improvement_is_the_mean_of_theirs() -> None:
 
 def test_an_expert_with_a_utility_of_its_own_is_taken_at_its_word() -> None:
     class Own(Line):
-        def utility(self, x: Encoded) -> np.ndarray:
-            return 3.0 + x.x[:, 0]
+        def log_utility(self, x: Encoded) -> np.ndarray:
+            return -3.0 + x.x[:, 0]
 
-    np.testing.assert_allclose(log_improvement(Own(1.0), at(0.0, 1.0)), np.log([3.0, 4.0]))
+    np.testing.assert_allclose(log_improvement(Own(1.0), at(0.0, 1.0)), [-3.0, -2.0])
 
 
 def test_before_two_trials_only_the_odds_count() -> None:
@@ -107,6 +108,12 @@ def test_past_tasks_are_trusted_as_long_as_their_experts_have_the_majority() -> 
     assert isinstance(wrong, Sceptical)
     assert right.trusts_past
     assert not wrong.trusts_past
+
+
+@pytest.mark.parametrize(("share", "trusted"), [(0.49, False), (0.5, False), (0.51, True)])
+def test_a_majority_is_more_than_half(share: float, trusted: bool) -> None:
+    mixture = MixturePosterior((UP, DOWN), np.array([share, 1.0 - share]), FIRST_TAUGHT)
+    assert mixture.trusts_past is trusted
 
 
 def test_it_says_whom_it_believed() -> None:
@@ -154,6 +161,21 @@ def test_old_mistakes_are_forgotten() -> None:
     assert council(UP, DOWN).weights(seen([*first, *later], losses))[0] > 0.9
 
 
+def test_the_last_two_blocks_count_together() -> None:
+    """Of eight trials the third and fourth were foretold by two, the last four by four."""
+    experts = (Line(1.0, 0.5), Line(-1.0, 0.5))
+    places, losses = np.random.default_rng(0).random((2, 8))
+    scores = [
+        sum(
+            order_score(expert.slope * places[:n], np.full(n, 0.5), losses[:n], known)
+            for known, n in ((2, 4), (4, 8))
+        )
+        for expert in experts
+    ]
+    weights = council(*experts).weights(seen(places.tolist(), losses.tolist()))
+    np.testing.assert_allclose(weights, softmax(scores))
+
+
 LISTER = "adaptive-portfolio"
 
 
@@ -166,12 +188,31 @@ def learner(**makers: str) -> AutoLearner:
     )
 
 
-def test_of_very_many_trials_the_first_ones_say_whom_to_believe(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.auto.model.MOST_JUDGED", 8)
-    places = np.linspace(0.1, 0.9, 16).tolist()
-    turned = places[:8] + [-place for place in places[8:]]
-    first = council(UP, DOWN).weights(seen(places[:8], places[:8]))
-    np.testing.assert_array_equal(council(UP, DOWN).weights(seen(places, turned)), first)
+def test_of_very_many_trials_the_latest_of_each_block_say_whom_to_believe(monkeypatch) -> None:
+    monkeypatch.setattr("foretune.methods.auto.model.MOST_JUDGED", 4)
+    places = np.random.default_rng(0).random(16)
+    losses = np.where(np.arange(16) < 12, -places, places)
+    found = council(UP, DOWN).weights(seen(places, losses))
+    # The blocks are trials 4 to 7 and 8 to 15; the latest four of each are judged.
+    scores = [
+        sum(
+            order_score(slope * places[rows], np.full(4, UP.std), losses[rows], 0)
+            for rows in (slice(4, 8), slice(12, 16))
+        )
+        for slope in (1.0, -1.0)
+    ]
+    np.testing.assert_allclose(found, softmax(scores))
+
+
+def test_the_order_of_the_very_best_counts() -> None:
+    """The best two of a hundred, of which Winsorised scores would say nothing."""
+    places = np.concatenate([np.linspace(0.1, 0.9, 98), [0.0, 0.05]])
+    swapped = np.concatenate([places[:98], [0.05, 0.0]])
+    sharp = (Line(1.0, 1e-3), DOWN)
+    right = council(*sharp).weights(seen(places, places))
+    wrong = council(*sharp).weights(seen(places, swapped))
+    odds = np.log(right[0] / right[1]) - np.log(wrong[0] / wrong[1])
+    assert odds > 0.05
 
 
 def test_without_experience_it_opens_spread_out() -> None:
@@ -281,6 +322,12 @@ class TestGreed:
         assert not posterior.greedy
         expected = log_improvement(UP, at(0.1))
         np.testing.assert_allclose(posterior.log_utility(at(0.1)), expected)
+
+    def test_so_many_trials_are_greedy_and_no_more(self) -> None:
+        told = seen([0.2, 0.4, 0.6], [0.2, 0.4, 0.6])
+        assert council(UP, DOWN).condition(told, seed=0).trusts_past
+        assert council(UP, DOWN, greedy=4).condition(told, seed=0).greedy
+        assert not council(UP, DOWN, greedy=3).condition(told, seed=0).greedy
 
     def test_nobody_is_greedy_by_a_past_that_misleads(self) -> None:
         told = seen([0.2, 0.4, 0.6, 0.8], [0.2, 0.4, 0.6, 0.8])

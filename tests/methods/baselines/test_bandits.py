@@ -43,6 +43,22 @@ def test_an_untried_algorithm_is_believed_to_be_like_all() -> None:
     assert belief.std[0] == pytest.approx(y.std())
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_an_algorithm_with_one_trial_borrows_the_unit_of_all(unit: float) -> None:
+    configs = SPACE.encode(
+        [{"model": "a", "model:a:x": x} for x in (0.1, 0.5, 0.9)]
+        + [{"model": "b", "model:b:y": 0.5}]
+    )
+    losses = np.array([1.0, 2.0, 4.0, 3.0])
+    new = SPACE.encode([{"model": "b", "model:b:y": y} for y in (0.0, 0.5, 1.0)])
+    surrogate = IndependentSurrogate.of(Target(SPACE))
+    plain = surrogate.condition(seen(configs, losses), seed=0).predict(new)
+    scaled = surrogate.condition(seen(configs, unit * losses), seed=0).predict(new)
+    np.testing.assert_allclose(scaled.mean, unit * plain.mean)
+    np.testing.assert_allclose(scaled.std, unit * plain.std)
+    assert plain.mean == pytest.approx(3.0)
+
+
 def test_arms_are_pulled_in_turn() -> None:
     assert turn(np.array([0, 1, 2, 0]), np.ones(4), 3) == 1
     assert turn(np.array([], dtype=int), np.array([]), 3) == 0
@@ -56,6 +72,13 @@ def test_an_arm_without_progress_is_dropped_when_it_is_behind() -> None:
     assert remaining(which, y, 3).tolist() == [0, 2]
     assert remaining(which[:21], y[:21], 3).tolist() == [0, 1, 2]
     assert turn(which, y, 3) == 0
+    # Arms are looked at when a round is complete, which the 23rd pull does not do.
+    assert remaining(which[:23], y[:23], 3).tolist() == [0, 1, 2]
+
+
+def test_an_arm_ahead_in_pulls_delays_no_round() -> None:
+    which = np.repeat([0, 1], [10, 8])
+    assert remaining(which, np.where(which == 0, 1.0, 5.0), 2).tolist() == [0]
 
 
 def test_failed_pulls_drop_nobody() -> None:

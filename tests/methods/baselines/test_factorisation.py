@@ -12,12 +12,13 @@ from foretune.experience import Direction, Experience, Metric
 from foretune.learning import PastTask
 from foretune.methods.baselines.factorisation import (
     RANK,
+    LowRank,
     factorise,
     loss_matrix,
     renumbered,
     tried_by,
 )
-from foretune.methods.baselines.oboe import informative, oboe
+from foretune.methods.baselines.oboe import OboeSurrogate, informative, oboe
 from foretune.methods.baselines.pmf import pmf
 from foretune.progress import SILENT
 from foretune.search import METHODS, Optimizer, Told
@@ -197,6 +198,20 @@ def test_pmf_learns_more_than_the_principal_components(priors: dict[str, Prior])
     )
     predicted = posterior.predict(CONFIGS.take(np.arange(20, 60))).mean
     assert np.corrcoef(predicted, target[20:])[0, 1] > 0.6
+
+
+def test_the_regression_of_oboe_by_hand() -> None:
+    """Two trials on one factor, +1 and -1: in the unit of the past they are +s and -s, s² = 1.5.
+
+    With the factor's prior N(0, 1) and noise 0.5, the posterior precision is 1 + 2 / 0.5 = 5.
+    """
+    table = LowRank(np.zeros(2), np.array([[1.0], [-1.0]]), noise=0.5)
+    told = observations([0, 1], np.array([3.0, 1.0]))
+    posterior = OboeSurrogate(table, lambda x: np.arange(len(x))).condition(told, seed=0)
+    belief = posterior.predict(CONFIGS.take([0, 1]))
+    np.testing.assert_allclose(belief.mean, np.sqrt(1.5) * 4 / 5 * np.array([1.0, -1.0]))
+    np.testing.assert_allclose(belief.std, np.sqrt([1 / 5, 1 / 5]))
+    assert posterior.best == pytest.approx(-np.sqrt(1.5))
 
 
 def test_oboe_opens_with_members_of_the_pool(priors: dict[str, Prior]) -> None:

@@ -6,7 +6,7 @@ from foretune.contracts import Observations, Target
 from foretune.errors import MethodError
 from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
 from foretune.methods.copula.prior import Belief, Networks
-from foretune.numerics.gp import GP
+from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.search import Design, Method, Optimizer, Told
 from foretune.space import Encoded, Space
@@ -105,6 +105,23 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
     np.testing.assert_allclose(belief.mean, mean * SIGMA + 4 * new.x[:, 0] - 2, atol=1e-5)
     np.testing.assert_allclose(belief.std, std * SIGMA, atol=1e-5)
     assert posterior.best == pytest.approx(copula_scores(losses).min(), abs=1e-6)
+
+
+def test_of_very_many_trials_the_best_are_kept(monkeypatch) -> None:
+    """A trial that is as good as the prior expects has no residual, and may be the best of all."""
+    monkeypatch.setattr("foretune.methods.copula.model.LARGEST_GP", 80)
+    monkeypatch.setattr("foretune.numerics.anchored.LARGEST_FIT", 80)
+    kept = []
+    monkeypatch.setattr(
+        "foretune.numerics.anchored.fit_hyper",
+        lambda x, z, **options: kept.append(x) or fit_hyper(x, z, **options),
+    )
+    configs = SPACE.sample(200, seed=0)
+    losses = 4.0 * configs.x[:, 0] + 0.1 * np.sin(20.0 * configs.x[:, 1])
+    posterior = prior().surrogate(Target(SPACE)).condition(seen(configs, list(losses)), seed=0)
+    best = {tuple(row) for row in configs.x[np.argsort(losses)[:16]]}
+    assert best <= {tuple(row) for row in posterior.model.x}
+    assert best <= {tuple(row) for row in kept[-1]}
 
 
 def test_a_wrong_prior_is_overcome_by_the_targets_own_trials() -> None:

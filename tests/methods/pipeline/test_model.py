@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from foretune.contracts import Observations, Target
 from foretune.errors import ForetuneWarning
-from foretune.experience import Direction, Experience, Metric
+from foretune.experience import Direction, Experience, Metric, Status
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
 from foretune.methods.pipeline.model import Choices, DeepPipe, DeepPipeSurrogate, Learnt
@@ -196,6 +198,15 @@ class TestLearning:
         assert (len(train), len(validation)) == (6, 2)
         train, validation = parts(experience, midrank_scores, 0)
         assert (len(train), len(validation)) == (7, 1)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_tasks_without_a_success_are_not_held_out(self, seed: int) -> None:
+        whole = past(Space.of({"model": MODELS}), tasks=4)
+        status = whole.status.copy()
+        status[whole.rows(whole.tasks[2])] = Status.FAILED
+        experience = replace(whole, status=status)
+        train, validation = parts(experience, midrank_scores, seed)
+        assert (len(train), len(validation)) == (2, 1)
 
     def test_one_task_alone_trains_and_validates(self) -> None:
         experience = past(Space.of({"model": MODELS}), tasks=1)

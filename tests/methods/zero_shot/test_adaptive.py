@@ -64,9 +64,9 @@ def test_its_utility_is_the_improvement_expected_over_tasks() -> None:
     after = posterior(FOUR.take([1, 2]), [0.5, 0.2])
     best = SCORES[:, 1:3].min(axis=1)
     expected = after.weights @ np.maximum(best[:, None] - SCORES, 0.0)
-    np.testing.assert_allclose(after.utility(FOUR), expected, atol=1e-4)
+    np.testing.assert_allclose(np.exp(after.log_utility(FOUR)), expected, atol=1e-4)
     assert after.weights[1] > after.weights[0]
-    assert after.utility(FOUR).argmax() == 3
+    assert after.log_utility(FOUR).argmax() == 3
 
 
 def test_its_belief_has_the_moments_of_the_tasks() -> None:
@@ -102,7 +102,7 @@ def test_before_trials_tell_tasks_apart_it_is_the_greedy_portfolio() -> None:
     for pick in picks[1:].tolist():
         # Trials of one loss put nothing in order.
         flat = seen(prior.configs.take(tried), [1.0] * len(tried))
-        utility = surrogate.condition(flat, seed=0).utility(prior.configs)
+        utility = surrogate.condition(flat, seed=0).log_utility(prior.configs)
         assert int(utility.argmax()) == pick
         tried.append(pick)
 

@@ -113,6 +113,9 @@ def test_a_panel_affords_forty_full_trials(tasks, candidate_count, budget, size)
 def test_rungs():
     assert rung_sizes(1) == [1]
     assert rung_sizes(2) == [1, 2]
+    # A power counts where it is at least sqrt(3) = 1.73 times smaller: 5 / 3 is too near.
+    assert rung_sizes(5) == [1, 5]
+    assert rung_sizes(6) == [1, 3, 6]
     assert rung_sizes(27) == [1, 3, 9, 27]
     assert rung_sizes(100) == [1, 3, 9, 27, 100]
     assert rung_sizes(200) == [1, 3, 9, 27, 81, 200]

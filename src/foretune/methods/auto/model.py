@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from foretune.arrays import Bools, Floats
-from foretune.contracts import Observations, Posterior, Prediction, Surrogate
+from foretune.contracts import Observations, OwnUtility, Posterior, Prediction, Surrogate
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
-from foretune.numerics.transforms import copula_scores
+from foretune.numerics.scores import midrank_scores
 from foretune.space import Encoded
 
 FIRST_BLOCK = 2
@@ -25,8 +25,8 @@ FIRST_BLOCK = 2
 BLOCKS = 2
 """So many of the latest blocks count: what was believed of the first trials is long past."""
 MOST_JUDGED = 512
-"""So many trials say whom to believe. Pairs of trials are counted, too many of thousands."""
-LEAST_UTILITY = 1e-300
+"""So many trials of a block say whom to believe, the latest. Pairs are counted, too many of
+thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,8 @@ class MixturePosterior:
 
 def log_improvement(posterior: Posterior, x: Encoded) -> Floats:
     """(len(x),), of one expert: by its own account where it has one."""
-    utility = getattr(posterior, "utility", None)
-    if utility is not None:
-        logs: Floats = np.log(np.maximum(utility(x), LEAST_UTILITY))
-        return logs
+    if isinstance(posterior, OwnUtility):
+        return posterior.log_utility(x)
     belief = posterior.predict(x)
     return log_expected_improvement(belief.mean, belief.std, posterior.best)
 
@@ -139,7 +137,7 @@ class AutoSurrogate:
         if len(self.experts) == 1:
             return np.ones(1)
         good = seen.successes()
-        real = _rows(good, np.flatnonzero(~good.believed)[:MOST_JUDGED])
+        real = _rows(good, np.flatnonzero(~good.believed))
         key = _digest(real)
         if key not in self._weighed:
             self._weighed.clear()
@@ -149,11 +147,15 @@ class AutoSurrogate:
     def _weigh(self, real: Observations) -> Floats:
         scores = self.log_prior.copy()
         for known in _blocks(len(real)):
-            block = _rows(real, np.arange(min(2 * known, len(real))))
-            y = scalarise(block.losses, copula_scores)
-            for number, posterior in enumerate(self._after(_rows(block, np.arange(known)))):
-                belief = posterior.predict(block.configs)
-                scores[number] += order_score(belief.mean, belief.std, y, known)
+            end = min(2 * known, len(real))
+            begin = max(end - MOST_JUDGED, 0)
+            judged = _rows(real, np.arange(begin, end))
+            # By rank and not Winsorised: among the best trials the order matters most.
+            y = scalarise(judged.losses, midrank_scores)
+            for number, posterior in enumerate(self._after(_rows(real, np.arange(known)))):
+                belief = posterior.predict(judged.configs)
+                first = max(known - begin, 0)
+                scores[number] += order_score(belief.mean, belief.std, y, first)
         weights: Floats = softmax(scores)
         return weights
 

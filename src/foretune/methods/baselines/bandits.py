@@ -17,7 +17,7 @@ from foretune.methods.baselines.stateless import StatelessLearner
 from foretune.numerics.anchored import AnchoredFit
 from foretune.numerics.gp import GP
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import standardise
+from foretune.numerics.transforms import Standardise, standardise
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
 
@@ -89,24 +89,28 @@ class IndependentSurrogate:
         one = good.losses.shape[1] == 1
         y = good.losses[:, 0] if one else scalarise(good.losses, standardise)
         which = self.algorithms.chosen(good.configs)
+        real = y[~good.believed]
+        of_all = Standardise.fit(real)
         processes = tuple(
             self._process(
-                m, good.configs.take(which == m), y[which == m], good.believed[which == m]
+                m, good.configs.take(which == m), y[which == m], good.believed[which == m], of_all
             )
             for m in range(len(self.algorithms))
         )
-        real = y[~good.believed]
-        spread = float(real.std()) or 1.0
         return IndependentPosterior(
-            self.algorithms, processes, float(real.mean()), spread, float(real.min())
+            self.algorithms, processes, of_all.shift, of_all.scale, float(real.min())
         )
 
-    def _process(self, m: int, configs: Encoded, y: Floats, believed: Bools) -> GP | None:
+    def _process(
+        self, m: int, configs: Encoded, y: Floats, believed: Bools, of_all: Standardise
+    ) -> GP | None:
+        """The process of algorithm m; one whose losses are all equal borrows the unit of all."""
         if believed.all():
             return None
         x = own_inputs(self.algorithms, m, configs)
         hyper = self.fits[m].hyper(x[~believed], y[~believed])
-        return GP.condition(x, y, hyper)
+        units = Standardise(float(y[0]), of_all.scale) if np.ptp(y) == 0.0 else None
+        return GP.condition(x, y, hyper, units=units)
 
 
 def own_inputs(algorithms: Algorithms, m: int, configs: Encoded) -> Floats:

@@ -22,7 +22,7 @@ from foretune.numerics.gp import GP, fit_hyper, negative_log_posterior
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode
 from foretune.numerics.kernels import MATERN52
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import Standardise, standardise
+from foretune.numerics.transforms import AS_THEY_ARE, standardise
 from foretune.progress import Progress, tracked
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
@@ -33,7 +33,6 @@ POOLED = 300
 """An algorithm's mean is fitted to at most so many evaluations of all past tasks together."""
 TASKS, PER_TASK = 20, 30
 """Its kernel is fitted to so many evaluations of each of so many past tasks."""
-RESIDUALS = Standardise(0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class PretrainedProcess:
         """The process of what the mean leaves unexplained, after z (n,) at x (n, d)."""
         if len(z) == 0:
             return None
-        return GP.condition(x, z - self.mean.mean(x), self.hyper, units=RESIDUALS)
+        return GP.condition(x, z - self.mean.mean(x), self.hyper, units=AS_THEY_ARE)
 
     def predict(self, residual: GP | None, x: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation (m,) at x (m, d)."""
@@ -167,7 +166,7 @@ class PretrainedLearner:
         processes: list[PretrainedProcess | None] = [None] * len(Algorithms.of(space))
         for m in meta["known"]:
             hyper = GPHyper.from_vector(arrays[f"mean{m}"])
-            mean = GP.condition(arrays[f"x{m}"], arrays[f"z{m}"], hyper, units=RESIDUALS)
+            mean = GP.condition(arrays[f"x{m}"], arrays[f"z{m}"], hyper, units=AS_THEY_ARE)
             processes[m] = PretrainedProcess(mean, GPHyper.from_vector(arrays[f"hyper{m}"]))
         return PretrainedPrior(space, tuple(processes))
 
@@ -184,7 +183,7 @@ def _pre_trained(
         np.concatenate([task.rows for task in tasks]), np.concatenate([task.z for task in tasks])
     ).subsample(POOLED, rng)
     x, z = inputs[everything.rows], everything.z
-    mean = GP.condition(x, z, fit_hyper(x, z, units=RESIDUALS, groups=groups), units=RESIDUALS)
+    mean = GP.condition(x, z, fit_hyper(x, z, units=AS_THEY_ARE, groups=groups), units=AS_THEY_ARE)
     drawn = rng.permutation(len(tasks))[:TASKS].tolist()
     parts = [tasks[place].subsample(PER_TASK, rng) for place in drawn]
     lists = [(inputs[part.rows], part.z - mean.mean(inputs[part.rows])) for part in parts]

@@ -18,7 +18,7 @@ from foretune.methods.baselines.agreement import PEAK, epanechnikov, rank_distan
 from foretune.methods.baselines.gaussian_process import GaussianProcessSurrogate
 from foretune.methods.baselines.sources import Limits, SourcesLearner, Voices
 from foretune.methods.baselines.stacked import Means
-from foretune.numerics.acquisition import expected_improvement
+from foretune.numerics.acquisition import expected_improvement, log_of_improvement
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Encoded
@@ -53,14 +53,14 @@ class TransferPosterior:
         """Draws from the target's own belief."""
         return self.own.sample(x, n, seed=seed)
 
-    def utility(self, x: Encoded) -> Floats:
-        """The transfer acquisition function: a weighted mean of improvements (len(x),)."""
+    def log_utility(self, x: Encoded) -> Floats:
+        """(len(x),), log of the transfer acquisition function: a weighted mean of improvements."""
         own = self.own.predict(x)
         total = PEAK * expected_improvement(own.mean, own.std, self.own.best)
         for number in np.flatnonzero(self.weights).tolist():
             predicted = self.past_best[number] - self.past_means[number](x)
             total += self.weights[number] * np.maximum(predicted, 0.0)
-        return total / (PEAK + float(self.weights.sum()))
+        return log_of_improvement(total / (PEAK + float(self.weights.sum())))
 
 
 @dataclass(frozen=True, slots=True)

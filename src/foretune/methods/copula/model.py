@@ -20,12 +20,10 @@ from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.scores import DOUBT, Shares, informed_scores, smoothed_shares
-from foretune.numerics.transforms import Standardise, copula_scores, standardise
+from foretune.numerics.transforms import AS_THEY_ARE, copula_scores, standardise
 from foretune.space import Encoded, Space
 
 Beliefs: TypeAlias = CachedOnPool[Belief]
-RESIDUALS = Standardise(0.0, 1.0)
-"""Residuals have a unit already: what the prior does not explain, in its standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +69,10 @@ class CopulaPrior:
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
         objectives = len(self.networks.layers)
         settings = replace(self.settings, shares=trial_shares(target))
-        residuals = partial(_residuals, settings=settings, objectives=objectives)
         fit = AnchoredFit(
-            output=residuals,
-            units=RESIDUALS,
+            output=partial(_residuals, settings=settings, objectives=objectives),
+            order=partial(_scores, settings=settings, objectives=objectives),
+            units=AS_THEY_ARE,
             groups=self.space.column_groups if settings.grouped else None,
             prior_weight=settings.prior_weight,
         )
@@ -152,14 +150,20 @@ class CopulaSurrogate:
         told = np.column_stack([good.losses, np.tile(weights, (len(good), 1)), mu, sigma])
         hyper = self.fit.hyper(x[real], told[real])
         residuals = self.fit.output(told)
-        keep = informative_subset(x, residuals, LARGEST_GP)
-        model = GP.condition(x[keep], residuals[keep], hyper, units=RESIDUALS)
-        best = float((mu + sigma * residuals)[real].min())
+        scores = mu + sigma * residuals
+        keep = informative_subset(x, scores, LARGEST_GP)
+        model = GP.condition(x[keep], residuals[keep], hyper, units=AS_THEY_ARE)
+        best = float(scores[real].min())
         return ResidualPosterior(self.believe, weights, model, best)
 
 
 def _residuals(told: Floats, settings: Settings, objectives: int) -> Floats:
-    """(n,): the scores' distance to the prior mean, in the prior's standard deviations.
+    """(n,): the scores' distance to the prior mean, in the prior's standard deviations."""
+    return (_scores(told, settings, objectives) - told[:, -2]) / told[:, -1]
+
+
+def _scores(told: Floats, settings: Settings, objectives: int) -> Floats:
+    """(n,): how good the trials are.
 
     `told` (n, 2 L + 2) holds L losses, their L weights (alike in all rows), mu and sigma.
     """
@@ -171,4 +175,4 @@ def _residuals(told: Floats, settings: Settings, objectives: int) -> Floats:
         # One objective is ranked by its losses: Winsorised scores make the best of them equal.
         ranked = losses[:, 0] if objectives == 1 else scores
         scores = informed_scores(ranked, mu, sigma, doubt=settings.doubt, shares=settings.shares)
-    return (scores - mu) / sigma
+    return scores

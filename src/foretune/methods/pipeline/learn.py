@@ -1,7 +1,7 @@
 """Learning a DeepPipe from past tasks, and its prior."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -132,7 +132,7 @@ class DeepPipeLearner:
 
     def _all(self, experience: Experience) -> tuple[list[PastTask], list[Mapping[str, float]]]:
         """All tasks with a success, and their meta-features."""
-        named = [name for name in experience.tasks if experience.task(name).succeeded.any()]
+        named = succeeded(experience, experience.tasks)
         tasks = past_tasks(experience.only(named), self.scores)
         return tasks, [experience.meta_features.get(name, {}) for name in named]
 
@@ -157,17 +157,23 @@ class DeepPipeLearner:
         return DeepPipePrior(model, first, self.kind, described)
 
 
+def succeeded(experience: Experience, names: Iterable[str]) -> list[str]:
+    """Those of some tasks on which anything has succeeded: nothing is learnt from the others."""
+    return [name for name in names if experience.task(name).succeeded.any()]
+
+
 def parts(
     experience: Experience, transform: Callable[[Floats], Floats], seed: int
 ) -> tuple[list[PastTask], list[PastTask]]:
     """The tasks that train and those that validate; one task alone does both."""
     split = learning_split(experience)
-    train, validation = split.train, split.validation
+    train = succeeded(experience, split.train)
+    validation = succeeded(experience, split.validation)
     if not validation:
         shuffled = np.random.default_rng(seed).permutation(len(train))
         held = set(shuffled[: max(1, round(HELD_OUT * len(train)))].tolist())
-        validation = tuple(name for place, name in enumerate(train) if place in held)
-        train = tuple(name for place, name in enumerate(train) if place not in held) or validation
+        validation = [name for place, name in enumerate(train) if place in held]
+        train = [name for place, name in enumerate(train) if place not in held] or validation
     return (
         past_tasks(experience.only(train), transform),
         past_tasks(experience.only(validation), transform),

@@ -24,13 +24,9 @@ from foretune.numerics.hyper import GPHyper
 from foretune.numerics.networks import Layers
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.scores import Shares, informed_scores, smoothed_shares
-from foretune.numerics.transforms import Standardise, standardise
+from foretune.numerics.transforms import AS_THEY_ARE, standardise
 from foretune.space import Encoded
 
-RESIDUALS = Standardise(0.0, 1.0)
-"""Residuals have a unit already: that of the past tasks' scores."""
-DOUBT = 0.5
-"""Even odds that past tasks say nothing about the target."""
 APART = 1.0
 """How far a new algorithm lies from all known pipelines, in lengthscales."""
 APART_WITHOUT_MEAN = 2.0
@@ -127,7 +123,7 @@ class DeepPipe:
         if not self.layout.sizes.learns_mean:
             return y
         sigma = np.full(len(y), np.exp(0.5 * self.log_signal))
-        return informed_scores(y, at.mean, sigma, doubt=DOUBT, shares=self.shares)
+        return informed_scores(y, at.mean, sigma, shares=self.shares)
 
     @property
     def start(self) -> GPHyper:
@@ -206,7 +202,7 @@ class DeepPipeSurrogate:
         keep = informative_subset(at.u, z, LARGEST_GP)
         if learnt.layout.sizes.learns_mean:
             residuals = (z - at.mean)[keep]
-            model = GP.condition(at.u[keep], residuals, learnt.start, units=RESIDUALS)
+            model = GP.condition(at.u[keep], residuals, learnt.start, units=AS_THEY_ARE)
         else:
             hyper = _tuned(at.u[real], z[real], learnt)
             model = GP.condition(at.u[keep], z[keep], hyper)

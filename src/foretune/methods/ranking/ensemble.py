@@ -11,13 +11,12 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from foretune.arrays import Floats
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers, rectified
 from foretune.numerics.objectives import scalarise
+from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import standardise
 from foretune.space import Space
 
@@ -144,7 +143,7 @@ def centred(x: Floats) -> Floats:
 
 def one_loss(losses: Floats) -> Floats:
     """(n, L) losses of one task as (n,): standardised, or the average of several's scores."""
-    return standardise(losses[:, 0]) if losses.shape[1] == 1 else scalarise(losses, _scores_of)
+    return standardise(losses[:, 0]) if losses.shape[1] == 1 else scalarise(losses, midrank_scores)
 
 
 def history_features(y: Floats) -> Floats:
@@ -156,8 +155,4 @@ def history_features(y: Floats) -> Floats:
     """
     if len(y) == 0:
         return np.empty((0, 2))
-    return np.column_stack([_scores_of(y), np.clip(standardise(y), -CLIP, CLIP)])
-
-
-def _scores_of(y: Floats) -> Floats:
-    return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))
+    return np.column_stack([midrank_scores(y), np.clip(standardise(y), -CLIP, CLIP)])

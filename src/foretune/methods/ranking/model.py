@@ -13,6 +13,7 @@ from foretune.learning import check_space
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import Ensemble, Singles, one_loss, scores
 from foretune.methods.ranking.tuning import Tuning, fine_tuned
+from foretune.numerics.acquisition import log_of_improvement
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.networks import Layers
 from foretune.space import Encoded, Space
@@ -121,18 +122,17 @@ class RankPosterior:
         each = self._ranks(x)
         return Prediction(each.mean(axis=0), each.std(axis=0))
 
-    def utility(self, x: Encoded) -> Floats:
-        """The expected improvement over what each scorer says of the incumbent.
+    def log_utility(self, x: Encoded) -> Floats:
+        """The logarithm of the expected improvement over what each scorer says of the incumbent.
 
         The paper fits a normal distribution to the scorers' ranks of a candidate and compares its
         mean with the incumbent's. But a scorer that ranks the one high ranks the other high too:
         their difference is taken scorer by scorer here, and averaged as it is.
         """
         if self.incumbent is None:
-            return np.ones(len(x))
+            return np.zeros(len(x))
         gain = self._ranks(self.incumbent) - self._ranks(x)
-        improvement: Floats = np.mean(BLUR * np.logaddexp(0.0, gain / BLUR), axis=0)
-        return improvement
+        return log_of_improvement(np.mean(BLUR * np.logaddexp(0.0, gain / BLUR), axis=0))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """The ranks given by scorers drawn at random."""

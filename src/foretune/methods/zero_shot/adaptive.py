@@ -22,11 +22,12 @@ from foretune.learning import CachedOnPool, Catalogue, check_space
 from foretune.methods.zero_shot.jobs import recorded_jobs
 from foretune.methods.zero_shot.surrogate import completed
 from foretune.methods.zero_shot.table import LossTable, loss_table
+from foretune.numerics.acquisition import log_of_improvement
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.greedy import Losses, greedy, mean
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
-from foretune.numerics.transforms import copula_scores
+from foretune.numerics.scores import midrank_scores
 from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
@@ -111,7 +112,7 @@ class AdaptiveSurrogate:
         good = seen.successes()
         tried = self.scores[:, self.nearest(good.configs)]
         real = np.flatnonzero(~good.believed)[-LATEST:]
-        losses = scalarise(good.losses, copula_scores)
+        losses = scalarise(good.losses, midrank_scores)
         noise = np.full((1, len(real)), NOISE)
         weights = softmax(order_score(tried[:, real], noise, losses[real], first=1))
         best = tried.min(axis=1, initial=np.inf)
@@ -148,11 +149,11 @@ class AdaptivePosterior:
         each = self.scores[np.ix_(tasks, self.nearest(x))]
         return each + NOISE * rng.standard_normal(each.shape)
 
-    def utility(self, x: Encoded) -> Floats:
-        """(len(x),), the improvement on all trials so far, expected over tasks."""
+    def log_utility(self, x: Encoded) -> Floats:
+        """(len(x),), log of the improvement on all trials so far, expected over tasks."""
         gains = self.weights @ np.maximum(self.bests[:, None] - self.scores, 0.0)
         known: Floats = gains + ANYTHING * np.exp(-(self.weights @ self.scores))
-        return known[self.nearest(x)]
+        return log_of_improvement(known[self.nearest(x)])
 
 
 @dataclass(frozen=True, slots=True)

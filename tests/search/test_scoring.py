@@ -1,0 +1,50 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from foretune.contracts import Prediction
+from foretune.search.scoring import ACQUISITIONS
+from foretune.space import Encoded, Space
+
+SPACE = Space.of({"a": (0.0, 1.0)})
+TWO = SPACE.encode([{"a": 0.0}, {"a": 1.0}])
+
+
+@dataclass(frozen=True)
+class Known:
+    """Two configurations of which everything is known."""
+
+    gains: tuple[float, float] = (0.001, 0.010)
+    best: float = 0.0
+
+    def predict(self, x: Encoded) -> Prediction:
+        return Prediction(np.array([0.0, 4.0]), np.ones(2))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> np.ndarray:
+        return np.tile([0.0, 4.0], (n, 1))
+
+    def log_utility(self, x: Encoded) -> np.ndarray:
+        return np.log(self.gains)
+
+
+@pytest.mark.parametrize("name", ["own", "mixture-ei"])
+def test_the_probability_of_success_multiplies_a_utility(name: str) -> None:
+    """0.001 for sure is less than 0.010 in nine of ten cases."""
+    discount = np.log([1.0, 0.9])
+    scores = ACQUISITIONS[name].score(Known(), TWO, discount, TWO, seed=0)
+    np.testing.assert_allclose(np.exp(scores), [0.001, 0.009])
+
+
+def test_elsewhere_its_unit_is_the_spread_of_the_predictions() -> None:
+    """Thompson sampling scores by losses; those of 0 and 4 have a standard deviation of 2."""
+    scores = ACQUISITIONS["thompson"].score(Known(), TWO, np.array([-1.0, 0.0]), TWO, seed=0)
+    np.testing.assert_allclose(scores, [-2.0, -4.0])
+
+
+def test_a_posterior_without_a_utility_is_refused() -> None:
+    class Plain:
+        best = 0.0
+
+    with pytest.raises(TypeError, match="Plain has no utility of its own"):
+        ACQUISITIONS["own"].score(Plain(), TWO, np.zeros(2), TWO, seed=0)
