@@ -12,6 +12,12 @@ def test_every_public_name_exists() -> None:
         assert getattr(foretune, name) is not None
 
 
+def test_every_public_name_is_listed_before_it_is_used() -> None:
+    code = "import foretune; print(set(foretune.__all__) - set(dir(foretune)))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "set()"
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         _ = foretune.nonsense

@@ -2,12 +2,10 @@
 
 Example:
     >>> import foretune as ft
-    >>> space = ft.Space.of({"lr": (1e-4, 1e-1, "log"), "depth": (2, 12)})
-    >>> gp = ft.method("gp")
-    >>> optimizer = ft.Optimizer(ft.Target(space), gp, gp.learn(None, seed=0), seed=0)
+    >>> optimizer = ft.Optimizer.of({"lr": (1e-4, 1e-1, "log"), "depth": (2, 12)})
     >>> for _ in range(20):
-    ...     suggestion = optimizer.ask()[0]
-    ...     optimizer.tell([ft.Told((train(**suggestion.config),), id=suggestion.id)])
+    ...     [suggestion] = optimizer.ask()
+    ...     optimizer.tell([ft.Told(train(**suggestion.config), id=suggestion.id)])
 """
 
 from importlib import import_module
@@ -76,3 +74,8 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'foretune' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    # What has not been imported yet would be missing where a shell completes names.
+    return sorted(__all__)

@@ -1,12 +1,19 @@
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foretune.contracts import Observations, Posterior, Surrogate, Target
-from foretune.errors import ExhaustedError, SpaceError, UsageError
-from foretune.experience import Experience, Metric, Status
-from foretune.search import Optimizer, Told, candidates, method
+from foretune.errors import (
+    ExhaustedError,
+    ExperienceError,
+    MethodError,
+    SpaceError,
+    UsageError,
+)
+from foretune.experience import Direction, Experience, Metric, Status
+from foretune.search import Optimizer, Suggestion, Told, candidates, method
 from foretune.search.candidates import Choice, WholeSpace
 from foretune.search.local_search import Score
 from foretune.space import Encoded, Space
@@ -43,6 +50,13 @@ def test_forest_beats_random_search_on_a_bowl() -> None:
     forest = [min(tune(make("rf", seed=seed), 30)) for seed in range(3)]
     random = [min(tune(make("random", seed=seed), 30)) for seed in range(3)]
     assert np.mean(forest) < np.mean(random)
+
+
+def test_methods_without_an_explanation_say_nothing() -> None:
+    optimizer = make("random")
+    assert optimizer.explained() == ""
+    tune(optimizer, 2)
+    assert optimizer.explained() == ""
 
 
 def test_ask_changes_nothing_but_what_is_pending() -> None:
@@ -152,6 +166,14 @@ def test_another_start_replaces_what_a_prior_opens_with() -> None:
     assert other.config == start.dicts()[0]
 
 
+def test_a_method_that_reads_meta_features_refuses_a_target_without() -> None:
+    chosen = method("as-ml")
+    prior = method("random").learn(None, seed=0)
+    with pytest.raises(MethodError, match="'as-ml' chooses by meta-features, but the target has"):
+        Optimizer(Target(SPACE), chosen, prior)
+    assert Optimizer(Target(SPACE, meta_features={"rows": 10.0}), chosen, prior).ask()
+
+
 def _reasons(optimizer: Optimizer, trials: int) -> list[str]:
     reasons = []
     for _ in range(trials):
@@ -159,6 +181,35 @@ def _reasons(optimizer: Optimizer, trials: int) -> list[str]:
         reasons.append(suggestion.reason)
         optimizer.tell([Told((bowl(suggestion.config),), id=suggestion.id)])
     return reasons
+
+
+def test_choosing_among_given_ones_leaves_the_start_waiting_and_the_design_as_long() -> None:
+    start = SPACE.sample(4, seed=0)
+    optimizer = make("gp", start=start)
+    reasons = []
+    for number in range(3):
+        [suggestion] = optimizer.ask(among=SPACE.sample(20, seed=number + 1))
+        reasons.append(suggestion.reason)
+        optimizer.tell([Told(bowl(suggestion.config), id=suggestion.id)])
+    assert reasons == ["random", "ei", "ei"]  # nothing was told before the first
+    assert [s.config for s in optimizer.ask(4)] == start.dicts()
+
+
+def test_what_a_prior_opens_with_is_tried_once_and_followed_by_the_model() -> None:
+    grid = Space.of({"k": ["a", "b", "c", "d", "e"], "m": ["x", "y"]})
+    auto = method("auto")
+    prior = auto.learn(None, seed=2)
+    opening = prior.opening(Target(grid))
+    different = len(opening.first_occurrences())
+    assert different < len(opening)
+
+    optimizer = Optimizer(Target(grid), auto, prior, seed=2)
+    reasons = []
+    for number in range(different + 2):
+        [suggestion] = optimizer.ask()
+        reasons.append(suggestion.reason)
+        optimizer.tell([Told(number % 3, id=suggestion.id)])
+    assert reasons == ["start"] * different + ["mixture-ei"] * 2
 
 
 def test_a_start_outside_the_pool_is_refused() -> None:
@@ -174,6 +225,20 @@ def test_suggestions_of_a_pool_name_their_row() -> None:
     assert suggestion.config == pool.dicts()[suggestion.pool_index]
 
 
+def test_a_suggestion_among_given_ones_names_its_row_in_the_pool() -> None:
+    pool = SPACE.sample(8, seed=0)
+    [suggestion] = make(pool=pool).ask(among=pool.take([5, 6, 7]))
+    assert suggestion.pool_index in (5, 6, 7)
+    assert suggestion.config == pool.dicts()[suggestion.pool_index]
+    with pytest.raises(UsageError, match="must be a member of the pool"):
+        make(pool=pool).ask(among=SPACE.sample(3, seed=1))
+
+
+def test_without_a_pool_a_suggestion_among_given_ones_names_no_row() -> None:
+    [suggestion] = make().ask(among=SPACE.sample(3, seed=1))
+    assert suggestion.pool_index is None
+
+
 def test_an_exhausted_pool_says_so() -> None:
     optimizer = make("random", pool=SPACE.sample(3, seed=0))
     optimizer.ask(3)
@@ -184,6 +249,19 @@ def test_an_exhausted_pool_says_so() -> None:
 def test_an_exhausted_space_says_so() -> None:
     optimizer = make("random", space=Space.of({"c": ["x", "y"]}))
     optimizer.ask(2)
+    with pytest.raises(ExhaustedError, match="widen the space"):
+        optimizer.ask()
+
+
+CONSTANT = Space.of({"a": 7, "b": (3, 3)})
+
+
+@pytest.mark.parametrize("name", ["random", "sobol", "gp", "auto", "dre-ri"])
+def test_where_all_is_constant_the_one_configuration_is_tried_once(name: str) -> None:
+    optimizer = make(name, space=CONSTANT)
+    [suggestion] = optimizer.ask()
+    assert suggestion.config == {"a": 7, "b": 3}
+    optimizer.tell([Told(0.5, id=suggestion.id)])
     with pytest.raises(ExhaustedError, match="widen the space"):
         optimizer.ask()
 
@@ -224,9 +302,12 @@ def test_one_loss_may_be_told_as_a_number_and_a_status_as_its_own() -> None:
     assert optimizer.told.losses.tolist() == [[0.5], [0.25]]
 
 
-def test_negative_seeds_are_refused() -> None:
-    with pytest.raises(UsageError, match="at least 0, but got -3"):
-        make("random", seed=-3).ask()
+@pytest.mark.parametrize("seed", [-3, 2**32])
+def test_seeds_that_are_none_are_refused(seed: int) -> None:
+    with pytest.raises(UsageError, match=f"from 0 to 4294967295, but got {seed}"):
+        make("random", seed=seed).ask()
+    with pytest.raises(UsageError, match=f"from 0 to 4294967295, but got {seed}"):
+        method("gp").learn(None, seed=seed)
 
 
 def test_wrong_outcomes_change_nothing() -> None:
@@ -325,7 +406,9 @@ def test_an_optimiser_that_was_pickled_goes_on_as_the_other(name: str) -> None:
     assert again.ask(2) == optimizer.ask(2)
 
 
-def test_nothing_is_looked_for_around_trials_on_a_plateau(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
+    """What each ask starts local searches from, besides random samples."""
     looked: list[Encoded] = []
 
     def best(
@@ -335,8 +418,106 @@ def test_nothing_is_looked_for_around_trials_on_a_plateau(monkeypatch: pytest.Mo
         return Choice(tried.take([0]))
 
     monkeypatch.setattr(WholeSpace, "best", best)
+    return looked
+
+
+def test_nothing_is_looked_for_around_trials_on_a_plateau(looked: list[Encoded]) -> None:
     optimizer = make()
     told = [(0.1, 1.0), (0.2, 1.0), (0.3, 3.0), (0.4, 2.0), (0.5, 4.0), (0.6, 1.0)]
     optimizer.tell([Told((loss,), config={"a": a, "b": 0.5}) for a, loss in told])
     optimizer.ask()
     assert [config["a"] for config in looked[0].dicts()] == [0.4, 0.3, 0.5]
+
+
+def test_of_several_objectives_none_counts_more_for_its_unit(looked: list[Encoded]) -> None:
+    """The trial that is second in everything comes before those that are best in one alone."""
+    optimizer = make(objectives=("error", "milliseconds"))
+    errors = [0.7, 0.2, 0.1, 0.3, 0.4, 0.5, 0.6]
+    milliseconds = [100.0, 200.0, 700.0, 300.0, 400.0, 500.0, 600.0]
+    for place, losses in enumerate(zip(errors, milliseconds, strict=True)):
+        optimizer.tell([Told(losses, config={"a": place / 10, "b": 0.5})])
+    optimizer.ask()
+    assert [config["a"] for config in looked[0].dicts()] == [0.1, 0.3, 0.0, 0.2, 0.4]
+
+
+# In one line
+
+
+def past_runs(**directions: Direction) -> Experience:
+    """Two tasks; `error` is a bowl, other metrics are something else."""
+    configs = SPACE.sample(12, seed=0)
+    bowls = [bowl(config) for config in configs.dicts()]
+    drawn = np.random.default_rng(0).random(12)
+    values = {name: np.array([drawn, drawn]) for name in directions}
+    return Experience.from_matrix(
+        SPACE,
+        configs,
+        ["one", "two"],
+        [Metric("error"), *(Metric(name, direction) for name, direction in directions.items())],
+        {"error": np.array([bowls, bowls]), **values},
+    )
+
+
+def first(optimizer: Optimizer, trials: int = 7) -> list[Suggestion]:
+    suggestions = []
+    for _ in range(trials):
+        suggestions += optimizer.ask()
+        optimizer.tell([Told(bowl(suggestions[-1].config), id=suggestions[-1].id)])
+    return suggestions
+
+
+@pytest.mark.parametrize("space", [SPACE, {"a": (0.0, 1.0), "b": (0.0, 1.0)}])
+def test_one_line_gives_what_the_long_way_gives(space: object) -> None:
+    gp = method("gp")
+    long = Optimizer(Target(SPACE), gp, gp.learn(None, seed=3), seed=3)
+    assert first(Optimizer.of(space, method="gp", seed=3)) == first(long)
+    assert Optimizer.of(space).method is method("auto")
+
+
+def test_one_line_learns_from_experience_or_from_its_file(tmp_path: Path) -> None:
+    past = past_runs()
+    past.save(tmp_path / "past.parquet")
+    chosen = method("ws-gp")
+    target = Target(SPACE, ("error",))
+    expected = first(Optimizer(target, chosen, chosen.learn(past, seed=1), seed=1), 3)
+    for given in (past, tmp_path / "past.parquet", str(tmp_path / "past.parquet")):
+        for space in (SPACE, None):
+            optimizer = Optimizer.of(space, given, method="ws-gp", seed=1)
+            assert first(optimizer, 3) == expected
+            assert optimizer.target == target
+
+
+def test_one_line_learns_from_the_metrics_that_are_told() -> None:
+    past = past_runs(accuracy=Direction.MAX)
+    [by_accuracy] = Optimizer.of(None, past, method="ws-gp", objectives=("accuracy",)).ask()
+    [by_error] = Optimizer.of(None, past, method="ws-gp").ask()
+    accuracies = past.task("one").values[:, 1]
+    assert by_accuracy.config == past.configs.dicts()[int(accuracies.argmax())]
+    assert by_error.config == min(past.configs.dicts(), key=bowl)
+
+
+def test_one_line_takes_a_pool_meta_features_and_a_method_itself() -> None:
+    pool = SPACE.sample(5, seed=0)
+    optimizer = Optimizer.of(SPACE, method=method("gp"), pool=pool, meta_features={"rows": 3.0})
+    assert optimizer.ask()[0].pool_index is not None
+    assert optimizer.target.meta_features == {"rows": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "rule"),
+    [
+        ({"space": SPACE, "method": "gpp"}, MethodError, "but got 'gpp': did you mean gp"),
+        ({}, UsageError, "neither a space nor an experience"),
+        ({"space": 5}, SpaceError, "a space must be .* but got int"),
+        ({"space": SPACE, "experience": {"a": 1}}, UsageError, "or the path of one, but got dict"),
+        ({"space": {"z": (0, 1)}, "experience": past_runs()}, UsageError, "it is of another"),
+        ({"experience": past_runs(), "objectives": ("loss",)}, ExperienceError, "loss"),
+        ({"experience": past_runs(), "objectives": "error"}, UsageError, r"\('error',\)"),
+        ({"space": SPACE, "method": "ws-gp"}, MethodError, "got no experience"),
+    ],
+)
+def test_one_line_states_what_does_not_fit(
+    arguments: dict[str, object], error: type[Exception], rule: str
+) -> None:
+    with pytest.raises(error, match=rule):
+        Optimizer.of(**arguments)

@@ -1,11 +1,14 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 from foretune.errors import MethodError, MissingExtraError
+from foretune.experience import Experience, Metric
 from foretune.search import METHODS, Method, method
 from foretune.search.scoring import ACQUISITIONS
+from foretune.space import Space
 
 
 def test_every_method_names_known_parts() -> None:
@@ -30,6 +33,37 @@ def test_a_method_that_transfers_asks_for_experience() -> None:
         if entry.needs_experience:
             with pytest.raises(MethodError, match="--experience FILE"):
                 entry.learn(None, seed=0)
+
+
+def past(space: Space, **meta_features: dict[str, float]) -> Experience:
+    configs = space.sample(1, seed=0)
+    return Experience.from_matrix(
+        space,
+        configs,
+        ["one", "two"],
+        [Metric("loss")],
+        {"loss": np.array([[0.1], [0.2]])},
+        meta_features=meta_features,
+    )
+
+
+def test_a_method_that_reads_meta_features_refuses_past_tasks_without() -> None:
+    space = Space.of({"model": {"svm": {"C": (0.1, 10.0)}, "bayes": {}}})
+    needy = [entry for entry in METHODS.values() if entry.needs_meta_features]
+    assert needy
+    for entry in needy:
+        with pytest.raises(MethodError, match="none of the 2 past tasks has any"):
+            entry.learn(past(space, one={}), seed=0)
+        assert entry.learn(past(space, one={"rows": 3.0}), seed=0)
+
+
+def test_past_tasks_of_constants_alone_teach_nothing() -> None:
+    constant = past(Space.of({"a": 7}), one={"rows": 3.0})
+    for entry in METHODS.values():
+        if entry.transfers:
+            with pytest.raises(MethodError, match=r"constants alone \(a\)"):
+                entry.learn(constant, seed=0)
+    assert METHODS["gp"].learn(constant, seed=0)
 
 
 @pytest.mark.parametrize(("package", "extra"), [("jax.numpy", "neural"), ("lightgbm", "automl")])

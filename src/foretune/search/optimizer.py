@@ -6,10 +6,11 @@ if it had never stopped.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from foretune.arrays import Floats
 from foretune.contracts import (
@@ -17,23 +18,23 @@ from foretune.contracts import (
     Explaining,
     Informed,
     Observations,
-    Opening,
     Posterior,
     Prior,
     Sceptical,
     Target,
 )
-from foretune.errors import UsageError
-from foretune.experience import Status, status_of
-from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace, nearest
+from foretune.errors import MethodError, UsageError
+from foretune.experience import Experience, Status, status_of
+from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.novelty import Novelty, learn_novelty
-from foretune.search.registry import Design, Method
+from foretune.search.registry import METHODS, Design, Method
+from foretune.search.registry import method as registered
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
+from foretune.search.stages import Stage, Stages
 from foretune.search.trials import Suggestion, Told
-from foretune.space import Encoded
-from foretune.space.algorithms import Algorithms
+from foretune.space import Encoded, Space
 
 GOOD_STARTS = 5
 """How many of the best trials so far start a local search of their own."""
@@ -50,6 +51,8 @@ class Optimizer:
         start: configurations to try before anything else, in order. They stand in for the
             method's own first trials: for what the prior opens with, and for a design of so many
             trials. Where none are given, the method begins in its own way.
+
+    `Optimizer.of` makes one in a line.
 
     Example:
         >>> optimizer = Optimizer(Target(space), method("gp"), method("gp").learn(None, seed=0))
@@ -69,11 +72,9 @@ class Optimizer:
         self.target = target
         self.method = method
         self.seed = seed
-        self._start = _opening(prior, target) if start is None else _each_once(start)
-        replaced = start is not None and len(start) > 0 and method.design.trials is not None
-        self._design = replace(
-            method.design, trials=0 if replaced else _design_trials(method.design, target)
-        )
+        _check_described(method, target)
+        design, prior = _usable(method, prior, target)
+        self._stages = Stages.planned(design, prior, target, start)
         self._surrogate = prior.surrogate(target)
         region = prior.region(target) if isinstance(prior, Bounded) else None
         self._everywhere: Candidates = (
@@ -89,7 +90,45 @@ class Optimizer:
         self._pending: dict[int, Encoded] = {}
         self._next_id = 0
         self._learnt: tuple[int, Feasibility, Novelty] | None = None
-        self._belief: tuple[int, Posterior] | None = None
+        self._last_belief: tuple[int, Posterior] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        space: Any = None,
+        experience: Experience | str | Path | None = None,
+        *,
+        method: str | Method = "auto",
+        objectives: tuple[str, ...] | None = None,
+        pool: Encoded | None = None,
+        meta_features: Mapping[str, float] | None = None,
+        seed: int = 0,
+    ) -> "Optimizer":
+        """An optimiser whose method has learnt from the experience, where there is one.
+
+        Arguments:
+            space: what may be tried, as `Space.of` takes it; the experience's if left out.
+            experience: past tasks in the same space, or the path of their file.
+            method: the name of an entry of the registry.
+            objectives: what each trial is told about. Where there is experience, these are metrics
+                of it, its first one if left out. Tell what should grow with a minus sign.
+            pool: all configurations that can be chosen, where they are a recorded list.
+            meta_features: what describes the task, by name.
+            seed: all randomness follows from it, that of learning too.
+
+        Example:
+            >>> optimizer = Optimizer.of({"lr": (1e-4, 1e-1, "log")}, "runs.parquet")
+            >>> suggestion = optimizer.ask()[0]
+            >>> optimizer.tell([Told(loss_of(suggestion.config), id=suggestion.id)])
+        """
+        chosen = method if isinstance(method, Method) else registered(method)
+        past = _opened(experience)
+        searched = _searched(space, past)
+        if objectives is None:
+            objectives = ("loss",) if past is None else (past.metrics[0].name,)
+        target = Target(searched, objectives, pool, meta_features or {})
+        known = None if past is None else past.with_metrics(target.objectives)
+        return cls(target, chosen, chosen.learn(known, seed=seed), seed=seed)
 
     @property
     def told(self) -> Observations:
@@ -113,11 +152,11 @@ class Optimizer:
                 f"ask(n) needs a whole number n >= 1, but got n={n!r}: ask for at least one "
                 "suggestion"
             )
-        candidates = self._candidates if among is None else Pool(among)
+        chosen_among = None if among is None else Pool(among)
         suggestions: list[Suggestion] = []
         try:
             for _ in range(n):
-                suggestions.append(self._ask_one(candidates))
+                suggestions.append(self._ask_one(chosen_among))
         except BaseException:
             self.withdraw(suggestion.id for suggestion in suggestions)
             raise
@@ -162,55 +201,66 @@ class Optimizer:
         for id_ in unwanted:
             del self._pending[id_]
 
-    def _ask_one(self, candidates: Candidates) -> Suggestion:
-        choice, reason = self._choose(candidates)
-        suggestion = Suggestion(
-            self._next_id, choice.config.dicts()[0], reason, pool_index=choice.pool_index
-        )
+    def _ask_one(self, among: Pool | None) -> Suggestion:
+        choice, reason = self._choose(among)
+        # A choice among given ones counts these; the suggestion names a row of the target's pool.
+        row = choice.pool_index if among is None else self._row_in_pool(choice.config)
+        suggestion = Suggestion(self._next_id, choice.config.dicts()[0], reason, pool_index=row)
         self._pending[suggestion.id] = choice.config
         self._next_id += 1
         return suggestion
 
-    def _choose(self, candidates: Candidates) -> tuple[Choice, str]:
+    def _choose(self, among: Pool | None) -> tuple[Choice, str]:
         """The next configuration and what chose it: the start list, the design, or the model."""
         seed = derived_seed(self.seed, len(self._told), len(self._pending))
         tried = Encoded.concat([self._told.configs, *self._pending.values()])
-        waiting = np.flatnonzero(~self._start.isin(tried))
-        if len(waiting) and candidates is self._candidates:
-            return self._from_start(int(waiting[0])), "start"
-        design = self._design
-        in_design = design.trials is None or len(tried) - len(self._start) < design.trials
-        if in_design and design.how == "prior":
+        candidates: Candidates = self._candidates if among is None else among
+        stage = self._stages.after(tried, starting=among is None)
+        if stage is Stage.START:
+            return self._from_start(tried), "start"
+        if stage is Stage.DESIGN:
+            return self._from_design(candidates, tried, seed)
+        return self._from_model(candidates, tried, seed)
+
+    def _from_start(self, tried: Encoded) -> Choice:
+        config = self._stages.waiting(tried).take([0])
+        return Choice(config, self._row_in_pool(config))
+
+    def _row_in_pool(self, config: Encoded) -> int | None:
+        """Where a configuration stands in the target's pool; None where there is no pool."""
+        if self.target.pool is None:
+            return None
+        members = np.flatnonzero(self.target.pool.isin(config))
+        if len(members) == 0:
+            raise UsageError(
+                "a configuration to start with, or to choose among, must be a member of the pool, "
+                f"but {config.dicts()[0]} is not: leave it out or use the whole space"
+            )
+        return int(members[0])
+
+    def _from_design(self, candidates: Candidates, tried: Encoded, seed: int) -> tuple[Choice, str]:
+        how = self._stages.design.how
+        if how == "prior":
             belief = self._surrogate.condition(self._nothing(), seed=seed)
             return self._maximise(belief, "thompson", candidates, tried, seed)
-        if in_design or not self._told.succeeded.any():
-            return self._draw(candidates, tried, seed), design.how if in_design else "random"
-        posterior = self._belief_of_told()
-        if self._pending:
-            posterior = self._surrogate.condition(self._with_beliefs(posterior), seed=seed)
+        return self._draw(candidates, tried, seed), how
+
+    def _from_model(self, candidates: Candidates, tried: Encoded, seed: int) -> tuple[Choice, str]:
+        if not self._told.succeeded.any():
+            return self._draw(candidates, tried, seed), "random"
+        posterior = self._belief(seed)
         misled = isinstance(posterior, Sceptical) and not posterior.trusts_past
         if misled and candidates is self._candidates:
             candidates = self._everywhere
         return self._maximise(posterior, self.method.acquisition, candidates, tried, seed)
 
     def _draw(self, candidates: Candidates, tried: Encoded, seed: int) -> Choice:
-        if self._design.how == "sobol":
+        how = self._stages.design.how
+        if how == "sobol":
             # One sequence, so its scrambling must not change from ask to ask.
             return candidates.draw(tried, seed=self.seed, how="sobol", index=len(tried))
-        how = self._design.how if self._design.how == "per-algorithm" else "random"
+        how = how if how == "per-algorithm" else "random"
         return candidates.draw(tried, seed=seed, how=how, index=0)
-
-    def _from_start(self, row: int) -> Choice:
-        config = self._start.take([row])
-        if self.target.pool is None:
-            return Choice(config)
-        members = np.flatnonzero(self.target.pool.isin(config))
-        if len(members) == 0:
-            raise UsageError(
-                "a start configuration must be a member of the pool, but "
-                f"{config.dicts()[0]} is not: leave it out or use the whole space"
-            )
-        return Choice(config, int(members[0]))
 
     def _maximise(
         self, posterior: Posterior, name: str, candidates: Candidates, tried: Encoded, seed: int
@@ -237,24 +287,36 @@ class Optimizer:
         return self._learnt[1:]
 
     def _best_told(self) -> Encoded:
-        """The best trials whose loss is their own: others lie on plateaus, with nothing around."""
+        """The best trials whose loss is their own: others lie on plateaus, with nothing around.
+
+        By the mean of their ranks: of several objectives each has a unit of its own.
+        """
         good = self._told.successes()
         _, rows, shared = np.unique(good.losses, axis=0, return_index=True, return_counts=True)
         alone = np.sort(rows[shared == 1])
-        order = np.argsort(good.losses[alone].sum(axis=1), kind="stable")
+        ranks = rankdata(good.losses[alone], axis=0).mean(axis=1)
+        order = np.argsort(ranks, kind="stable")
         return good.configs.take(alone[order[:GOOD_STARTS]])
 
     def _nothing(self) -> Observations:
         width = len(self.target.objectives)
-        return Observations(_none_of(self.target), np.empty((0, width)), np.empty(0, dtype=bool))
+        nothing = self.target.space.encode([])
+        return Observations(nothing, np.empty((0, width)), np.empty(0, dtype=bool))
+
+    def _belief(self, seed: int) -> Posterior:
+        """The surrogate after the told trials and, as it expects them to end, the pending ones."""
+        posterior = self._belief_of_told()
+        if not self._pending:
+            return posterior
+        return self._surrogate.condition(self._with_beliefs(posterior), seed=seed)
 
     def _belief_of_told(self) -> Posterior:
         """The surrogate after the told trials: formed once, whatever is asked before the next."""
         n = len(self._told)
-        if self._belief is None or self._belief[0] != n:
+        if self._last_belief is None or self._last_belief[0] != n:
             seed = derived_seed(self.seed, n, 0)
-            self._belief = (n, self._surrogate.condition(self._told, seed=seed))
-        return self._belief[1]
+            self._last_belief = (n, self._surrogate.condition(self._told, seed=seed))
+        return self._last_belief[1]
 
     def _with_beliefs(self, posterior: Posterior) -> Observations:
         """The told trials, and the pending ones as if they had come back as `posterior` predicts.
@@ -307,6 +369,35 @@ class Optimizer:
         return losses
 
 
+def _opened(experience: Any) -> Experience | None:
+    if isinstance(experience, Experience | None):
+        return experience
+    if isinstance(experience, str | Path):
+        return Experience.open(experience)
+    raise UsageError(
+        f"an experience must be an Experience or the path of one, but got "
+        f"{type(experience).__name__}: give Experience.open(path), or the path"
+    )
+
+
+def _searched(space: Any, past: Experience | None) -> Space:
+    """The space to search, which is the past tasks' own: a prior holds for no other."""
+    if space is None:
+        if past is None:
+            raise UsageError(
+                "an optimiser needs to know what may be tried, but got neither a space nor an "
+                'experience: give a space, such as {"lr": (1e-4, 1e-1, "log")}'
+            )
+        return past.space
+    given = Space.of(space)
+    if past is not None and past.space != given:
+        raise UsageError(
+            "an experience must be of the space that is searched, but it is of another: leave the "
+            "space out to search the experience's, or leave the experience out"
+        )
+    return given
+
+
 def _checked(outcomes: Any) -> list[Told]:
     given = list(outcomes) if isinstance(outcomes, Iterable) else None
     if given is None or not all(isinstance(each, Told) for each in given):
@@ -327,31 +418,24 @@ def _numbers(losses: Any) -> Floats:
         ) from error
 
 
-def _none_of(target: Target) -> Encoded:
-    return target.space.from_values(np.empty((0, len(target.space.parameters))))
+def _check_described(method: Method, target: Target) -> None:
+    if method.needs_meta_features and not target.meta_features:
+        raise MethodError(
+            f"the method '{method.name}' chooses by meta-features, but the target has none: "
+            "describe it (meta_features of the Target), or choose a method that needs none"
+        )
 
 
-def _design_trials(design: Design, target: Target) -> int | None:
-    """How many trials a design has on the target: so many of each algorithm, or so many at all."""
-    if design.trials is None or design.how != "per-algorithm":
-        return design.trials
-    return design.trials * len(Algorithms.of(target.space))
+def _usable(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior]:
+    """How to begin, and the prior to go on with.
 
-
-def _each_once(configs: Encoded) -> Encoded:
-    return configs.take(configs.first_occurrences()) if len(configs) else configs
-
-
-def _opening(prior: Prior, target: Target) -> Encoded:
-    """What the prior opens with, as the nearest members where the target has a pool."""
-    if not isinstance(prior, Opening):
-        return _none_of(target)
-    wanted = prior.opening(target)
-    if target.pool is None or len(wanted) == 0:
-        return wanted
-    members = nearest(wanted, target.pool)
-    in_order = members[np.sort(np.unique(members, return_index=True)[1])]
-    return target.pool.take(in_order)
+    Where all hyperparameters are constant there is one configuration to draw, and nothing that a
+    model could tell apart.
+    """
+    if target.space.width:
+        return method.design, prior
+    random = METHODS["random"]
+    return random.design, random.learn(None, seed=0)
 
 
 def _trend(predictions: Floats, losses: Floats) -> Floats:

@@ -11,6 +11,7 @@ from foretune.contracts import Learner, Prior
 from foretune.errors import ArtifactError, ForetuneError, MethodError, extras_named
 from foretune.experience import Experience
 from foretune.progress import SILENT, Progress
+from foretune.search.seeds import check_seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,31 @@ class Method:
         self, experience: Experience | None, *, seed: int, progress: Progress = SILENT
     ) -> Prior:
         """What the method takes from past tasks; methods that do not transfer take nothing."""
+        check_seed(seed)
         if self.needs_experience and experience is None:
             raise MethodError(
                 f"the method '{self.name}' learns from past tasks, but got no experience: "
                 "give one (--experience FILE), or choose a method that starts from nothing"
             )
+        if self.transfers and experience is not None:
+            self._check_teaches(experience)
         with extras_named(f"the method '{self.name}'"):
             return self.learner().learn(experience, seed=seed, progress=progress)
+
+    def _check_teaches(self, experience: Experience) -> None:
+        if experience.space.width == 0:
+            raise MethodError(
+                f"the method '{self.name}' learns what past tasks preferred, but their space has "
+                f"constants alone ({', '.join(experience.space.names)}): leave the experience "
+                "out, or give that of a wider space"
+            )
+        described = (experience.meta_features.get(task) for task in experience.tasks)
+        if self.needs_meta_features and not any(described):
+            raise MethodError(
+                f"the method '{self.name}' learns from meta-features, but none of the "
+                f"{len(experience.tasks)} past tasks has any: give experience with meta-features, "
+                "or choose a method that needs none"
+            )
 
     def load(self, path: Path) -> Prior:
         """Read a prior that was saved for this method."""

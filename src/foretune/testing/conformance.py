@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -35,9 +36,13 @@ class MethodConformance:
         """The kind of space."""
         return str(request.param)
 
+    def target(self, kind: str, *, pool: bool = False) -> Target:
+        """The task to tune, with meta-features where the method cannot do without."""
+        return problem(kind).target(pool=pool, described=self.method.needs_meta_features)
+
     def optimizer(self, kind: str, *, pool: bool = False, seed: int = 3) -> Optimizer:
         """A fresh optimiser of the method under test."""
-        target = problem(kind).target(pool=pool)
+        target = self.target(kind, pool=pool)
         return Optimizer(target, self.method, _prior(self.method, kind), seed=seed)
 
     def test_suggestions_lie_in_the_space(self, kind: str) -> None:
@@ -52,7 +57,7 @@ class MethodConformance:
         """Every member of a pool is suggested once."""
         small = problem("pipeline")
         pool = small.pool.take(np.arange(10))
-        target = Target(small.space, pool=pool)
+        target = replace(self.target("pipeline"), pool=pool)
         optimizer = Optimizer(target, self.method, _prior(self.method, "pipeline"), seed=1)
         indices = [s.pool_index for s in run(optimizer, small, trials=10)]
         assert sorted(i for i in indices if i is not None) == list(range(10))
@@ -101,7 +106,7 @@ class MethodConformance:
             path = Path(folder) / "prior.safetensors"
             prior.save(path)
             loaded = self.method.load(path)
-        target = problem(kind).target()
+        target = self.target(kind)
         runs = [
             run(Optimizer(target, self.method, either, seed=5), problem(kind), trials=7)
             for either in (prior, loaded)

@@ -51,9 +51,13 @@ class Problem:
         """(n, 1), the loss of the target task."""
         return _loss(configs, shift=0.0)[:, None]
 
-    def target(self, *, pool: bool = False) -> Target:
-        """The task to tune, on the whole space or on the recorded pool."""
-        return Target(self.space, pool=self.pool if pool else None)
+    def target(self, *, pool: bool = False, described: bool = False) -> Target:
+        """The task to tune, on the whole space or on the recorded pool.
+
+        described: by the meta-features that past tasks have.
+        """
+        meta_features = {"shift": 0.0} if described else {}
+        return Target(self.space, pool=self.pool if pool else None, meta_features=meta_features)
 
 
 def _loss(configs: Encoded, shift: float) -> Floats:

@@ -1,0 +1,80 @@
+"""The stages of a search: a start list, then a design, then the model.
+
+A trial belongs to the design or to the model by where the earlier ones came from, not by how many
+there are: where a search chooses among given configurations, it never meets its start list.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+import numpy as np
+
+from foretune.contracts import Opening, Prior, Target
+from foretune.search.candidates import nearest
+from foretune.search.registry import Design
+from foretune.space import Encoded
+from foretune.space.algorithms import Algorithms
+
+
+class Stage(Enum):
+    """What chooses a trial."""
+
+    START = auto()
+    DESIGN = auto()
+    MODEL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What comes before the model."""
+
+    start: Encoded
+    """Configurations to try first, in order, each of them once."""
+    design: Design
+    """What comes next; its trials are counted in all, not of each algorithm."""
+
+    @staticmethod
+    def planned(design: Design, prior: Prior, target: Target, start: Encoded | None) -> "Stages":
+        """A given start stands in for what the prior opens with, and for a design that ends."""
+        if start is None:
+            start = _opening(prior, target)
+        elif len(start) and design.trials is not None:
+            design = replace(design, trials=0)
+        return Stages(_each_once(start), _in_all(design, target))
+
+    def waiting(self, tried: Encoded) -> Encoded:
+        """What is left of the start list."""
+        return self.start.take(np.flatnonzero(~self.start.isin(tried)))
+
+    def after(self, tried: Encoded, *, starting: bool) -> Stage:
+        """The stage of the trial that comes after `tried`.
+
+        starting: whether it may come from the start list.
+        """
+        if starting and len(self.waiting(tried)):
+            return Stage.START
+        beyond_start = np.count_nonzero(~tried.isin(self.start))
+        if self.design.trials is None or beyond_start < self.design.trials:
+            return Stage.DESIGN
+        return Stage.MODEL
+
+
+def _opening(prior: Prior, target: Target) -> Encoded:
+    """What the prior opens with, as the nearest members where the target has a pool."""
+    if not isinstance(prior, Opening):
+        return target.space.encode([])
+    wanted = prior.opening(target)
+    if target.pool is None or len(wanted) == 0:
+        return wanted
+    return target.pool.take(nearest(wanted, target.pool))
+
+
+def _each_once(configs: Encoded) -> Encoded:
+    return configs.take(configs.first_occurrences()) if len(configs) else configs
+
+
+def _in_all(design: Design, target: Target) -> Design:
+    """The design with so many trials as it has on the target, where it has so many of each."""
+    if design.trials is None or design.how != "per-algorithm":
+        return design
+    return replace(design, trials=design.trials * len(Algorithms.of(target.space)))
