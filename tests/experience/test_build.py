@@ -101,6 +101,22 @@ def test_bad_columns_are_refused(changes: dict[str, Any], message: str) -> None:
         build(**changes)
 
 
+def test_what_the_caller_changes_later_changes_nothing() -> None:
+    given = {
+        "task_index": np.zeros(2, dtype=np.int32),
+        "config_index": np.zeros(2, dtype=np.int32),
+        "values": np.ones(2),
+        "status": np.zeros(2, dtype=np.int8),
+        "seconds": np.ones(2, dtype=np.float32),
+        "fidelity": np.ones(2, dtype=np.float32),
+    }
+    experience = build(**given)
+    before = rows_of(experience)
+    for column in given.values():
+        column[0] = 2
+    assert rows_of(experience) == before
+
+
 def test_a_matrix_gives_one_row_for_each_entry() -> None:
     matrix = np.array([[1.0, NAN, 3.0], [NAN, NAN, 6.0]], dtype=np.float32)
     failed = np.array([[False, True, True], [False, False, False]])

@@ -75,6 +75,24 @@ def test_saving_replaces_a_file_in_one_step(folder: Path) -> None:
     assert Experience.open(path).tasks == ("a",)
 
 
+def test_a_file_replaced_while_it_is_read_is_read_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "replaced.parquet"
+    old, new = one_metric({"a": [1.0, 2.0]}), one_metric({f"t{i}": [3.0] * 5 for i in range(20)})
+    old.save(path)
+    decoded = store._decoded
+
+    def after_another_saved(*given: Any) -> Experience:
+        new.save(path)
+        return decoded(*given)
+
+    monkeypatch.setattr(store, "_decoded", after_another_saved)
+    assert rows_of(Experience.open(path)) == rows_of(old)
+    monkeypatch.undo()
+    assert rows_of(Experience.open(path)) == rows_of(new)
+
+
 def test_a_failure_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

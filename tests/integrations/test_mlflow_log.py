@@ -1,9 +1,11 @@
+import os
+import sys
 import warnings
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from foretune.errors import ForetuneWarning, MissingExtraError
+from foretune.errors import ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.integrations import mlflow_log
 from foretune.integrations.mlflow_log import MlflowWatch, logged
@@ -107,3 +109,29 @@ def test_without_mlflow_the_environment_only_warns(monkeypatch):
         assert watch is SILENT_WATCH
     with pytest.raises(MissingExtraError, match=r"foretune\[mlflow\]"):
         logged(SILENT_WATCH, "sqlite:///x.db", "mine", LOSS).__enter__()
+
+
+class UnreachableError(Exception):
+    """Stands for MlflowException."""
+
+
+class Absent:
+    """MLflow's client where no server answers; says how patient it was."""
+
+    def __init__(self, uri):
+        self.uri = uri
+
+    def get_experiment_by_name(self, name):
+        retries = os.environ.get("MLFLOW_HTTP_REQUEST_MAX_RETRIES")
+        raise UnreachableError(f"{self.uri} asked again {retries} time(s)")
+
+
+def test_a_server_that_does_not_answer_is_given_up_soon(monkeypatch):
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
+    mlflow, exceptions = ModuleType("mlflow"), ModuleType("mlflow.exceptions")
+    mlflow.MlflowClient, exceptions.MlflowException = Absent, UnreachableError
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    monkeypatch.setitem(sys.modules, "mlflow.exceptions", exceptions)
+    with pytest.raises(UsageError, match=r"localhost:9 asked again 1 time\(s\)"):
+        logged(SILENT_WATCH, "http://localhost:9", "mine", LOSS).__enter__()
+    assert "MLFLOW_HTTP_REQUEST_MAX_RETRIES" not in os.environ

@@ -1,5 +1,6 @@
 """Choices of Tune and experience of several metrics, with stand-ins for the classes of Tune."""
 
+import json
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -7,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from foretune.errors import UsageError
+from foretune.errors import ArtifactError, UsageError
 from foretune.experience import Direction, Experience, Metric
 from foretune.integrations.ray_tune_space import tune_space
 from foretune.space import Encoded, Space
@@ -134,3 +135,50 @@ def test_a_metric_that_an_experience_of_several_lacks_is_named(searcher):
     )
     with pytest.raises(UsageError, match=r"time, accuracy and the search has loss: .*with_metrics"):
         one.suggest("a")
+
+
+def ended_out_of_order(searcher, method):
+    """A search of four trials at a time, of which any may end next; two are still running."""
+    one = searcher(method, space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, metric="loss", mode="min")
+    rng, running = np.random.default_rng(0), {}
+    for number in range(10):
+        running[f"t{number}"] = one.suggest(f"t{number}")
+        if len(running) == 4:
+            name = list(running)[rng.integers(4)]
+            config = running.pop(name)
+            one.on_trial_complete(name, {"loss": (config["x"] - 0.3) ** 2 + config["y"]})
+    one.on_trial_complete(running.popitem()[0], error=True)
+    return one
+
+
+def test_a_restored_search_is_told_in_the_order_of_the_ends(searcher, tmp_path):
+    one = ended_out_of_order(searcher, "gp")
+    one.save(str(tmp_path / "state"))
+    other = searcher("gp", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, metric="loss", mode="min")
+    other.restore(str(tmp_path / "state"))
+    assert other._optimizer.told.configs == one._optimizer.told.configs
+    for name in ("a", "b"):
+        assert other.suggest(name) == one.suggest(name)
+
+
+def test_a_state_without_the_order_of_the_ends_is_told_in_that_of_the_suggestions(
+    searcher, tmp_path
+):
+    ended_out_of_order(searcher, "random").save(str(tmp_path / "state"))
+    state = json.loads((tmp_path / "state").read_text())
+    del state["ended"]
+    (tmp_path / "state").write_text(json.dumps(state))
+    other = searcher("random", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, metric="loss", mode="min")
+    other.restore(str(tmp_path / "state"))
+    suggested = [config for _, config, ended, _ in state["trials"] if ended]
+    assert other._optimizer.told.configs.dicts() == suggested
+
+
+@pytest.mark.parametrize("ended", [["t0"], ["nobody"], 3, [1]])
+def test_a_state_whose_order_of_the_ends_is_another_is_refused(searcher, tmp_path, ended):
+    one = ended_out_of_order(searcher, "random")
+    one.save(str(tmp_path / "state"))
+    state = json.loads((tmp_path / "state").read_text())
+    (tmp_path / "state").write_text(json.dumps(state | {"ended": ended}))
+    with pytest.raises(ArtifactError, match="same method and space"):
+        one.restore(str(tmp_path / "state"))

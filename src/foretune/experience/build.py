@@ -72,6 +72,20 @@ def from_columns(
     return annotate(_sorted(built), replace(notes, starts=moved_starts(starts, moved)))
 
 
+def owned(experience: Experience) -> Experience:
+    """The same evaluations in arrays of their own, which nobody else can change."""
+    fidelity = experience.fidelity
+    return replace(
+        experience,
+        task_index=experience.task_index.copy(),
+        config_index=experience.config_index.copy(),
+        values=experience.values.copy(),
+        status=experience.status.copy(),
+        seconds=experience.seconds.copy(),
+        fidelity=None if fidelity is None else fidelity.copy(),
+    )
+
+
 def columns_of_matrices(
     metrics: Sequence[Metric],
     matrices: Mapping[str, NDArray[np.floating[Any]]],

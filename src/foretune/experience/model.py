@@ -211,17 +211,17 @@ class Experience:
         splits: Splits | None = None,
         starts: Starts | None = None,
     ) -> Experience:
-        """A checked table from columns of N rows in any order.
+        """A checked table from columns of N rows in any order, which are copied.
 
         Equal configurations are merged. An evaluation without a finite value counts as failed,
         whatever `status` says.
         """
-        from foretune.experience.build import Columns, from_columns
+        from foretune.experience.build import Columns, from_columns, owned
         from foretune.experience.notes import Notes
 
         columns = Columns(task_index, config_index, values, status, seconds, fidelity)
         notes = Notes(meta_features or {}, splits or {}, starts or {})
-        return from_columns(space, metrics, tasks, configs, columns, notes)
+        return owned(from_columns(space, metrics, tasks, configs, columns, notes))
 
     @classmethod
     def from_matrix(  # noqa: PLR0913 - one argument a matrix

@@ -74,9 +74,13 @@ def read(path: Path) -> Experience:
     """The experience that `save` has written to `path`."""
     try:
         _check_file(path)
-        with pq.ParquetFile(path, thrift_string_size_limit=LARGEST_TEXT) as file:
+        # Opened once: whoever replaces the file meanwhile leaves this one as it is.
+        with (
+            pa.OSFile(str(path)) as opened,
+            pq.ParquetFile(opened, thrift_string_size_limit=LARGEST_TEXT) as file,
+        ):
             header, raw_configs = _header(file, path)
-            return _decoded(path, file.metadata, header, raw_configs)
+            return _decoded(opened, file.metadata, header, raw_configs)
     except _NotReadableError:
         raise
     except PermissionError as error:
@@ -240,7 +244,7 @@ def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def _decoded(
-    path: Path, metadata: pq.FileMetaData, header: dict[str, Any], raw_configs: bytes
+    opened: pa.NativeFile, metadata: pq.FileMetaData, header: dict[str, Any], raw_configs: bytes
 ) -> Experience:
     space = Space.from_json(json.dumps(header["space"]))
     metrics = [Metric(m["name"], Direction(m["direction"])) for m in header["metrics"]]
@@ -248,7 +252,7 @@ def _decoded(
     configs = space.from_values(values)
     notes = Notes(_with_nan(header["meta_features"]), header["splits"], header["starts"])
     with pq.ParquetFile(
-        path,
+        opened,
         metadata=metadata,
         read_dictionary=["task"],
         pre_buffer=False,

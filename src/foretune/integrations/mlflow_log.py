@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from foretune.errors import ForetuneWarning, UsageError, extras_named
 from foretune.experience import Metric, Status
+from foretune.experience.importers.mlflow_store import first_contact, tracking_uri
 from foretune.run.calling import one_line
 from foretune.run.study import StudyTrial
 from foretune.run.tuning import Watch
@@ -107,9 +108,10 @@ class _Runs:
             from mlflow.exceptions import MlflowException
         name = os.environ.get(NAME_VARIABLE) or study
         try:
-            client = MlflowClient(uri)
-            found = client.get_experiment_by_name(name)
-            number = found.experiment_id if found is not None else client.create_experiment(name)
+            with first_contact():
+                client = MlflowClient(tracking_uri(uri))
+                known = client.get_experiment_by_name(name)
+                number = known.experiment_id if known else client.create_experiment(name)
         except MlflowException as error:
             raise UsageError(
                 f"MLflow must answer at its tracking URI, but '{uri}' does not "

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -77,6 +78,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         """By Tune's id, in the order of their suggestion."""
         self._ids: dict[str, int] = {}
         """Of running trials: under which id the optimiser waits for them."""
+        self._ended: list[str] = []
+        """Of trials that have ended: Tune's ids, in the order of their ends."""
         self._optimizer: Optimizer | None = None
 
     def set_search_properties(
@@ -114,6 +117,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         value = None if error or result is None else result.get(self._metric or "")
         trial = self._trials[trial_id]
         trial.ended = True
+        self._ended.append(trial_id)
         if isinstance(value, Real) and math.isfinite(value):
             trial.loss = float(-value if self._mode == "max" else value)
         self._searching().tell([_told(trial, id_=self._ids.pop(trial_id))])
@@ -132,6 +136,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             "seed": self._seed,
             "space": self._space.space.to_json(),
             "trials": trials,
+            "ended": self._ended,
         }
         Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
 
@@ -141,6 +146,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
             known = state["format"] == FORMAT
             trials = {id_: _Trial(*fields) for id_, *fields in state["trials"]}
+            ended = _order_of_ends(trials, state.get("ended"))
             space, name, seed = Space.from_json(state["space"]), state["method"], state["seed"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _unfit(checkpoint_path) from error
@@ -150,7 +156,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             self._space = TuneSpace(space, {})
         elif self._space.space != space:
             raise _unfit(checkpoint_path)
-        self._trials, self._seed, self._optimizer = trials, seed, None
+        self._trials, self._ended, self._seed, self._optimizer = trials, ended, seed, None
         self._searching()
 
     def _searching(self) -> Optimizer:
@@ -163,7 +169,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
                 )
             target = Target(self._space.space)
             self._optimizer = Optimizer(target, self._method, self._learnt(), seed=self._seed)
-            self._optimizer.tell(_told(t) for t in self._trials.values() if t.ended)
+            # A model may depend on the order, which is that of the ends.
+            self._optimizer.tell(_told(self._trials[id_]) for id_ in self._ended)
             self._ids = {
                 id_: -1 - place
                 for place, (id_, trial) in enumerate(self._trials.items())
@@ -196,6 +203,16 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
                 "Experience.with_metrics"
             )
         return self._metric
+
+
+def _order_of_ends(trials: Mapping[str, _Trial], stored: list[str] | None) -> list[str]:
+    """The ids of the trials that have ended; files of older releases know no order of theirs."""
+    suggested = [id_ for id_, trial in trials.items() if trial.ended]
+    if stored is None:
+        return suggested
+    if sorted(stored) != sorted(suggested):
+        raise ValueError("the trials that have ended are not those whose order is stored")
+    return stored
 
 
 def _told(trial: _Trial, *, id_: int | None = None) -> Told:

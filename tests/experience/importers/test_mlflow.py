@@ -1,4 +1,6 @@
-from types import SimpleNamespace
+import os
+import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -21,6 +23,14 @@ LOSS = TableColumns(values={"loss": "min"})
         ("None", None),
         ("relu", "relu"),
         ("[1, 2]", "[1, 2]"),
+        ("1.", 1.0),
+        (".5", 0.5),
+        ("+2E3", 2000.0),
+        ("-inf", float("-inf")),
+        ("64_64", "64_64"),
+        ("2024_01", "2024_01"),
+        ("1_0.5", "1_0.5"),
+        ("1e1_0", "1e1_0"),
     ],
 )
 def test_parameters_are_read_back_as_what_they_were(text, value):
@@ -50,6 +60,31 @@ def test_without_mlflow_the_extra_is_named(monkeypatch):
         importer.read("sqlite:///x.db", columns=LOSS)
 
 
+class UnreachableError(Exception):
+    """Stands for MlflowException."""
+
+
+class Deaf:
+    """MLflow's client where no server answers; says how patient it was."""
+
+    def __init__(self, uri):
+        self.uri = uri
+
+    def search_experiments(self, page_token):
+        retries = os.environ.get("MLFLOW_HTTP_REQUEST_MAX_RETRIES")
+        raise UnreachableError(f"{self.uri} asked again {retries} time(s)")
+
+
+def test_a_server_that_does_not_answer_is_given_up_soon(monkeypatch):
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
+    mlflow, exceptions = ModuleType("mlflow"), ModuleType("mlflow.exceptions")
+    mlflow.MlflowClient, exceptions.MlflowException = Deaf, UnreachableError
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    monkeypatch.setitem(sys.modules, "mlflow.exceptions", exceptions)
+    with pytest.raises(ExperienceError, match=r"localhost:9 asked again 1 time\(s\)"):
+        importer.read("http://localhost:9", columns=LOSS)
+
+
 def test_a_real_store(tmp_path):
     mlflow = pytest.importorskip("mlflow")
     client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/runs.db")
@@ -69,5 +104,6 @@ def test_a_real_store(tmp_path):
     assert one.configs.dicts() == [{"depth": 0, "kind": "tree"}, {"depth": 1, "kind": "tree"}]
     assert [Status(int(s)) for s in one.status] == [Status.DONE, Status.FAILED]
     assert experience.task("a").values.tolist() == [[3.0], [2.0]]
+    assert importer.read(tmp_path / "runs.db", columns=LOSS).tasks == experience.tasks
     with pytest.raises(ExperienceError, match="cannot be read as an MLflow store"):
         importer.read("nonsense://x", columns=LOSS)

@@ -6,7 +6,7 @@ import pytest
 from foretune.errors import ExperienceError
 from foretune.experience import Status
 from foretune.experience.importers import TableColumns, table
-from foretune.space import Space
+from foretune.space import Kind, Space
 
 FRAME = pd.DataFrame(
     {
@@ -169,6 +169,16 @@ def test_gaps_among_numbers_are_never_choices(tmp_path, gap):
     path = written(tmp_path, "t,x,y", "a,1,1", f"a,{gap},2", "a,3,3", "a,1,4")
     with pytest.raises(ExperienceError, match="'x' is missing in 1 of 4 rows"):
         table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+
+
+def test_numbers_with_gaps_are_whole_only_where_all_are(tmp_path):
+    rows = ["a,p,1,1.0,1", "a,p,2,0.5,2", "a,p,4,2.5,3", "a,q,,,4"]
+    path = written(tmp_path, "t,kind,n,rate,y", *rows)
+    found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    kinds = {parameter.name: parameter.kind for parameter in found.space.parameters}
+    assert (kinds["n"], kinds["rate"]) == (Kind.INT, Kind.FLOAT)
+    numbers = [(c.get("n"), c.get("rate")) for c in found.task("a").configs.dicts()]
+    assert numbers == [(1, 1.0), (2, 0.5), (4, 2.5), (None, None)]
 
 
 def test_empty_cells_beside_none_stay_gaps(tmp_path):

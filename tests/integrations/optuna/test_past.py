@@ -1,5 +1,7 @@
 """Past studies as a table, and as experience in the space of a new study."""
 
+from dataclasses import replace
+
 import numpy as np
 import optuna
 import pytest
@@ -9,6 +11,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
+from foretune.experience import Experience, Metric
 from foretune.integrations.optuna.past import Past
 from foretune.integrations.optuna.storage import past_studies
 from foretune.space import Space
@@ -168,6 +171,45 @@ def test_an_experience_is_kept_as_it_is_in_its_own_space():
     smaller = past.experience_in(Space.of({"x": (0.5, 1.0)}))
     kept = experience.configs.values[experience.config_index, SPACE.names.index("x")] >= 0.5
     np.testing.assert_array_equal(smaller.losses, experience.losses[kept])
+
+
+def of_two_fidelities():
+    """Three configurations, of which the third is the best only at the lower fidelity."""
+    configs = SPACE.from_values(np.array([[0.1, 0.5], [0.2, 0.5], [0.3, 0.5]]))
+    values = [5.0, 0.1, 4.0, 0.2, 0.01, 0.9]
+    return Experience.build(
+        SPACE,
+        [Metric("loss")],
+        ["t"],
+        [0] * 6,
+        configs,
+        np.repeat([0, 1, 2], 2),
+        values,
+        fidelity=[1.0, 10.0] * 3,
+    )
+
+
+def test_losses_of_different_fidelities_are_not_compared():
+    past = Past.of_experience(of_two_fidelities())
+    assert past.losses[:, 0].tolist() == [0.1, 0.2, 0.9]
+    assert past.typical_best["x"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"meta_features": {"t": {"rows": 2.0}}},
+        {"starts": {"t": {"first": (1,)}}},
+        {"seconds": np.arange(6, dtype=np.float32)},
+        {"values": np.array([[5.5], [0.1], [4.0], [0.2], [0.01], [0.9]])},
+        {"fidelity": np.array([2.0, 10.0] * 3, dtype=np.float32)},
+    ],
+)
+def test_a_digest_names_all_that_a_prior_learns_from(changes):
+    experience = of_two_fidelities().with_meta_features({"t": {"rows": 1.0}})
+    digest = Past.of_experience(experience).digest()
+    assert Past.of_experience(replace(experience)).digest() == digest
+    assert Past.of_experience(replace(experience, **changes)).digest() != digest
 
 
 def test_a_stale_or_damaged_cache_is_made_again(tmp_path):

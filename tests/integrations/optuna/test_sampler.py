@@ -10,10 +10,11 @@ from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 
 from foretune.contracts import Observations, Target
 from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
-from foretune.integrations.optuna import ForetuneSampler
+from foretune.integrations.optuna import ForetuneSampler, course
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
 from foretune.progress import SILENT
-from foretune.search import Method, Optimizer, method
+from foretune.search import Method, Optimizer, method, optimizer
+from foretune.search.seeds import derived_seed
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
 
@@ -97,6 +98,27 @@ def test_a_given_space_is_used_from_the_first_trial_on():
     study.optimize(bowl, n_trials=4)
     expected = Space.of(space).sample(4, seed=3, how="sobol").dicts()
     assert params(study) == expected
+
+
+def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monkeypatch):
+    seeds = {"completions": [], "optimiser": []}
+
+    def noted(module, who):
+        def made(*parts):
+            seeds[who].append(derived_seed(*parts))
+            return seeds[who][-1]
+
+        monkeypatch.setattr(module, "derived_seed", made)
+
+    noted(course, "completions")
+    noted(optimizer, "optimiser")
+    study = in_memory(ForetuneSampler("random", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=5))
+    for number in range(4):
+        study.enqueue_trial({"x": number / 4})
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=4)
+    assert len(seeds["completions"]) == 4
+    assert seeds["optimiser"]
+    assert not {*seeds["completions"]} & {*seeds["optimiser"]}
 
 
 def test_enqueued_values_are_taken_and_the_rest_is_chosen_to_suit_them():
@@ -194,6 +216,18 @@ def test_pruned_failed_and_infeasible_trials_are_told_as_what_they_are(recorder)
     x = [trial.params["x"] for trial in study.trials]
     expected = [*x[:3], max(x[:3]), np.nan, np.nan, x[6]]
     np.testing.assert_allclose(losses, expected)
+
+
+def test_trials_of_an_ordinal_that_falls_are_learnt_from(recorder):
+    falling = [64, 32, 16]
+
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", 0.0, 1.0) + trial.suggest_categorical("batch", falling)
+
+    space = {"x": (0.0, 1.0), "batch": {"ordinal": falling}}
+    study = in_memory(ForetuneSampler("recorder", space=space, seed=0))
+    study.optimize(objective, n_trials=8)
+    assert recorder.seen[-1].configs.dicts() == params(study)[:-1]
 
 
 def test_constraints_set_in_the_trial_count_too(recorder):
@@ -344,10 +378,20 @@ def test_a_storage_without_past_studies_is_no_obstacle(tmp_path):
         in_memory(sampler).optimize(bowl, n_trials=2)
 
 
-@pytest.mark.parametrize("seed", ["a", -1, 0.5, True])
+@pytest.mark.parametrize("seed", ["a", -1, 2**32, 0.5, True])
 def test_a_wrong_seed_is_refused_before_any_trial(seed):
-    with pytest.raises(UsageError, match="a whole number of at least 0, but got"):
+    with pytest.raises(UsageError, match="a whole number from 0 to 4294967295, but got"):
         ForetuneSampler(seed=seed)
+
+
+def test_a_method_that_needs_past_studies_is_refused_before_a_trial_has_run():
+    ran = []
+    study = in_memory(ForetuneSampler("ws-gp", seed=0))
+    with pytest.raises(MethodError, match="'ws-gp' learns from past studies, but there are none"):
+        study.optimize(lambda trial: ran.append(bowl(trial)) or 0.0, n_trials=2)
+    assert not ran
+    with pytest.raises(MethodError, match="but there are none: give `experience`"):
+        ForetuneSampler("ws-gp", past_studies=False)
 
 
 def test_a_seed_may_be_a_number_of_numpy():

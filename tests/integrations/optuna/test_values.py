@@ -102,3 +102,12 @@ def test_only_what_a_space_can_hold_is_planned():
         }
     )
     assert set(kept) == {"lists", "number"}
+
+
+@pytest.mark.parametrize("order", [[16, 32, 64], [64, 32, 16], [32, 64, 16]])
+def test_an_ordinal_may_be_in_any_order(order):
+    batch = Space.of({"p": {"ordinal": order}}).parameters[0]
+    assert [inward(batch, value) for value in order] == order
+    assert inward(batch, 60) == 64
+    assert inward(batch, 65) is UNFIT
+    assert inward(batch, 15) is UNFIT

@@ -3,6 +3,7 @@
 MLflow keeps parameters as text: numbers, truth values and nothing are read back as what they are.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from foretune.errors import ExperienceError, extras_named
 from foretune.experience import Experience
+from foretune.experience.importers.mlflow_store import existing_uri, first_contact
 from foretune.experience.importers.registry import NO_COLUMNS, TableColumns
 from foretune.experience.importers.runs import Run, check_columns, experience_of
 from foretune.progress import SILENT, Progress, tracked
@@ -21,13 +23,17 @@ if TYPE_CHECKING:
 
 PAGE = 1000
 WORDS = {"True": True, "False": False, "None": None}
+NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
+)
+"""Python alone would read 64_64 as 6464."""
 SUCCEEDED, FAILED = "FINISHED", ("FAILED", "KILLED")
 
 
 def read(
     source: Path | str, *, columns: TableColumns = NO_COLUMNS, progress: Progress = SILENT
 ) -> Experience:
-    """The ended runs of all experiments at the tracking URI `source`.
+    """The ended runs of all experiments at the tracking URI `source`, or in an SQLite file.
 
     columns: `values` names the metrics that count; `task` a tag or a parameter that tells the task
         apart, where an experiment holds several; `space` the file of the space, else it is
@@ -37,9 +43,11 @@ def read(
     with extras_named("reading MLflow runs"):
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
+    uri = existing_uri(str(source))
     try:
-        client = MlflowClient(str(source))
-        experiments = list(_experiments(client))
+        with first_contact():
+            client = MlflowClient(uri)
+            experiments = list(_experiments(client))
         found = tracked(experiments, progress, "reading experiments", len(experiments))
         runs = [run for one in found for run in _runs(client, one, columns.task)]
     except MlflowException as error:
@@ -96,7 +104,7 @@ def _value(text: str) -> Any:
     """A parameter as what was logged, as far as its text tells."""
     if text in WORDS:
         return WORDS[text]
-    for kind in (int, float):
+    for kind in (int, float) if NUMBER.fullmatch(text.strip()) else ():
         with suppress(ValueError):
             return kind(text)
     return text

@@ -23,12 +23,16 @@ def open_storage(source: str) -> "BaseStorage":
     return _open_database(source)
 
 
+def holds_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database."""
+    with path.open("rb") as stream:
+        return stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+
+
 def _open_file(path: Path) -> "BaseStorage":
     if path.is_dir():
         raise _unreadable(str(path), "it is a folder")
-    with path.open("rb") as stream:
-        is_sqlite = stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
-    return _open_database(f"{SQLITE}{path}") if is_sqlite else _open_journal(path)
+    return _open_database(f"{SQLITE}{path}") if holds_sqlite(path) else _open_journal(path)
 
 
 def _open_database(url: str) -> "BaseStorage":

@@ -25,6 +25,11 @@ from foretune.space import Encoded, Space
 
 CHOICES_IN_PART = 2_000
 """So many random configurations are compared where part of the configuration is decided."""
+COMPLETING = 1
+"""Ends what the seed of these is derived from, so that it is no seed of the optimiser's own.
+
+A derived seed stays the same when zeros are added: (seed, 5) is the optimiser's (seed, 5, 0).
+"""
 
 
 @dataclass
@@ -80,7 +85,7 @@ class Course:
         optimizer = self._optimizer_in(space, trials)
         optimizer.withdraw(list(optimizer.pending))
         optimizer.assume_pending(self._running(space, trial, trials))
-        seed = derived_seed(self.seed, trial.number)
+        seed = derived_seed(self.seed, trial.number, 0, COMPLETING)
         among = _completions(space, decided, seed)
         try:
             return optimizer.ask(among=among)[0].config

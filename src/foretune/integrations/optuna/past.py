@@ -92,7 +92,8 @@ class Past:
     @classmethod
     def of_experience(cls, experience: Experience) -> "Past":
         """The same table from an experience, whose space has a name for everything."""
-        done = np.flatnonzero(np.isfinite(experience.losses).all(axis=1))
+        counted = [experience.task(name).counted for name in experience.tasks]
+        done = np.flatnonzero(np.concatenate(counted))
         rows = experience.configs.values[experience.config_index[done]]
         columns, values = [], []
         for number, parameter in enumerate(experience.space.parameters):
@@ -172,8 +173,17 @@ class Past:
 
     def digest(self) -> str:
         """A sha256 (hex) of all that is in it."""
-        digest = hashlib.sha256(json.dumps(self._described()).encode())
-        for array in (self.task_index, self.losses, self.values):
+        arrays = [self.task_index, self.losses, self.values]
+        described = self._described()
+        if (kept := self.recorded) is not None:
+            # In its own space a prior learns from the experience itself, which holds more: how
+            # tasks are described, what failed, how long it took.
+            described |= {"meta_features": kept.meta_features, "starts": kept.starts}
+            arrays += [kept.configs.values, kept.task_index, kept.config_index, kept.values]
+            arrays += [kept.status, kept.seconds]
+            arrays += [] if kept.fidelity is None else [kept.fidelity]
+        digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+        for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 

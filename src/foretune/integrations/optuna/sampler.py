@@ -15,7 +15,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from foretune.contracts import Prior
-from foretune.errors import UsageError
+from foretune.errors import MethodError, UsageError
 from foretune.experience import Experience
 from foretune.experience.importers.optuna_storage import open_storage
 from foretune.integrations.optuna.course import Course
@@ -24,7 +24,7 @@ from foretune.integrations.optuna.past import Past
 from foretune.integrations.optuna.storage import past_studies, same_storage
 from foretune.integrations.optuna.values import UNFIT, outward
 from foretune.search import method as method_named
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import LARGEST_SEED, derived_seed
 from foretune.space import Space
 
 
@@ -76,6 +76,8 @@ class ForetuneSampler(BaseSampler):
         self._seed = _fresh_seed() if seed is None else _checked_seed(seed)
         self._courses: dict[tuple[int, str], Course] = {}
         self._lock = threading.RLock()
+        if not past_studies:
+            self._check_taught(self._past)
 
     @classmethod
     def from_storage(
@@ -188,6 +190,7 @@ class ForetuneSampler(BaseSampler):
         learns = self._method is None or method_named(self._method).transfers
         if past is None and learns:
             past = self._studies_beside(study)
+        self._check_taught(past)
         if past is not None and past.losses.shape[1] != len(study.directions):
             raise UsageError(
                 f"experience must have as many metrics as the study has objectives, but it has "
@@ -195,6 +198,20 @@ class ForetuneSampler(BaseSampler):
                 "Experience.with_metrics"
             )
         return Knowledge(self._method, past=past, space=self._space)
+
+    def _check_taught(self, past: Past | None) -> None:
+        """Refuse a method that cannot do without past studies where there are none.
+
+        Otherwise it would be known in the second trial only, when a space has been seen.
+        """
+        if self._method is None or self._prior is not None or past is not None:
+            return
+        if method_named(self._method).needs_experience:
+            raise MethodError(
+                f"the method '{self._method}' learns from past studies, but there are none: give "
+                "`experience` or a `prior`, choose a storage with other studies, or choose a "
+                "method that can start from nothing, such as 'auto'"
+            )
 
     def _studies_beside(self, study: Study) -> Past | None:
         if self._storage is not None:
@@ -233,9 +250,11 @@ def _opened(experience: Experience | Path | str) -> Experience:
 
 def _checked_seed(given: Any) -> int:
     """The seed, refused here if it is none and not in the first trial."""
-    if not isinstance(given, Integral) or isinstance(given, bool) or given < 0:
+    whole = isinstance(given, Integral) and not isinstance(given, bool)
+    if not whole or not 0 <= given <= LARGEST_SEED:
         raise UsageError(
-            f"a seed must be a whole number of at least 0, but got {given!r}: give another, or None"
+            f"a seed must be a whole number from 0 to {LARGEST_SEED}, but got {given!r}: give "
+            "another, or None"
         )
     return int(given)
 

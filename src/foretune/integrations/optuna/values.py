@@ -95,7 +95,8 @@ def _number_inward(parameter: Parameter, value: Any) -> Any:
 def _on_grid(parameter: Parameter, value: float) -> Any:
     """The grid point that a number stands for: the nearest, if the number lies between the ends."""
     points = [choice for choice in parameter.choices if _is_number(choice)]
-    if len(points) < len(parameter.choices) or _within(points[0], points[-1], value) is None:
+    # An order may fall, or mean something else than size.
+    if len(points) < len(parameter.choices) or _within(min(points), max(points), value) is None:
         return UNFIT
     return min(points, key=lambda point: abs(point - value))
 
