@@ -82,5 +82,17 @@ def test_missing_hypervolume_is_a_share_of_the_pools():
     np.testing.assert_array_equal(measures.scores(both), measures.missing_hypervolume(both))
 
 
+def test_nothing_is_missing_of_a_pool_without_hypervolume():
+    point = np.array([[1.0, 1.0]])
+    one = curves_of(results({("t1", "a", 0): [1.0, 1.0]}))
+    both = replace(
+        one,
+        settings=replace(one.settings, objectives=("x", "y")),
+        pools=(PoolFacts(1, 1.0, 1.0, np.ones(2), point, point[0]),),
+        values=np.ones((1, 1, 1, 2, 2)),
+    )
+    np.testing.assert_array_equal(measures.missing_hypervolume(both), np.zeros((1, 1, 1, 2)))
+
+
 def test_scores_of_one_objective_are_distances():
     np.testing.assert_array_equal(measures.scores(curves()), measures.distances(curves()))

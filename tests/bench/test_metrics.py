@@ -144,6 +144,7 @@ def test_hypervolume_by_hand():
     # Slices by the second objective: 1 x 1, 2 x 3, 1 x 4.
     assert metrics.hypervolume(points, reference) == 11.0
     assert metrics.hypervolume(np.empty((0, 2)), reference) == 0.0
+    assert metrics.hypervolume(np.array([[3.0], [1.0], [6.0]]), np.array([5.0])) == 4.0
     cube = np.array([[1.0, 1.0, 2.0], [2.0, 2.0, 1.0]])
     assert metrics.hypervolume(cube, np.array([3.0, 3.0, 3.0])) == 4.0 + 2.0 - 1.0
 

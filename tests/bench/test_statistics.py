@@ -82,7 +82,9 @@ def test_groups_may_overlap_but_none_lies_within_another():
 def test_a_run_without_success_is_worst():
     losses = separated()
     losses[0, :] = np.nan
-    assert compare(("a", "b", "c", "d"), losses).ranks[-1] >= 3.5
+    comparison = compare(("a", "b", "c", "d"), losses)
+    assert comparison.methods[-1] == "a"
+    assert comparison.ranks[-1] >= 3.5
 
 
 def test_too_little_to_compare_is_refused():

@@ -43,6 +43,26 @@ def test_statistical_ones_by_hand():
     assert found["classes"] == 0
 
 
+def test_rare_values_by_hand():
+    # One of a hundred is 100: mean 1, variance 99, so that it lies 99 / sqrt(99) spreads away.
+    rare, even = np.append(np.zeros(99), 100.0), np.tile([-1.0, 1.0], 50)
+    found = described(np.column_stack([rare, even]), [False, False], rare, classification=False)
+    assert found["outlier_share"] == pytest.approx(0.01 / 2)
+    third = (99 * (-1.0) ** 3 + 99.0**3) / 100 / 99**1.5
+    fourth = (99 * (-1.0) ** 4 + 99.0**4) / 100 / 99**2
+    assert found["skewness_max"] == found["target_skewness"] == pytest.approx(third)
+    assert found["kurtosis_max"] == found["target_kurtosis"] == pytest.approx(np.log(fourth + 1))
+    # Their correlation is mean(rare * even) / sqrt(99) = 1 / sqrt(99).
+    assert found["correlation_mean"] == pytest.approx(99**-0.5)
+    assert found["target_correlation_max"] == pytest.approx(1.0)
+    assert found["target_correlation_min"] == pytest.approx(99**-0.5)
+    assert found["components_first"] == pytest.approx((1 + 99**-0.5) / 2)
+    assert found["components_for_95"] == 1.0
+    assert found["zero_share"] == 0.0
+    constant = np.column_stack([np.ones(100), even])
+    assert described(constant, [False, False], even, False)["zero_share"] == 0.5
+
+
 @pytest.mark.parametrize("classification", [True, False])
 def test_landmarks_tell_signal_from_noise(classification):
     rng = np.random.default_rng(0)

@@ -55,3 +55,11 @@ def test_an_algorithm_without_hyperparameters_reads_one_zero() -> None:
     space = Space.of({"model": {"nb": {}, "dummy": {}}}, stages=["model"])
     algorithms = Algorithms.of(space)
     assert algorithms.inputs(space.encode([{"model": "dummy"}])).tolist() == [[0.0]]
+
+
+def test_a_choice_that_is_not_always_made_does_not_decide() -> None:
+    kernels = {"rbf": {"g": (0.0, 1.0), "C": (0.0, 1.0)}, "poly": {"d": (1, 5)}}
+    space = Space.of({"model": {"svm": {"kernel": kernels}, "nb": {}}}, stages=["model:svm:kernel"])
+    assert space.structure.kind == "pipeline"
+    algorithms = Algorithms.of(space)
+    assert algorithms.names == ("svm", "nb")

@@ -26,6 +26,12 @@ def test_floats_take_gaussian_steps_on_their_scale() -> None:
     assert stats.kstest(batch.x[:, 0], "norm", args=(0.5, 0.1)).pvalue > 1e-3
 
 
+def test_log_counts_take_gaussian_steps_on_their_scale() -> None:
+    batch = near(Space.of({"n": (1, 10**8, "log")}), {"n": 10**4}, per_parameter=2000, sigma=0.1)
+    assert len(batch) > 1900  # some steps round to the same integer
+    assert stats.kstest(batch.x[:, 0], "norm", args=(0.5, 0.1)).pvalue > 1e-3
+
+
 def test_steps_outside_are_redrawn() -> None:
     space = Space.of({"share": (0.0, 1.0)})
     batch = near(space, {"share": 0.0}, per_parameter=2000, sigma=0.2)

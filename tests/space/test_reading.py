@@ -73,6 +73,8 @@ def test_numpy_scalars_and_config_space_configurations_are_accepted() -> None:
     space = Space.of(FLAT)
     numpy = {"rate": np.float32(0.5**7), "depth": np.int8(3), "act": np.str_("tanh")}
     assert space.encode([numpy]).dicts() == [{"act": "tanh", "depth": 3, "rate": 0.5**7}]
+    arrays = {"rate": np.array(0.5**7), "depth": np.array(3), "act": "tanh"}
+    assert space.encode([arrays]) == space.encode([numpy])
     configuration = space.config_space.sample_configuration()
     assert space.encode([configuration]).dicts() == [dict(configuration)]
 
