@@ -1,24 +1,33 @@
 """Progress bars for people: the one place that knows about terminals."""
 
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+SLOW_SECONDS = 10.0
+"""Work that takes longer is worth a line in a log."""
+
 
 class TerminalProgress:
-    """Shows a bar on standard error while work goes on; silent where nobody watches."""
+    """Shows a bar on standard error while work goes on; a log gets one line if it takes long."""
 
     def __init__(self) -> None:
+        self._slow: threading.Timer | None = None
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
     def start(self, what: str, total: int | None) -> None:
-        """Show a new bar, once standard error is a terminal."""
+        """Show a new bar where standard error is a terminal."""
         self.stop()
         if not sys.stderr.isatty():
+            # A timer, not a step: a single step may be all the work there is.
+            self._slow = threading.Timer(SLOW_SECONDS, _say, [f"{what}: this takes a while"])
+            self._slow.daemon = True
+            self._slow.start()
             return
         from rich.console import Console
         from rich.progress import (
@@ -52,7 +61,14 @@ class TerminalProgress:
             self._bar.update(self._task, advance=n, note=note)
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Take the bar away; what has ended needs no line."""
+        if self._slow is not None:
+            self._slow.cancel()
+            self._slow = None
         if self._bar is not None:
             self._bar.stop()
         self._bar = self._task = None
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

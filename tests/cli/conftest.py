@@ -9,6 +9,9 @@ from foretune.cli import main
 def foretune(monkeypatch, capsys):
     """Run a command; give its exit code, standard output and standard error."""
 
+    # What is printed must not depend on how busy the machine is.
+    monkeypatch.setattr("foretune.terminal.SLOW_SECONDS", 3600.0)
+
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["foretune", *map(str, words)])
         try:

@@ -2,13 +2,19 @@
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from foretune.cli import foretune as commands
 from foretune.cli.experience import KINDS
+from foretune.cli.quantities import SEED
 from foretune.experience.importers import IMPORTERS
+from foretune.run.threads import ONE_NUMERIC_THREAD
+from foretune.search.seeds import LARGEST_SEED
 from foretune.space import Space
 
 ROWS = [
@@ -44,6 +50,26 @@ def test_help_has_examples(foretune) -> None:
 
 def test_import_offers_every_importer() -> None:
     assert tuple(IMPORTERS) == KINDS
+
+
+def test_every_command_takes_the_seeds_that_the_library_takes() -> None:
+    assert (SEED.min, SEED.max) == (0, LARGEST_SEED)
+    options = [option for command in commands.commands.values() for option in command.params]
+    seeds = [option for option in options if option.name == "seed"]
+    assert len(seeds) >= 5
+    assert all(option.type is SEED for option in seeds)
+
+
+def test_one_numeric_thread_is_asked_for_before_numpy_is_imported() -> None:
+    code = (
+        "import os, sys, foretune.cli; from foretune.run.threads import ONE_NUMERIC_THREAD as one; "
+        "print('numpy' in sys.modules, *(os.environ[name] for name in one))"
+    )
+    others = {n: value for n, value in os.environ.items() if n not in ONE_NUMERIC_THREAD}
+    given = {**others, "OMP_NUM_THREADS": "3"}
+    command = [sys.executable, "-c", code]
+    shown = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["False", "1", "3", "1", "1", "1"]
 
 
 def test_methods_lists_the_registry(foretune) -> None:
@@ -118,6 +144,9 @@ BAD = [
     ("import table runs.csv --task nope --value error:min -o o.parquet", "nope"),
     ("import table runs.csv --value error:min -o o.parquet", "task"),
     ("import nonsense runs.csv -o o.parquet", "nonsense"),
+    ("import optuna runs.db --value e:min -o o.parquet", "--value belongs to table, mlflow, ray"),
+    ("import ray runs --task t --value e:min -o o.parquet", "--task belongs to table, mlflow"),
+    ("import mlflow typo.db --status s -o o.parquet", "--status belongs to table"),
     ("show missing.parquet", "missing.parquet"),
     ("show runs.csv", "runs.csv"),
     ("bench report missing.parquet", "missing.parquet"),

@@ -23,7 +23,7 @@ def tables(tmp_path):
 
 def test_a_folder_becomes_experience(tables, tmp_path):
     out = tmp_path / "own.parquet"
-    space = ("--space", "pipeline-regression", "--only", "knn,elastic_net")
+    space = ("--space", "pipeline-regression", "--only", "knn, elastic_net")
     ended = run(
         "collect", *space, "--datasets", str(tables), "--target", "amount", "--evaluations", "3",
         "--folds", "2", "--jobs", "1", "-o", str(out),
@@ -61,9 +61,12 @@ def test_spaces_are_listed_and_described():
     for name, space in SPACES.items():
         assert name in listed
         assert ", ".join(space.algorithms()) in listed
-    described = run("spaces", "cash", "--only", "knn").output
+    described = run("spaces", "cash", "--only", "knn, rf").output
     assert "algorithm:knn:n_neighbors" in described
     assert "svc" not in described
+    nameless = run("spaces", "--only", "knn")
+    assert "say  foretune spaces NAME --only knn" in str(nameless.exception)
+    assert not nameless.output
 
 
 def test_names_written_out_for_the_help_are_those_there_are():

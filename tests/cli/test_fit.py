@@ -19,7 +19,7 @@ from foretune.errors import UsageError
 from foretune.experience import Experience
 from tests.automl.tables import mixed_frame, mixed_table
 
-QUICK = ("--trials", 3, "--only", "knn,lda", "--method", "random", "--jobs", 1, "--no-transfer")
+QUICK = ("--trials", 3, "--only", "knn, lda", "--method", "random", "--jobs", 1, "--no-transfer")
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +59,27 @@ def test_the_same_command_goes_on(foretune, train: Path, tmp_path) -> None:
     assert code == 0
     assert "Best of 4 trials" in shown
     assert len(Experience.open("train-foretune/trials.parquet")) == 4
+
+
+def test_ctrl_c_before_a_trial_has_ended_is_a_stop(foretune, train: Path, monkeypatch) -> None:
+    def interrupted(study, *_, **__):
+        study.begin(study.space.sample(1, seed=0).dicts()[0], chosen_by="random")
+        raise KeyboardInterrupt
+
+    words = ("fit", train, "--target", "class", *QUICK)
+    with monkeypatch.context() as stopping:
+        stopping.setattr("foretune.automl.search.tune", interrupted)
+        code, _, error = foretune(*words)
+    assert code == 130
+    assert "Stopped before a trial had ended; the same command goes on.\n" in error
+    code, shown, _ = foretune(*words)
+    assert code == 0
+    assert "Best of 3 trials" in shown
+
+
+def test_the_help_says_where_the_demo_comes_from(foretune) -> None:
+    _, shown, _ = foretune("fit", "--help")
+    assert "--demo On a table of credits that comes along." in " ".join(shown.split())
 
 
 def test_the_command_to_predict_can_be_copied(foretune, train: Path, tmp_path) -> None:
@@ -236,7 +257,7 @@ def test_the_accuracy_that_is_told_is_that_of_the_model(foretune, tmp_path) -> N
     assert told == pytest.approx(tested, abs=0.1)
     recorded = Experience.open("rare-foretune/trials.parquet")
     values = dict(zip([m.name for m in recorded.metrics], recorded.values[0], strict=True))
-    assert values["balanced_accuracy"] < told - 0.1
+    assert values["balanced_accuracy"] < told - 0.05
     assert set(values) == {"log_loss", "accuracy", "balanced_accuracy", "auc"}
 
 

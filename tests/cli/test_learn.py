@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -8,6 +9,7 @@ from foretune.automl.knowledge import own_bundle
 from foretune.automl.learn_knowledge import KEPT_METHODS
 from foretune.automl.memory import Memory
 from foretune.cli.learn import METHODS, learn_command
+from foretune.experience import Direction, Experience, Metric
 from foretune.run.inline import InlineExecutor
 from foretune.run.sites import Site
 from tests.automl.past import SPACE, past
@@ -93,6 +95,14 @@ def test_a_file_becomes_a_folder_that_stands_alone(file, tmp_path):
     assert set(learnt.portfolios) == {"r2", "rmse"}
     assert (learnt.tasks, learnt.evaluations) == (3, 24)
     assert learnt.experience is not None
+
+
+def test_a_file_that_turns_a_metric_is_refused(file, tmp_path):
+    known = Experience.open(file).with_metrics(["r2"])
+    replace(known, metrics=(Metric("r2", Direction.MIN),)).save(file)
+    ended = run("--space", SPACE, "--experience", file, "--out", tmp_path / "made")
+    assert "'r2' must be recorded as 'max', but got 'min'" in str(ended.exception)
+    assert not (tmp_path / "made").exists()
 
 
 def test_time_that_is_over_is_said_and_portfolios_are_there(file, tmp_path):

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
 
 from foretune.automl.bundle import Bundle
 from foretune.automl.knowledge import own_bundle
-from foretune.automl.memory import Fit, Memory
+from foretune.automl.memory import Memory
+from foretune.automl.recordings import Fit
 from foretune.cli.memory import experience_group
 from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Evaluation, Experience, Metric
@@ -66,6 +69,15 @@ def test_files_are_added_if_they_fit(tmp_path):
     assert Memory.of_user().recall(SPACE).tasks == ("past0", "past1")
     wrong = run("add", file, "--space", "pipeline-classification")
     assert "the metric of a classification" in str(wrong.exception)
+
+
+def test_a_file_that_turns_a_metric_is_refused_before_anything_is_written(tmp_path):
+    file = tmp_path / "wrong.parquet"
+    known = past(n_tasks=2, n_configs=4).with_metrics(["r2"])
+    replace(known, metrics=(Metric("r2", Direction.MIN),)).save(file)
+    said = str(run("add", file, "--space", SPACE).exception)
+    assert "'r2' must be recorded as 'max', but got 'min'" in said
+    assert not Memory.of_user().folder.exists()
 
 
 def test_forgetting_needs_a_name_or_all():

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from foretune.cli.portfolio import NORMALISATION_WORDS
 from foretune.methods.zero_shot.portfolio import Portfolio
+from foretune.numerics.normalise import REFERENCE_SIZE
 from tests.methods.zero_shot.examples import bowls, candidates, experience_of, unshared_experience
 
 
@@ -27,6 +29,10 @@ def test_a_portfolio_is_built_saved_and_shown_again(portfolio) -> None:
     code, again, _ = portfolio("p.json")
     assert code == 0
     assert again == shown.removesuffix("# Saved p.json\n")
+
+
+def test_losses_are_relative_to_the_mean_of_a_few_best() -> None:
+    assert f"the mean of a task's {REFERENCE_SIZE} best" in NORMALISATION_WORDS["red"]
 
 
 def test_a_shipped_portfolio_is_printed_ready_to_paste(portfolio) -> None:

@@ -4,10 +4,12 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.automl.bundle import Bundle
+from foretune.automl.identities import task_name
 from foretune.automl.learn_knowledge import Plan, learn_bundle
 from foretune.automl.measures import by_metric
-from foretune.automl.memory import Fit, Memory, task_name
+from foretune.automl.memory import Memory
 from foretune.automl.reading import read_training
+from foretune.automl.recordings import Fit
 from foretune.automl.scores import SCORERS
 from foretune.automl.spaces import shipped
 from foretune.cli.suggest import suggest_command
@@ -53,7 +55,7 @@ def test_pipelines_are_suggested_in_words(table):
 
 
 def test_programs_get_json(table):
-    ended = run(table, "--target", "amount", "-k", "3", "--only", "knn,rf", "--json")
+    ended = run(table, "--target", "amount", "-k", "3", "--only", "knn, rf", "--json")
     assert ended.exit_code == 0, ended.exception
     plain = json.loads(ended.output)
     assert (plain["table"], plain["task"], plain["metric"]) == ("sales", "regression", "r2")
@@ -76,6 +78,17 @@ def test_what_was_best_on_this_very_table_comes_first(table):
     first, _ = json.loads(ended.output)["suggestions"]
     assert first["config"] == configs[2]
     assert "the best of your 3 trials on this table (r2 0.2)" in first["why"]
+
+
+def test_what_was_best_on_this_very_table_is_not_suggested_again(table):
+    words = (table, "--target", "amount", "-k", "3", "--json")
+    once, twice, third = json.loads(run(*words).output)["suggestions"]
+    task = task_name(read_training(table, "amount").table)
+    space = shipped(SPACE).build(ONLY)
+    found = [Evaluation(task, twice["config"], {"r2": 0.9})]
+    Memory.of_user().remember(Fit(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
+    again = [each["config"] for each in json.loads(run(*words).output)["suggestions"]]
+    assert again == [twice["config"], once["config"], third["config"]]
 
 
 def test_estimators_that_are_left_out_do_not_come_back(table):

@@ -131,10 +131,11 @@ def test_mistakes_are_one_sentence_and_change_nothing(here, words, said):
     assert [name for name in sorted(os.listdir(here)) if name != "__pycache__"] == before
 
 
-def test_a_negative_seed_is_refused(here):
-    ended = run("tuned_for_tests:run", *SEARCH, "--trials", 1, "--seed", "-1")
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_is_none_is_refused(here, seed):
+    ended = run("tuned_for_tests:run", *SEARCH, "--trials", 1, "--seed", seed)
     assert ended.exit_code == 2
-    assert "-1 is not in the range x>=0" in ended.stderr
+    assert f"{seed} is not in the range 0<=x<=4294967295" in ended.stderr
 
 
 def test_a_study_of_another_function_is_not_joined(here):

@@ -20,11 +20,12 @@ from foretune.cli.spaces import spaces_command
 from foretune.cli.suggest import suggest_command
 from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning
+from foretune.run.threads import ONE_NUMERIC_THREAD
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
 # wins. This must happen before NumPy is imported, and no command has imported it yet.
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
+for _variable, _threads in ONE_NUMERIC_THREAD.items():
+    os.environ.setdefault(_variable, _threads)
 
 
 class _InOrder(click.Group):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from foretune.cli.naming import names_in
 from foretune.cli.outputs import check_experience_out, check_out
 from foretune.errors import UsageError
 
@@ -12,12 +13,7 @@ FILE = click.Path(path_type=Path)
 
 def _names(text: str | None) -> list[str] | None:
     """A comma-separated list as typed, or None where the option was not given."""
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise UsageError(f"a list needs at least one name, but got '{text}': separate by commas")
-    return names
+    return None if text is None else list(names_in(text))
 
 
 @click.group("bench")

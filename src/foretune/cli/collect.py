@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from foretune.cli.executors import executor_options
+from foretune.cli.naming import names_in
 from foretune.cli.outputs import check_experience_out
-from foretune.cli.quantities import memory, seconds
+from foretune.cli.quantities import SEED, memory, seconds
 
 SPACES = ("cash", "pipeline-classification", "pipeline-regression")
 """The shipped spaces, written out so that `--help` need not import them; a test compares."""
@@ -102,7 +103,7 @@ class LineProgress:
 )
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
 @executor_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
 def collect_command(
     space: str,
@@ -158,14 +159,14 @@ def collect_command(
 
     check_experience_out(out)
     chosen = shipped(space)
-    names = tuple(metrics.split(",")) if metrics else chosen.metrics
+    names = names_in(metrics) or chosen.metrics
     recipe = Recipe(
         space=space,
         protocol=Protocol(names, folds, cv_below, seed),
         evaluations=evaluations,
         like=like,
         refined=refine,
-        only=tuple(only.split(",")) if only else (),
+        only=names_in(only),
         even=per_algorithm == "even",
         most_rows=max_rows,
         cpu_seconds=time_limit,

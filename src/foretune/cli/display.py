@@ -10,6 +10,7 @@ import click
 
 from foretune.cli.naming import named
 from foretune.experience import Metric, Status
+from foretune.report.wording import counted
 from foretune.run.study import StudyTrial
 
 if TYPE_CHECKING:
@@ -52,38 +53,48 @@ class Score:
         if self.best is None:
             return f"{self.failed} failed" if self.failed else "the first trials are running"
         value = self.best.values[self.metric.name]
-        return f"best {self.metric.name} {value:.4g} ({named(self.best.config)})"
+        name = named(self.best.config)
+        return f"best {self.metric.name} {value:.4g}{f' ({name})' if name else ''}"
 
     def _loss(self, trial: StudyTrial) -> float:
         return self.metric.sign * trial.values[self.metric.name]
 
 
 class Lines:
-    """For logs: a line for every improvement, and one from time to time."""
+    """For logs: a line when the work begins, for every improvement, and from time to time."""
 
     def __init__(self, metric: Metric, trials: int | None) -> None:
         self._score, self._trials = Score(metric), trials
-        self._said = time.monotonic()
+        self._said, self._silent = time.monotonic(), True
 
     def began(self, trial: StudyTrial) -> None:
-        """Nothing to say yet."""
+        """Only the first one is worth a line: it may take long, and nothing else has been said."""
+        if self._silent:
+            name = named(trial.config)
+            self._say(f"trial {trial.number} began{f': {name}' if name else ''}")
 
     def ended(self, trial: StudyTrial) -> None:
         """Say it where it matters."""
         better = self._score.take(trial)
         last = self._score.ended == self._trials
-        if not better and not last and time.monotonic() - self._said < LINE_SECONDS:
-            return
-        self._said = time.monotonic()
-        of = f" of {self._trials}" if self._trials else ""
-        click.echo(f"trial {self._score.ended}{of}: {self._score}", err=True)
+        if better or last or time.monotonic() - self._said >= LINE_SECONDS:
+            self._say(f"{_how_far(self._score.ended, self._trials)}: {self._score}")
+
+    def _say(self, line: str) -> None:
+        self._said, self._silent = time.monotonic(), False
+        click.echo(line, err=True)
+
+
+def _how_far(ended: int, trials: int | None) -> str:
+    """How many trials have ended: a count, which is not the number that a trial bears."""
+    return counted(ended, "trial") if trials is None else f"{ended:,} of {counted(trials, 'trial')}"
 
 
 class Bar:
     """For terminals: one line that changes. It appears with the first trial."""
 
-    def __init__(self, metric: Metric, bar: "Progress", task: "TaskID") -> None:
-        self._score, self._bar, self._task = Score(metric), bar, task
+    def __init__(self, metric: Metric, bar: "Progress", task: "TaskID", trials: int | None) -> None:
+        self._score, self._bar, self._task, self._trials = Score(metric), bar, task, trials
         self._running: dict[int, str] = {}
 
     def began(self, trial: StudyTrial) -> None:
@@ -100,7 +111,8 @@ class Bar:
 
     def _show(self, step: int) -> None:
         now = ", ".join(dict.fromkeys(filter(None, self._running.values())))
-        self._bar.update(self._task, advance=step, best=str(self._score), now=now)
+        far = _how_far(self._score.ended, self._trials)
+        self._bar.update(self._task, advance=step, far=far, best=str(self._score), now=now)
 
 
 @contextmanager
@@ -119,7 +131,7 @@ def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterat
     )
 
     columns = [
-        TextColumn("trial {task.completed:.0f}" + (f" of {trials}" if trials else "")),
+        TextColumn("{task.fields[far]}"),
         BarColumn(bar_width=20),
         TimeElapsedColumn(),
         *([TextColumn("left"), TimeRemainingColumn()] if trials is not None else []),
@@ -128,8 +140,9 @@ def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterat
         TextColumn("{task.fields[now]}", style="dim"),
     ]
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("trials", total=trials, best="starting", now="")
+    far = _how_far(0, trials)
+    task = bar.add_task("trials", total=trials, far=far, best="starting", now="")
     try:
-        yield Bar(metric, bar, task)
+        yield Bar(metric, bar, task, trials)
     finally:
         bar.stop()

@@ -1,5 +1,6 @@
 """`foretune import` and `foretune show`: past evaluations in, a readable summary out."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -21,6 +22,28 @@ KINDS = (
     "hpob",
 )
 """The importers' names, written out so that `--help` need not import them; a test compares."""
+
+TAKERS = {
+    "--space": ("table", "mlflow", "ray"),
+    "--task": ("table", "mlflow"),
+    "--value": ("table", "mlflow", "ray"),
+    "--config-column": ("table",),
+    "--seconds": ("table",),
+    "--status": ("table",),
+    "--study": ("optuna",),
+    "--space-id": ("hpob",),
+}
+"""The kinds that each option is for."""
+
+
+def _check_options(kind: str, given: Mapping[str, object]) -> None:
+    """Refuse what belongs to other kinds, by the name under which it was typed."""
+    for option, value in given.items():
+        if value and kind not in TAKERS[option]:
+            raise UsageError(
+                f"the option {option} belongs to {', '.join(TAKERS[option])}, but the kind is "
+                f"'{kind}': leave it out"
+            )
 
 
 def _values(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -105,6 +128,19 @@ def import_command(
     from foretune.terminal import TerminalProgress
 
     check_experience_out(out)
+    _check_options(
+        kind,
+        {
+            "--space": space,
+            "--task": task,
+            "--value": values,
+            "--config-column": config_column,
+            "--seconds": seconds,
+            "--status": status,
+            "--study": studies,
+            "--space-id": space_id,
+        },
+    )
     columns = TableColumns(
         task=task,
         values=_values(values),

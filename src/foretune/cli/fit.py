@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from foretune.cli.executors import executor_options
-from foretune.cli.naming import named
-from foretune.cli.quantities import memory, seconds
+from foretune.cli.naming import named, names_in
+from foretune.cli.quantities import SEED, memory, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ STOPPED = 130
               help="Of one trial.")  # fmt: skip
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", default="4GB", show_default=True,
               help="Of one worker process.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--store", metavar="URL", help="An Optuna storage; else a file in the folder.")
 @click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
 @click.option("--no-transfer", is_flag=True, help="Start from nothing.")
 @click.option("--no-remember", is_flag=True, help="Add nothing to your experience.")
 @click.option("-o", "--out", type=FILE, help="Folder of model, report and trials.")
-@click.option("--demo", is_flag=True, help="On a dataset that comes with scikit-learn.")
+@click.option("--demo", is_flag=True, help="On a table of credits that comes along.")
 def fit_command(
     data: Path | None,
     target: str | None,
@@ -97,6 +97,7 @@ def fit_command(
     from foretune.automl.fit import Job, Place
     from foretune.automl.plan import Wishes, planned
     from foretune.automl.readiness import check_ready
+    from foretune.automl.search import StoppedBeforeAnyTrial
     from foretune.cli.display import display
     from foretune.integrations.mlflow_log import logged
     from foretune.run.sites import Site
@@ -110,7 +111,7 @@ def fit_command(
         seconds=time_,
         metric=metric,
         space=space,
-        only=tuple(only.split(",")) if only else (),
+        only=names_in(only),
         method=method,
         jobs=jobs or cores(),
         ensemble=ensemble,
@@ -140,7 +141,11 @@ def fit_command(
             watch=watch,
             site=site,
         )
-        found = job.run(plan)
+        try:
+            found = job.run(plan)
+        except StoppedBeforeAnyTrial:
+            click.echo("Stopped before a trial had ended; the same command goes on.", err=True)
+            sys.exit(STOPPED)
     _finish(found, given, place)
     if found.ending == "stopped":
         sys.exit(STOPPED)

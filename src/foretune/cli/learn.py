@@ -10,7 +10,7 @@ import click
 
 from foretune.cli.collect import SPACES
 from foretune.cli.executors import executor_options
-from foretune.cli.quantities import seconds
+from foretune.cli.quantities import SEED, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ a test compares."""
     help="Priors learnt at the same time.",
 )
 @executor_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 def learn_command(
     spaces: tuple[str, ...],
     methods: tuple[str, ...],
@@ -121,7 +121,7 @@ def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) ->
     from foretune.automl.bundle import Bundle
     from foretune.automl.learn_knowledge import learn_bundle
     from foretune.automl.measures import by_metric
-    from foretune.automl.scores import scorer
+    from foretune.automl.scores import check_recorded, scorer
     from foretune.automl.spaces import shipped
     from foretune.experience import Experience
     from foretune.terminal import TerminalProgress
@@ -129,6 +129,7 @@ def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) ->
     experience = Experience.open(file)
     task = shipped(plan.name).task
     names = metrics or tuple(metric.name for metric in experience.metrics)
+    check_recorded([metric for metric in experience.metrics if metric.name in names], task)
     views = {name: by_metric(experience, scorer(name, task).metric) for name in names}
     click.echo(f"{plan.name}: {len(experience.tasks)} datasets, {len(experience):,} evaluations")
     _, done = learn_bundle(

@@ -78,14 +78,13 @@ def add_command(file: Path, space: str) -> None:
     """
     from foretune.automl.memory import Memory
     from foretune.automl.narrowing import narrowed
-    from foretune.automl.scores import scorer
+    from foretune.automl.scores import check_recorded
     from foretune.automl.spaces import shipped
     from foretune.experience import Experience
 
     experience = Experience.open(file)
     chosen = shipped(space)
-    for metric in experience.metrics:
-        scorer(metric.name, chosen.task)
+    check_recorded(experience.metrics, chosen.task)
     added = narrowed(experience, chosen.build())
     Memory.of_user().add(space, added)
     click.echo(f"Added to '{space}': {_sizes(added)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from foretune.cli.outputs import check_out
+from foretune.cli.quantities import SEED
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
 BUILDERS = ("naive", "surrogate", "obo", "mf")
 """Likewise the builders."""
 LENGTH = 8
-NORMALISATION_WORDS = {"red": "relative error difference to a task's best", "rank": "as ranks"}
-"""What losses were counted in; others go by their name."""
+NORMALISATION_WORDS = {
+    "red": "relative error difference to the mean of a task's 10 best; below 0 is better than that",
+    "rank": "as ranks",
+}
+"""What losses were counted in; others go by their name. A test compares the 10."""
 
 
 @click.command("portfolio")
@@ -30,7 +34,7 @@ NORMALISATION_WORDS = {"red": "relative error difference to a task's best", "ran
 @click.option("--budget", type=click.IntRange(1), help="Evaluations to use; all if not given.")
 @click.option("--aggregate", metavar="mean|median|p90", help="Over tasks; mean if not given.")
 @click.option("--metric", metavar="NAME", help="The first one if not given.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="JSON file of the portfolio.")
 def portfolio_command(
     source: str,

@@ -5,6 +5,10 @@ from collections.abc import Mapping
 
 import click
 
+SEED = click.IntRange(0, 2**32 - 1)
+"""The seeds that the library takes, written out so that `--help` need not import it; a test
+compares."""
+
 
 def seconds(text: str) -> float:
     """`20s`, `10m` or `2h`."""

@@ -2,6 +2,9 @@
 
 import click
 
+from foretune.cli.naming import names_in
+from foretune.errors import UsageError
+
 
 @click.command("spaces")
 @click.argument("name", required=False)
@@ -17,8 +20,13 @@ def spaces_command(name: str | None, only: str | None) -> None:
     from foretune.automl.spaces import SPACES, shipped
 
     if name is not None:
-        click.echo(shipped(name).build(only.split(",") if only else ()).describe())
+        click.echo(shipped(name).build(names_in(only)).describe())
         return
+    if only is not None:
+        raise UsageError(
+            "--only narrows one space, but none is named: say  foretune spaces NAME "
+            f"--only {only},  where NAME is one of {', '.join(SPACES)}"
+        )
     for each in SPACES.values():
         space = each.build()
         click.echo(f"{each.name}: {each.summary}")

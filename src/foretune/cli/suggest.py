@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foretune.cli.collect import SPACES
+from foretune.cli.naming import names_in
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
     from foretune.automl.knowledge import Knowledge
     from foretune.automl.likeness import Choice
-    from foretune.automl.memory import Fit
+    from foretune.automl.recordings import Fit
 
 
 @click.command("suggest")
@@ -44,14 +45,14 @@ def suggest_command(
       foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
     """
     from foretune.automl.fit import described
+    from foretune.automl.identities import task_name
     from foretune.automl.knowledge import Knowledge
-    from foretune.automl.memory import task_name
     from foretune.automl.plan import Wishes, planned
     from foretune.automl.reading import read_training
 
     training = read_training(data, target)
     table = training.table
-    names = tuple(only.split(",")) if only else ()
+    names = names_in(only)
     plan = planned(table, Wishes(metric=metric, space=space, only=names))
     about = described(plan, task_name(table))
     knowledge = Knowledge.for_space(
@@ -66,7 +67,9 @@ def suggest_command(
             f"suggestions need past datasets, but there are none of '{about.space_name}': collect "
             "some with 'foretune collect' and add them with 'foretune experience add'"
         )
-    found = [*_before(knowledge, about), *_now(knowledge, length, about)][:length]
+    before = _before(knowledge, about)
+    known = [each["config"] for each in before]
+    found = [*before, *_now(knowledge, length, about, known)][:length]
     if as_json:
         said = {"table": table.name, "task": table.task, "metric": plan.metric.name}
         click.echo(json.dumps({**said, "suggestions": found}))
@@ -97,8 +100,12 @@ def _before(knowledge: "Knowledge", about: "Fit") -> list[dict[str, Any]]:
     return [{"config": dict(best.config), "why": why, "seconds": _known(best.seconds)}]
 
 
-def _now(knowledge: "Knowledge", length: int, about: "Fit") -> list[dict[str, Any]]:
+def _now(
+    knowledge: "Knowledge", length: int, about: "Fit", known: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """What like datasets recommend, without the configurations that are `known` already."""
     choice = knowledge.suggest(length, about.meta_features)
+    twice = choice.configs.isin(knowledge.space.encode(known))
     return [
         {
             "config": config,
@@ -108,6 +115,7 @@ def _now(knowledge: "Knowledge", length: int, about: "Fit") -> list[dict[str, An
             "seconds": _known(float(choice.seconds[row])),
         }
         for row, config in enumerate(choice.configs.dicts())
+        if not twice[row]
     ]
 
 

@@ -11,7 +11,7 @@ import click
 
 from foretune.cli.executors import executor_options
 from foretune.cli.outputs import check_experience_out
-from foretune.cli.quantities import memory, seconds
+from foretune.cli.quantities import SEED, memory, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ LONGEST_NAME = 200
 @executor_options
 @click.option("--time-limit", type=seconds, metavar="TIME", help="Of one trial, on the clock.")
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", help="Of one trial, e.g. 2GB.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
 @click.option("-o", "--out", type=FILE, help="Parquet file of the trials, as an experience.")
 def tune_command(

@@ -1,0 +1,65 @@
+"""What a log and a terminal hear of trials."""
+
+from io import StringIO
+
+from rich.console import Console
+from rich.progress import Progress
+
+from foretune.cli import display
+from foretune.cli.display import Bar, Lines
+from foretune.experience import Direction, Metric, Status
+from foretune.run.study import StudyTrial
+
+LOSS = Metric("loss", Direction.MIN)
+
+
+def trial(number, loss=None, **config):
+    status = None if loss is None else Status.DONE
+    return StudyTrial(number, config, status, {} if loss is None else {"loss": loss}, 1.0)
+
+
+def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
+    lines = Lines(LOSS, 3)
+    for number, loss in enumerate([2.0, 3.0, 1.0]):
+        lines.began(trial(number, estimator="rf"))
+        lines.ended(trial(number, loss, estimator="rf"))
+    assert capsys.readouterr().err.splitlines() == [
+        "trial 0 began: rf",
+        "1 of 3 trials: best loss 2 (rf)",
+        "3 of 3 trials: best loss 1 (rf)",
+    ]
+
+
+def test_a_configuration_without_a_name_has_no_parentheses(capsys):
+    lines = Lines(LOSS, None)
+    lines.began(trial(4, x=0.5))
+    lines.ended(trial(4, 2.0, x=0.5))
+    assert capsys.readouterr().err.splitlines() == ["trial 4 began", "1 trial: best loss 2"]
+
+
+def test_after_earlier_trials_the_first_new_one_needs_no_line(capsys):
+    lines = Lines(LOSS, 3)
+    lines.ended(trial(0, 2.0))
+    lines.began(trial(1))
+    assert capsys.readouterr().err.splitlines() == ["1 of 3 trials: best loss 2"]
+
+
+def test_a_bar_counts_trials_that_ended(monkeypatch):
+    shown = StringIO()
+    monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=shown, width=200))
+    with display.display(LOSS, 3, None) as bar:
+        assert isinstance(bar, Bar)
+        for number in range(2):
+            bar.began(trial(number, estimator="rf"))
+            bar.ended(trial(number, 2.0, estimator="rf"))
+        progress: Progress = bar._bar
+        text = "".join(str(line) for line in _rendered(progress))
+    assert "2 of 3 trials" in text
+    assert "best loss 2 (rf)" in text
+
+
+def _rendered(progress):
+    out = StringIO()
+    Console(file=out, width=200).print(progress.get_renderable())
+    return out.getvalue()
