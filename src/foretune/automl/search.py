@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from foretune.arrays import Floats
+from foretune.automl.customary import customary, is_beyond
 from foretune.automl.datasets import Table
 from foretune.automl.effect import Effect
 from foretune.automl.evaluation import Protocol as Scoring
@@ -33,6 +34,10 @@ Runs: TypeAlias = Executor[Config, dict[str, float]]
 """Where trials run: in this process, in worker processes, or wherever else."""
 Ending: TypeAlias = Literal["trials", "time", "exhausted", "stopped"]
 """Why a search ended; `stopped` is Ctrl-C."""
+
+
+class StoppedBeforeAnyTrial(KeyboardInterrupt):
+    """Ctrl-C before a trial had ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +138,15 @@ def begun_with(
 ) -> Encoded | None:
     """What the default method tries first: what suited datasets like this one, the cheapest first.
 
-    None where the method has its own beginning, or nothing is known.
+    Then what is customary, where few datasets were as large. None where the method has its own
+    beginning, or nothing is known.
     """
     if wishes.method != DEFAULT_METHOD or knowledge.experience is None:
         return None
     found = knowledge.suggest(PORTFOLIO_TRIALS, meta_features)
-    return found.configs.take(np.argsort(found.seconds, kind="stable"))
+    first = found.configs.take(np.argsort(found.seconds, kind="stable"))
+    other = customary(first.space) if is_beyond(knowledge.experience, meta_features) else None
+    return first if other is None else Encoded.concat([first, other])
 
 
 def searched(
@@ -153,7 +161,8 @@ def searched(
 ) -> tuple[Ending, str]:
     """Run trials until the budget is used up or Ctrl-C is pressed; they are in the study.
 
-    Returns why it ended, and what the method relied on.
+    Returns why it ended, and what the method relied on. Ctrl-C before any trial has ended is
+    passed on: there is nothing to make a model of.
     """
     target = Target(
         plan.space,
@@ -168,5 +177,7 @@ def searched(
             study, optimizer, runs, Budget(wishes.most_trials, seconds), watch=watch
         )
     except KeyboardInterrupt:
+        if all(trial.status is None for trial in study.trials()):
+            raise StoppedBeforeAnyTrial from None
         ending = "stopped"
     return ending, optimizer.explained()
