@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune.files import held, locked, replace_file
+from foretune.files import held, locked, replace_file, write_text
 
 
 def test_the_file_gets_the_new_content(tmp_path: Path) -> None:
@@ -12,6 +12,16 @@ def test_the_file_gets_the_new_content(tmp_path: Path) -> None:
     path.write_text("old")
     replace_file(path, lambda temporary: temporary.write_text("new") and None)
     assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_replaces_a_file_in_one_step(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    before = path.stat().st_ino
+    write_text(path, "né")
+    assert path.stat().st_ino != before
+    assert path.read_text(encoding="utf-8") == "né"
     assert list(tmp_path.iterdir()) == [path]
 
 

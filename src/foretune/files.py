@@ -68,6 +68,15 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
     _flush(path.parent)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Replace a text file in one step."""
+
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding="utf-8")
+
+    replace_file(path, write)
+
+
 def _flush(path: Path) -> None:
     """Wait until the disk has it, so that a power cut cannot leave an empty file."""
     if os.name == "nt" and path.is_dir():

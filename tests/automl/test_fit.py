@@ -7,7 +7,8 @@ import pytest
 from foretune.automl.conclusion import concluded, known_rows, score_on
 from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Job, Place
-from foretune.automl.memory import Memory, fingerprint
+from foretune.automl.identities import fingerprint
+from foretune.automl.memory import Memory
 from foretune.automl.model import Model
 from foretune.automl.plan import Wishes, planned
 from foretune.errors import UsageError

@@ -20,11 +20,19 @@ from foretune.automl.learn_knowledge import (
     learn_bundle,
     portfolio_of,
 )
-from foretune.automl.lessons import Lesson, learn_apart, learnt_prior, read_bytes, saved_bytes
+from foretune.automl.lessons import (
+    Lesson,
+    learn_apart,
+    learnt_prior,
+    read_bytes,
+    saved_bytes,
+    taught_by,
+)
 from foretune.automl.likeness import chosen_for, likeness
-from foretune.automl.measures import STAND_INS, by_metric, content_of, stand_in
-from foretune.automl.memory import Fit, Memory
+from foretune.automl.measures import STAND_INS, by_metric, stand_in
+from foretune.automl.memory import Memory
 from foretune.automl.narrowing import narrowed
+from foretune.automl.recordings import Fit
 from foretune.automl.scores import SCORERS, scorer
 from foretune.automl.spaces import CLASSIFIERS, REGRESSORS, shipped
 from foretune.contracts import Target
@@ -132,14 +140,6 @@ def test_a_task_that_lacks_the_metric_speaks_by_another():
     assert np.isnan(made.task("c").losses).all()
     with pytest.raises(ExperienceError, match="none of 2 did"):
         by_metric(mixed.only(["c"]), RMSE)
-
-
-def test_the_content_of_experience_is_told_from_any_other(known):
-    again = content_of(past())
-    assert content_of(known) == again
-    assert content_of(known.with_metrics(["r2"])) != again
-    assert content_of(known.without(["past0"])) != again
-    assert content_of(past(seed=1)) != again
 
 
 # What ships
@@ -301,6 +301,68 @@ def test_what_was_learnt_from_own_experience_comes_first(ships):
     assert [path.name for path in own_bundle().iterdir()] == ["manifest.json"]
 
 
+def learnt_from_all(ships):
+    """What `foretune learn` keeps: of all datasets, by one metric."""
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    learn_bundle({"r2": knows(ships).whole}, plan, Bundle.open(own_bundle()))
+
+
+def test_what_was_learnt_from_the_very_table_is_left_out(ships):
+    remember([0.5, 0.6, 0.7])
+    learnt_from_all(ships)
+    renamed = knows(ships, without="renamed@000000000000000a")
+    assert "the shipped prior" in renamed.origin(ZERO_SHOT)
+    assert [shelf.learnt.portfolios for shelf in renamed.shelves if shelf.own] == [{}]
+    other = knows(ships, without="other@000000000000000b")
+    assert "your own prior" in other.origin(ZERO_SHOT)
+
+
+def test_what_does_not_say_from_which_tables_it_was_learnt_is_left_out(ships):
+    remember([0.5, 0.6, 0.7])
+    learnt_from_all(ships)
+    manifest = own_bundle() / "manifest.json"
+    plain = json.loads(manifest.read_text())
+    del plain["spaces"][SPACE]["datasets"]
+    manifest.write_text(json.dumps(plain))
+    other = {"without": "other@000000000000000b"}
+    assert "the shipped prior" in knows(ships, **other).origin(ZERO_SHOT)
+    learnt_from_all(ships)
+    assert "your own prior" in knows(ships, **other).origin(ZERO_SHOT)
+
+
+def test_a_table_is_known_as_long_as_a_prior_that_learnt_from_it_is_kept(ships, monkeypatch):
+    remember([0.5, 0.6, 0.7])
+    learnt_from_all(ships)
+    Memory.of_user().forget(SPACE)
+    remember([0.5, 0.6, 0.7], task="other@000000000000000b")
+    monkeypatch.setattr("foretune.automl.learn_knowledge.learn_apart", lambda *_, **__: [])
+    learnt_from_all(ships)  # A new portfolio, and the prior from before.
+    mine = knows(ships, without="mine@000000000000000a")
+    assert "the shipped prior" in mine.origin(ZERO_SHOT)
+    assert [set(shelf.learnt.portfolios) for shelf in mine.shelves if shelf.own] == [{"r2"}]
+
+
+@pytest.mark.parametrize("changed", ["seed", "release"])
+def test_another_seed_or_release_is_not_up_to_date(known, tmp_path, monkeypatch, changed):
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    views = {"r2": by_metric(known, R2)}
+    bundle, _ = learn_bundle(views, plan, Bundle.open(tmp_path / "made"))
+    if changed == "release":
+        monkeypatch.setattr("foretune.automl.lessons.version", lambda name: "99")
+    else:
+        plan = replace(plan, seed=7)
+    for note in ("", "up to date"):
+        bundle, done = learn_bundle(views, plan, bundle)
+        assert [each.note for each in done] == [note, note]
+
+
+def test_a_cached_prior_is_not_used_for_the_other_direction(known):
+    turned = replace(known, metrics=(Metric("r2", Direction.MIN), RMSE))
+    first, other = (learnt_prior(each, ZERO_SHOT) for each in (known, turned))
+    target = Target(known.space)
+    assert first.opening(target) != other.opening(target)
+
+
 # Learning within a time
 
 
@@ -384,10 +446,10 @@ def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path, monkeypat
     bundle = Bundle.open(folder)
     learnt = bundle.spaces[SPACE]
     assert learnt.tasks == len(known.tasks) - 1
-    assert learnt.portfolios["r2"].content == content_of(views["r2"])
+    assert learnt.portfolios["r2"].content == taught_by(views["r2"], 0)
     for kept in (learnt.definition, learnt.experience, learnt.portfolios["r2"]):
         assert bundle.path(kept).exists()
-    assert learnt.priors["zero-shot"]["r2"].content == content_of(by_metric(known, R2))
+    assert learnt.priors["zero-shot"]["r2"].content == taught_by(by_metric(known, R2), 0)
 
 
 # Several programs at one folder

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from foretune.automl.datasets import Task
+from foretune.automl.identities import task_name
 from foretune.automl.joining import joined
-from foretune.automl.memory import Fit, Memory, home, task_name
+from foretune.automl.memory import Memory, home
+from foretune.automl.recordings import Fit
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space
@@ -223,7 +225,8 @@ def test_a_running_fit_is_left_alone_until_it_ends(memory):
 
 KILLED = """
 import sys, time
-from foretune.automl.memory import Fit, Memory
+from foretune.automl.memory import Memory
+from foretune.automl.recordings import Fit
 from foretune.experience import Direction, Metric
 from foretune.space import Space
 from pathlib import Path
@@ -253,7 +256,7 @@ def test_a_killed_fit_loses_nothing_that_had_ended(memory):
 
 
 def test_killed_between_merging_and_removing_the_journal_is_merged_once(memory, monkeypatch):
-    monkeypatch.setattr("foretune.automl.memory._remove", lambda head: None)
+    monkeypatch.setattr("foretune.automl.memory.remove_journal", lambda head: None)
     memory.remember(fit(), [trial(1, 0.5)])
     monkeypatch.undo()
     assert len(list((memory.folder / f"{NAME}.journals").glob("*.json"))) == 1
@@ -263,7 +266,8 @@ def test_killed_between_merging_and_removing_the_journal_is_merged_once(memory, 
 
 AT_ONCE = """
 import sys
-from foretune.automl.memory import Fit, Memory
+from foretune.automl.memory import Memory
+from foretune.automl.recordings import Fit
 from foretune.experience import Direction, Evaluation, Metric
 from foretune.space import Space
 from pathlib import Path
@@ -334,6 +338,26 @@ def test_experience_from_elsewhere_is_added_once(memory):
     memory.add(NAME, other)
     memory.add(NAME, other)
     assert len(memory.recall(NAME)) == 1
+
+
+def test_experience_that_turns_a_metric_is_refused_and_leaves_all_as_it_was(memory):
+    memory.remember(fit(), [trial(1, 0.5), trial(2, 0.75)])
+    turned = replace(memory.recall(NAME), metrics=(Metric("accuracy", Direction.MIN),))
+    content = (memory.folder / f"{NAME}.parquet").read_bytes()
+    with pytest.raises(ExperienceError, match="'max' in what is known and 'min' in what is added"):
+        memory.add(NAME, turned)
+    assert (memory.folder / f"{NAME}.parquet").read_bytes() == content
+    assert list(memory.folder.glob("*.before-*")) == []
+
+
+def test_a_fit_is_not_lost_where_something_turned_was_remembered(memory):
+    turned = replace(fit(WINE), metrics=(Metric("accuracy", Direction.MIN),))
+    memory.remember(turned, [trial(1, 0.5, WINE)])
+    memory.remember(fit(), [trial(1, 0.5)])
+    known = memory.recall(NAME)
+    assert (known.tasks, known.metrics) == ((IRIS,), (ACCURACY,))
+    [older] = memory.folder.glob("*.before-*")
+    assert Experience.open(older).tasks == (WINE,)
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
@@ -420,18 +444,6 @@ def test_only_numbers_about_a_table_are_kept(memory):
     content = (memory.folder / f"{NAME}.parquet").read_bytes()
     for secret in ("letter", "town", "high", "middle"):
         assert secret.encode() not in content
-
-
-def test_a_task_is_named_by_its_content():
-    table, other = mixed_table(Task.CLASSIFICATION), mixed_table(Task.CLASSIFICATION, seed=1)
-    name, _, print_ = task_name(table).rpartition("@")
-    assert name == "mixed"
-    assert len(print_) == 16
-    assert task_name(replace(table, name="copy")).endswith(print_)
-    assert not task_name(other).endswith(print_)
-    x = table.x.copy()
-    x[0, 0] += 1e-9
-    assert not task_name(replace(table, x=x)).endswith(print_)
 
 
 def test_home_is_where_the_environment_says(monkeypatch, tmp_path):

@@ -76,6 +76,7 @@ def test_classes_by_shares():
     found = by_shares(SCORERS["accuracy"], (0.95, 0.05))
     assert (SCORERS["accuracy"].score(given), found.score(given)) == (0.5, 1.0)
     assert found.metric.name == "accuracy_by_shares"
+    assert found.needs_probabilities
 
 
 def test_people_are_told_what_the_model_chooses():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from foretune.bench.parts import Parts
-from foretune.bench.replay import fingerprint, fingerprint_of_notes, replay
+from foretune.bench.replay import fingerprint_of_notes, replay
 from foretune.bench.results import COLUMNS, read, save
 from foretune.bench.starts import Start
 from foretune.errors import ExperienceError, MethodError, UsageError
@@ -420,12 +420,6 @@ def test_interrupted_processes_stop_and_keep_their_parts(out):
     assert 1 <= parts.count() <= 6
     assert json.loads((parts.folder / "settings.json").read_text())["trials"] == 4
     assert not out.exists()
-
-
-def test_the_fingerprint_follows_the_content():
-    assert fingerprint(table()) == fingerprint(table())
-    assert fingerprint(table()) != fingerprint(table(configs=11))
-    assert fingerprint(table()) != fingerprint(table(direction=Direction.MAX))
 
 
 def test_the_fingerprint_of_notes_follows_those_that_are_used():

@@ -14,9 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from foretune.automl.recipe import write_text
 from foretune.errors import ArtifactError
-from foretune.files import locked, replace_file
+from foretune.files import locked, replace_file, write_text
 
 FORMAT = "foretune-knowledge"
 VERSION = 1
@@ -36,7 +35,7 @@ class Kept:
     sha256: str
     bytes: int
     content: str = ""
-    """Of what was learnt, the fingerprint of the experience it was learnt from."""
+    """Of what was learnt, the fingerprint of what it was learnt from: see `taught_by`."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Kept":
@@ -64,6 +63,8 @@ class Learnt:
     """{metric: file}"""
     about: Mapping[str, Any] = field(default_factory=dict)
     """How it was made: date, versions, the recipe of the collection."""
+    datasets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """{content of a file: the identities of the datasets that it was learnt from}"""
 
     @property
     def files(self) -> tuple[Kept, ...]:
@@ -71,6 +72,31 @@ class Learnt:
         of_priors = [kept for of_method in self.priors.values() for kept in of_method.values()]
         whole = () if self.experience is None else (self.experience,)
         return (self.definition, *whole, *of_priors, *self.portfolios.values())
+
+    @property
+    def datasets_in_use(self) -> dict[str, tuple[str, ...]]:
+        """Those that one of the files still speaks of."""
+        contents = {kept.content for kept in self.files}
+        return {content: known for content, known in self.datasets.items() if content in contents}
+
+    def unaware_of(self, dataset: str) -> "Learnt":
+        """Only what was learnt without the dataset of this identity.
+
+        Files of earlier versions do not say what they were learnt from: they may know it, and are
+        left out until they are learnt anew.
+        """
+
+        def unaware(kept: Kept) -> bool:
+            return dataset not in self.datasets.get(kept.content, (dataset,))
+
+        return replace(
+            self,
+            priors={
+                method: {metric: kept for metric, kept in of.items() if unaware(kept)}
+                for method, of in self.priors.items()
+            },
+            portfolios={metric: kept for metric, kept in self.portfolios.items() if unaware(kept)},
+        )
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Learnt":
@@ -91,6 +117,10 @@ class Learnt:
                 str(metric): Kept.from_dict(kept) for metric, kept in plain["portfolios"].items()
             },
             about=dict(plain["about"]),
+            datasets={
+                str(content): tuple(str(dataset) for dataset in known)
+                for content, known in plain.get("datasets", {}).items()
+            },
         )
 
 

@@ -10,12 +10,13 @@ import pandas as pd
 
 from foretune.arrays import Floats
 from foretune.automl.blend import blend
-from foretune.automl.datasets import Table, Task, codes_of, target_numbers
+from foretune.automl.datasets import Table, Task, codes_of, target_numbers, target_of
 from foretune.automl.members import Member, refit
 from foretune.automl.model import Model
 from foretune.automl.plan import Plan
 from foretune.automl.scores import Predictions, scorer
 from foretune.automl.search import predictions_path, ranked
+from foretune.automl.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.experience.naming import listed
@@ -137,7 +138,9 @@ def score_on(model: Model, frame: pd.DataFrame, metric: str | None = None) -> fl
 
     metric: its own if None.
     """
-    known, y = known_rows(frame, model.target, model.task, model.classes)
+    known, y = known_rows(
+        frame, model.target, model.task, model.classes, decimal=model.target_decimal
+    )
     score = scorer(metric or model.metric, model.task)
     if model.task is Task.REGRESSION:
         return score.score(Predictions(y, model.predict(known)))
@@ -146,9 +149,12 @@ def score_on(model: Model, frame: pd.DataFrame, metric: str | None = None) -> fl
 
 
 def known_rows(
-    frame: pd.DataFrame, target: str, task: Task, classes: Sequence[str]
+    frame: pd.DataFrame, target: str, task: Task, classes: Sequence[str], *, decimal: str = ""
 ) -> tuple[pd.DataFrame, Floats]:
-    """The rows of a test table whose target is known, and the target as numbers or codes."""
+    """The rows of a test table whose target is known, and the target as numbers or codes.
+
+    decimal: the target's mark of fractions in the table of the fit, for where this one says none.
+    """
     if target not in frame.columns:
         raise UsageError(
             f"a test table must have the column to predict, but it has no '{target}': add it, or "
@@ -159,9 +165,10 @@ def known_rows(
         raise UsageError(
             f"a test table needs rows with a known '{target}', but it has none: add them"
         )
+    column, _ = target_of(known[target], task, table_mark(frame, decimal))
     if task is Task.REGRESSION:
-        return known, target_numbers(known[target], target)
-    codes, new = codes_of(known[target], classes)
+        return known, target_numbers(column, target)
+    codes, new = codes_of(column, classes)
     if new:
         raise UsageError(
             f"a test table must have the classes of the table of the fit, but '{target}' has "

@@ -20,10 +20,11 @@ from foretune.arrays import Floats
 from foretune.automl.conclusion import concluded
 from foretune.automl.datasets import LEAST_ROWS, Table, Task
 from foretune.automl.fit import LEAST_SECONDS, Fit, described
+from foretune.automl.identities import task_name
 from foretune.automl.knowledge import Knowledge
-from foretune.automl.memory import Fit as Remembered
-from foretune.automl.memory import Memory, task_name
+from foretune.automl.memory import Memory
 from foretune.automl.plan import Plan, Wishes, planned
+from foretune.automl.recordings import Fit as Remembered
 from foretune.automl.search import (
     FiledTrial,
     HeldTrial,

@@ -22,10 +22,12 @@ from pathlib import Path
 
 from foretune.automl.conclusion import Conclusion, concluded
 from foretune.automl.datasets import Table, Task
+from foretune.automl.identities import fingerprint, task_name
 from foretune.automl.knowledge import Knowledge
-from foretune.automl.memory import Fit as Remembered
-from foretune.automl.memory import Memory, Recording, fingerprint, task_name
+from foretune.automl.memory import Memory
 from foretune.automl.plan import Plan, Wishes
+from foretune.automl.recordings import Fit as Remembered
+from foretune.automl.recordings import Recording
 from foretune.automl.scores import SCORERS
 from foretune.automl.search import (
     Ending,

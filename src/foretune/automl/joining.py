@@ -1,31 +1,19 @@
 """Own experience grows: the same pipeline on the same table is one evaluation, the newest."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from foretune.arrays import Bools, Ints
+from foretune.automl.identities import identity
+from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.build import take_rows
 
-MARK = "@"
-"""Between the name of a table and the fingerprint of its content."""
-FINGERPRINT_DIGITS = 16
-_FINGERPRINT = re.compile(rf"{MARK}[0-9a-f]{{{FINGERPRINT_DIGITS}}}\Z")
-"""Nothing else after the mark is one: `credit@2023` and `adult@2023` are different tables."""
 
-
-def identity(task: str) -> str:
-    """What makes two tasks the same: the fingerprint of their content, or else their name."""
-    found = _FINGERPRINT.search(task)
-    return task if found is None else found.group()
-
-
-def plain_name(task: str) -> str:
-    """The name of a task without the fingerprint of its content."""
-    return _FINGERPRINT.sub("", task)
+class TurnedError(ExperienceError):
+    """The same metric is better when it is higher here, and when it is lower there."""
 
 
 def joined(first: Experience, second: Experience) -> Experience:
@@ -33,7 +21,16 @@ def joined(first: Experience, second: Experience) -> Experience:
 
     Metrics of either are kept. A task that was renamed keeps its first name.
     """
-    metrics = tuple({m.name: m for m in (*first.metrics, *second.metrics)}.values())
+    known = {metric.name: metric for metric in first.metrics}
+    for metric in second.metrics:
+        before = known.setdefault(metric.name, metric)
+        if before != metric:
+            raise TurnedError(
+                "evaluations are joined where a metric has one direction, but "
+                f"'{metric.name}' is '{before.direction}' in what is known and "
+                f"'{metric.direction}' in what is added: correct the direction of the wrong one"
+            )
+    metrics = tuple(known.values())
     second = _renamed(second, {identity(task): task for task in first.tasks})
     merged = _measured(first, metrics).merge(_measured(second, metrics))
     return _newest(merged)

@@ -7,12 +7,12 @@ needed: a fit that starts from the shipped prior and portfolio reads no experien
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from foretune.automl.bundle import SHIPPED, Bundle, Kept, Learnt
-from foretune.automl.joining import identity
+from foretune.automl.identities import identity
 from foretune.automl.learn_knowledge import comparable, portfolio_of
 from foretune.automl.lessons import clear_cache, learnt_prior
 from foretune.automl.lifting import lifted
@@ -93,8 +93,9 @@ class Knowledge:
         """What the package and the user know about a shipped space.
 
         only: estimators to which it is narrowed. own: whether to use what was remembered. without:
-        a task, with its fingerprint, whose own records are left out: those of the table that is
-        about to be searched, where they are used as its trials. space: the narrowed space, where
+        a task, with its fingerprint, whose own records are left out, and whatever `foretune learn`
+        has learnt from them: those of the table that is about to be searched, where they are used
+        as its trials. space: the narrowed space, where
         it is built already. ships: another folder than the one that comes with the package.
         """
         chosen = shipped(name)
@@ -105,7 +106,7 @@ class Knowledge:
         if own:
             try:
                 sources += _own_sources(Memory.of_user(), name, metric, without)
-                shelves = [*_own_shelves(name, shelves), *shelves]
+                shelves = [*_own_shelves(name, shelves, without), *shelves]
             except ForetuneError as error:
                 notes.append(f"your own experience is left out ({error})")
         notes += [_stands_in(source, metric) for source in sources if source.measured != metric]
@@ -242,11 +243,18 @@ def _shelves(bundle: Bundle, name: str, *, own: bool) -> list[Shelf]:
     return [Shelf(bundle, bundle.spaces[name], own)] if name in bundle.spaces else []
 
 
-def _own_shelves(name: str, ready: Sequence[Shelf]) -> list[Shelf]:
-    """What `foretune learn` has kept, unless the package has another space by that name since."""
+def _own_shelves(name: str, ready: Sequence[Shelf], without: str | None) -> list[Shelf]:
+    """What `foretune learn` has kept, unless the package has another space by that name since.
+
+    without: a task that nothing of it may have been learnt from.
+    """
     found = _shelves(Bundle.open(own_bundle()), name, own=True)
     spaces = {shelf.learnt.space for shelf in ready}
-    return [shelf for shelf in found if not spaces or shelf.learnt.space in spaces]
+    found = [shelf for shelf in found if not spaces or shelf.learnt.space in spaces]
+    if without is None:
+        return found
+    known = identity(without)
+    return [replace(shelf, learnt=shelf.learnt.unaware_of(known)) for shelf in found]
 
 
 def own_bundle() -> Path:

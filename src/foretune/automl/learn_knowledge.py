@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from foretune.automl.bundle import Bundle, Learnt
-from foretune.automl.lessons import Lesson, learn_apart
-from foretune.automl.measures import content_of
+from foretune.automl.identities import identity
+from foretune.automl.lessons import Lesson, learn_apart, taught_by
 from foretune.experience import Experience
 from foretune.methods.zero_shot.build import Recipe, build
 from foretune.methods.zero_shot.portfolio import Portfolio
@@ -69,9 +69,10 @@ def learn_bundle(
 ) -> tuple[Bundle, list[Done]]:
     """Bring what `bundle` knows about a space up to its experience, and save it.
 
-    What was learnt from the same experience before stays as it is. Portfolios come first, for
-    they take no time; each prior is kept as soon as it is learnt. Others may change the folder
-    meanwhile: what they add stays, and what they forget does not come back.
+    What was learnt from the same experience before, by the same seed and release, stays as it
+    is. Portfolios come first, for they take no time; each prior is kept as soon as it is learnt.
+    Others may change the folder meanwhile: what they add stays, and what they forget does not come
+    back.
 
     views: the experience by each metric, all in one space. bundle: opened before that was read.
     ships: what the folder keeps of it, so that it can stand alone; nothing if None.
@@ -96,13 +97,13 @@ def _learnt(
     about: Mapping[str, Any],
     progress: Progress,
 ) -> tuple[Bundle, list[Done]]:
-    contents = {metric: content_of(view) for metric, view in views.items()}
+    contents = {metric: taught_by(view, plan.seed) for metric, view in views.items()}
     done: list[Done] = []
 
     def begun(now: Bundle) -> Bundle:
         if now.has_forgotten(plan.name, since=bundle):
             raise _OvertakenError
-        learnt = _described(views, plan, now, ships, about)
+        learnt = _described(views, contents, plan, now, ships, about)
         for metric, view in views.items():
             learnt, made = _with_portfolio(learnt, plan, now, metric, view, contents[metric])
             done.append(made)
@@ -149,6 +150,7 @@ def comparable(experience: Experience) -> Experience:
 
 def _described(
     views: Mapping[str, Experience],
+    contents: Mapping[str, str],
     plan: Plan,
     bundle: Bundle,
     ships: Experience | None,
@@ -161,7 +163,8 @@ def _described(
     file = f"{plan.name}.space.json"
     definition = bundle.keep(file, partial(_write, content=f"{space.to_json()}\n".encode()))
     whole = None if ships is None else bundle.keep(f"{plan.name}.parquet", ships.save)
-    holds = before is not None and before.space == space.fingerprint
+    kept = before if before is not None and before.space == space.fingerprint else None
+    datasets = {contents[metric]: _identities(view) for metric, view in views.items()}
     return Learnt(
         space=space.fingerprint,
         tasks=len(largest.tasks),
@@ -169,14 +172,19 @@ def _described(
         metrics=tuple(views),
         definition=definition,
         experience=whole,
-        priors=before.priors if before is not None and holds else {},
-        portfolios=before.portfolios if before is not None and holds else {},
+        priors={} if kept is None else kept.priors,
+        portfolios={} if kept is None else kept.portfolios,
+        datasets={**({} if kept is None else kept.datasets_in_use), **datasets},
         about={
             "date": datetime.now(UTC).date().isoformat(),
             "foretune": version("foretune"),
             **about,
         },
     )
+
+
+def _identities(view: Experience) -> tuple[str, ...]:
+    return tuple(sorted({identity(task) for task in view.tasks}))
 
 
 def _with_portfolio(
@@ -201,7 +209,12 @@ def _with_prior(
     file = f"{plan.name}.{made.what}.{made.metric}.safetensors"
     kept = now.keep(file, partial(_write, content=prior), content=content)
     of_method = {**known.priors.get(made.what, {}), made.metric: kept}
-    return now.with_space(plan.name, replace(known, priors={**known.priors, made.what: of_method}))
+    more = replace(
+        known,
+        priors={**known.priors, made.what: of_method},
+        datasets={**known.datasets, content: learnt.datasets[content]},
+    )
+    return now.with_space(plan.name, more)
 
 
 def _priors(

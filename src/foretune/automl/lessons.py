@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
-from foretune.automl.measures import content_of
 from foretune.contracts import Prior
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience
+from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.progress import SILENT, Progress
 from foretune.run.executor import Outcome
 from foretune.run.pool import NO_LIMITS
@@ -127,6 +127,15 @@ def learnt_prior(
     return prior
 
 
+def taught_by(experience: Experience, seed: int) -> str:
+    """A fingerprint (hex) of all that decides what a method learns: also the seed and the release.
+
+    What is kept under another one is learnt anew.
+    """
+    said = f"{fingerprint_of_lessons(experience)} {seed} {version('foretune')}"
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
 def prior_cache() -> Path:
     """The folder of the user that keeps what was learnt on the way."""
     from platformdirs import user_cache_path
@@ -179,7 +188,7 @@ def _learnt_in_time(experience: Experience, method: Method, seed: int, seconds: 
 
 
 def _key(experience: Experience, method: Method, seed: int) -> str:
-    said = f"{content_of(experience)} {method.name} {seed} {version('foretune')}"
+    said = f"{taught_by(experience, seed)} {method.name}"
     return hashlib.sha256(said.encode()).hexdigest()[:40]
 
 

@@ -1,7 +1,5 @@
 """Experience by one metric: the one asked for, or the nearest that was measured."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -57,20 +55,3 @@ def by_metric(experience: Experience, metric: Metric) -> Experience:
     values = (losses * metric.sign)[:, None]
     chosen = take_rows(replace(experience, metrics=(metric,), values=values, splits={}), useful)
     return chosen.only(experience.tasks[index] for index in np.unique(chosen.task_index))
-
-
-def content_of(experience: Experience) -> str:
-    """A fingerprint (hex) of all that a method can learn from, times included."""
-    names = [metric.name for metric in experience.metrics]
-    said = [experience.space.fingerprint, names, experience.tasks, experience.meta_features]
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
-    for column in (
-        experience.configs.values,
-        experience.task_index,
-        experience.config_index,
-        experience.values,
-        experience.status,
-        experience.seconds,
-    ):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()

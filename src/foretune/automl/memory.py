@@ -3,7 +3,7 @@
     HOME/experience/SPACE.parquet         all that was remembered, one evaluation of a pipeline once
     HOME/experience/SPACE.lock            held by whoever changes that file
     HOME/experience/SPACE.journals/ID.*   of each fit: what it is, and a line a trial
-    HOME/experience/SPACE.before-ID       set aside: its space cannot be joined with newer ones
+    HOME/experience/SPACE.before-ID       set aside: it cannot be joined with newer ones
     HOME/experience/SPACE.broken-ID       set aside: it is damaged
 
 A fit writes to journals of its own, so that several can run at once, and a line is on the disk
@@ -12,24 +12,27 @@ file by whoever looks next. Names of tables, fingerprints of their content, conf
 scores, times and meta-features are kept; rows, columns and labels of tables never are.
 """
 
-import hashlib
-import json
 import os
 import secrets
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 
-from foretune.automl.datasets import Table
-from foretune.automl.joining import FINGERPRINT_DIGITS, MARK, identity, joined, plain_name
-from foretune.automl.journal import Journal, Line
+from foretune.automl.identities import identity, plain_name
+from foretune.automl.joining import TurnedError, joined
 from foretune.automl.narrowing import narrowed
-from foretune.automl.recipe import write_text
+from foretune.automl.recordings import (
+    BROKEN,
+    SPOILT,
+    Fit,
+    Recording,
+    read_journal,
+    remove_journal,
+)
 from foretune.errors import (
     DamagedError,
     ExperienceError,
@@ -38,27 +41,14 @@ from foretune.errors import (
     SpaceError,
     UsageError,
 )
-from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.experience import Evaluation, Experience, Status
 from foretune.experience.naming import listed
-from foretune.files import held, locked
+from foretune.files import held, locked, write_text
 from foretune.space import Space
 
 HOME_VARIABLE = "FORETUNE_HOME"
-LONGEST_NAME = 60
 ASIDE = ".before-"
 """In the names of files that were set aside."""
-BROKEN = ".broken"
-"""In the names of journals and files that could not be read."""
-_SPOILT = (
-    ForetuneError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
-"""What a journal that is not ours can raise."""
 
 
 def home() -> Path:
@@ -69,73 +59,6 @@ def home() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("foretune")
-
-
-def fingerprint(table: Table) -> str:
-    """Of the content of a table: equal where the data is."""
-    digest = hashlib.sha256(json.dumps([table.schema.to_list(), table.classes]).encode())
-    digest.update(np.ascontiguousarray(table.x).tobytes())
-    digest.update(np.ascontiguousarray(table.y).tobytes())
-    return digest.hexdigest()[:FINGERPRINT_DIGITS]
-
-
-def task_name(table: Table) -> str:
-    """The name of a table and a fingerprint of its content: the same data is the same task."""
-    return f"{table.name[:LONGEST_NAME]}{MARK}{fingerprint(table)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What a fit says about itself before its first trial."""
-
-    space_name: str
-    space: Space
-    metrics: tuple[Metric, ...]
-    task: str
-    meta_features: Mapping[str, float]
-
-    def to_json(self) -> str:
-        """As the head of a journal."""
-        return json.dumps(
-            {
-                "space": json.loads(self.space.to_json()),
-                "metrics": {metric.name: metric.direction for metric in self.metrics},
-                "task": self.task,
-                "meta_features": {n: v for n, v in self.meta_features.items() if np.isfinite(v)},
-            }
-        )
-
-
-class Recording:
-    """The journal of one running fit: lines go in, and `close` makes them part of the memory."""
-
-    def __init__(self, memory: "Memory", fit: Fit, head: Path, alive: IO[bytes]) -> None:
-        self._memory, self._fit, self._alive = memory, fit, alive
-        self._journal = Journal(head.with_suffix(".jsonl"))
-
-    def add(
-        self,
-        config: Mapping[str, Any],
-        values: Mapping[str, float],
-        *,
-        status: Status = Status.DONE,
-        seconds: float = float("nan"),
-    ) -> None:
-        """One trial; it is on the disk when this returns."""
-        self._journal.add(Line(self._fit.task, dict(config), status, dict(values), seconds))
-
-    def close(self) -> None:
-        """End the recording and merge what it holds, now or when that is possible."""
-        self._alive.close()
-        try:
-            self._memory.settle(self._fit.space_name)
-        except ExperienceError as error:
-            # The journal stays, so that nothing is lost, least of all the fit.
-            warnings.warn(
-                f"what was tried is written down, but not part of what is remembered yet ({error})",
-                ForetuneWarning,
-                stacklevel=2,
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +96,7 @@ class Memory:
             alive = held(head.with_suffix(".alive"))
         if alive is None:
             raise RuntimeError("a new lock is held by somebody else")
-        return Recording(self, fit, head, alive)
+        return Recording(fit, head, alive, settle=self.settle)
 
     def remember(self, fit: Fit, evaluations: Sequence[Evaluation]) -> None:
         """Take in all trials of a fit at once."""
@@ -188,7 +111,7 @@ class Memory:
     def add(self, space_name: str, experience: Experience) -> None:
         """Take in experience that was collected elsewhere."""
         with self._changing(space_name):
-            self._grow(space_name, [experience])
+            self._grow(space_name, [experience], apart=(SpaceError,))
 
     def settle(self, space_name: str) -> None:
         """Merge the journals of fits that have ended."""
@@ -196,10 +119,12 @@ class Memory:
             return
         with self._changing(space_name):
             ended = [*self._ended(space_name)]
-            self._grow(space_name, [made for head, made in ended if made is not None])
+            found = [made for head, made in ended if made is not None]
+            # The directions in a journal are right: what contradicts them was added from outside.
+            self._grow(space_name, found, apart=(SpaceError, TurnedError))
             # Only now: what is merged twice is the same, what is merged never would be lost.
             for head, _ in ended:
-                _remove(head)
+                remove_journal(head)
 
     def forget(self, space_name: str, task: str | None = None) -> int:
         """Remove a task, by its name if no other has it, or all; how many evaluations it was.
@@ -345,8 +270,8 @@ class Memory:
                 continue
             with alive:
                 try:
-                    yield head, _read(head)
-                except _SPOILT:
+                    yield head, read_journal(head)
+                except SPOILT:
                     # Not ours to judge, and not to be in the way of every later fit.
                     head.rename(head.with_suffix(BROKEN))
 
@@ -357,7 +282,7 @@ class Memory:
             lost = sum(len(made) for _, made in ended if made is not None)
             broken = self._journals(space_name).glob(f"*{BROKEN}")
             for head in (*(head for head, _ in ended), *broken):
-                _remove(head)
+                remove_journal(head)
             for file in (
                 *self._files(space_name),
                 *self.folder.glob(f"{space_name}{BROKEN}-*"),
@@ -367,16 +292,27 @@ class Memory:
                 file.unlink()
             return lost
 
-    def _grow(self, space_name: str, added: Sequence[Experience]) -> None:
+    def _grow(
+        self,
+        space_name: str,
+        added: Sequence[Experience],
+        *,
+        apart: tuple[type[ForetuneError], ...],
+    ) -> None:
+        """Join what is known with what is added.
+
+        apart: errors of joining after which the added begins anew, and what was known is set
+        aside. Others leave all as it was.
+        """
         if not added:
             return
         known = self._whole(space_name)
         for each in added:
             try:
                 known = joined(known, each) if known is not None else each
-            except SpaceError:
-                # Hyperparameters have changed their kind since: the new ones begin anew. What was
-                # known may have come from journals just now, so that no file holds it yet.
+            except apart:
+                # Hyperparameters have changed their kind since, say: the new ones begin anew. What
+                # was known may have come from journals just now, so that no file holds it yet.
                 if known is not None:
                     known.save(self.folder / f"{space_name}{ASIDE}{secrets.token_hex(4)}")
                 known = each
@@ -419,38 +355,3 @@ def _without(known: Experience, tasks: Sequence[str]) -> Experience | None:
     measured = np.isfinite(left.values[left.status == Status.DONE]).any(axis=0)
     names = [metric.name for metric, some in zip(left.metrics, measured, strict=True) if some]
     return left.with_metrics(names) if names else None
-
-
-def _read(head: Path) -> Experience | None:
-    """The trials of a journal; None where none of them succeeded."""
-    plain = json.loads(head.read_text(encoding="utf-8"))
-    space = Space.from_json(json.dumps(plain["space"]))
-    lines = Journal(head.with_suffix(".jsonl")).lines
-    names = {
-        name
-        for line in lines
-        if line.status is Status.DONE
-        for name, value in line.values.items()
-        if np.isfinite(value)
-    }
-    metrics = [Metric(n, Direction(d)) for n, d in plain["metrics"].items() if n in names]
-    if not metrics:
-        return None
-    return Experience.build(
-        space,
-        metrics,
-        [plain["task"]],
-        np.zeros(len(lines), dtype=np.int64),
-        space.encode([line.config for line in lines]),
-        np.arange(len(lines)),
-        [[line.values.get(metric.name, np.nan) for metric in metrics] for line in lines],
-        status=[line.status for line in lines],
-        seconds=[line.seconds for line in lines],
-        meta_features={plain["task"]: plain["meta_features"]},
-    )
-
-
-def _remove(head: Path) -> None:
-    for suffix in (".jsonl", ".alive", ".json", BROKEN):
-        with suppress(FileNotFoundError):
-            head.with_suffix(suffix).unlink()

@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from foretune.automl.datasets import Table, Task
-from foretune.automl.memory import fingerprint
-from foretune.automl.recipe import write_text
+from foretune.automl.identities import fingerprint
 from foretune.automl.sources import Source
 from foretune.experience.meta_features import meta_features
+from foretune.files import write_text
 from foretune.progress import Progress
 
 

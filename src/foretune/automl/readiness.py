@@ -29,8 +29,9 @@ def check_ready(
     _check_writable(place.folder)
     check_same_target(place.model, target)
     if test is not None:
-        known, _ = known_rows(test, target, table.task, table.classes)
-        table.schema.matrix(known)
+        known, _ = known_rows(test, target, table.task, table.classes, decimal=table.target_decimal)
+        schema = table.schema.as_written_in(known)
+        schema.check_numbers(known, schema.matrix(known))
 
 
 def check_same_target(model: Path, target: str) -> None:

@@ -15,7 +15,7 @@ from foretune.automl.spaces import shipped
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric
 from foretune.experience.naming import listed
-from foretune.files import held, replace_file
+from foretune.files import held, write_text
 from foretune.run.executor import Limits
 from foretune.space import Encoded
 
@@ -190,12 +190,3 @@ class Folder:
     def clear(self) -> None:
         """Remove what is needed no more."""
         shutil.rmtree(self.parts, ignore_errors=True)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a text file in one step."""
-    replace_file(path, lambda temporary: _write(temporary, text))
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -163,6 +163,17 @@ def of_the_model(values: Mapping[str, float], shares: Sequence[float]) -> dict[s
     }
 
 
+def check_recorded(metrics: Sequence[Metric], task: Task) -> None:
+    """Refuse recorded metrics that are no metrics of such a task, or point the other way."""
+    for metric in metrics:
+        wanted = scorer(metric.name, task).metric
+        if metric != wanted:
+            raise UsageError(
+                f"'{wanted.name}' must be recorded as '{wanted.direction}', but got "
+                f"'{metric.direction}': correct the direction, and the values if they were turned"
+            )
+
+
 def scorer(name: str, task: Task) -> Scorer:
     """The metric with this name, if it measures such a task."""
     found = SCORERS.get(name)

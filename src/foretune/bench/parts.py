@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from foretune.bench.results import Settings
 from foretune.bench.run import Run
 from foretune.errors import UsageError
-from foretune.files import replace_file
+from foretune.files import replace_file, write_text
 
 _SETTINGS = "settings.json"
 _EXPERIENCE = "experience.parquet"
@@ -57,7 +57,7 @@ class Parts:
         """Make the folder, or go on with the one that is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(asdict(settings), indent=1)
-        replace_file(self.folder / _SETTINGS, lambda path: _write_text(path, text))
+        write_text(self.folder / _SETTINGS, text)
 
     def add(self, run: Run, settings: Settings) -> None:
         """Keep one finished run."""
@@ -82,7 +82,3 @@ class Parts:
     def remove(self) -> None:
         """Delete the folder, once its runs stand in the output."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

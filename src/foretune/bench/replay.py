@@ -16,6 +16,7 @@ from foretune.bench.starts import NONE, Start
 from foretune.bench.workers import play_all
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Experience
+from foretune.experience.fingerprints import fingerprint_of_evaluations
 from foretune.experience.splits import LEAVE_ONE_OUT
 from foretune.progress import SILENT, Progress
 from foretune.search import method
@@ -90,18 +91,6 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     return results
 
 
-def fingerprint(experience: Experience) -> str:
-    """Equal for equal evaluations in equal spaces."""
-    digest = hashlib.sha256()
-    names = [experience.space.fingerprint, *experience.tasks, *map(str, experience.metrics)]
-    digest.update("\n".join(names).encode())
-    columns = [experience.task_index, experience.config_index, experience.values, experience.status]
-    for column in [*columns, experience.configs.values, experience.fidelity]:
-        if column is not None:
-            digest.update(np.ascontiguousarray(column).data)
-    return digest.hexdigest()
-
-
 def fingerprint_of_notes(experience: Experience, split: str, start: Start) -> str:
     """Equal where runs use equal notes beside the evaluations; empty where they use none.
 
@@ -152,7 +141,7 @@ def _settings(
         split=split,
         objectives=tuple(metric.name for metric in experience.metrics),
         directions=tuple(str(metric.direction) for metric in experience.metrics),
-        experience=fingerprint(experience),
+        experience=fingerprint_of_evaluations(experience),
         start=str(start),
         notes=fingerprint_of_notes(experience, split, start),
     )

@@ -15,9 +15,7 @@ from foretune.bench.run import Group, play
 from foretune.errors import ForetuneError, MethodError
 from foretune.experience import Experience
 from foretune.progress import Progress
-
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Several numeric threads in each of several processes only wait for each other."""
+from foretune.run.threads import ONE_NUMERIC_THREAD
 
 
 def play_all(
@@ -49,7 +47,7 @@ def _play_in_processes(
     """Spawned workers write the runs; their number in the folder is the progress."""
     others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    with _environment(ONE_THREAD):
+    with _environment(ONE_NUMERIC_THREAD):
         executor = ProcessPoolExecutor(
             min(jobs, len(groups)), mp_context=context, initializer=_ignore_interrupts
         )

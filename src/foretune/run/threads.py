@@ -1,4 +1,7 @@
-"""One numeric thread a process: several in each of several processes only wait for each other."""
+"""One numeric thread a process: several in each of several processes only wait for each other.
+
+Nothing of weight is imported here: the variables count only before NumPy is imported.
+"""
 
 import os
 

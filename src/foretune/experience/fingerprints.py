@@ -1,0 +1,40 @@
+"""What two experiences have in common, as a number: of their evaluations, or of all that teaches.
+
+What is kept under such a number (results, priors) is only used again for what it was made from. So
+everything counts that can change it: also directions and fidelities.
+"""
+
+import hashlib
+import json
+
+import numpy as np
+
+from foretune.experience.model import Experience
+from foretune.experience.splits import learning_split
+
+
+def fingerprint_of_evaluations(experience: Experience) -> str:
+    """Equal (hex) for equal evaluations in equal spaces; how long they took does not count.
+
+    Files of results hold it: what goes in, and in which order, must stay as it is.
+    """
+    digest = hashlib.sha256()
+    names = [experience.space.fingerprint, *experience.tasks, *map(str, experience.metrics)]
+    digest.update("\n".join(names).encode())
+    columns = [experience.task_index, experience.config_index, experience.values, experience.status]
+    for column in [*columns, experience.configs.values, experience.fidelity]:
+        if column is not None:
+            digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()
+
+
+def fingerprint_of_lessons(experience: Experience) -> str:
+    """Equal (hex) where a method learns the same: also times, meta-features and what validates."""
+    said = [
+        fingerprint_of_evaluations(experience),
+        experience.meta_features,
+        learning_split(experience).validation,
+    ]
+    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    digest.update(np.ascontiguousarray(experience.seconds).data)
+    return digest.hexdigest()
