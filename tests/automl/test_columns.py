@@ -1,3 +1,5 @@
+from datetime import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,6 +42,15 @@ def test_types_of_pandas_are_believed():
     assert kind(pd.to_datetime(["2020-01-01", "2020-01-02"])) is ColumnKind.DATE
 
 
+def test_dates_of_tables_with_types_are_found_in_texts():
+    typed = pd.DataFrame({"t": pd.to_datetime(["1970-01-02", "1970-02-01"])})
+    schema = Schema.infer(typed)
+    texts = pd.DataFrame({"t": ["1970-01-02", "1970-02-01 12:00", "soon"]})
+    np.testing.assert_array_equal(
+        schema.matrix(texts), [[1, 1, 4, 0, 2, 2], [31.5, 2, 6, 12, 1, 32], [np.nan] * 6]
+    )
+
+
 def test_the_matrix_by_hand():
     frame = pd.DataFrame(
         {
@@ -59,16 +70,18 @@ def test_the_matrix_by_hand():
         "t (month)",
         "t (weekday)",
         "t (hour)",
+        "t (day of month)",
+        "t (day of year)",
         "f",
     )
-    assert schema.categorical.tolist() == [False, True, False, False, False, False, False]
+    assert schema.categorical.tolist() == [name == "k" for name in schema.features]
     np.testing.assert_array_equal(
         schema.matrix(frame),
         [
-            [0.5, 1, 1, 1, 4, 0, 0],
-            [np.nan, 0, 0, 1, 3, 0, 1],
-            [np.nan, np.nan, 31, 2, 6, 0, np.nan],
-            [2, 0, 3, 1, 6, 0, 1],
+            [0.5, 1, 1, 1, 4, 0, 2, 2, 0],
+            [np.nan, 0, 0, 1, 3, 0, 1, 1, 1],
+            [np.nan, np.nan, 31, 2, 6, 0, 1, 32, np.nan],
+            [2, 0, 3, 1, 6, 0, 4, 4, 1],
         ],
     )
 
@@ -89,9 +102,49 @@ def test_new_rows_are_read_the_same_way_whatever_they_hold():
     np.testing.assert_array_equal(matrix[:, columns], schema.matrix(frame)[:3][:, columns])
 
 
+def test_values_that_cannot_be_read_are_counted_by_column():
+    frame = pd.DataFrame(
+        {"t": ["1970-01-02", "1970-02-01"] * 5, "k": ["a", "b"] * 5, "n": np.arange(10.0) ** 2}
+    )
+    schema = Schema.infer(frame)
+    new = pd.DataFrame({"t": ["later", "soon", None], "k": ["a", "b", "c"], "n": [1.0, None, 2.0]})
+    assert schema.unread(new, schema.matrix(new)) == {"t": 2, "k": 1}
+
+
 def test_plain_values_and_back():
     schema = Schema.infer(mixed_frame())
     assert Schema.from_list(schema.to_list()) == schema
+
+
+def test_dates_of_earlier_schemas_have_the_parts_of_then():
+    plain = [
+        {"name": "t", "kind": "date", "categories": [], "date_format": "ISO8601", "decimal": ""},
+        {"name": "n", "kind": "number", "categories": [], "date_format": "", "decimal": ""},
+    ]
+    schema = Schema.from_list(plain)
+    assert schema.features == ("t (days)", "t (month)", "t (weekday)", "t (hour)", "n")
+    frame = pd.DataFrame({"t": ["1970-02-01 12:00", None], "n": [7.0, 8.0]})
+    expected = [[31.5, 2, 6, 12, 7], [np.nan, np.nan, np.nan, np.nan, 8]]
+    np.testing.assert_array_equal(schema.matrix(frame), expected)
+    # What tells tables apart is made of these values.
+    assert schema.to_list() == [{**each, "categories": ()} for each in plain]
+
+
+def test_columns_without_dates_say_nothing_of_their_parts():
+    """Or else no table that was remembered before would be known again."""
+    frame = pd.DataFrame({"n": [0.5, 2.5], "k": ["a", "b"], "t": ["1970-01-01", "1970-01-02"]})
+    said = {each["name"]: "date_parts" in each for each in Schema.infer(frame).to_list()}
+    assert said == {"n": False, "k": False, "t": True}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"date_format": "%Q"}, "%Q"), ({"date_parts": ["days", "century"]}, "parts of a date")],
+)
+def test_dates_that_nobody_has_saved_are_refused(change, said):
+    [plain] = Schema.infer(pd.DataFrame({"t": ["1970-01-01", "1970-01-02"]})).to_list()
+    with pytest.raises(ValueError, match=said):
+        Schema.from_list([plain | change])
 
 
 def test_mistakes():
@@ -123,6 +176,17 @@ def test_categories_of_tables_with_types_are_found_in_texts():
     np.testing.assert_array_equal(schema.matrix(new)[:, 0], [1, 2, 0, 3, 4, *[np.nan] * 3])
 
 
+@pytest.mark.parametrize("value", [time(8, 30), b"a"])
+def test_times_and_bytes_are_categories_or_texts(value):
+    few = pd.DataFrame({"c": pd.Series([value, type(value)()] * 10, dtype=object)})
+    schema = Schema.infer(few)
+    assert schema.columns[0].kind is ColumnKind.CATEGORY
+    matrix = schema.as_written_in(few).matrix(few)
+    assert sorted(set(matrix[:, 0])) == [0.0, 1.0]
+    many = [time(hour, 7) for hour in range(24)]
+    assert kind(many, dtype=object) is ColumnKind.TEXT
+
+
 def test_categories_that_are_written_differently_stay_apart():
     schema = Schema.infer(pd.DataFrame({"c": ["007", "07", "7", "x"] * 5}))
     matrix = schema.matrix(pd.DataFrame({"c": ["7", "07", "007", "0007"]}))
@@ -139,6 +203,8 @@ def test_categories_that_are_written_differently_stay_apart():
         ([*(f"0{i}" for i in range(99)), "unknown"], ""),
         (["a", "b"] * 50, ""),
         ([*range(99), None], ""),
+        ([time(hour) for hour in range(24)], ""),
+        ([b"01", b"2", b"unknown"], ""),
     ],
 )
 def test_what_keeps_a_column_from_being_numbers(values, expected):

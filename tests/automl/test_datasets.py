@@ -1,7 +1,10 @@
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.conclusion import known_rows
 from foretune.automl.datasets import LabelKind, Table, Task, codes_of, inferred_task
 from foretune.errors import UsageError
 from tests.automl.tables import mixed_frame, mixed_table
@@ -83,8 +86,41 @@ def test_mistakes():
         Table.of(frame.assign(one="a"), "one")
     with pytest.raises(UsageError, match="must be finite numbers"):
         Table.of(frame, "class", task=Task.REGRESSION)
-    with pytest.raises(UsageError, match="a column that differs"):
+    with pytest.raises(UsageError, match="the same in every row: 'always'"):
         Table.of(frame[["always", "class"]], "class")
+
+
+@pytest.mark.parametrize(
+    ("different", "advice"), [(4, "or choose classification"), (40, "or leave them out")]
+)
+def test_classes_are_advised_only_where_values_repeat(different, advice):
+    y = [np.inf, *range(different - 1)] * (40 // different)
+    with pytest.raises(UsageError, match=f"finite numbers.* {advice}$"):
+        Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
+
+
+def test_numbers_of_a_database_are_numbers():
+    prices = [None, *(Decimal(cents) / 100 for cents in range(125, 164))]
+    frame = pd.DataFrame({"a": np.arange(40.0) ** 2, "y": pd.Series(prices, dtype=object)})
+    table = Table.of(frame, "y")
+    assert table.task is Task.REGRESSION
+    np.testing.assert_allclose(table.y, np.arange(125, 164) / 100)
+    _, y = known_rows(frame, "y", table.task, ())
+    np.testing.assert_array_equal(y, table.y)
+
+
+def test_whole_numbers_of_a_database_may_be_classes():
+    flags = [Decimal("0.00"), Decimal("1.00")] * 20
+    frame = pd.DataFrame({"a": np.arange(40.0) ** 2, "y": pd.Series(flags, dtype=object)})
+    table = Table.of(frame, "y")
+    assert (table.classes, table.label_kind) == (("0", "1"), LabelKind.INTEGER)
+    _, y = known_rows(frame, "y", table.task, table.classes)
+    np.testing.assert_array_equal(y, table.y)
+
+
+def test_classes_that_differ_in_what_numpy_cuts_off_stay_apart():
+    frame = pd.DataFrame({"a": np.arange(20.0) ** 2, "y": ["0", "0\x00"] * 10})
+    assert Table.of(frame, "y").classes == ("0", "0\x00")
 
 
 def test_whole_numbers_with_gaps_are_whole_classes():

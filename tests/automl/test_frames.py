@@ -138,6 +138,14 @@ def test_parts_are_the_whole(tmp_path, name):
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), read_frame(path))
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_table_without_rows_is_one_part(tmp_path, name):
+    frame, path = pd.DataFrame({"a": [1], "b": ["x"]}).iloc[:0], tmp_path / name
+    frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    [part] = read_parts(path)
+    assert (len(part), list(part.columns)) == (0, ["a", "b"])
+
+
 def test_columns_that_stay_as_written(tmp_path):
     path = written(tmp_path, "t.csv", "id,n\n007,1.50\n?,2\n")
     [part] = read_parts(path, texts=["id"])

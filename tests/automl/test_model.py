@@ -2,11 +2,13 @@ import io
 import json
 import pickle
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.columns import Schema
 from foretune.automl.datasets import Table, Task
 from foretune.automl.members import Member, refit
 from foretune.automl.model import Model
@@ -263,6 +265,41 @@ def about(**changes):
     return change
 
 
+def without(*names):
+    def change(text):
+        told = json.loads(text)
+        for name in names:
+            del told["model"][name]
+        return json.dumps(told).encode()
+
+    return change
+
+
+def test_models_of_earlier_releases_are_read(saved):
+    """They do not say what was added since."""
+    expected = Model.open(saved).predict(mixed_frame())
+    rewritten(saved, {ENTRY: without("target_decimal", "shares")})
+    np.testing.assert_array_equal(Model.open(saved).predict(mixed_frame()), expected)
+
+
+def test_models_with_the_dates_of_earlier_releases_predict_as_before(tmp_path):
+    frame = mixed_frame(60)
+    now = mixed_table(Task.CLASSIFICATION, n=60)
+    plain = [{n: v for n, v in each.items() if n != "date_parts"} for each in now.schema.to_list()]
+    schema = Schema.from_list(plain)
+    assert len(schema.features) == len(now.schema.features) - 2
+    then = replace(now, schema=schema, x=schema.matrix(frame))
+    [config] = configs("pipeline-classification", "rf", 1)
+    model = model_of(config, then)
+    model.save(tmp_path / "m.foretune")
+    # Nothing in the file is newer than those releases.
+    told = json.loads(zipfile.ZipFile(tmp_path / "m.foretune").read(ENTRY))
+    assert told["model"]["columns"] == json.loads(json.dumps(plain))
+    back = Model.open(tmp_path / "m.foretune")
+    assert back.schema == schema
+    np.testing.assert_array_equal(back.predict_proba(frame), model.predict_proba(frame))
+
+
 MEMBER = {"config": {}, "known": [0, 1, 2], "weight": 1.0}
 BAD_HEADERS = {
     "another kind": (header(kind="cake"), "says that it is 'cake'"),
@@ -278,6 +315,7 @@ BAD_HEADERS = {
     "another task": (about(task="regression"), "another task"),
     "no task": (about(task="cake"), "cake"),
     "fewer columns": (about(columns=[]), "columns"),
+    "a strange mark": (about(target_decimal=";"), "mark of fractions"),
     "equal classes": (about(classes=["a", "a", "b"]), "told apart"),
     "a strange date": (
         about(columns=[{"name": "d", "kind": "date", "categories": [], "date_format": "%Q"}]),

@@ -1,5 +1,9 @@
 import json
+import os
+from datetime import time
+from decimal import Decimal
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +12,9 @@ import pytest
 from foretune.automl import frames, reading
 from foretune.automl.columns import ColumnKind
 from foretune.automl.datasets import LabelKind, Task
+from foretune.automl.frames import table_name
 from foretune.automl.reading import read_table, read_training, training_of
+from foretune.automl.sources import sources
 from foretune.errors import UsageError
 from tests.automl.tables import mixed_frame
 
@@ -22,11 +28,12 @@ def test_what_was_assumed_is_said(tmp_path):
     frame = mixed_frame().drop(columns="amount")
     frame.loc[[3, 4], "class"] = None
     frame.loc[5, "class"] = "odd"
+    frame.loc[range(10, 15), "class"] = "five"
     frame.loc[6, "gaps"] = -np.inf
     found = read_training(written(tmp_path, frame), "class")
     assert found.notes == [
         "90 rows; columns beside the target: 2 numbers, 1 boolean, 2 categories, 1 date.",
-        "'class' is predicted as one of 4 classes (classification), because it does not hold "
+        "'class' is predicted as one of 5 classes (classification), because it does not hold "
         "numbers.",
         "Not used, text that differs in most rows: 'note'.",
         "Not used, the numbers of the rows: 'row'.",
@@ -109,8 +116,13 @@ BAD = {
     "one class": ({"x": X, "y": ["a"] * N}, "y", "at least two classes"),
     "no target values": ({"x": X, "y": [None] * N}, "y", "at least 10 rows"),
     "three rows": ({"x": [1, 5, 2], "y": [0, 1, 0]}, "y", "at least 10 rows"),
-    "no columns": ({"y": [0, 1] * 15}, "y", "needs a column"),
-    "all missing": ({"x": [None] * N, "y": [0, 1] * 15}, "y", "needs a column"),
+    "no columns": ({"y": [0, 1] * 15}, "y", "needs a column .* has no other: add"),
+    "all missing": ({"x": [None] * N, "y": [0, 1] * 15}, "y", r"not used \(no values: 'x'\): add"),
+    "only texts": (
+        {"note": [f"note {i}" for i in range(N)], "row": range(N), "y": [0, 1] * 15},
+        "y",
+        r"not used \(text that differs in most rows: 'note'; the numbers of the rows: 'row'\): add",
+    ),
     "an identifier": ({"x": X, "y": [f"id {i}" for i in range(N)]}, "y", "as an identifier has"),
     "row numbers": ({"x": X, "y": np.arange(N)}, "y", "counts the rows"),
     "infinite target": ({"x": X, "y": [np.inf, *np.linspace(0, 1, N - 1)]}, "y", "finite numbers"),
@@ -212,6 +224,41 @@ def test_texts_that_were_taken_for_a_missing_target_are_named(tmp_path):
         "Rows without a target, left out: 30 of 60 ('NA', 'None' read as missing; if that is a "
         "class, rename it)."
     ) in read_training(path, "y").notes
+
+
+def test_times_and_numbers_of_a_database_are_read(tmp_path):
+    hours = [time(hour) for hour in range(20)] * 2
+    prices = [Decimal(cents) / 100 for cents in range(40)]
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"at": hours, "raw": [b"a", b"b"] * 20, "price": prices}).to_parquet(path)
+    found = read_training(path, "price")
+    assert found.notes[:2] == [
+        "40 rows; columns beside the target: 2 categories.",
+        "'price' is predicted as a number (regression), because it holds 40 different numbers.",
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files are texts there")
+def test_a_name_that_is_no_text_becomes_one(tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv"))
+    try:
+        mixed_frame().to_csv(path, index=False)
+    except OSError:
+        pytest.skip("the disk allows only texts")
+    assert read_training(path, "class").table.name == "caf\ufffd"
+    [source] = sources(str(tmp_path), Task.CLASSIFICATION, target="class")
+    assert source.name == source.load().name == "caf\ufffd"
+
+
+def test_a_name_may_have_characters_that_the_system_does_not_know(monkeypatch):
+    path = Path("tr äin?.csv")
+    assert table_name(path) == "tr äin?"
+
+    def ascii_only(name):
+        return str(name).encode("ascii") if "\udcc3" not in str(name) else "tr äin".encode()
+
+    monkeypatch.setattr(os, "fsencode", ascii_only)
+    assert table_name(Path("tr \udcc3\udca4in.csv")) == "tr _in"
 
 
 def test_a_column_that_one_value_keeps_from_being_numbers_is_named(tmp_path):

@@ -8,7 +8,7 @@ nearly every row) have no place in it.
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from numbers import Number
 from typing import Any
@@ -18,7 +18,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
-from foretune.automl.written_numbers import LOOKED_AT, MARKS, decimal_mark, number_written
+from foretune.automl import dates
+from foretune.automl.written_numbers import (
+    LOOKED_AT,
+    MARKS,
+    TableMark,
+    decimal_mark,
+    new_mark,
+    number_written,
+    table_mark,
+)
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -38,9 +47,13 @@ class ColumnKind(StrEnum):
     EMPTY = "empty"
 
 
-DATE_PARTS = ("days", "month", "weekday", "hour")
-"""What becomes of a date: days since 1970 with their fraction, and what repeats."""
-DATE_FORMATS = ("ISO8601", "%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d")
+UNUSED = {
+    ColumnKind.TEXT: "text that differs in most rows",
+    ColumnKind.COUNTER: "the numbers of the rows",
+    ColumnKind.CONSTANT: "the same in every row",
+    ColumnKind.EMPTY: "no values",
+}
+"""Why columns of some kinds are left out."""
 TRUTHS = {
     **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
     **dict.fromkeys(("false", "no", "f", "n", "0"), 0.0),
@@ -63,19 +76,21 @@ class Column:
     date_format: str = ""
     decimal: str = ""
     """What divides fractions, in numbers that are written as people do; "" for plain ones."""
+    date_parts: tuple[str, ...] = ()
+    """What becomes of a date."""
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the columns of the matrix it becomes."""
         if self.kind is ColumnKind.DATE:
-            return tuple(f"{self.name} ({part})" for part in DATE_PARTS)
+            return tuple(f"{self.name} ({part})" for part in self.date_parts)
         used = self.kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN, ColumnKind.CATEGORY)
         return (self.name,) if used else ()
 
     def read(self, given: "pd.Series[Any]") -> Floats:
         """(n, number of features) numbers; what was not seen before counts as missing."""
         if self.kind is ColumnKind.DATE:
-            return _date_parts(_dates(given, self.date_format))
+            return dates.date_parts(dates.read_dates(given, self.date_format), self.date_parts)
         if self.kind is ColumnKind.CATEGORY:
             codes = {category: float(code) for code, category in enumerate(self.categories)}
             plain = {text: codes.get(_plain_text(text), np.nan) for text in _texts(given)}
@@ -83,6 +98,15 @@ class Column:
         if self.kind is ColumnKind.BOOLEAN:
             return _truths(given)[:, None]
         return read_numbers(given, self.decimal)[:, None]
+
+    def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
+        """The same column, with the mark of fractions that a new table has."""
+        if self.kind is not ColumnKind.NUMBER or _is_plain(given):
+            return self
+        mark = new_mark(given, table, self.decimal)
+        if mark == "." and _numbers_in(given, "") > _numbers_in(given, mark):
+            mark = ""  # People write no .5, which programs do.
+        return replace(self, decimal=mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +116,31 @@ class Schema:
     columns: tuple[Column, ...]
 
     @classmethod
-    def infer(cls, frame: pd.DataFrame) -> "Schema":
-        """The schema of a table; refuses columns of the same name."""
+    def infer(cls, frame: pd.DataFrame, table: TableMark | None = None) -> "Schema":
+        """The schema of a table; refuses columns of the same name.
+
+        table: what decides how numbers are written that can be read in two ways; these columns
+        themselves if None.
+        """
         frame = named_by_text(frame)
-        return cls(tuple(_column(name, frame[name]) for name in frame.columns))
+        table = table or table_mark(frame)
+        return cls(tuple(_column(name, frame[name], table) for name in frame.columns))
+
+    def as_written_in(self, frame: pd.DataFrame) -> "Schema":
+        """The same columns, with the marks of fractions that a new table has.
+
+        A model of 1.234,5 may meet 1234.5, and the other way round.
+        """
+        frame = named_by_text(frame)
+        table = table_mark(frame)
+        return Schema(
+            tuple(
+                column.as_written_in(frame[column.name], table)
+                if column.name in frame.columns
+                else column
+                for column in self.columns
+            )
+        )
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -141,9 +186,24 @@ class Schema:
         }
         return {name: count for name, count in lost.items() if count}
 
+    def check_numbers(self, frame: pd.DataFrame, matrix: Floats) -> None:
+        """Refuse a new table of which a column of numbers has values, but none that is a number."""
+        frame = named_by_text(frame)
+        lost = self.unread(frame, matrix)
+        for column in self.columns:
+            if column.kind is not ColumnKind.NUMBER or column.name not in lost:
+                continue
+            given = frame[column.name].dropna()
+            if len(given) == lost[column.name] and not _is_plain(given):
+                raise UsageError(
+                    f"a column of numbers must hold numbers in a new table too, but none of "
+                    f"'{column.name}' can be read as one, such as '{given.iloc[0]}': write them as "
+                    "in the table of the fit, or leave them empty where they are not known"
+                )
+
     def to_list(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""
-        return [asdict(column) for column in self.columns]
+        return [_plain_values(column) for column in self.columns]
 
     @classmethod
     def from_list(cls, given: Sequence[dict[str, Any]]) -> "Schema":
@@ -155,15 +215,36 @@ class Schema:
                 tuple(str(category) for category in each["categories"]),
                 str(each["date_format"]),
                 str(each.get("decimal", "")),
+                _parts_of(each),
             )
             for each in given
         )
-        unknown = {column.date_format for column in columns} - {"", *DATE_FORMATS}
+        unknown = {column.date_format for column in columns} - {"", *dates.FORMATS}
         if unknown:
             raise ValueError(f"a schema has no dates written as {sorted(unknown)}")
+        if any(not {*column.date_parts} <= {*dates.PARTS} for column in columns):
+            raise ValueError(f"the parts of a date are among {dates.PARTS}")
         if any(column.decimal not in ("", *MARKS) for column in columns):
             raise ValueError(f"the mark of fractions is one of {MARKS}")
         return cls(columns)
+
+
+def _plain_values(column: Column) -> dict[str, Any]:
+    """Of a column, for JSON.
+
+    Parts of dates are named only where they are not those of before: what is made of these values
+    tells tables apart, and those that were remembered are to be known again.
+    """
+    plain = asdict(column)
+    if column.date_parts in ((), dates.FIRST_PARTS):
+        del plain["date_parts"]
+    return plain
+
+
+def _parts_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts of the dates of a column that `_plain_values` has described."""
+    is_date = plain["kind"] == ColumnKind.DATE
+    return tuple(plain.get("date_parts", dates.FIRST_PARTS if is_date else ()))
 
 
 def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
@@ -178,8 +259,8 @@ def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis=1)
 
 
-def _column(name: str, given: "pd.Series[Any]") -> Column:
-    if isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf":
+def _column(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
+    if _is_plain(given):
         return Column(name, _kind_of_numbers(given.to_numpy()))
     present = _hashable(given.dropna())
     if pd.api.types.is_float_dtype(present.dtype):
@@ -190,7 +271,13 @@ def _column(name: str, given: "pd.Series[Any]") -> Column:
     if isinstance(present.dtype, pd.CategoricalDtype):
         return _category(name, present)
     kind = _typed_kind(present, complete=len(present) == len(given))
-    return Column(name, kind) if kind is not None else _of_texts(name, present, distinct)
+    if kind is ColumnKind.DATE:
+        return _date(name)
+    return Column(name, kind) if kind is not None else _of_texts(name, present, distinct, table)
+
+
+def _is_plain(given: "pd.Series[Any]") -> bool:
+    return isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
 
 
 def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:
@@ -214,21 +301,22 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
     return ColumnKind.DATE if pd.api.types.is_datetime64_any_dtype(present.dtype) else None
 
 
-def _of_texts(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
+def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:
     if np.isfinite(read_numbers(present)).all():
         return Column(name, ColumnKind.NUMBER)
     if np.isfinite(_truths(present)).all():
         return Column(name, ColumnKind.BOOLEAN)
-    for date_format in DATE_FORMATS:
-        # Most columns are no dates, which their first values show.
-        some = _dates(present.iloc[:LOOKED_AT], date_format)
-        if not some.isna().any() and not _dates(present, date_format).isna().any():
-            return Column(name, ColumnKind.DATE, date_format=date_format)
-    if mark := decimal_mark(present):
+    if date_format := dates.date_format(present):
+        return _date(name, date_format)
+    if mark := decimal_mark(present, table):
         return Column(name, ColumnKind.NUMBER, decimal=mark)
     if distinct > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(present)):
         return Column(name, ColumnKind.TEXT)
     return _category(name, present)
+
+
+def _date(name: str, date_format: str = "") -> Column:
+    return Column(name, ColumnKind.DATE, date_format=date_format, date_parts=dates.PARTS)
 
 
 def _category(name: str, present: "pd.Series[Any]") -> Column:
@@ -289,7 +377,7 @@ def keeps_from_numbers(given: "pd.Series[Any]") -> str:
     Where some begin like 007, they are names.
     """
     present = given.dropna()
-    if not pd.api.types.is_string_dtype(present.dtype) or has_leading_zeros(present):
+    if pd.api.types.infer_dtype(present) != "string" or has_leading_zeros(present):
         return ""
     for decimal in ("", *MARKS):
         # Most texts are no numbers, which the first ones show.
@@ -308,6 +396,10 @@ def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
     return finite
 
 
+def _numbers_in(given: "pd.Series[Any]", decimal: str) -> int:
+    return int(np.isfinite(read_numbers(given, decimal)).sum())
+
+
 def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
     # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
     plain = given.map(lambda each: each if isinstance(each, str | Number) else str(each), "ignore")
@@ -315,27 +407,9 @@ def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
 
 
 def _plain(given: "pd.Series[Any]") -> Floats:
-    plain = isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
-    read = given if plain else pd.to_numeric(given, errors="coerce")
+    read = given if _is_plain(given) else pd.to_numeric(given, errors="coerce")
     return read.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _truths(given: "pd.Series[Any]") -> Floats:
     return _looked_up(given, {text: TRUTHS.get(text.lower(), np.nan) for text in _texts(given)})
-
-
-def _dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
-    if not pd.api.types.is_datetime64_any_dtype(given.dtype):
-        # A number is no date, whatever pandas makes of it.
-        values = given.astype(object)
-        given = values.mask(values.map(lambda value: isinstance(value, Number)))
-    # Without a format pandas would guess one, and another one for rows in another order.
-    read = pd.to_datetime(given, errors="coerce", format=date_format or "ISO8601", utc=True)
-    return read.dt.tz_localize(None)
-
-
-def _date_parts(dates: "pd.Series[pd.Timestamp]") -> Floats:
-    # In microseconds, because nanoseconds do not reach beyond the years 1677 and 2262.
-    days = (dates - pd.Timestamp(0).as_unit("us")) / pd.Timedelta(days=1)
-    parts = (days, dates.dt.month, dates.dt.day_of_week, dates.dt.hour)
-    return np.column_stack([part.to_numpy(dtype=np.float64, na_value=np.nan) for part in parts])

@@ -14,10 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
-from foretune.automl.columns import Schema, named_by_text, read_numbers
-from foretune.automl.written_numbers import decimal_mark
+from foretune.automl.columns import UNUSED, Schema, named_by_text, read_numbers
+from foretune.automl.written_numbers import TableMark, decimal_mark, table_mark
 from foretune.errors import UsageError
-from foretune.experience.naming import suggestion
+from foretune.experience.naming import listed, suggestion
 from foretune.files import replace_file
 
 LEAST_ROWS = 10
@@ -78,6 +78,8 @@ class Table:
     classes: tuple[str, ...] = ()
     """In ascending order of what they are."""
     label_kind: LabelKind = LabelKind.TEXT
+    target_decimal: str = ""
+    """What divides fractions in a target of numbers as people write them; "" for plain ones."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -94,7 +96,8 @@ class Table:
         """A table from a data frame; rows without a target are left out."""
         frame = named_by_text(frame)
         check_target(frame, target)
-        schema = Schema.infer(frame.drop(columns=target))
+        mark = table_mark(frame)
+        schema = Schema.infer(frame.drop(columns=target), mark)
         present = frame[target].notna().to_numpy()
         known = frame[present]
         if len(known) < LEAST_ROWS:
@@ -103,15 +106,14 @@ class Table:
                 f"{len(known)}: add rows"
             )
         if not schema.features:
-            raise UsageError(
-                f"a table needs a column that differs from row to row beside its target, but "
-                f"'{name}' has none: add columns"
-            )
-        column = target_of(frame, target, task)[present]
+            raise UsageError(_nothing_to_learn_from(name, schema))
+        column, decimal = target_of(frame[target], task, mark)
+        column = column[present]
         task = task or inferred_task(column)
         x = schema.matrix(known)
         if task is Task.REGRESSION:
-            return cls(name, task, schema, x, target_numbers(column, target))
+            y = target_numbers(column, target)
+            return cls(name, task, schema, x, y, target_decimal=decimal)
         codes, classes, kind = _classes(column, target)
         return cls(name, task, schema, x, codes, classes, kind)
 
@@ -150,6 +152,7 @@ class Table:
             "columns": self.schema.to_list(),
             "classes": list(self.classes),
             "label_kind": str(self.label_kind),
+            "target_decimal": self.target_decimal,
         }
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
@@ -172,7 +175,9 @@ class Table:
             # Tables that were prepared before labels had a kind are still in use.
             kind = LabelKind(about.get("label_kind", LabelKind.TEXT))
             classes = tuple(str(name) for name in about["classes"])
-            table = cls(str(about["name"]), Task(about["task"]), schema, x, y, classes, kind)
+            decimal = str(about.get("target_decimal", ""))
+            task = Task(about["task"])
+            table = cls(str(about["name"]), task, schema, x, y, classes, kind, decimal)
             table._check()
         except _SPOILT as error:
             raise UsageError(
@@ -190,6 +195,17 @@ class Table:
         codes = np.arange(len(self.classes))
         if self.task is Task.CLASSIFICATION and not np.isin(self.y, codes).all():
             raise ValueError(f"a target beyond its {len(codes)} classes")
+
+
+def _nothing_to_learn_from(name: str, schema: Schema) -> str:
+    """What is wrong with a table none of whose columns is used."""
+    left_out = {
+        why: [column.name for column in schema.columns if column.kind is kind]
+        for kind, why in UNUSED.items()
+    }
+    shown = "; ".join(f"{why}: {listed(names)}" for why, names in left_out.items() if names)
+    have = f"those of '{name}' are not used ({shown})" if shown else f"'{name}' has no other"
+    return f"a table needs a column to learn from beside its target, but {have}: add columns"
 
 
 def check_target(frame: pd.DataFrame, target: str) -> None:
@@ -211,27 +227,33 @@ def inferred_task(target: "pd.Series[Any]") -> Task:
     return Task.CLASSIFICATION if whole and (few or len(values) == 2) else Task.REGRESSION
 
 
-def counted(target: "pd.Series[Any]", task: Task | None = None) -> "pd.Series[Any]":
-    """The target as numbers, where texts are numbers as people write them and no classes."""
-    if pd.api.types.infer_dtype(target, skipna=True) != "string":
-        return target
-    mark = decimal_mark(target.dropna())
-    if not mark:
-        return target
-    numbers = pd.Series(read_numbers(target, mark), target.index, name=target.name)
-    task = task or inferred_task(numbers.dropna())
-    return numbers if task is Task.REGRESSION else target
+def target_of(
+    column: "pd.Series[Any]", task: Task | None, mark: TableMark
+) -> tuple["pd.Series[Any]", str]:
+    """The column to predict, gaps included, as what its values are meant to be.
 
-
-def target_of(frame: pd.DataFrame, target: str, task: Task | None = None) -> "pd.Series[Any]":
-    """The column to predict, gaps included, as what its values are meant to be."""
-    return _whole(counted(frame[target], task))
+    With it, what divides fractions where its texts were numbers as people write them. mark: what
+    decides where these can be read in two ways.
+    """
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    if inferred == "decimal":
+        # As databases have them.
+        return _as_whole(pd.Series(read_numbers(column), column.index, name=column.name)), ""
+    decimal = decimal_mark(column.dropna(), mark) if inferred == "string" else ""
+    if decimal:
+        numbers = pd.Series(read_numbers(column, decimal), column.index, name=column.name)
+        if (task or inferred_task(numbers.dropna())) is Task.REGRESSION:
+            return _whole(numbers), decimal
+    return _whole(column), ""
 
 
 def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
     """Whole numbers as such, where only gaps among them made them floats."""
-    if not pd.api.types.is_float_dtype(column.dtype) or not column.isna().any():
-        return column
+    gaps = pd.api.types.is_float_dtype(column.dtype) and column.isna().any()
+    return _as_whole(column) if gaps else column
+
+
+def _as_whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
     present = column.dropna().to_numpy(dtype=np.float64)
     whole = np.isfinite(present).all() and (present == np.round(present)).all()
     return column.astype("Int64") if whole and np.abs(present).max(initial=0) < 2**53 else column
@@ -239,30 +261,31 @@ def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     """(n,), the target of a regression; refuses what is no finite number."""
-    numbers = pd.to_numeric(counted(column, Task.REGRESSION), errors="coerce")
+    numbers = pd.to_numeric(column, errors="coerce")
     y = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(y).all():
+        # Values that hardly repeat would be refused as classes.
+        repeat = 2 * column.astype(str).nunique() <= len(column)
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds others: "
-            "mend those rows or choose classification"
+            f"mend those rows or {'choose classification' if repeat else 'leave them out'}"
         )
     return y
 
 
 def _classes(column: "pd.Series[Any]", target: str) -> tuple[Floats, tuple[str, ...], LabelKind]:
     """The code of each row, what the codes mean, and what they were."""
-    texts = np.array([str(value) for value in column])
-    names, codes = np.unique(texts, return_inverse=True)
+    texts = [str(value) for value in column]
+    names = sorted(set(texts))
     if len(names) < 2:
         raise UsageError(
             f"a classification needs at least two classes, but '{target}' holds only "
             f"'{names[0]}': choose another target"
         )
     kind = _label_kind(column)
-    order = np.argsort(kind.labels(names.tolist()), kind="stable")
-    position = np.empty(len(order))
-    position[order] = np.arange(len(order))
-    return position[codes], tuple(str(name) for name in names[order]), kind
+    classes = tuple(names[each] for each in np.argsort(kind.labels(names), kind="stable"))
+    codes = {name: float(code) for code, name in enumerate(classes)}
+    return np.array([codes[text] for text in texts]), classes, kind
 
 
 def codes_of(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, list[str]]:

@@ -1,6 +1,7 @@
 """Reading tables as people keep them: CSV, Parquet, KEEL and ARFF files."""
 
 import csv
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -96,6 +97,20 @@ def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
         with _csv(path, form, PLAIN, chunksize=rows, **cells) as parts:
             for part in parts:
                 yield part.iloc[:, 0]
+
+
+def table_name(path: Path) -> str:
+    """The name of a file without its ending, as a text for databases and names of other files.
+
+    Names of files are bytes, and those that are no characters would be refused later.
+    """
+    name = os.fsencode(path.stem).decode("utf-8", "replace")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        # Where the system knows fewer characters. A question mark would begin a part of an address.
+        return name.encode("ascii", "replace").decode().replace("?", "_")
+    return name
 
 
 def table_bytes(path: Path) -> int:

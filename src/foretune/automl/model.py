@@ -15,6 +15,7 @@ from foretune.automl.datasets import LabelKind, Table, Task
 from foretune.automl.members import Member
 from foretune.automl.model_file import read_model, write_model
 from foretune.automl.scores import chosen_classes
+from foretune.automl.written_numbers import MARKS
 from foretune.errors import UsageError
 
 
@@ -40,6 +41,8 @@ class Model:
     """What probabilities are divided by before a class is chosen, so that rare ones are found;
     the most probable class is chosen where there are none.
     """
+    target_decimal: str = ""
+    """How the target was written, as `Table` has it."""
 
     def __post_init__(self) -> None:
         weights = np.array([member.weight for member in self.members])
@@ -71,6 +74,7 @@ class Model:
             dict(about or {}),
             table.label_kind,
             tuple(shares),
+            table.target_decimal,
         )
 
     @property
@@ -82,13 +86,14 @@ class Model:
         """(n,) labels or numbers.
 
         Columns may come in any order and with more beside them. What cannot be read as in the
-        table of the fit, such as a category that it did not have, counts as missing.
+        table of the fit, such as a category that it did not have, counts as missing. Numbers may
+        have another mark of fractions than there.
         """
-        return self.predict_rows(self.schema.matrix(frame))
+        return self.predict_rows(self.schema.as_written_in(frame).matrix(frame))
 
     def predict_proba(self, frame: pd.DataFrame) -> Floats:
         """(n, classes) probabilities."""
-        return self.probabilities(self.schema.matrix(frame))
+        return self.probabilities(self.schema.as_written_in(frame).matrix(frame))
 
     def predict_rows(self, x: Floats) -> NDArray[Any]:
         """The same as `predict` for rows that `schema` has read."""
@@ -128,6 +133,7 @@ class Model:
             "classes": list(self.classes),
             "label_kind": str(self.label_kind),
             "shares": list(self.shares),
+            "target_decimal": self.target_decimal,
             "metric": self.metric,
             "about": self.about,
             "members": [
@@ -156,6 +162,7 @@ class Model:
                 about["about"],
                 LabelKind(about["label_kind"]),
                 tuple(about.get("shares", ())),
+                str(about.get("target_decimal", "")),
             )
             model._check()
         except Exception as error:
@@ -173,6 +180,8 @@ class Model:
             raise ValueError("its target or its classes are not told apart")
         if self.shares and not (len(self.shares) == len(self.classes) and min(self.shares) > 0):
             raise ValueError(f"its {len(self.classes)} classes have the shares {self.shares}")
+        if self.target_decimal not in ("", *MARKS):
+            raise ValueError(f"the mark of fractions is one of {MARKS}")
         for member in self.members:
             known = list(member.known)
             if known != sorted(set(known) & set(range(len(self.classes)))):

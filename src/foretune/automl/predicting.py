@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile, ParquetWriter
 
 from foretune.arrays import Floats
+from foretune.automl.columns import Schema
 from foretune.automl.frames import read_parts, table_bytes
 from foretune.automl.model import Model
 from foretune.errors import UsageError
@@ -83,6 +84,7 @@ def _predict(
     unread: Counter[str] = Counter()
     rows = 0
     notes: list[str] = []
+    schema = model.schema
     progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
     try:
         texts = (*wanted.keep, *model.schema.written)
@@ -90,13 +92,18 @@ def _predict(
             if not rows:
                 _check_keep(model, part, wanted)
                 notes = _ignored(model, part, wanted.keep)
-            x = model.schema.matrix(part)
-            unread.update(model.schema.unread(part, x))
+            # Where a part leaves a doubt about the mark of fractions, those before it decide.
+            schema = schema.as_written_in(part)
+            x = schema.matrix(part)
+            if not rows:
+                schema.check_numbers(part, x)
+            unread.update(schema.unread(part, x))
             writer.write(_predicted(model, part, x, wanted))
             rows += len(part)
             progress.step(note=f"{rows:,} rows")
     finally:
         progress.stop()
+    notes.extend(_other_marks(model, schema))
     if unread:
         shown = listed([f"{name} ({count:,})" for name, count in unread.most_common()])
         notes.append(
@@ -141,6 +148,15 @@ def _ignored(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> list[str]
     known = {column.name for column in model.schema.columns} | {model.target, *keep}
     more = [str(name) for name in part.columns if str(name) not in known]
     return [f"Columns that the model does not know, ignored: {listed(more)}."] if more else []
+
+
+def _other_marks(model: Model, schema: Schema) -> list[str]:
+    """A word about numbers that are not written as in the table of the fit."""
+    pairs = zip(model.schema.columns, schema.columns, strict=True)
+    other = [new.name for old, new in pairs if (old.decimal == ",") != (new.decimal == ",")]
+    if not other:
+        return []
+    return [f"Read with another decimal mark than the model's own table has: {listed(other)}."]
 
 
 class CsvWriter:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from foretune.automl.columns import (
+    UNUSED,
     ColumnKind,
     Schema,
     has_leading_zeros,
@@ -32,7 +33,9 @@ from foretune.automl.frames import (
     read_frame,
     read_parts,
     table_bytes,
+    table_name,
 )
+from foretune.automl.written_numbers import maybe_thousands, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -53,12 +56,6 @@ WRITTEN = {
     ".": "with thousands apart or with a unit",
 }
 """How numbers are written that are no plain ones, by what divides fractions."""
-UNUSED = {
-    ColumnKind.TEXT: "text that differs in most rows",
-    ColumnKind.COUNTER: "the numbers of the rows",
-    ColumnKind.CONSTANT: "the same in every row",
-    ColumnKind.EMPTY: "no values",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +86,9 @@ class Training:
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns of a test table that are read as texts, so that they mean the same there."""
-        named = self.table.task is Task.CLASSIFICATION and self.table.label_kind is LabelKind.TEXT
-        return (*self.table.schema.written, *((self.target,) if named else ()))
+        table = self.table
+        named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
+        return (*table.schema.written, *((self.target,) if named or table.target_decimal else ()))
 
 
 def read_training(
@@ -121,7 +119,7 @@ def read_training(
             "rows is used."
         )
     return training_of(
-        frame, target, name=path.stem, task=task, notes=notes, share=share, gaps=gaps
+        frame, target, name=table_name(path), task=task, notes=notes, share=share, gaps=gaps
     )
 
 
@@ -152,8 +150,7 @@ def training_of(
     frame = named_by_text(frame)
     check_target(frame, target)
     asked = None if task is None else _task(task)
-    frame = frame.assign(**{target: target_of(frame, target, asked)})
-    known = frame[target].dropna()
+    known = target_of(frame[target], asked, table_mark(frame))[0].dropna()
     _check_repeats(known, target, asked)
     table = Table.of(frame, target, name=name, task=asked)
     kinds = Counter(column.kind for column in table.schema.columns)
@@ -162,9 +159,10 @@ def training_of(
         *(notes or []),
         _shape_note(facts),
         _task_note(table, target, known, asked),
+        *_written_notes(table, target),
         *_column_notes(table.schema),
         *_nearly_numbers_notes(frame, table.schema),
-        *_thousands_notes(frame, table.schema),
+        *_thousands_notes(frame, table),
         *_row_notes(frame, target, facts, gaps),
         *_class_notes(table),
     ]
@@ -269,12 +267,15 @@ def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task |
     )
 
 
+def _written_notes(table: Table, target: str) -> list[str]:
+    marks = {column.name: column.decimal for column in table.schema.columns}
+    marks[target] = table.target_decimal
+    named = {how: [n for n in marks if marks[n] == mark] for mark, how in WRITTEN.items()}
+    return [f"Read as numbers {how}: {listed(names)}." for how, names in named.items() if names]
+
+
 def _column_notes(schema: Schema) -> list[str]:
     notes = []
-    for mark, how in WRITTEN.items():
-        names = [column.name for column in schema.columns if column.decimal == mark]
-        if names:
-            notes.append(f"Read as numbers {how}: {listed(names)}.")
     for kind, why in UNUSED.items():
         names = [column.name for column in schema.columns if column.kind is kind]
         if names:
@@ -300,27 +301,18 @@ def _nearly_numbers_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
     ]
 
 
-def _thousands_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+def _thousands_notes(frame: pd.DataFrame, table: Table) -> list[str]:
     """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
-    if all(column.decimal != "," for column in schema.columns):
+    if "," not in (table.target_decimal, *(column.decimal for column in table.schema.columns)):
         return []
     floats = frame.select_dtypes("float")
-    names = [str(name) for name in floats.columns if _maybe_thousands(floats[name])]
+    names = [str(name) for name in floats.columns if maybe_thousands(floats[name])]
     if not names:
         return []
     return [
         f"Read with a decimal point, although others have a comma: {listed(names)}. Where points "
         "divide thousands there, remove them from the file."
     ]
-
-
-def _maybe_thousands(column: "pd.Series[float]") -> bool:
-    """Whether every number that is not whole has up to three digits before its point and after."""
-    present = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    parts = present[np.isfinite(present) & (present != np.round(present))]
-    in_thousandths = 1000.0 * parts
-    whole = np.abs(in_thousandths - np.round(in_thousandths)) < 1e-6
-    return bool(len(parts) and (whole & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)).all())
 
 
 def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[str]) -> list[str]:

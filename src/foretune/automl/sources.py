@@ -8,7 +8,7 @@ from pathlib import Path
 
 from foretune.automl import catalogue
 from foretune.automl.datasets import Table, Task
-from foretune.automl.frames import read_frame
+from foretune.automl.frames import read_frame, table_name
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -45,7 +45,9 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
         files = sorted(f for f in Path(given).glob("*") if f.suffix.lower() in SUFFIXES)
         _check_names(files)
         found = [
-            Source(f.stem, f.stem, partial(_read, f, target, task), _version(f, target))
+            Source(
+                table_name(f), table_name(f), partial(_read, f, target, task), _version(f, target)
+            )
             for f in files
         ]
     if not found:
@@ -60,7 +62,7 @@ def _check_names(files: Sequence[Path]) -> None:
     """Refuse files of the same name: the one would be taken for the other."""
     named: dict[str, list[str]] = {}
     for file in files:
-        named.setdefault(file.stem, []).append(file.name)
+        named.setdefault(table_name(file), []).append(file.name)
     for same in named.values():
         if len(same) > 1:
             raise UsageError(
@@ -78,7 +80,7 @@ def _version(path: Path, target: str | None) -> str:
 def _read(path: Path, target: str | None, task: Task) -> Table:
     frame = read_frame(path)
     try:
-        return Table.of(frame, target or str(frame.columns[-1]), name=path.stem, task=task)
+        return Table.of(frame, target or str(frame.columns[-1]), name=table_name(path), task=task)
     except UsageError as error:
         # Among many files, the one to mend must be named.
         raise UsageError(f"'{path}' cannot be evaluated: {error}") from error

@@ -1,10 +1,19 @@
-"""Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, 12 %."""
+"""Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, 12 %.
+
+Where thousands and fractions look alike, as in 1,234 and 1.234, a column does not say what it
+means. Then the other columns of its table do: those that leave no doubt, where they agree.
+"""
 
 import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from foretune.arrays import Floats
 
 MARKS = ".,"
 """What may divide a number from its fraction, the likelier one first."""
@@ -33,17 +42,85 @@ def _pattern(mark: str) -> re.Pattern[str]:
 PATTERNS = {mark: _pattern(mark) for mark in MARKS}
 
 
-def decimal_mark(present: "pd.Series[Any]") -> str:
+TableMark = Callable[[], str]
+"""What a table says where a column leaves a doubt: a mark, or "". Asked only then."""
+
+
+def no_mark() -> str:
+    """What is said of a column without a table."""
+    return ""
+
+
+def decimal_mark(present: "pd.Series[Any]", table: TableMark = no_mark) -> str:
     """What divides whole numbers from fractions, if all texts are numbers of one unit; else "".
 
-    Where thousands and fractions look alike, as in 1,234, it is thousands.
+    Where thousands and fractions look alike, the table decides; if it does not, 1,234 is 1234.
     """
+    marks = _possible_marks(present)
+    return (marks if len(marks) < 2 else table()) or marks[:1]
+
+
+def new_mark(present: "pd.Series[Any]", table: TableMark, before: str) -> str:
+    """The mark of a column that held numbers before, and in a new table may hold others beside.
+
+    What its texts show is believed, then what the new table says, then the mark of before.
+    """
+    texts = {value for value in present if isinstance(value, str)}
+    shown = {marks for text in texts if len(marks := _marks_of([text])) == 1}
+    if not texts or len(shown) > 1:
+        return before
+    return shown.pop() if shown else table() or before
+
+
+def table_mark(frame: pd.DataFrame, otherwise: str = "") -> TableMark:
+    """The mark on which all columns agree that leave no doubt; else `otherwise`."""
+    return cache(partial(_agreed, frame, otherwise))
+
+
+def _agreed(frame: pd.DataFrame, otherwise: str) -> str:
+    shown = {_sure_mark(column) for _, column in frame.items()} - {""}
+    return shown.pop() if len(shown) == 1 else otherwise
+
+
+def _sure_mark(column: "pd.Series[Any]") -> str:
+    if pd.api.types.is_float_dtype(column.dtype):
+        return "." if _has_fractions(column) and not maybe_thousands(column) else ""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return ""
+    marks = _possible_marks(column.dropna())
+    return marks if len(marks) == 1 else ""
+
+
+def _has_fractions(column: "pd.Series[float]") -> bool:
+    return len(_not_whole(column)) > 0
+
+
+def maybe_thousands(column: "pd.Series[float]") -> bool:
+    """Whether every number that is not whole has up to three digits before its point and after.
+
+    Then the point may have divided thousands in the file: 1.234 for 1234.
+    """
+    parts = _not_whole(column)
+    in_thousandths = 1000.0 * parts
+    whole = np.abs(in_thousandths - np.round(in_thousandths)) < 1e-6
+    return bool(len(parts) and (whole & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)).all())
+
+
+def _not_whole(column: "pd.Series[float]") -> Floats:
+    present = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    parts: Floats = present[np.isfinite(present) & (present != np.round(present))]
+    return parts
+
+
+def _possible_marks(present: "pd.Series[Any]") -> str:
+    """The marks with which all values are numbers of one unit: none, one or both."""
     texts = [str(text) for text in present.unique()]
-    for mark in MARKS:
-        # Most texts are no numbers, which the first ones show.
-        if _of_one_unit(texts[:LOOKED_AT], mark) and _of_one_unit(texts, mark):
-            return mark
-    return ""
+    # Most texts are no numbers, which the first ones show.
+    return _marks_of(texts) if _marks_of(texts[:LOOKED_AT]) else ""
+
+
+def _marks_of(texts: list[str]) -> str:
+    return "".join(mark for mark in MARKS if _of_one_unit(texts, mark))
 
 
 def _of_one_unit(texts: list[str], mark: str) -> bool:
@@ -54,7 +131,7 @@ def _of_one_unit(texts: list[str], mark: str) -> bool:
 
 def number_written(value: object, mark: str) -> float:
     """The number that a text writes, or that stands there already; NaN for anything else."""
-    if isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, int | float | Decimal | np.integer | np.floating):
         return float(value)
     found = PATTERNS[mark].fullmatch(str(value))
     if found is None:
