@@ -27,12 +27,13 @@ from benchmarks.peers.problems import problem_of
 
 from foretune.bench.plan import held_out
 from foretune.bench.pools import facts_of, pool_of
-from foretune.bench.replay import fingerprint, fingerprint_of_notes
+from foretune.bench.replay import fingerprint_of_notes
 from foretune.bench.results import Results, Settings, save
 from foretune.bench.run import Run
 from foretune.bench.starts import Start, seed_on_task
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, Split
+from foretune.experience.fingerprints import fingerprint_of_evaluations
 from foretune.files import replace_file
 
 OURS = "foretune"
@@ -151,7 +152,7 @@ def _settings(experience: Experience, given: argparse.Namespace) -> Settings:
         split=given.split,
         objectives=(experience.metrics[0].name,),
         directions=(str(experience.metrics[0].direction),),
-        experience=fingerprint(experience),
+        experience=fingerprint_of_evaluations(experience),
         start=str(START),
         notes=fingerprint_of_notes(experience, given.split, START),
     )

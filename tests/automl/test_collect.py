@@ -353,4 +353,4 @@ def test_tables_are_prepared_once(out):
             [Source("t", "t", load)], folder.tables, most_rows=99, seed=0, progress=SILENT
         )
     assert len(loads) == 1
-    assert (known.rows, known.columns) == (90, 9)
+    assert (known.rows, known.columns) == (90, 11)
