@@ -91,8 +91,8 @@ def with_parts_of_dates(frame: pd.DataFrame) -> pd.DataFrame:
             parts = {
                 "month": at.month,
                 "day": at.day,
-                "weekday": at.weekday,
-                "of year": at.dayofyear,
+                "weekday": at.day_of_week,
+                "of year": at.day_of_year,
             }
             frame = frame.assign(**{f"{name} {part}": value for part, value in parts.items()})
     return frame
@@ -107,8 +107,9 @@ def ready(learn: pd.DataFrame, held: pd.DataFrame) -> tuple[pd.DataFrame, pd.Dat
         if len(levels) > len(first) / 2:
             first, last = first.drop(columns=name), last.drop(columns=name)
             continue
-        kind = pd.CategoricalDtype(levels.index[:MOST_LEVELS])
-        first[name], last[name] = first[name].astype(kind), last[name].astype(kind)
+        usual = levels.index[:MOST_LEVELS]
+        for part in (first, last):
+            part[name] = pd.Categorical(part[name].where(part[name].isin(usual)), usual)
     return first, last
 
 

@@ -69,10 +69,10 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a text file in one step."""
+    """Replace a text file in one step, with the same bytes on every system."""
 
     def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
     replace_file(path, write)
 

@@ -35,7 +35,7 @@ from foretune.automl.search import (
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience
-from foretune.files import replace_file
+from foretune.files import write_text
 from foretune.report.page import page
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
@@ -117,12 +117,8 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         told = story(self.fit_, self.fit_.plan.table, Words(title=type(self).__name__))
         text = page(replace(told, facts=self.facts_))
-
-        def write(temporary: Path) -> None:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
-
         if path is not None:
-            replace_file(Path(path), write)
+            write_text(Path(path), text)
         return text
 
     # Searching

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.files import replace_file
+from foretune.files import write_text
 from foretune.report import sections
 from foretune.report.curves import unbeaten
 from foretune.report.headline import headline
@@ -33,7 +33,7 @@ def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
     """Write the report to `path`, in one step or not at all."""
     text = page(story, seed=seed)
     try:
-        replace_file(path, lambda temporary: _write(temporary, text))
+        write_text(path, text)
     except OSError as error:
         raise UsageError(
             f"a report must go to a folder that can be written to, but '{path}' gave "
@@ -168,7 +168,3 @@ def _script() -> Markup:
 
 def _asset(name: str) -> str:
     return (files("foretune.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")

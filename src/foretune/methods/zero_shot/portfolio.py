@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foretune.errors import ArtifactError
-from foretune.files import replace_file
+from foretune.files import write_text
 
 FORMAT = "foretune-portfolio"
 VERSION = 1
@@ -59,8 +59,7 @@ class Portfolio:
 
     def save(self, path: Path) -> None:
         """Write a portfolio file, replacing one that is there in one step."""
-        text = self.to_json()
-        replace_file(Path(path), lambda temporary: _write(temporary, text))
+        write_text(Path(path), self.to_json())
 
     @classmethod
     def from_json(cls, text: str, name: str) -> "Portfolio":
@@ -104,10 +103,6 @@ class Portfolio:
                 "the path"
             ) from error
         return cls.from_json(text, str(path))
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def as_python(configs: Sequence[Mapping[str, Any]]) -> str:
