@@ -52,20 +52,6 @@ def test_the_metric_asked_for_comes_first_and_the_others_are_measured_too() -> N
     assert set(plan.protocol.metrics) == {"auc", "accuracy", "balanced_accuracy", "log_loss"}
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (2499, "5-fold cross-validation on 2,499 rows"),
-        (2500, "3-fold cross-validation on 2,500 rows"),
-        (9999, "3-fold cross-validation on 9,999 rows"),
-        (10_000, "a third of 10,000 rows held out"),
-    ],
-)
-def test_larger_tables_are_scored_by_fewer_fits(rows: int, said: str) -> None:
-    plan = planned(table(np.linspace(0, 1, rows)), Wishes())
-    assert f"Trials are scored by {said}." in plan.notes
-
-
 def test_every_fold_has_a_row_of_the_rarest_class() -> None:
     few = table(["u"] * 37 + ["v"] * 3)
     plan = planned(few, Wishes())

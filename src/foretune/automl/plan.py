@@ -22,11 +22,6 @@ DEFAULT_TRIALS = 50
 DEFAULT_METHOD = "auto"
 MOST_SEARCH_ROWS = 30_000
 """Of larger tables a part is searched on; the model that is kept learns from all rows."""
-FIVE_FOLDS_BELOW = 2_500
-"""Rows. Larger tables are scored well enough by three folds, for half of the time."""
-CROSS_VALIDATED_BELOW = 10_000
-"""Rows. Of larger tables a third is held out; of a few thousand rows it would hold too few of those
-that are hard to predict, and the search would choose by them."""
 RARE_CLASS = 0.4
 """A class with less than this part of its fair share of the rows is rare: a model that never
 predicts it would look good by accuracy."""
@@ -124,7 +119,6 @@ def planned(table: Table, wishes: Wishes) -> Plan:
     protocol = Protocol(
         (scorer(metric, table.task).metric.name, *others),
         folds=_folds(searched),
-        cross_validated_below=CROSS_VALIDATED_BELOW,
         seed=wishes.seed,
         shares=tuple(share**RARE_POWER for share in rare),
     ).defined_on(searched)
@@ -196,10 +190,8 @@ def _rare_shares(table: Table) -> tuple[float, ...]:
 
 
 def _folds(table: Table) -> int:
-    """Five, three of larger tables, or as many as leave every fold a row of the rarest class, but
-    at least two.
-    """
-    usual = 5 if len(table) < FIVE_FOLDS_BELOW else 3
+    """Five, or as many as leave every fold a row of the rarest class, but at least two."""
+    usual = 5
     if table.task is Task.REGRESSION:
         return max(2, min(usual, len(table) // LEAST_ROWS_A_FOLD))
     rarest = int(np.bincount(table.y.astype(np.int64)).min())
