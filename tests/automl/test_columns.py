@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.columns import ColumnKind, Schema, keeps_from_numbers
+from foretune.automl.cells import keeps_from_numbers
+from foretune.automl.columns import ColumnKind, Schema
 from foretune.errors import UsageError
 from tests.automl.tables import mixed_frame
 

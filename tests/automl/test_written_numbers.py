@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretune.automl import predicting
-from foretune.automl.columns import ColumnKind, Schema, read_numbers
+from foretune.automl.cells import read_numbers
+from foretune.automl.columns import ColumnKind, Schema
 from foretune.automl.conclusion import known_rows, score_on
 from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Place

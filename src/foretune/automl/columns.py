@@ -5,12 +5,10 @@ is missing. Columns that cannot help (constant, empty, row numbers, text that is
 nearly every row) have no place in it.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -19,13 +17,22 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
 from foretune.automl import dates
+from foretune.automl.cells import (
+    hashable,
+    is_plain,
+    looked_up,
+    numbers_in,
+    plain_text,
+    read_numbers,
+    text_of,
+    texts_of,
+    truths,
+)
 from foretune.automl.written_numbers import (
-    LOOKED_AT,
     MARKS,
     TableMark,
     decimal_mark,
     new_mark,
-    number_written,
     table_mark,
 )
 from foretune.errors import UsageError
@@ -54,16 +61,9 @@ UNUSED = {
     ColumnKind.EMPTY: "no values",
 }
 """Why columns of some kinds are left out."""
-TRUTHS = {
-    **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
-    **dict.fromkeys(("false", "no", "f", "n", "0"), 0.0),
-}
 TEXT_SHARE = 0.5
 """Strings of which more than this share are different are text, if there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
-NEARLY_ALL = 0.95
-"""Texts of which so many are numbers were probably meant to be numbers."""
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +93,18 @@ class Column:
             return dates.date_parts(dates.read_dates(given, self.date_format), self.date_parts)
         if self.kind is ColumnKind.CATEGORY:
             codes = {category: float(code) for code, category in enumerate(self.categories)}
-            plain = {text: codes.get(_plain_text(text), np.nan) for text in _texts(given)}
-            return _looked_up(given, plain | codes)[:, None]
+            plain = {text: codes.get(plain_text(text), np.nan) for text in texts_of(given)}
+            return looked_up(given, plain | codes)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
-            return _truths(given)[:, None]
+            return truths(given)[:, None]
         return read_numbers(given, self.decimal)[:, None]
 
     def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
         """The same column, with the mark of fractions that a new table has."""
-        if self.kind is not ColumnKind.NUMBER or _is_plain(given):
+        if self.kind is not ColumnKind.NUMBER or is_plain(given):
             return self
         mark = new_mark(given, table, self.decimal)
-        if mark == "." and _numbers_in(given, "") > _numbers_in(given, mark):
+        if mark == "." and numbers_in(given, "") > numbers_in(given, mark):
             mark = ""  # People write no .5, which programs do.
         return replace(self, decimal=mark)
 
@@ -194,7 +194,7 @@ class Schema:
             if column.kind is not ColumnKind.NUMBER or column.name not in lost:
                 continue
             given = frame[column.name].dropna()
-            if len(given) == lost[column.name] and not _is_plain(given):
+            if len(given) == lost[column.name] and not is_plain(given):
                 raise UsageError(
                     f"a column of numbers must hold numbers in a new table too, but none of "
                     f"'{column.name}' can be read as one, such as '{given.iloc[0]}': write them as "
@@ -260,9 +260,9 @@ def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
-    if _is_plain(given):
+    if is_plain(given):
         return Column(name, _kind_of_numbers(given.to_numpy()))
-    present = _hashable(given.dropna())
+    present = hashable(given.dropna())
     if pd.api.types.is_float_dtype(present.dtype):
         present = present[np.isfinite(present.to_numpy(dtype=np.float64))]
     distinct = present.nunique()
@@ -274,10 +274,6 @@ def _column(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
     if kind is ColumnKind.DATE:
         return _date(name)
     return Column(name, kind) if kind is not None else _of_texts(name, present, distinct, table)
-
-
-def _is_plain(given: "pd.Series[Any]") -> bool:
-    return isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
 
 
 def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:
@@ -304,7 +300,7 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
 def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:
     if np.isfinite(read_numbers(present)).all():
         return Column(name, ColumnKind.NUMBER)
-    if np.isfinite(_truths(present)).all():
+    if np.isfinite(truths(present)).all():
         return Column(name, ColumnKind.BOOLEAN)
     if date_format := dates.date_format(present):
         return _date(name, date_format)
@@ -320,96 +316,10 @@ def _date(name: str, date_format: str = "") -> Column:
 
 
 def _category(name: str, present: "pd.Series[Any]") -> Column:
-    texts = sorted({_text(value) for value in _hashable(present).unique()})
+    texts = sorted({text_of(value) for value in hashable(present).unique()})
     return Column(name, ColumnKind.CATEGORY, tuple(texts))
 
 
 def _counts(values: Any) -> bool:
     """Whether whole numbers go up by one from row to row."""
     return len(values) > 2 and bool((np.diff(values.astype(np.float64)) == 1.0).all())
-
-
-def _looked_up(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
-    """(n,), what the text of each value stands for; NaN where nothing does."""
-    return _of_distinct(_hashable(given), lambda value: numbers.get(_text(value), np.nan))
-
-
-def _of_distinct(given: "pd.Series[Any]", number: Callable[[Any], float]) -> Floats:
-    """(n,), the number of each value, asked once for values that are alike."""
-    codes, distinct = pd.factorize(given)
-    # The code of a missing value is -1, which takes the last one.
-    found: Floats = np.array([*map(number, distinct), np.nan])[codes]
-    return found
-
-
-def _hashable(given: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Mixed columns as texts: lists cannot be looked up, and False would be taken for 0."""
-    if given.dtype != object or not pd.api.types.infer_dtype(given).startswith("mixed"):
-        return given
-    return given.map(_text, na_action="ignore")
-
-
-def _text(value: Any) -> str:
-    """Whole numbers alike, because a gap in a column of them makes pandas read 1 as 1.0."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _texts(given: "pd.Series[Any]") -> list[str]:
-    """The different texts of what is there."""
-    return [_text(value) for value in _hashable(given.dropna()).unique()]
-
-
-def _plain_text(text: str) -> str:
-    """As a table with types has it: 1.0 and 01 as 1, 1.50 as 1.5, TRUE as True."""
-    if _NUMBER.fullmatch(text):
-        return _text(float(text))
-    return text.capitalize() if text.lower() in ("true", "false") else text
-
-
-def has_leading_zeros(texts: "pd.Series[str]") -> bool:
-    """Whether some text begins like 007, so that as numbers 007, 07 and 7 would be one."""
-    return bool(texts.str.match(r"0\d", na=False).any())
-
-
-def keeps_from_numbers(given: "pd.Series[Any]") -> str:
-    """A text that is no number, in a column where nearly all texts are; "" in any other.
-
-    Where some begin like 007, they are names.
-    """
-    present = given.dropna()
-    if pd.api.types.infer_dtype(present) != "string" or has_leading_zeros(present):
-        return ""
-    for decimal in ("", *MARKS):
-        # Most texts are no numbers, which the first ones show.
-        some = np.isfinite(read_numbers(present.iloc[:LOOKED_AT], decimal))
-        if 2 * some.sum() > len(some):
-            others = np.isnan(read_numbers(present, decimal))
-            if 0 < others.sum() <= (1 - NEARLY_ALL) * len(present):
-                return str(present[others].iloc[0])
-    return ""
-
-
-def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
-    """(n,), NaN where no finite number stands; written as people do where `decimal` says how."""
-    numbers = _written(given, decimal) if decimal else _plain(given)
-    finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
-    return finite
-
-
-def _numbers_in(given: "pd.Series[Any]", decimal: str) -> int:
-    return int(np.isfinite(read_numbers(given, decimal)).sum())
-
-
-def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
-    # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
-    plain = given.map(lambda each: each if isinstance(each, str | Number) else str(each), "ignore")
-    return _of_distinct(plain, lambda each: number_written(each, decimal))
-
-
-def _plain(given: "pd.Series[Any]") -> Floats:
-    read = given if _is_plain(given) else pd.to_numeric(given, errors="coerce")
-    return read.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _truths(given: "pd.Series[Any]") -> Floats:
-    return _looked_up(given, {text: TRUTHS.get(text.lower(), np.nan) for text in _texts(given)})

@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
-from foretune.automl.columns import UNUSED, Schema, named_by_text, read_numbers
+from foretune.automl.cells import read_numbers
+from foretune.automl.columns import UNUSED, Schema, named_by_text
 from foretune.automl.written_numbers import TableMark, decimal_mark, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.columns import (
-    UNUSED,
-    ColumnKind,
-    Schema,
-    has_leading_zeros,
-    keeps_from_numbers,
-    named_by_text,
-)
+from foretune.automl.cells import has_leading_zeros, keeps_from_numbers
+from foretune.automl.columns import UNUSED, ColumnKind, Schema, named_by_text
 from foretune.automl.datasets import (
     LabelKind,
     Table,

@@ -23,10 +23,11 @@ from foretune.contracts import (
     Sceptical,
     Target,
 )
-from foretune.errors import MethodError, UsageError
+from foretune.errors import UsageError
 from foretune.experience import Experience, Status, status_of
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.feasibility import Feasibility, learn_feasibility
+from foretune.search.given import check_described, losses_of, opened, outcomes_of, searched_space
 from foretune.search.novelty import Novelty, learn_novelty
 from foretune.search.registry import METHODS, Design, Method
 from foretune.search.registry import method as registered
@@ -34,7 +35,7 @@ from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
 from foretune.search.stages import Stage, Stages
 from foretune.search.trials import Suggestion, Told
-from foretune.space import Encoded, Space
+from foretune.space import Encoded
 
 GOOD_STARTS = 5
 """How many of the best trials so far start a local search of their own."""
@@ -72,7 +73,7 @@ class Optimizer:
         self.target = target
         self.method = method
         self.seed = seed
-        _check_described(method, target)
+        check_described(method, target)
         design, prior = _usable(method, prior, target)
         self._stages = Stages.planned(design, prior, target, start)
         self._surrogate = prior.surrogate(target)
@@ -122,11 +123,11 @@ class Optimizer:
             >>> optimizer.tell([Told(loss_of(suggestion.config), id=suggestion.id)])
         """
         chosen = method if isinstance(method, Method) else registered(method)
-        past = _opened(experience)
-        searched = _searched(space, past)
+        past = opened(experience)
+        space = searched_space(space, past)
         if objectives is None:
             objectives = ("loss",) if past is None else (past.metrics[0].name,)
-        target = Target(searched, objectives, pool, meta_features or {})
+        target = Target(space, objectives, pool, meta_features or {})
         known = None if past is None else past.with_metrics(target.objectives)
         return cls(target, chosen, chosen.learn(known, seed=seed), seed=seed)
 
@@ -164,7 +165,7 @@ class Optimizer:
 
     def tell(self, outcomes: Iterable[Told]) -> None:
         """Take in outcomes, of suggestions by id or of configurations tried elsewhere."""
-        outcomes = _checked(outcomes)
+        outcomes = outcomes_of(outcomes)
         self._check_told_once(outcomes)
         configs = self._configs_of(outcomes)
         losses = [self._losses_of(outcome) for outcome in outcomes]
@@ -358,7 +359,7 @@ class Optimizer:
 
     def _losses_of(self, outcome: Told) -> Floats:
         width = len(self.target.objectives)
-        losses = _numbers(outcome.losses)
+        losses = losses_of(outcome.losses)
         if status_of(outcome.status) is not Status.DONE or not np.isfinite(losses).all():
             return np.full(width, np.nan)
         if losses.shape != (width,):
@@ -367,63 +368,6 @@ class Optimizer:
                 f"{losses.size}: tell {width} number(s)"
             )
         return losses
-
-
-def _opened(experience: Any) -> Experience | None:
-    if isinstance(experience, Experience | None):
-        return experience
-    if isinstance(experience, str | Path):
-        return Experience.open(experience)
-    raise UsageError(
-        f"an experience must be an Experience or the path of one, but got "
-        f"{type(experience).__name__}: give Experience.open(path), or the path"
-    )
-
-
-def _searched(space: Any, past: Experience | None) -> Space:
-    """The space to search, which is the past tasks' own: a prior holds for no other."""
-    if space is None:
-        if past is None:
-            raise UsageError(
-                "an optimiser needs to know what may be tried, but got neither a space nor an "
-                'experience: give a space, such as {"lr": (1e-4, 1e-1, "log")}'
-            )
-        return past.space
-    given = Space.of(space)
-    if past is not None and past.space != given:
-        raise UsageError(
-            "an experience must be of the space that is searched, but it is of another: leave the "
-            "space out to search the experience's, or leave the experience out"
-        )
-    return given
-
-
-def _checked(outcomes: Any) -> list[Told]:
-    given = list(outcomes) if isinstance(outcomes, Iterable) else None
-    if given is None or not all(isinstance(each, Told) for each in given):
-        raise UsageError(
-            f"tell takes a list of Told, but got {outcomes!r}: "
-            "write tell([Told(loss, id=suggestion.id)])"
-        )
-    return given
-
-
-def _numbers(losses: Any) -> Floats:
-    try:
-        return np.atleast_1d(np.asarray(losses, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"losses must be numbers, but got {losses!r}: tell one number for each objective, or "
-            "NaN where the trial failed"
-        ) from error
-
-
-def _check_described(method: Method, target: Target) -> None:
-    if method.needs_meta_features and not target.meta_features:
-        raise MethodError(
-            f"the method '{method.name}' chooses by meta-features, but the target has none: "
-            "describe it (meta_features of the Target), or choose a method that needs none"
-        )
 
 
 def _usable(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior]:
