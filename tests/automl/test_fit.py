@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
 
 
 def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
-    made, plan = job(tmp_path, ensemble=3, trials=5)
+    made, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
     found = made.run(plan)
     weights = [member.weight for member in found.conclusion.members]
     assert sum(weights) == pytest.approx(1.0)
@@ -122,14 +122,15 @@ def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
 
 
 def test_an_ensemble_blends_no_predictions_of_another_target(tmp_path) -> None:
-    first, plan = job(tmp_path, ensemble=3)
+    first, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
     blended = first.run(plan).conclusion.blended
     y = np.random.default_rng(0).permutation(first.table.y)
     noise = replace(first.table, y=y)
     # The same configurations are tried on both.
     second = Job(noise, "class", first.wishes, first.place, transfer=False)
     second.run(planned(noise, first.wishes))
-    again, plan = job(tmp_path, ensemble=3)
+    again, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
+    assert blended is not None
     assert again.run(plan).conclusion.blended == blended
 
 

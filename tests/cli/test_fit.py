@@ -17,6 +17,7 @@ from foretune.automl.spaces import shipped
 from foretune.cli.fit import _with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
+from foretune.run.study import Study
 from tests.automl.tables import mixed_frame, mixed_table
 
 QUICK = ("--trials", 3, "--only", "knn, lda", "--method", "random", "--jobs", 1, "--no-transfer")
@@ -144,17 +145,17 @@ def test_the_model_of_another_target_is_not_replaced(foretune, train: Path) -> N
 def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
     foretune, train: Path, monkeypatch
 ) -> None:
-    model, run = Path("train-foretune/model.foretune"), Job.run
+    model, conclude = Path("train-foretune/model.foretune"), Job.conclude
     [config] = shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
     table = mixed_table(Task.CLASSIFICATION)
     other = Model.of(table, [refit(config, table, seed=0)], target="letter", metric="accuracy")
 
-    def overtaken(self, plan):
-        found = run(self, plan)
+    def overtaken(self, searched):
+        found = conclude(self, searched)
         other.save(model)
         return found
 
-    monkeypatch.setattr(Job, "run", overtaken)
+    monkeypatch.setattr(Job, "conclude", overtaken)
     code, shown, error = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Best of" in shown) == (2, False)
     assert "predicts 'letter'" in error
@@ -169,7 +170,7 @@ def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, mo
     monkeypatch.setattr("foretune.automl.conclusion.score_on", fails)
     code, _, error = foretune("fit", train, "--target", "class", "--test", train, *QUICK)
     assert (code, "no score" in error) == (2, True)
-    assert len(Model.open("train-foretune/model.foretune").members) == 1
+    assert Model.open("train-foretune/model.foretune").target == "class"
 
 
 def test_a_damaged_memory_is_one_sentence_and_stops_nothing(foretune, train: Path, tmp_path):
@@ -265,3 +266,34 @@ def test_the_accuracy_that_is_told_is_that_of_the_model(foretune, tmp_path) -> N
 def test_the_command_to_go_on_names_its_trials_once(given):
     words = ["fit", "my data.csv", *given, "--target", "y"]
     assert _with_trials(words, 8) == "foretune fit 'my data.csv' --target y --trials 8"
+
+
+def test_a_model_is_a_blend_unless_one_pipeline_is_wanted(foretune, train: Path) -> None:
+    other = ("--trials", 6, "--only", "knn, naive_bayes", *QUICK[4:])
+    code, shown, _ = foretune("fit", train, "--target", "class", *other)
+    assert code == 0
+    members = Model.open("train-foretune/model.foretune").members
+    assert f"The model blends {len(members)} of them: log_loss " in shown
+    assert len(members) > 1
+    code, shown, _ = foretune("fit", train, "--target", "class", "--ensemble", 1, *other)
+    assert (code, "blends" in shown) == (0, False)
+    assert len(Model.open("train-foretune/model.foretune").members) == 1
+
+
+def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
+    foretune, train: Path
+) -> None:
+    foretune("fit", train, "--target", "class", "--ensemble", 1, *QUICK)
+    code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
+    assert code == 0
+    assert "One pipeline and no blend: the predictions of the best trial were not kept" in shown
+    assert "One pipeline and no blend" in Path("train-foretune/report.html").read_text()
+
+
+def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatch) -> None:
+    opened = Study.open
+    monkeypatch.setattr(Study, "open", lambda _, *given, **named: opened(None, *given, **named))
+    store = ("--store", "postgresql://me:s3cret@db/x")
+    code, _, _ = foretune("fit", train, "--target", "class", *store, *QUICK)
+    page = Path("train-foretune/report.html").read_text()
+    assert (code, "s3cret" in page, "postgresql://me:***@db/x" in page) == (0, False, True)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from foretune.arrays import Floats
 from foretune.automl.blend import blend
+from foretune.automl.columns import named_by_text
 from foretune.automl.datasets import Table, Task, codes_of, target_numbers, target_of
 from foretune.automl.members import Member, refit
 from foretune.automl.model import Model
@@ -20,12 +21,21 @@ from foretune.automl.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.experience.naming import listed
+from foretune.progress import SILENT, Progress, tracked
 from foretune.run.study import StudyTrial
 
 OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
 """How the reasons of failed trials begin that more memory may save."""
 CANDIDATES_A_MEMBER = 5
 """A blend of K members is chosen among the best 5 K trials."""
+MOST_SECONDS_TO_JOIN = 120.0
+"""What joins the best trial in a blend must be expected to learn from all rows in this time."""
+NOT_KEPT = (
+    "One pipeline and no blend: the predictions of the best trial were not kept here, because it "
+    "was run by an earlier release, with --ensemble 1, or by another machine."
+)
+GROWTH = {"svm": 2.0, "svc": 2.0}
+"""The power of the number of rows by which the time of an estimator grows, where it is not 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,16 @@ class Chosen:
 
     trial: StudyTrial
     weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Blending:
+    """How a model may blend several trials."""
+
+    most: int
+    """How many of them."""
+    predictions: Path
+    """The folder of their out-of-fold predictions."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,8 @@ class Conclusion:
     model: Model
     blended: float | None = None
     """What the blend scores on out-of-fold predictions; None where it is one pipeline."""
+    why_alone: str = ""
+    """Why it is one pipeline, where a blend was to be expected."""
 
 
 def concluded(
@@ -53,15 +75,15 @@ def concluded(
     trials: Sequence[StudyTrial],
     *,
     target: str,
-    ensemble: int = 1,
-    predictions: Path | None = None,
+    blending: Blending | None = None,
     about: Mapping[str, Any] | None = None,
     spent: bool = False,
+    progress: Progress = SILENT,
 ) -> Conclusion:
-    """The model of the best trial, or of at most `ensemble` trials that do best together.
+    """The model of the best trial, or of those that do best together.
 
-    table: all rows. predictions: the folder of out-of-fold predictions. spent: whether the trials
-    are kept and the same call would add none.
+    table: all rows. blending: None for the best alone. spent: whether the trials are kept and the
+    same call would add none.
     """
     best = ranked(trials, plan)
     if not best:
@@ -71,11 +93,11 @@ def concluded(
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
             f"{_beside(spent)}"
         )
-    members: tuple[Chosen, ...] = (Chosen(best[0], 1.0),)
-    blended: float | None = None
-    if ensemble > 1 and predictions is not None:
-        members, blended = _blended(plan, best, ensemble, predictions)
-    fitted = tuple(_fitted(chosen, table, plan.protocol.seed) for chosen in members)
+    members, blended, why_alone = _members(plan, best, blending, rows=len(table))
+    fitted = tuple(
+        _fitted(chosen, table, plan.protocol.seed)
+        for chosen in tracked(members, progress, "fitting the model", len(members))
+    )
     model = Model.of(
         table,
         fitted,
@@ -84,7 +106,7 @@ def concluded(
         about=about,
         shares=plan.shares,
     )
-    return Conclusion(best[0], members, model, blended)
+    return Conclusion(best[0], members, model, blended, why_alone)
 
 
 def _remedy(trials: Sequence[StudyTrial]) -> str:
@@ -108,25 +130,54 @@ def _beside(spent: bool) -> str:
     )
 
 
-def _blended(
-    plan: Plan, best: Sequence[StudyTrial], most: int, folder: Path
-) -> tuple[tuple[Chosen, ...], float | None]:
-    kept = [
-        (trial, predictions_path(folder, trial.config))
-        for trial in best[: CANDIDATES_A_MEMBER * most]
+def _members(
+    plan: Plan, best: Sequence[StudyTrial], blending: Blending | None, *, rows: int
+) -> tuple[tuple[Chosen, ...], float | None, str]:
+    """Which trials the model is made of, what they score together, and why it is one alone."""
+    alone = (Chosen(best[0], 1.0),)
+    if blending is None or len(best) == 1:
+        return alone, None, ""
+    joining = [best[0], *(trial for trial in best[1:] if _is_quick(trial, plan, rows=rows))]
+    candidates = [
+        (trial, predicted)
+        for trial in joining[: CANDIDATES_A_MEMBER * blending.most]
+        if (predicted := _predictions(blending.predictions, trial)) is not None
     ]
-    kept = [(trial, path) for trial, path in kept if path.exists()]
-    if len(kept) < 2:
-        return (Chosen(best[0], 1.0),), None
-    stacked = np.stack([np.load(path, allow_pickle=False).astype(np.float64) for _, path in kept])
-    rows = np.concatenate([held for _, held in plan.protocol.splits(plan.table)])
-    found = blend(stacked, plan.table.y[rows], plan.metric.name, plan.table.task, most=most)
+    # Without the best trial, a blend of the others may be worse than that one.
+    if not candidates or candidates[0][0] is not best[0]:
+        return alone, None, NOT_KEPT
+    if len(candidates) == 1:
+        return alone, None, ""
+    held = np.concatenate([held for _, held in plan.protocol.splits(plan.table)])
+    found = blend(
+        np.stack([predicted for _, predicted in candidates]),
+        plan.table.y[held],
+        plan.metric.name,
+        plan.table.task,
+        most=blending.most,
+    )
     members = tuple(
         Chosen(trial, float(weight))
-        for (trial, _), weight in zip(kept, found.weights, strict=True)
+        for (trial, _), weight in zip(candidates, found.weights, strict=True)
         if weight > 0
     )
-    return members, found.score
+    return members, found.score if len(members) > 1 else None, ""
+
+
+def _predictions(folder: Path, trial: StudyTrial) -> Floats | None:
+    """A trial's out-of-fold predictions, where there are any and all are finite."""
+    path = predictions_path(folder, trial.config)
+    if not path.exists():
+        return None
+    predicted: Floats = np.load(path, allow_pickle=False).astype(np.float64)
+    return predicted if np.isfinite(predicted).all() else None
+
+
+def _is_quick(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
+    """Whether a trial may join a blend, by the time that it took on the rows of the search."""
+    power = GROWTH.get(str(trial.config.get(plan.shipped.choice)), 1.0)
+    more = rows / len(plan.table)
+    return more <= 1.0 or not trial.seconds * more**power > MOST_SECONDS_TO_JOIN
 
 
 def _fitted(chosen: Chosen, table: Table, seed: int) -> Member:
@@ -155,6 +206,7 @@ def known_rows(
 
     decimal: the target's mark of fractions in the table of the fit, for where this one says none.
     """
+    frame = named_by_text(frame)
     if target not in frame.columns:
         raise UsageError(
             f"a test table must have the column to predict, but it has no '{target}': add it, or "

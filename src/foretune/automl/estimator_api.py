@@ -17,13 +17,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foretune.arrays import Floats
-from foretune.automl.conclusion import concluded
+from foretune.automl.conclusion import Blending, concluded
 from foretune.automl.datasets import LEAST_ROWS, Table, Task
 from foretune.automl.fit import LEAST_SECONDS, Fit, described
 from foretune.automl.identities import task_name
 from foretune.automl.knowledge import Knowledge
 from foretune.automl.memory import Memory
-from foretune.automl.plan import Plan, Wishes, planned
+from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned
 from foretune.automl.recordings import Fit as Remembered
 from foretune.automl.search import (
     FiledTrial,
@@ -35,6 +35,7 @@ from foretune.automl.search import (
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience
+from foretune.experience.naming import listed
 from foretune.files import write_text
 from foretune.report.page import page
 from foretune.run.inline import InlineExecutor
@@ -60,7 +61,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         only: tuple[str, ...] = (),
         method: str = "auto",
         jobs: int | None = None,
-        ensemble: int = 1,
+        ensemble: int = DEFAULT_ENSEMBLE,
         transfer: bool = True,
         remember: bool = False,
         random_state: int | np.random.RandomState | None = 0,
@@ -118,6 +119,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         told = story(self.fit_, self.fit_.plan.table, Words(title=type(self).__name__))
         text = page(replace(told, facts=self.facts_))
         if path is not None:
+            _check_page(Path(path))
             write_text(Path(path), text)
         return text
 
@@ -152,8 +154,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                 table,
                 trials,
                 target=target,
-                ensemble=self.ensemble,
-                predictions=predictions,
+                blending=None if predictions is None else Blending(self.ensemble, predictions),
             )
         timings = (("all of it", time.monotonic() - began),)
         self.model_ = conclusion.model
@@ -215,7 +216,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         x, target = validate_data(
             self,
             X,
-            y,
+            _as_array(y),
             dtype=None,
             ensure_all_finite="allow-nan",
             ensure_min_samples=LEAST_ROWS,
@@ -259,7 +260,7 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
         space, only: a shipped space, and the estimators to which it is narrowed.
         method: an entry of the registry.
         jobs: worker processes with limits of time and memory; None runs trials in this process.
-        ensemble: blend the best so many pipelines.
+        ensemble: blend at most so many pipelines; 1 is the best alone.
         transfer: whether past datasets teach the search.
         remember: whether this search teaches later ones, and earlier ones this.
 
@@ -282,8 +283,15 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
         return labels
 
     def _target(self, y: NDArray[Any]) -> NDArray[Any]:
+        try:
+            classes, codes = np.unique(y, return_inverse=True)
+        except TypeError:
+            kinds = sorted({type(label).__name__ for label in y})
+            raise UsageError(
+                f"the labels in y must be of one type, but got {listed(kinds)}: write all of them "
+                "as texts, or all as numbers"
+            ) from None
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             # Said here, because the table knows codes only.
             raise UsageError(
@@ -308,6 +316,28 @@ def _as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
         return given.rename(columns=str).reset_index(drop=True)
     names = [f"x{column}" for column in range(checked.shape[1])]
     return pd.DataFrame(checked, columns=names)
+
+
+def _as_array(y: ArrayLike) -> ArrayLike:
+    """Whole numbers and booleans of pandas that could have gaps as such, where they have none.
+
+    scikit-learn would make floats of them.
+    """
+    if not isinstance(y, pd.Series) or isinstance(y.dtype, np.dtype) or y.isna().any():
+        return y
+    whole = pd.api.types.is_integer_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype)
+    return np.array(y.tolist()) if whole else y
+
+
+def _check_page(path: Path) -> None:
+    """Refuse a path at which no page can be written."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(
+            f"the folder of a report must exist, but there is no '{folder}': make it first"
+        )
+    if path.is_dir():
+        raise UsageError(f"a report must be a file, but '{path}' is a folder: name a file in it")
 
 
 def _seed(state: int | np.random.RandomState | None) -> int:

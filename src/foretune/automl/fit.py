@@ -2,7 +2,7 @@
 
     FOLDER/table-ID.npz     the rows that trials are scored on, for the worker processes
     FOLDER/study.db         the trials, as an Optuna study (where no other store is given)
-    FOLDER/predictions/ID/  out-of-fold predictions, where an ensemble is asked for
+    FOLDER/predictions/ID/  out-of-fold predictions, where the model may be a blend
     FOLDER/model.foretune   what `predict` reads
     FOLDER/trials.parquet   the trials as an experience
     FOLDER/report.html      for people
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from foretune.automl.conclusion import Conclusion, concluded
+from foretune.automl.conclusion import Blending, Conclusion, concluded
 from foretune.automl.datasets import Table, Task
 from foretune.automl.identities import fingerprint, task_name
 from foretune.automl.knowledge import Knowledge
@@ -116,6 +116,19 @@ class Fit:
         )
 
 
+@dataclass(frozen=True)
+class Searched:
+    """A search that has ended, and what it rested on."""
+
+    plan: Plan
+    about: Remembered
+    trials: tuple[StudyTrial, ...]
+    ending: Ending
+    knowledge: Knowledge | None
+    relied_on: str
+    blending: Blending | None
+
+
 @dataclass
 class Job:
     """One run of the main job on a table; `run` does it.
@@ -140,7 +153,11 @@ class Job:
     """What took how many seconds."""
 
     def run(self, plan: Plan) -> Fit:
-        """Search by a plan for this table, conclude, remember."""
+        """Search by a plan for this table, remember, conclude."""
+        return self.conclude(self.search(plan))
+
+    def search(self, plan: Plan) -> "Searched":
+        """Run the trials and remember them."""
         self.place.folder.mkdir(parents=True, exist_ok=True)
         task = task_name(self.table)
         trial = self._trial(plan)
@@ -151,21 +168,34 @@ class Job:
             with self._study(plan, task) as study:
                 about, ending, knowledge, relied_on = self._search(plan, study, runs, task)
                 trials = tuple(study.trials())
+        kept = trial.predictions
+        blending = None if kept is None else Blending(self.wishes.ensemble, kept)
+        return Searched(plan, about, trials, ending, knowledge, relied_on, blending)
+
+    def conclude(self, found: "Searched") -> Fit:
+        """Fit the model that the trials come to."""
         with self._timed("fitting the model"):
             conclusion = concluded(
-                plan,
+                found.plan,
                 self.table,
-                trials,
+                found.trials,
                 target=self.target,
-                ensemble=self.wishes.ensemble,
-                predictions=trial.predictions,
-                about={"task": task},
-                spent=ending in ("trials", "exhausted"),
+                blending=found.blending,
+                about={"task": found.about.task},
+                spent=found.ending in ("trials", "exhausted"),
+                progress=self.progress,
             )
         self.timings["all of it"] = time.monotonic() - self.began
-        timings = tuple(self.timings.items())
         return Fit(
-            plan, self.wishes, about, trials, ending, conclusion, knowledge, timings, relied_on
+            found.plan,
+            self.wishes,
+            found.about,
+            found.trials,
+            found.ending,
+            conclusion,
+            found.knowledge,
+            tuple(self.timings.items()),
+            found.relied_on,
         )
 
     def _study(self, plan: Plan, task: str) -> Study:
@@ -193,11 +223,8 @@ class Job:
                 self.wishes, knowledge, about.meta_features, progress=self.progress
             )
         with self._timed("searching"), self._remembering(about) as watch:
-            # A crash may have come between a trial's end and its way into the memory, which
-            # keeps every trial once.
-            for earlier in study.trials():
-                if earlier.status is not None:
-                    watch.ended(earlier)
+            # The watch hears of earlier trials as well: a crash may have come between a trial's end
+            # and its way into the memory, which keeps every trial once.
             ending, relied_on = searched(
                 plan,
                 self.wishes,

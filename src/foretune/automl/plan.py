@@ -19,6 +19,8 @@ from foretune.search.seeds import check_seed
 from foretune.space import Space
 
 DEFAULT_TRIALS = 50
+DEFAULT_ENSEMBLE = 5
+"""How many pipelines a model blends at most (decision 017)."""
 DEFAULT_METHOD = "auto"
 MOST_SEARCH_ROWS = 30_000
 """Of larger tables a part is searched on; the model that is kept learns from all rows."""
@@ -51,7 +53,8 @@ class Wishes:
     only: tuple[str, ...] = ()
     method: str = DEFAULT_METHOD
     jobs: int = 1
-    ensemble: int = 1
+    ensemble: int = DEFAULT_ENSEMBLE
+    """How many pipelines the model blends at most; 1 is the best alone."""
     seed: int = 0
     trial_seconds: float = 120.0
     """For one trial, on the clock."""

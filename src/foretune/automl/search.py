@@ -47,7 +47,7 @@ class HeldTrial:
     table: Table
     scoring: Scoring
     predictions: Path | None = None
-    """The folder for out-of-fold predictions, where they are wanted for an ensemble."""
+    """The folder for out-of-fold predictions, where the model may be a blend."""
 
     def prepare(self) -> None:
         """Load the libraries while the worker starts."""
@@ -55,10 +55,11 @@ class HeldTrial:
 
     def __call__(self, config: Config) -> dict[str, float]:
         """The values of all metrics."""
-        keep = self.predictions is not None
-        score = evaluate(config, self.table, self.scoring, keep_predictions=keep)
-        if self.predictions is not None:
-            keep_predictions(self.predictions, config, score)
+        # A machine that does not share the folder scores the trial all the same.
+        folder = self.predictions if self.predictions and self.predictions.is_dir() else None
+        score = evaluate(config, self.table, self.scoring, keep_predictions=folder is not None)
+        if folder is not None:
+            keep_predictions(folder, config, score)
         return score.values
 
 

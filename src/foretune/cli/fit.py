@@ -41,8 +41,8 @@ STOPPED = 130
 @click.option("--space", metavar="NAME", help="`foretune spaces` lists them.")
 @click.option("--only", metavar="A,B", help="Only these estimators, e.g. lightgbm,rf.")
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
-@click.option("--ensemble", type=click.IntRange(1), default=1, show_default=True, metavar="K",
-              help="Blend the best K pipelines.")  # fmt: skip
+@click.option("--ensemble", type=click.IntRange(1), metavar="K",
+              help="Blend at most K pipelines; 5 if not given, 1 is the best alone.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core if not given.")
 @executor_options
 @click.option("--time-limit", type=seconds, metavar="TIME", default="120s", show_default=True,
@@ -67,7 +67,7 @@ def fit_command(
     space: str | None,
     only: str | None,
     method: str,
-    ensemble: int,
+    ensemble: int | None,
     jobs: int | None,
     executor: str,
     address: str | None,
@@ -91,11 +91,11 @@ def fit_command(
       foretune fit --demo
       foretune fit train.csv --target label
       foretune fit train.csv --target price --time 10m --jobs 4 -o price-model
-      foretune fit train.csv --target label --test test.csv --metric auc --ensemble 5
+      foretune fit train.csv --target label --test test.csv --metric auc --ensemble 1
       foretune predict train-foretune/model.foretune new.csv -o predictions.csv
     """
     from foretune.automl.fit import Job, Place
-    from foretune.automl.plan import Wishes, planned
+    from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
     from foretune.automl.readiness import check_ready
     from foretune.automl.search import StoppedBeforeAnyTrial
     from foretune.cli.display import display
@@ -114,7 +114,7 @@ def fit_command(
         only=names_in(only),
         method=method,
         jobs=jobs or cores(),
-        ensemble=ensemble,
+        ensemble=ensemble or DEFAULT_ENSEMBLE,
         seed=seed,
         trial_seconds=time_limit,
         trial_memory=int(memory_),
@@ -142,10 +142,11 @@ def fit_command(
             site=site,
         )
         try:
-            found = job.run(plan)
+            searched = job.search(plan)
         except StoppedBeforeAnyTrial:
             click.echo("Stopped before a trial had ended; the same command goes on.", err=True)
             sys.exit(STOPPED)
+    found = job.conclude(searched)
     _finish(found, given, place)
     if found.ending == "stopped":
         sys.exit(STOPPED)
@@ -214,6 +215,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     from foretune.automl.telling import Words, story
     from foretune.report.page import write_page
     from foretune.report.wording import counted
+    from foretune.run.addresses import shown
 
     metric, model = found.plan.metric, found.conclusion.model
     check_same_target(place.model, given.training.target)
@@ -223,7 +225,9 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     tested = None if given.test is None else score_on(model, given.test)
     model_file = shlex.quote(str(place.model))
     predict = f"foretune predict {model_file} new.csv -o predictions.csv"
-    command = shlex.join(["foretune", *sys.argv[1:]])
+    # Reports are shared, and addresses may hold passwords.
+    given_words = [shown(word) for word in sys.argv[1:]]
+    command = shlex.join(["foretune", *given_words])
     words = Words(
         title=f"{given.training.table.name}: {given.training.target}",
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
@@ -232,7 +236,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         test_score=tested,
         next_steps=[
             ("Predict", predict),
-            ("Go on", _with_trials(sys.argv[1:], 2 * len(found.trials))),
+            ("Go on", _with_trials(given_words, 2 * len(found.trials))),
         ],
     )
     write_page(story(found, given.training.table, words), place.report)
@@ -245,9 +249,11 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     )
     if found.conclusion.blended is not None:
         click.echo(
-            f"Blend of {len(found.conclusion.members)}: {metric.name} "
-            f"{found.conclusion.blended:.4g}"
+            f"The model blends {len(found.conclusion.members)} of them: {metric.name} "
+            f"{found.conclusion.blended:.4g}, on the rows that chose them"
         )
+    if found.conclusion.why_alone:
+        click.echo(found.conclusion.why_alone)
     if given.test is not None and tested is not None:
         also = _in_plain_words(metric.name, partial(score_on, model, given.test))
         click.echo(f"On the test table: {metric.name} {tested:.4g}{also}")

