@@ -1,7 +1,8 @@
-from datetime import time
+from datetime import time, timedelta
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from foretune.automl.cells import keeps_from_numbers
@@ -210,3 +211,64 @@ def test_categories_that_are_written_differently_stay_apart():
 )
 def test_what_keeps_a_column_from_being_numbers(values, expected):
     assert keeps_from_numbers(pd.Series(values)) == expected
+
+
+SECONDS = [90.0, None, 7200.5, 30.0]
+SPANS = [None if seconds is None else timedelta(seconds=seconds) for seconds in SECONDS]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(pd.Series(SPANS, dtype=f"timedelta64[{unit}]") for unit in ("ms", "us", "ns")),
+        pd.Series(SPANS, dtype=object),
+        pd.Series(SPANS, dtype=pd.ArrowDtype(pa.duration("ms"))),
+    ],
+    ids=lambda given: str(given.dtype),
+)
+def test_durations_are_seconds_whatever_their_unit(given):
+    schema = Schema.infer(pd.DataFrame({"d": given}))
+    assert schema.columns[0].kind is ColumnKind.DURATION
+    assert Schema.from_list(schema.to_list()) == schema
+    expected = [[90.0], [np.nan], [7200.5], [30.0]]
+    for new in (given, given.astype("timedelta64[us]"), given.astype(object)):
+        frame = pd.DataFrame({"d": new})
+        np.testing.assert_array_equal(schema.as_written_in(frame).matrix(frame), expected)
+
+
+def test_durations_of_tables_with_types_are_found_in_texts():
+    schema = Schema.infer(pd.DataFrame({"d": pd.to_timedelta([90, 30], unit="s")}))
+    cells = ["0 days 00:10:50", "1 days", " 5", "1.5", 7, "soon", b"1 days", [1], None]
+    frame = pd.DataFrame({"d": pd.Series(cells, dtype=object)})
+    matrix = schema.matrix(frame)
+    np.testing.assert_array_equal(matrix[:, 0], [650, 86400, *[np.nan] * 7])
+    assert schema.unread(frame, matrix) == {"d": 6}
+    numbers = pd.DataFrame({"d": [1, 2]})
+    assert np.isnan(schema.matrix(numbers)).all()
+
+
+def test_models_of_earlier_releases_count_the_unit_of_durations():
+    plain = {"name": "d", "kind": "number", "categories": [], "date_format": "", "decimal": ""}
+    schema = Schema.from_list([plain])
+    spans = pd.Series([timedelta(seconds=90), None], dtype="timedelta64[s]")
+    months = pd.Series(pd.PeriodIndex(["1970-03", None], freq="M"))
+    np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"d": spans})), [[90], [np.nan]])
+    np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"d": months})), [[2], [np.nan]])
+
+
+@pytest.mark.parametrize("frequency", ["M", "D", "h"])
+def test_periods_are_dates_by_their_beginning(frequency):
+    days = pd.Series(pd.PeriodIndex(["1970-01-01", "1970-02-01", None], freq=frequency))
+    frame = pd.DataFrame({"t": days})
+    schema = Schema.infer(frame)
+    assert schema.columns[0].kind is ColumnKind.DATE
+    expected = [[0, 1, 3, 0, 1, 1], [31, 2, 6, 0, 1, 32], [np.nan] * 6]
+    np.testing.assert_array_equal(schema.matrix(frame), expected)
+    dates = pd.DataFrame({"t": days.dt.to_timestamp()})
+    np.testing.assert_array_equal(schema.matrix(dates), expected)
+
+
+def test_numbered_columns_are_counted_too():
+    schema = Schema.infer(pd.DataFrame({0: ["a", "b"] * 5}))
+    new = pd.DataFrame({0: ["a", "c"]})
+    assert schema.unread(new, schema.matrix(new)) == {"0": 1}

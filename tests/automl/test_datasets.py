@@ -118,6 +118,14 @@ def test_whole_numbers_of_a_database_may_be_classes():
     np.testing.assert_array_equal(y, table.y)
 
 
+def test_a_test_table_may_have_numbered_columns():
+    frame = pd.DataFrame({0: np.arange(40.0) ** 2, 1: ["a", "b"] * 20})
+    table = Table.of(frame, "1")
+    known, y = known_rows(frame, "1", table.task, table.classes)
+    assert list(known.columns) == ["0", "1"]
+    np.testing.assert_array_equal(y, table.y)
+
+
 def test_classes_that_differ_in_what_numpy_cuts_off_stay_apart():
     frame = pd.DataFrame({"a": np.arange(20.0) ** 2, "y": ["0", "0\x00"] * 10})
     assert Table.of(frame, "y").classes == ("0", "0\x00")

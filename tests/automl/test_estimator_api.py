@@ -121,6 +121,14 @@ def test_the_report_is_a_page_of_all_trials(fitted, tmp_path):
     assert "150" in text  # rows, though the estimator no longer holds them
 
 
+def test_a_report_needs_a_folder_that_exists(fitted, tmp_path):
+    with pytest.raises(UsageError, match=r"the folder of a report must exist.*no '.*nowhere'"):
+        fitted.report(tmp_path / "nowhere" / "report.html")
+    with pytest.raises(UsageError, match="is a folder: name a file in it"):
+        fitted.report(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_columns_of_every_kind():
     frame, labels = people()
     classifier = a_classifier(trials=5, only=("logistic",)).fit(frame, labels)
@@ -162,6 +170,18 @@ def test_labels_come_back_as_they_were():
         predicted = classifier.predict(X)
         assert predicted.dtype == labels.dtype
         assert np.mean(predicted == labels) > 0.8
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("Int64", np.int64), ("boolean", np.bool_)])
+def test_labels_of_pandas_that_could_have_gaps_come_back_without(dtype, expected):
+    X, y = load_iris(return_X_y=True)
+    labels = pd.Series(y > 0).astype(dtype)
+    classifier = a_classifier(trials=1, space="cash", only=("gaussian_nb",)).fit(X, labels)
+    assert classifier.classes_.dtype == expected
+    assert classifier.predict(X).dtype == expected
+    assert classifier.score(X, labels) > 0.8
+    with pytest.raises(ValueError, match="NaN"):
+        a_classifier().fit(X, labels.mask(labels.index == 3))
 
 
 def test_an_ensemble_blends_and_is_no_worse_on_what_it_was_chosen_by(cancer):
@@ -267,3 +287,11 @@ def test_a_single_class_is_named(cancer):
     X, *_ = cancer
     with pytest.raises(UsageError, match="holds only 'a'"):
         a_classifier().fit(X, ["a"] * len(X))
+
+
+@pytest.mark.parametrize("labels", [("a", 1), ("a", None), (True, "a")])
+def test_labels_of_several_types_are_refused(cancer, labels):
+    X, *_ = cancer
+    y = np.array([*labels] * (len(X) // 2), dtype=object)
+    with pytest.raises(UsageError, match=r"must be of one type, but got '.*', '.*'"):
+        a_classifier().fit(X, y)

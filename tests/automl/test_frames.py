@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.frames import Layout, read_frame, read_parts
+from foretune.automl.frames import Layout, read_frame, read_parts, read_parts_with_copies
 from foretune.automl.text_files import LOOKED_AT
 from foretune.errors import UsageError
 
@@ -165,3 +165,50 @@ def test_some_columns_stay_as_they_are_written(tmp_path):
     assert frame["c"].iloc[0] == "01"
     assert frame["c"].isna().tolist() == [False, True]
     assert frame["d"].tolist() == [1, 2]
+
+
+ARFF = """@relation typed
+@attribute when date 'yyyy-MM-dd'
+@attribute town STRING
+@attribute a INTEGER
+@attribute b real[0, 9]
+@data
+'2020-01-31','New York',1,x
+?,?,?,2.5
+"""
+
+
+def test_texts_and_dates_of_arff_files_keep_their_values(tmp_path):
+    frame = read_frame(written(tmp_path, "t.arff", ARFF))
+    assert frame["when"].iloc[0] == "2020-01-31"
+    assert frame["town"].iloc[0] == "New York"
+    assert frame.isna().to_numpy().tolist() == [[False, False, False, True], [True] * 3 + [False]]
+    assert [frame[name].dtype.kind for name in "ab"] == ["f", "f"]
+
+
+@pytest.mark.parametrize(
+    "read", [read_frame, lambda path: next(iter(read_parts(path)))], ids=["whole", "parts"]
+)
+def test_numbered_columns_of_a_file_are_named_by_text(tmp_path, read):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame([[1, 2], [3, 4]]).to_parquet(path)
+    assert list(read(path).columns) == ["0", "1"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.dat"])
+def test_copies_belong_to_their_parts_and_leave_them_as_they_are(tmp_path, name):
+    path = tmp_path / name
+    if name == "t.dat":
+        written(tmp_path, name, KEEL.replace("Code", "id"))
+    else:
+        frame = pd.DataFrame({"id": [*range(49), None], "b": ["x", None] * 25}).astype(
+            {"id": "Int64"}
+        )
+        frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    plain = list(read_parts(path, part_bytes=60))
+    pairs = list(read_parts_with_copies(path, ("id", "absent", "id"), part_bytes=60))
+    for part, (same, copied) in zip(plain, pairs, strict=True):
+        pd.testing.assert_frame_equal(same, part)
+        assert copied.column_names == ["id"]
+        ids = [None if id_ is None else int(id_) for id_ in copied["id"].to_pylist()]
+        assert ids == [None if pd.isna(id_) else int(id_) for id_ in part["id"]]

@@ -47,7 +47,12 @@ COLUMNS = st.one_of(
     of(st.one_of(st.none(), TEXTS)).map(lambda v: pd.Series(v, dtype="category")),
     of(st.floats(-2, 2)).map(lambda v: pd.Series(np.round(v), dtype="category")),
     of(st.one_of(st.none(), st.datetimes())).map(lambda v: pd.Series(pd.to_datetime(v))),
-    of(st.integers(0, 10**6)).map(lambda v: pd.Series(pd.to_timedelta(v, unit="s"))),
+    of(st.one_of(st.none(), st.integers(0, 10**6))).map(
+        lambda v: pd.Series(pd.to_timedelta(v, unit="s"))
+    ),
+    of(st.one_of(st.none(), st.integers(0, 10**4))).map(
+        lambda v: pd.Series([None if n is None else pd.Period(ordinal=n, freq="D") for n in v])
+    ),
 )
 FRAMES = st.lists(COLUMNS, min_size=1, max_size=3).map(
     lambda columns: pd.DataFrame(dict(enumerate(columns)))

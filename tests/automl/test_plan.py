@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,6 +7,8 @@ import pytest
 from foretune.automl.datasets import Table, Task
 from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
 from foretune.errors import UsageError
+
+from .tables import mixed_table
 
 
 def table(y: list[object] | np.ndarray, task: Task | None = None) -> Table:
@@ -79,7 +83,7 @@ def test_a_metric_for_another_task_is_refused() -> None:
 
 def test_what_cannot_be_computed_is_known_before_the_first_trial() -> None:
     few = table([1.5] + [0.0] * 2999, Task.REGRESSION)
-    with pytest.raises(UsageError, match=r"the metric r2 compares .* choose rmse"):
+    with pytest.raises(UsageError, match=r"the metric r2 compares .* choose one of rmse, mae"):
         planned(few, Wishes())
     rare = table(["u"] * 2999 + ["v"])
     assert set(planned(rare, Wishes()).protocol.metrics) == {
@@ -139,3 +143,11 @@ def test_a_budget_is_refused_before_anything_is_computed() -> None:
     for wrong in ({"seconds": 0}, {"seconds": -3}, {"trials": 0}):
         with pytest.raises(UsageError, match="must be a positive number"):
             Wishes(**wrong)
+
+
+def test_shares_of_a_target_that_may_be_zero_are_refused():
+    table = mixed_table(Task.REGRESSION)
+    zero = replace(table, y=np.where(np.arange(len(table)) < 2, 0.0, np.abs(table.y) + 1.0))
+    with pytest.raises(UsageError, match=r"it is in 2 of 90 rows: choose mae"):
+        planned(zero, Wishes(metric="mape"))
+    assert planned(replace(zero, y=zero.y + 1.0), Wishes(metric="mape")).metric.name == "mape"

@@ -31,7 +31,13 @@ def test_classification_scores_are_those_of_scikit_learn(n_classes):
         "balanced_accuracy": metrics.balanced_accuracy_score(given.y, given.predicted),
         "log_loss": metrics.log_loss(given.y, given.certain),
         "auc": metrics.roc_auc_score(given.y, certain, multi_class="ovr"),
+        "f1_macro": metrics.f1_score(given.y, given.predicted, average="macro"),
+        "matthews": metrics.matthews_corrcoef(given.y, given.predicted),
+        "brier": np.mean(np.sum((given.certain - np.eye(n_classes)[given.y.astype(int)]) ** 2, 1))
+        / 2,
     }
+    if n_classes == 2:
+        expected["brier"] = metrics.brier_score_loss(given.y, certain)
     for name, value in expected.items():
         assert SCORERS[name].score(given) == pytest.approx(value)
 
@@ -40,6 +46,26 @@ def test_regression_scores_by_hand():
     given = Predictions(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 5.0]))
     assert SCORERS["rmse"].score(given) == pytest.approx((4 / 3) ** 0.5)
     assert SCORERS["r2"].score(given) == pytest.approx(1 - 4 / 2)
+    assert SCORERS["mae"].score(given) == pytest.approx(2 / 3)
+    assert SCORERS["median_absolute_error"].score(given) == 0.0
+    assert SCORERS["mape"].score(given) == pytest.approx(2 / 3 / 3)
+
+
+def test_shares_of_a_target_of_zero_are_those_of_scikit_learn():
+    y, predicted = np.array([0.0, 2.0]), np.array([1.0, 1.0])
+    expected = metrics.mean_absolute_percentage_error(y, predicted)
+    assert SCORERS["mape"].score(Predictions(y, predicted)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("predicted", [[1.0, 1.0, 1.0], [0.0, 2.0, 2.0]])
+def test_classes_that_were_only_predicted_and_constant_predictions(predicted):
+    y = np.array([0.0, 1.0, 1.0])
+    given = Predictions(y, np.array(predicted))
+    macro = metrics.f1_score(y, predicted, average="macro", zero_division=0.0)
+    assert SCORERS["f1_macro"].score(given) == pytest.approx(macro)
+    assert SCORERS["matthews"].score(given) == pytest.approx(
+        metrics.matthews_corrcoef(y, predicted)
+    )
 
 
 def test_classes_that_are_not_held_out_do_not_count():
@@ -55,7 +81,7 @@ def test_a_probability_of_zero_is_a_finite_loss():
 
 def test_metrics_belong_to_a_task():
     assert scorer("r2", Task.REGRESSION).metric.name == "r2"
-    with pytest.raises(UsageError, match="one of r2, rmse, but got 'accuracy'"):
+    with pytest.raises(UsageError, match=r"one of r2, rmse, .*, mape, but got 'accuracy'"):
         scorer("accuracy", Task.REGRESSION)
 
 
@@ -64,7 +90,8 @@ def test_equal_targets_leave_nothing_to_compare():
     given = Predictions(np.full(12, 0.1), np.full(12, 0.2))
     assert np.sum((given.y - given.y.mean()) ** 2) > 0
     assert np.isnan(SCORERS["r2"].score(given))
-    assert {name for name, each in SCORERS.items() if not each.defined(given.y)} == {"r2", "auc"}
+    undefined = {name for name, each in SCORERS.items() if not each.defined(given.y)}
+    assert undefined == {"r2", "auc", "matthews"}
     assert all(each.defined(np.array([0.0, 1.0])) for each in SCORERS.values())
 
 

@@ -1,12 +1,15 @@
 import datetime
+import decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 from foretune.automl import predicting
-from foretune.automl.datasets import Task
+from foretune.automl.datasets import Table, Task
 from foretune.automl.members import refit
 from foretune.automl.model import Model
 from foretune.automl.spaces import shipped
@@ -22,8 +25,11 @@ def predict(*words):
 
 def fitted(task, space, algorithm):
     table = mixed_table(task, n=60)
+    return of_table(table, space, algorithm, "class" if table.classes else "amount")
+
+
+def of_table(table, space, algorithm, target):
     [config] = shipped(space).build([algorithm]).defaults().dicts()
-    target = "class" if task is Task.CLASSIFICATION else "amount"
     return Model.of(table, [refit(config, table, seed=0)], target=target, metric="accuracy")
 
 
@@ -156,3 +162,82 @@ def test_a_broken_model(tmp_path, data):
     (tmp_path / "m.foretune").write_bytes(b"no")
     ended = predict(tmp_path / "m.foretune", tmp_path / "new.csv")
     assert "must be a file saved by Foretune" in str(ended.exception)
+
+
+LARGE = [None, *(2**60 + i for i in range(1, 60))]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_kept_whole_numbers_with_gaps_stay_whole(tmp_path, model, data, suffix, monkeypatch):
+    monkeypatch.setattr(predicting, "PART_BYTES", 1000)
+    table, out = pa.Table.from_pandas(data), tmp_path / f"out{suffix}"
+    table = table.append_column("large", pa.array(LARGE, pa.int64()))
+    table = table.append_column("late", pa.array([None] * 50 + [7] * 10, pa.uint8()))
+    parquet.write_table(table, tmp_path / "ids.parquet")
+    ended = predict(model, tmp_path / "ids.parquet", "-o", out, "--keep", "late,large")
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    if suffix == ".csv":
+        made = pd.read_csv(out, dtype=str)
+        assert made["large"].iloc[1:].tolist() == [str(number) for number in LARGE[1:]]
+        assert made["late"].iloc[50:].tolist() == ["7"] * 10
+    else:
+        made = parquet.read_table(out)
+        assert made.schema.types[:2] == [pa.uint8(), pa.int64()]
+        assert made["large"].to_pylist() == LARGE
+        assert pd.read_parquet(out)["large"].iloc[1:].tolist() == LARGE[1:]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([decimal.Decimal("1.23")] * 60, pa.decimal128(10, 2)),
+        pa.array(["a", None, "b"] * 20).dictionary_encode(),
+        pa.array([[2**60 + 1, None]] * 60),
+        pa.array([[("k", 1)]] * 60, pa.map_(pa.string(), pa.int64())),
+        pa.array([None, True] * 30),
+        pa.array([None, 5] * 30, pa.duration("s")),
+        pa.nulls(60),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_kept_columns_have_the_types_of_their_table(tmp_path, model, data, values):
+    table, out = pa.Table.from_pandas(data), tmp_path / "out.parquet"
+    parquet.write_table(table.append_column("more", values), tmp_path / "types.parquet")
+    ended = predict(model, tmp_path / "types.parquet", "-o", out, "--keep", "more")
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    made = parquet.read_table(out)
+    assert made["more"].type == values.type
+    assert made["more"].to_pylist() == values.to_pylist()
+    assert pd.read_parquet(out).columns.tolist() == ["more", "class"]
+
+
+def test_what_is_kept_changes_no_prediction(tmp_path, monkeypatch):
+    """Of 1.234 in a table with decimal commas, a text does not say that it is no thousands."""
+    monkeypatch.setattr(predicting, "PART_BYTES", 300)
+    rng = np.random.default_rng(0)
+    size = rng.integers(1001, 8999, 60) / 1000
+    share = [f"0,{digit}" for digit in rng.integers(1, 9, 60)]
+    frame = pd.DataFrame({"size": size, "share": share, "y": np.where(size > 4.5, "hi", "lo")})
+    path, out = tmp_path / "m.foretune", tmp_path / "out.csv"
+    of_table(Table.of(frame, "y"), "pipeline-classification", "rf", "y").save(path)
+    cells = frame.assign(size=frame["size"].map("{:.3f}".format))
+    cells.drop(columns="y").to_csv(tmp_path / "new.csv", sep=";", index=False)
+    ended = predict(path, tmp_path / "new.csv", "-o", out, "--keep", "share,size")
+    assert "another decimal mark" not in ended.stderr
+    made = pd.read_csv(out, dtype=str)
+    assert made.columns.tolist() == ["share", "size", "y"]
+    assert made["y"].tolist() == frame["y"].tolist()
+    assert made[["size", "share"]].equals(pd.read_csv(tmp_path / "new.csv", sep=";", dtype=str))
+
+
+def test_columns_that_are_numbered(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)))
+    frame[2] = np.where(frame[0] > 0, "a", "b")
+    frame.to_parquet(tmp_path / "numbered.parquet")
+    path = tmp_path / "m.foretune"
+    of_table(Table.of(frame, "2"), "pipeline-classification", "rf", "2").save(path)
+    ended = predict(path, tmp_path / "numbered.parquet", "--keep", "1")
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "1,2"
+    assert [line.split(",")[1] for line in lines[1:]] == frame[2].tolist()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from numbers import Number
 from typing import Any
 
@@ -104,8 +105,31 @@ def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
 
 
 def _plain(given: "pd.Series[Any]") -> Floats:
-    read = given if is_plain(given) else pd.to_numeric(given, errors="coerce")
-    return read.to_numpy(dtype=np.float64, na_value=np.nan)
+    if is_plain(given):
+        return given.to_numpy(dtype=np.float64)
+    read = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    # Of durations and periods, pandas makes a number even where there are none.
+    present: Floats = np.where(given.isna(), np.nan, read)
+    return present
+
+
+def is_duration(given: "pd.Series[Any]") -> bool:
+    """Whether the column has arrived as spans of time, of whatever unit."""
+    return pd.api.types.infer_dtype(given, skipna=True) in ("timedelta", "timedelta64")
+
+
+def read_durations(given: "pd.Series[Any]") -> Floats:
+    """(n,), in seconds; NaN where no duration stands. A number without a unit is none."""
+    if not is_duration(given):
+        given = given.astype(object).map(_span, na_action="ignore")
+    seconds: pd.Series[Any] = pd.to_timedelta(given, errors="coerce").dt.total_seconds()
+    return seconds.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _span(cell: Any) -> Any:
+    """A duration as it is, or as files without types write it: 0 days 00:10:50; else None."""
+    written = isinstance(cell, str) and not _NUMBER.fullmatch(cell.strip())
+    return cell if written or isinstance(cell, timedelta) else None
 
 
 def truths(given: "pd.Series[Any]") -> Floats:

@@ -19,10 +19,12 @@ from foretune.arrays import Bools, Floats
 from foretune.automl import dates
 from foretune.automl.cells import (
     hashable,
+    is_duration,
     is_plain,
     looked_up,
     numbers_in,
     plain_text,
+    read_durations,
     read_numbers,
     text_of,
     texts_of,
@@ -46,6 +48,10 @@ class ColumnKind(StrEnum):
     BOOLEAN = "boolean"
     CATEGORY = "category"
     DATE = "date"
+    DURATION = "duration"
+    """Spans of time: seconds, whatever their unit is. Models of earlier releases know none, and
+    have numbers that count the unit instead.
+    """
     TEXT = "text"
     """Different in most rows, as names, identifiers and sentences are: not used."""
     COUNTER = "counter"
@@ -84,8 +90,7 @@ class Column:
         """The names of the columns of the matrix it becomes."""
         if self.kind is ColumnKind.DATE:
             return tuple(f"{self.name} ({part})" for part in self.date_parts)
-        used = self.kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN, ColumnKind.CATEGORY)
-        return (self.name,) if used else ()
+        return () if self.kind in UNUSED else (self.name,)
 
     def read(self, given: "pd.Series[Any]") -> Floats:
         """(n, number of features) numbers; what was not seen before counts as missing."""
@@ -97,6 +102,8 @@ class Column:
             return looked_up(given, plain | codes)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
             return truths(given)[:, None]
+        if self.kind is ColumnKind.DURATION:
+            return read_durations(given)[:, None]
         return read_numbers(given, self.decimal)[:, None]
 
     def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
@@ -178,6 +185,7 @@ class Schema:
 
     def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
         """How many values of which column count as missing in the matrix, although they are not."""
+        frame = named_by_text(frame)
         used = [column for column in self.columns if column.features]
         first = np.cumsum([0, *(len(column.features) for column in used)])
         lost = {
@@ -188,8 +196,8 @@ class Schema:
 
     def check_numbers(self, frame: pd.DataFrame, matrix: Floats) -> None:
         """Refuse a new table of which a column of numbers has values, but none that is a number."""
-        frame = named_by_text(frame)
         lost = self.unread(frame, matrix)
+        frame = named_by_text(frame)
         for column in self.columns:
             if column.kind is not ColumnKind.NUMBER or column.name not in lost:
                 continue
@@ -294,7 +302,9 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
     if pd.api.types.is_numeric_dtype(present.dtype):
         counts = complete and _counts(present.to_numpy())
         return ColumnKind.COUNTER if counts else ColumnKind.NUMBER
-    return ColumnKind.DATE if pd.api.types.is_datetime64_any_dtype(present.dtype) else None
+    if is_duration(present):
+        return ColumnKind.DURATION
+    return ColumnKind.DATE if dates.is_date(present) else None
 
 
 def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:

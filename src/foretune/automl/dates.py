@@ -102,9 +102,17 @@ def _in_one_century(present: "pd.Series[Any]", date_format: str) -> bool:
     return bool(years.max() - years.min() < LONGEST_OF_SHORT_YEARS)
 
 
+def is_date(given: "pd.Series[Any]") -> bool:
+    """Whether the column has arrived as dates or as periods, which are dates by their beginning."""
+    dtype = given.dtype
+    return isinstance(dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(dtype)
+
+
 def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
     """(n,), NaT where no date stands that is written so; "" as ISO 8601 has it."""
     written = date_format or "ISO8601"
+    if isinstance(given.dtype, pd.PeriodDtype):
+        given = given.dt.to_timestamp()
     if not pd.api.types.is_datetime64_any_dtype(given.dtype):
         # A number is no date, whatever pandas makes of it.
         values = given.astype(object)

@@ -255,8 +255,9 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
 
     Arguments:
         trials, seconds: what ends the search; either may be None.
-        metric: accuracy, balanced_accuracy, auc or log_loss. By default log_loss, and where a class
-            is rare, classes are chosen by how far their probability exceeds their share.
+        metric: log_loss, accuracy, balanced_accuracy, auc, f1_macro, matthews or brier. By default
+            log_loss, and where a class is rare, classes are chosen by how far their probability
+            exceeds their share.
         space, only: a shipped space, and the estimators to which it is narrowed.
         method: an entry of the registry.
         jobs: worker processes with limits of time and memory; None runs trials in this process.

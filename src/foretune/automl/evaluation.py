@@ -57,7 +57,7 @@ class Protocol:
             raise UsageError(
                 f"the metric {self.metrics[0]} compares rows of different targets, but all rows "
                 f"that are scored together have the same one ({self.describe(table)}): choose "
-                f"{' or '.join(names)}, or add rows with other targets"
+                f"one of {', '.join(names)}, or add rows with other targets"
             )
         return replace(self, metrics=tuple(kept))
 

@@ -4,16 +4,19 @@ import csv
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyarrow.lib import ArrowException
 from pyarrow.parquet import ParquetFile
 
+from foretune.automl.columns import named_by_text
 from foretune.automl.text_files import READ, TextForm, check_header, text_form
 from foretune.errors import UsageError
 
@@ -25,6 +28,8 @@ MISSING = (
 """How files write that a value is not known, among them what pandas, R and spreadsheets write."""
 PART_BYTES = 1 << 26
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{\[]+)\s*(.*)", re.IGNORECASE)
+_OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
+"""How the type of an attribute of numbers begins; a range may follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ())
     """
     with _one_sentence(path):
         if _is_parquet(path):
-            return pd.read_parquet(path)
+            return named_by_text(pd.read_parquet(path))
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return _read_attributes(path, form)
@@ -68,18 +73,38 @@ def read_parts(
     A part may have other types than the next one. KEEL and ARFF files come in one part.
     texts: as of `read_frame`.
     """
+    for part, _ in read_parts_with_copies(path, (), part_bytes=part_bytes, texts=texts):
+        yield part
+
+
+def read_parts_with_copies(
+    path: Path, names: Sequence[str], *, part_bytes: int = PART_BYTES, texts: Sequence[str] = ()
+) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+    """The same parts as of `read_parts`, each with a faithful copy of the columns of these names.
+
+    A copy has the types of the file, or the cells as they are written where it has none: pandas
+    makes fractions of whole numbers with gaps, and 7 of 007. Names that the table does not have
+    are left out.
+    """
     with _one_sentence(path):
         if _is_parquet(path):
-            yield from _parquet_parts(path, part_bytes)
+            for batch in _batches(path, part_bytes):
+                frame = named_by_text(batch.to_pandas())
+                yield frame, batch.select(_present(names, batch.column_names))
             return
         form = text_form(path)
         if form.has_attributes:
-            yield _read_attributes(path, form)
+            frame = _read_attributes(path, form)
+            copied = frame[_present(names, frame.columns)]
+            yield frame, pa.Table.from_pandas(copied, preserve_index=False)
             return
         rows = max(1, int(part_bytes / form.bytes_a_row))
-        with _csv(path, form, PLAIN, chunksize=rows, dtype=_as(texts)) as parts:
+        with (
+            _csv(path, form, PLAIN, chunksize=rows, dtype=_as(texts)) as parts,
+            closing(_written_cells(path, form, names, rows)) as copies,
+        ):
             while (part := _checked(lambda: next(parts, None))) is not None:
-                yield part
+                yield part, next(copies)
 
 
 def has_types(path: Path) -> bool:
@@ -157,16 +182,41 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq")
 
 
-def _parquet_parts(path: Path, part_bytes: int) -> Iterator[pd.DataFrame]:
+def _batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
+    """Some rows of a Parquet file at a time, and at least one table, which may have no rows."""
     file = ParquetFile(path)
     rows = max(1, file.metadata.num_rows)
     batch = max(1, int(part_bytes / max(1.0, table_bytes(path) / rows)))
     empty = True
     for part in file.iter_batches(batch_size=batch):
         empty = False
-        yield part.to_pandas()
+        yield pa.Table.from_batches([part])
     if empty:
-        yield file.schema_arrow.empty_table().to_pandas()
+        yield file.schema_arrow.empty_table()
+
+
+def _written_cells(
+    path: Path, form: TextForm, names: Sequence[str], rows: int
+) -> Generator[pa.Table, None, None]:
+    """Columns of a file without types as they are written, so many rows at a time.
+
+    They are read apart from the others, so that a copy changes nothing in what is read besides.
+    """
+    known = list(_csv(path, form, PLAIN, nrows=0).columns)
+    present = _present(names, known)
+    if not present:
+        yield from repeat(pa.table({}))
+    positions = [known.index(name) for name in present]
+    texts = pa.schema([(name, pa.large_string()) for name in present])
+    with _csv(path, form, PLAIN, chunksize=rows, usecols=positions, dtype=str) as parts:
+        for part in parts:
+            yield pa.Table.from_pandas(part, schema=texts, preserve_index=False)
+
+
+def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Those of the names that a table has, each once."""
+    there = set(known)
+    return [name for name in dict.fromkeys(names) if name in there]
 
 
 def _as(texts: Sequence[str]) -> dict[str, type[str]]:
@@ -219,21 +269,24 @@ def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
                 rows.append(cells)
     frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
     frame = frame.mask(frame.isin(MISSING), None)
-    return frame.apply(lambda column: _typed(column, nominal=kinds[str(column.name)]))
+    return frame.apply(lambda column: _typed(column, kinds[str(column.name)]))
 
 
-def _attributes(lines: Iterator[str]) -> dict[str, bool]:
-    """The names of the columns up to `@data`, and whether each is nominal."""
-    kinds: dict[str, bool] = {}
+def _attributes(lines: Iterator[str]) -> dict[str, str]:
+    """The names of the columns up to `@data`, and the type of each as it is written."""
+    kinds: dict[str, str] = {}
     for line in lines:
         if line.strip().lower().startswith("@data"):
             break
         found = _ATTRIBUTE.match(line.strip())
         if found is not None:
             name, kind = found.groups()
-            kinds[name.strip("'\"")] = kind.startswith("{")
+            kinds[name.strip("'\"")] = kind
     return kinds
 
 
-def _typed(column: "pd.Series[str]", *, nominal: bool) -> "pd.Series[Any]":
-    return column.astype("category") if nominal else pd.to_numeric(column, errors="coerce")
+def _typed(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
+    if kind.startswith("{"):
+        return column.astype("category")
+    # Texts and dates stay as they are written.
+    return pd.to_numeric(column, errors="coerce") if _OF_NUMBERS.match(kind) else column

@@ -18,6 +18,7 @@ STAND_INS = {
     "average_precision": "auc",
     "brier": "log_loss",
     "mae": "rmse",
+    "mape": "rmse",
     "mse": "rmse",
     "median_absolute_error": "rmse",
 }

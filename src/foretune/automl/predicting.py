@@ -10,11 +10,11 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile, ParquetWriter
+from pyarrow.parquet import ParquetWriter
 
 from foretune.arrays import Floats
 from foretune.automl.columns import Schema
-from foretune.automl.frames import read_parts, table_bytes
+from foretune.automl.frames import read_parts_with_copies, table_bytes
 from foretune.automl.model import Model
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
@@ -24,6 +24,13 @@ from foretune.progress import SILENT, Progress
 PART_BYTES = 1 << 25
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
+WITH_GAPS = {
+    **{pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype()},
+    **{pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()},
+    **{pa.uint8(): pd.UInt8Dtype(), pa.uint16(): pd.UInt16Dtype()},
+    **{pa.uint32(): pd.UInt32Dtype(), pa.uint64(): pd.UInt64Dtype()},
+}
+"""Types of pandas in which a gap leaves whole numbers whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ def predict_file(
     notes: list[str] = []
 
     def write(temporary: Path) -> None:
-        with _writer(temporary, out.suffix.lower(), data) as writer:
+        with _writer(temporary, out.suffix.lower()) as writer:
             notes.extend(_predict(model, data, writer, wanted, progress))
 
     replace_file(out, write)
@@ -87,8 +94,9 @@ def _predict(
     schema = model.schema
     progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
     try:
-        texts = (*wanted.keep, *model.schema.written)
-        for part in read_parts(data, part_bytes=PART_BYTES, texts=texts):
+        for part, copied in read_parts_with_copies(
+            data, wanted.keep, part_bytes=PART_BYTES, texts=model.schema.written
+        ):
             if not rows:
                 _check_keep(model, part, wanted)
                 notes = _ignored(model, part, wanted.keep)
@@ -98,7 +106,7 @@ def _predict(
             if not rows:
                 schema.check_numbers(part, x)
             unread.update(schema.unread(part, x))
-            writer.write(_predicted(model, part, x, wanted))
+            writer.write(copied, _predicted(model, x, wanted))
             rows += len(part)
             progress.step(note=f"{rows:,} rows")
     finally:
@@ -112,9 +120,8 @@ def _predict(
     return [f"Predicted '{model.target}' for {rows:,} rows.", *notes]
 
 
-def _predicted(model: Model, part: pd.DataFrame, x: Floats, wanted: Wanted) -> pd.DataFrame:
-    columns: dict[str, Any] = {name: part[name].to_numpy() for name in wanted.keep}
-    columns[model.target] = model.predict_rows(x)
+def _predicted(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:
+    columns: dict[str, Any] = {model.target: model.predict_rows(x)}
     if wanted.probabilities:
         shares = model.probabilities(x)
         columns |= dict(zip(_of_classes(model), shares.T, strict=True))
@@ -165,25 +172,26 @@ class CsvWriter:
     def __init__(self, stream: IO[str], separator: str = ",") -> None:
         self._stream, self._separator, self._header = stream, separator, True
 
-    def write(self, part: pd.DataFrame) -> None:
+    def write(self, copied: pa.Table, predicted: pd.DataFrame) -> None:
         """Add rows; before the first ones, the names of the columns."""
-        part.to_csv(self._stream, sep=self._separator, index=False, header=self._header)
+        rows = _side_by_side(copied, predicted)
+        rows.to_csv(self._stream, sep=self._separator, index=False, header=self._header)
         self._header = False
 
 
 class ParquetParts:
     """Appends rows to a Parquet file."""
 
-    def __init__(self, path: Path, data: Path) -> None:
-        self._path, self._data = path, data
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._writer: ParquetWriter | None = None
 
-    def write(self, part: pd.DataFrame) -> None:
+    def write(self, copied: pa.Table, predicted: pd.DataFrame) -> None:
         """Add rows, with the types of the first ones."""
-        table = pa.Table.from_pandas(part, preserve_index=False)
+        table = _typed_as_before(copied, predicted)
         if self._writer is None:
-            self._writer = ParquetWriter(self._path, _typed(table.schema, self._data))
-        self._writer.write_table(table.cast(self._writer.schema))
+            self._writer = ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table)
 
     def close(self) -> None:
         """Write the end of the file."""
@@ -191,24 +199,29 @@ class ParquetParts:
             self._writer.close()
 
 
-def _typed(schema: pa.Schema, data: Path) -> pa.Schema:
-    """A schema in which columns that were empty so far have a type that later values fit into.
+def _typed_as_before(copied: pa.Table, predicted: pd.DataFrame) -> pa.Table:
+    """One table, in which what is copied has the types it had, of which pandas may lose some.
 
-    It is that of the table where this has types; else columns are kept as they are written.
+    With it goes what pandas needs to know to read whole numbers with gaps as such again.
     """
-    known = ParquetFile(data).schema_arrow if data.suffix.lower() in PARQUET else pa.schema([])
-    for position, field in enumerate(schema):
-        if pa.types.is_null(field.type):
-            given = known.field(field.name).type if field.name in known.names else field.type
-            later = pa.large_string() if pa.types.is_null(given) else given
-            schema = schema.set(position, field.with_type(later))
-    return schema
+    whole = copied.select([field.name for field in copied.schema if field.type in WITH_GAPS])
+    told = pa.Table.from_pandas(_side_by_side(whole, predicted), preserve_index=False)
+    made = told.select(list(predicted.columns))
+    schema = pa.schema([*copied.schema, *made.schema], metadata=told.schema.metadata)
+    return pa.Table.from_arrays([*copied.columns, *made.columns], schema=schema)
+
+
+def _side_by_side(copied: pa.Table, predicted: pd.DataFrame) -> pd.DataFrame:
+    # What the table says of its index does not hold for some of its columns.
+    kept = copied.replace_schema_metadata(None).to_pandas(types_mapper=WITH_GAPS.get)
+    rows: pd.DataFrame = pd.concat([kept, predicted], axis="columns")
+    return rows
 
 
 @contextmanager
-def _writer(path: Path, suffix: str, data: Path) -> Iterator[CsvWriter | ParquetParts]:
+def _writer(path: Path, suffix: str) -> Iterator[CsvWriter | ParquetParts]:
     if suffix in PARQUET:
-        with closing(ParquetParts(path, data)) as parts:
+        with closing(ParquetParts(path)) as parts:
             yield parts
     else:
         with path.open("w", encoding="utf-8", newline="") as stream:

@@ -44,6 +44,7 @@ PLURALS = {
     ColumnKind.BOOLEAN: "booleans",
     ColumnKind.CATEGORY: "categories",
     ColumnKind.DATE: "dates",
+    ColumnKind.DURATION: "durations",
 }
 WRITTEN = {
     ",": "with a decimal comma",

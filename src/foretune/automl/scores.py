@@ -83,6 +83,32 @@ def balanced_accuracy(given: Predictions) -> float:
     return float(np.mean([right[given.y == code].mean() for code in np.unique(given.y)]))
 
 
+def f1_macro(given: Predictions) -> float:
+    """The mean over classes of the harmonic mean of precision and recall."""
+    met = np.union1d(given.y, given.predicted)
+    scores = [
+        2.0 * np.sum((given.y == code) & (given.predicted == code))
+        / (np.sum(given.y == code) + np.sum(given.predicted == code))
+        for code in met
+    ]  # fmt: skip
+    return float(np.mean(scores))
+
+
+def matthews(given: Predictions) -> float:
+    """The correlation of the true classes with the predicted ones; 0 where either is constant."""
+    met = np.union1d(given.y, given.predicted)
+    true = np.array([np.mean(given.y == code) for code in met])
+    said = np.array([np.mean(given.predicted == code) for code in met])
+    spread = (1.0 - np.sum(true**2)) * (1.0 - np.sum(said**2))
+    return float((accuracy(given) - true @ said) / np.sqrt(spread)) if spread > 0.0 else 0.0
+
+
+def brier(given: Predictions) -> float:
+    """Half the mean squared distance of the probabilities from the truth, between 0 and 1."""
+    truth = np.eye(given.certain.shape[1])[given.y.astype(np.int64)]
+    return float(np.mean(np.sum((given.certain - truth) ** 2, axis=1)) / 2.0)
+
+
 def log_loss(given: Predictions) -> float:
     """The mean negative logarithm of the probability of the true class."""
     rows = np.arange(len(given.y))
@@ -124,6 +150,22 @@ def rmse(given: Predictions) -> float:
     return float(np.sqrt(np.mean((given.y - given.predicted) ** 2)))
 
 
+def mae(given: Predictions) -> float:
+    """The mean absolute error."""
+    return float(np.mean(np.abs(given.y - given.predicted)))
+
+
+def median_absolute_error(given: Predictions) -> float:
+    """Half of the errors are smaller."""
+    return float(np.median(np.abs(given.y - given.predicted)))
+
+
+def mape(given: Predictions) -> float:
+    """The mean error as a share of the target, which should not be 0."""
+    size = np.maximum(np.abs(given.y), np.finfo(np.float64).eps)
+    return float(np.mean(np.abs(given.y - given.predicted) / size))
+
+
 SCORERS: dict[str, Scorer] = {
     scorer.metric.name: scorer
     for scorer in (
@@ -131,8 +173,16 @@ SCORERS: dict[str, Scorer] = {
         Scorer(Metric("balanced_accuracy", Direction.MAX), Task.CLASSIFICATION, balanced_accuracy),
         Scorer(Metric("log_loss", Direction.MIN), Task.CLASSIFICATION, log_loss, True),
         Scorer(Metric("auc", Direction.MAX), Task.CLASSIFICATION, auc, True, True),
+        Scorer(Metric("f1_macro", Direction.MAX), Task.CLASSIFICATION, f1_macro),
+        Scorer(Metric("matthews", Direction.MAX), Task.CLASSIFICATION, matthews, False, True),
+        Scorer(Metric("brier", Direction.MIN), Task.CLASSIFICATION, brier, True),
         Scorer(Metric("r2", Direction.MAX), Task.REGRESSION, r2, compares_targets=True),
         Scorer(Metric("rmse", Direction.MIN), Task.REGRESSION, rmse),
+        Scorer(Metric("mae", Direction.MIN), Task.REGRESSION, mae),
+        Scorer(
+            Metric("median_absolute_error", Direction.MIN), Task.REGRESSION, median_absolute_error
+        ),
+        Scorer(Metric("mape", Direction.MIN), Task.REGRESSION, mape),
     )
 }
 

@@ -33,7 +33,9 @@ STOPPED = 130
 @click.option("--target", metavar="COLUMN", help="The column to predict.")
 @click.option("--trials", type=click.IntRange(1), help="How many; 50 if no --time is given.")
 @click.option("--time", "time_", type=seconds, metavar="TIME", help="For the search, e.g. 10m.")
-@click.option("--metric", metavar="NAME", help="What to optimise; log_loss or r2 if not given.")
+@click.option("--metric", metavar="NAME", help="What to optimise: log_loss, accuracy, "
+              "balanced_accuracy, auc, f1_macro, matthews, brier; r2, rmse, mae, "
+              "median_absolute_error, mape. The first of each if not given.")  # fmt: skip
 @click.option("--test", type=FILE, help="A table to score the final model on.")
 @click.option(
     "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
