@@ -111,6 +111,16 @@ def test_headline_tells_what_was_found():
     assert "the model scores 0.5." in found.text
 
 
+def test_a_blend_is_told_of_with_its_score_and_its_members():
+    trials = some_trials(STAGED, 4)
+    story = told(trials=trials, best=2, ensemble=[(0.75, 2), (0.25, 1)], blended=1.5)
+    found = read(story)
+    assert "The model blends 2 of them, which reach 1.5 together, on the rows that" in found.text
+    for number, share in ((2, "75%"), (1, "25%")):
+        assert f"trial {number}, {trials[number].config['model']} {share}" in found.text
+    assert "blends" not in read(told(trials=trials, best=2)).text
+
+
 def test_random_search_is_told_of():
     expected = [0.1, 0.2, 5.0]
     assert "about 3 trials" in read(told(n=3, expected_random=expected)).text
