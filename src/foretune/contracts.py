@@ -44,11 +44,35 @@ class Target:
                 f"objectives must be a tuple of names, but got the text {self.objectives!r}: "
                 f"write objectives=({self.objectives!r},)"
             )
-        if not isinstance(self.pool, Encoded | None):
+        if not self.objectives or len(set(self.objectives)) < len(self.objectives):
             raise UsageError(
-                f"a pool must be configurations that its space has encoded, but got "
-                f"{type(self.pool).__name__}: write pool=space.encode([...])"
+                "objectives must be at least one name, each of them once, but got "
+                f"{self.objectives!r}: name what each trial is told about"
             )
+        if self.pool is not None:
+            check_encoded(self.pool, self.space, "pool")
+            if len(self.pool) == 0:
+                raise UsageError(
+                    "a pool must hold at least one configuration, but got none: give some, or "
+                    "leave the pool out to search the whole space"
+                )
+
+
+def check_encoded(given: object, space: Space, name: str) -> None:
+    """Refuse configurations that were not encoded by the space that is searched.
+
+    name: the argument that they are given as.
+    """
+    if not isinstance(given, Encoded):
+        raise UsageError(
+            f"`{name}` must be configurations that the space has encoded, but got "
+            f"{type(given).__name__}: write {name}=space.encode([...])"
+        )
+    if given.space != space:
+        raise UsageError(
+            f"`{name}` must be configurations of the space that is searched, but got those of "
+            f"another, {given.space!r}: encode them with the one that is searched"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,11 @@ from foretune.experience import Direction, Experience, Metric, Status
 from foretune.search import Optimizer, Suggestion, Told, candidates, method
 from foretune.search.candidates import Choice, WholeSpace
 from foretune.search.local_search import Score
+from foretune.search.optimizer import _trend
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+OTHER = Space.of({"a": (0.0, 1.0), "z": (0, 5)})
 
 
 def make(name: str = "gp", *, space: Space = SPACE, seed: int = 0, **settings: object) -> Optimizer:
@@ -101,9 +103,11 @@ class Counted:
     def __init__(self, surrogate: Surrogate) -> None:
         self.surrogate = surrogate
         self.pending: list[int] = []
+        self.last: Observations
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         self.pending.append(int(seen.believed.sum()))
+        self.last = seen
         return self.surrogate.condition(seen, seed=seed)
 
 
@@ -147,6 +151,28 @@ def test_a_start_stands_in_for_the_design_and_for_the_opening() -> None:
     assert _reasons(make("gp", start=start), 4) == ["start", "start", "ei", "ei"]
     assert _reasons(make("random", start=start), 4) == ["start", "start", "random", "random"]
     assert _reasons(make("gp", start=start.take([])), 6) == ["random"] * 5 + ["ei"]
+
+
+def test_what_is_struck_off_the_start_is_not_suggested() -> None:
+    start = SPACE.encode([{"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}])
+    optimizer = make(start=start)
+    optimizer.strike_start([{"a": 0.1, "b": 0.1}, {"a": 0.5, "b": 0.5}])
+    optimizer.strike_start([])
+    assert optimizer.ask()[0].config == {"a": 0.9, "b": 0.9}
+
+
+def test_what_was_told_stays_on_the_start_list_and_counts_for_no_design() -> None:
+    class Opening:
+        def opening(self, target: Target) -> Encoded:
+            return SPACE.encode([{"a": 0.1, "b": 0.1}])
+
+        def surrogate(self, target: Target) -> Surrogate:
+            return method("gp").learn(None, seed=0).surrogate(target)
+
+    optimizer = Optimizer(Target(SPACE), method("gp"), Opening(), seed=0)
+    optimizer.tell([Told((1.0,), config={"a": 0.1, "b": 0.1})])
+    optimizer.strike_start([{"a": 0.1, "b": 0.1}])
+    assert _reasons(optimizer, 6) == ["random"] * 5 + ["ei"]
 
 
 def test_another_start_replaces_what_a_prior_opens_with() -> None:
@@ -239,6 +265,34 @@ def test_without_a_pool_a_suggestion_among_given_ones_names_no_row() -> None:
     assert suggestion.pool_index is None
 
 
+@pytest.mark.parametrize(
+    ("among", "rule"),
+    [
+        (OTHER.sample(3, seed=0), "`among` must be configurations of the space that is searched"),
+        ([{"a": 0.5, "b": 0.5}], r"but got list: write among=space.encode"),
+    ],
+)
+def test_only_configurations_of_the_space_can_be_chosen_among(among: object, rule: str) -> None:
+    optimizer = make("random")
+    with pytest.raises(UsageError, match=rule):
+        optimizer.ask(among=among)
+    assert not optimizer.pending
+    assert len(optimizer.ask(2)) == 2
+
+
+def test_a_start_of_another_space_is_refused() -> None:
+    with pytest.raises(UsageError, match="`start` must be configurations of the space"):
+        make("random", start=OTHER.sample(3, seed=0))
+
+
+def test_the_same_space_may_be_made_twice() -> None:
+    again = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+    pool = again.sample(3, seed=0)
+    [suggestion] = make("random", pool=pool).ask(among=again.sample(3, seed=0).take([1]))
+    assert suggestion.pool_index == 1
+    assert make("random", start=pool).ask()[0].config == pool.dicts()[0]
+
+
 def test_an_exhausted_pool_says_so() -> None:
     optimizer = make("random", pool=SPACE.sample(3, seed=0))
     optimizer.ask(3)
@@ -302,11 +356,11 @@ def test_one_loss_may_be_told_as_a_number_and_a_status_as_its_own() -> None:
     assert optimizer.told.losses.tolist() == [[0.5], [0.25]]
 
 
-@pytest.mark.parametrize("seed", [-3, 2**32])
-def test_seeds_that_are_none_are_refused(seed: int) -> None:
-    with pytest.raises(UsageError, match=f"from 0 to 4294967295, but got {seed}"):
+@pytest.mark.parametrize("seed", [-3, 2**32, "a", None, 1.5, True])
+def test_seeds_that_are_none_are_refused(seed: object) -> None:
+    with pytest.raises(UsageError, match=f"from 0 to 4294967295, but got {seed!r}"):
         make("random", seed=seed).ask()
-    with pytest.raises(UsageError, match=f"from 0 to 4294967295, but got {seed}"):
+    with pytest.raises(UsageError, match=f"from 0 to 4294967295, but got {seed!r}"):
         method("gp").learn(None, seed=seed)
 
 
@@ -316,6 +370,9 @@ def test_wrong_outcomes_change_nothing() -> None:
     wrong = [
         (Told((1.0, 2.0), id=suggestion.id), "one loss for each"),
         (Told((1.0,), id=99), "pending suggestions"),
+        (Told((1.0,), id=[0]), "pending suggestions"),
+        (Told(True, id=suggestion.id), "losses must be numbers, but got True"),
+        (Told((0.5, np.True_), id=suggestion.id), "losses must be numbers"),
         (Told((1.0,)), "an id or a configuration"),
     ]
     for outcome, rule in wrong:
@@ -336,7 +393,7 @@ def test_the_same_suggestion_told_twice_in_one_call_is_refused() -> None:
     assert len(optimizer.told) == 0
 
 
-@pytest.mark.parametrize("n", [0, 2.5, "3"])
+@pytest.mark.parametrize("n", [0, 2.5, "3", True])
 def test_asking_for_none_or_for_a_part_is_refused(n: object) -> None:
     with pytest.raises(UsageError, match="n >= 1"):
         make().ask(n)
@@ -356,7 +413,37 @@ def test_only_what_is_pending_can_be_withdrawn() -> None:
     [suggestion] = optimizer.ask()
     with pytest.raises(UsageError, match=r"only pending .* but got \[5\]"):
         optimizer.withdraw([suggestion.id, 5])
+    with pytest.raises(UsageError, match=r"only pending .* but got \[\[0\]\]"):
+        optimizer.withdraw([suggestion.id, [0]])
     assert list(optimizer.pending) == [suggestion.id]
+
+
+def test_a_whole_number_too_large_for_a_float_is_a_failure_as_an_infinite_loss_is() -> None:
+    optimizer = make("random")
+    first, second = optimizer.ask(2)
+    optimizer.tell([Told(10**400, id=first.id), Told(np.inf, id=second.id)])
+    assert np.isnan(optimizer.told.losses).all()
+
+
+def test_beliefs_about_huge_losses_are_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimizer = make("gp")
+    tune(optimizer, 6, lambda config: 1.7e308 * (2.0 * config["a"] - 1.0))
+    noted = Counted(optimizer._surrogate)
+    monkeypatch.setattr(optimizer, "_surrogate", noted)
+    optimizer.ask(3)
+    assert noted.pending == [0, 1, 2]
+    assert np.isfinite(noted.last.losses).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_trend_of_losses_is_that_of_least_squares_whatever_their_size() -> None:
+    predictions, losses = np.array([0.1, 0.4, 0.2, 0.9]), np.array([-0.7, 0.3, 0.9, 0.8])
+    slope = np.polyfit(predictions, losses, 1)[0]
+    for scale in (1e-310, 1.0, 1e300, 1e308):
+        np.testing.assert_allclose(_trend(predictions, scale * losses[:, None]), scale * slope)
+    assert _trend(predictions, 1.7e308 * losses[:, None] / 0.9) == 0.0
+    both = _trend(predictions, np.column_stack([1e300 * losses, losses]))
+    np.testing.assert_allclose(both, [[1e300 * slope, slope]])
 
 
 def test_a_status_may_be_told_by_its_name() -> None:
@@ -390,6 +477,10 @@ def test_what_is_no_outcome_is_refused(told: object, rule: str) -> None:
     [
         ({"space": {"a": (0.0, 1.0)}}, r"write Target\(Space.of"),
         ({"space": SPACE, "objectives": "loss"}, r"write objectives=\('loss',\)"),
+        ({"space": SPACE, "objectives": ()}, r"at least one name, each of them once, but got \(\)"),
+        ({"space": SPACE, "objectives": ("a", "a")}, r"once, but got \('a', 'a'\)"),
+        ({"space": SPACE, "pool": SPACE.encode([])}, "at least one configuration, but got none"),
+        ({"space": SPACE, "pool": OTHER.sample(3, seed=0)}, "of the space that is searched"),
         ({"space": SPACE, "pool": [{"a": 0.5, "b": 0.5}]}, r"but got list: .*space.encode"),
     ],
 )

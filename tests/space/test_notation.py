@@ -85,6 +85,11 @@ def test_bounds_may_be_numbers_of_numpy() -> None:
     assert Space.of(bounds) == Space.of(plain)
 
 
+def test_a_large_whole_number_may_bound_a_float() -> None:
+    [p] = Space.of({"a": (0.5, 2**70)}).parameters
+    assert (p.kind, p.low, p.high) == (Kind.FLOAT, 0.5, 2.0**70)
+
+
 def test_hyperparameters_of_config_space_may_stand_in() -> None:
     space = Space.of({"a": UniformFloatHyperparameter("a", 0, 2, default_value=1.5)})
     assert space.defaults().dicts() == [{"a": 1.5}]
@@ -99,6 +104,13 @@ def test_hyperparameters_of_config_space_may_stand_in() -> None:
         ({"a": (True, 3)}, r"with numbers as bounds, but got 'a': \(True, 3\)"),
         ({"a": (np.bool_(True), 3)}, r"with numbers as bounds, but got 'a'"),
         ({"a": (0.0, np.inf)}, r"with finite bounds, but got 'a': \(0.0, inf\)"),
+        ({"a": (0.5, 10**400)}, r"with finite bounds, but got 'a': \(0.5, 1000"),
+        ({"a": (1e-300, 1e-290, "log")}, r"13 decimal places.*but 'a' has \[1e-300, 1e-290\] log"),
+        ({"a": (0.0, 1e-14)}, r"13 decimal places.*but 'a' has \[0.0, 1e-14\]: use another unit"),
+        ({"a": (0.0, 1e300)}, r"13 decimal places.*but 'a' has \[0.0, 1e\+300\]: use another unit"),
+        ({"a": (0, 2**63)}, r"'a' must lie within ±2\*\*53, but got \[0, 9223372036854775808\]"),
+        ({"a": (0, 2**70)}, r"'a' must lie within ±2\*\*53, but got \[0, 1180591"),
+        ({"a": (0, 10**400)}, r"'a' must lie within ±2\*\*53, but got \[0, 1000"),
         ({"a": (2, 1)}, r"lower bound must not exceed the upper one, but got 'a': \(2, 1\)"),
         ({"a": (0, 1, "log")}, r"bounds of a log range must be positive, but got 'a'"),
         ({"a": []}, r"a list of choices must not be empty, but got 'a': \[\]"),

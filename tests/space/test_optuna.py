@@ -58,6 +58,17 @@ def test_single_points_are_constants() -> None:
 def test_a_grid_too_fine_is_refused() -> None:
     with pytest.raises(SpaceError, match=r"at most 100000 points, but 'x' has 10000001"):
         Space.of({"x": distributions.FloatDistribution(0.0, 1.0, step=1e-7)})
+    with pytest.raises(SpaceError, match=r"at most 100000 points, but 'x' has 100001"):
+        Space.of({"x": distributions.IntDistribution(0, 200_000, step=2)})
+    with pytest.raises(SpaceError, match=r"at most 100000 points"):
+        Space.of({"x": distributions.IntDistribution(0, 10**40, step=2)})
+
+
+def test_bounds_that_rounding_destroys_are_refused() -> None:
+    with pytest.raises(SpaceError, match=r"13 decimal places.*'x' has \[1e-14, 0.01\] log"):
+        Space.of({"x": distributions.FloatDistribution(1e-14, 1e-2, log=True)})
+    with pytest.raises(SpaceError, match=r"'x' must lie within ±2\*\*53, but got \[0, 1180591"):
+        Space.of({"x": distributions.IntDistribution(0, 2**70)})
 
 
 def test_an_unknown_distribution_is_refused() -> None:

@@ -59,7 +59,13 @@ def outcomes_of(outcomes: Any) -> list[Told]:
 def losses_of(losses: Any) -> Floats:
     """(L,), what is told of the objectives; one number may stand alone."""
     try:
+        parts = losses if isinstance(losses, list | tuple) else [losses]
+        if any(np.asarray(part).dtype == bool for part in parts):
+            raise TypeError("a truth value is no loss")
         return np.atleast_1d(np.asarray(losses, dtype=float))
+    except OverflowError:
+        # A whole number that no float can hold counts as infinite, which is a failure.
+        return np.array([np.inf])
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"losses must be numbers, but got {losses!r}: tell one number for each objective, or "

@@ -6,6 +6,7 @@ if it had never stopped.
 """
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from foretune.contracts import (
     Prior,
     Sceptical,
     Target,
+    check_encoded,
 )
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status, status_of
@@ -74,6 +76,8 @@ class Optimizer:
         self.method = method
         self.seed = seed
         check_described(method, target)
+        if start is not None:
+            check_encoded(start, target.space, "start")
         design, prior = _usable(method, prior, target)
         self._stages = Stages.planned(design, prior, target, start)
         self._surrogate = prior.surrogate(target)
@@ -148,11 +152,13 @@ class Optimizer:
 
         among: choose only from these, where part of the configuration is already decided.
         """
-        if not isinstance(n, int | np.integer) or n < 1:
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
             raise UsageError(
                 f"ask(n) needs a whole number n >= 1, but got n={n!r}: ask for at least one "
                 "suggestion"
             )
+        if among is not None:
+            check_encoded(among, self.target.space, "among")
         chosen_among = None if among is None else Pool(among)
         suggestions: list[Suggestion] = []
         try:
@@ -190,17 +196,30 @@ class Optimizer:
             self._pending[suggestion.id] = self.target.space.encode([suggestion.config])
             self._next_id = max(self._next_id, suggestion.id + 1)
 
+    def strike_start(self, configs: Iterable[Mapping[str, Any]]) -> None:
+        """Take configurations off the start list, where others were tried instead of them.
+
+        Those that were told stay on it: no design is to count them as its own.
+        """
+        unwanted = self.target.space.encode([dict(config) for config in configs])
+        if len(unwanted):
+            untold = np.flatnonzero(~unwanted.isin(self._told.configs))
+            self._stages = self._stages.without(unwanted.take(untold))
+
     def withdraw(self, ids: Iterable[int]) -> None:
         """Forget pending suggestions that nobody will tell about."""
-        unwanted = set(ids)
-        unknown = unwanted - set(self._pending)
+        unwanted = list(ids)
+        unknown = [id_ for id_ in unwanted if not self._is_pending(id_)]
         if unknown:
             raise UsageError(
                 f"only pending suggestions can be withdrawn, but got {sorted(unknown, key=repr)} "
                 f"(pending: {sorted(self._pending) or 'none'}): leave out what was told already"
             )
-        for id_ in unwanted:
+        for id_ in set(unwanted):
             del self._pending[id_]
+
+    def _is_pending(self, id_: Any) -> bool:
+        return isinstance(id_, Real) and id_ in self._pending
 
     def _ask_one(self, among: Pool | None) -> Suggestion:
         choice, reason = self._choose(among)
@@ -330,17 +349,20 @@ class Optimizer:
         good = self._told.successes()
         expected, known = posterior.predict(pending).mean, posterior.predict(good.configs).mean
         nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
-        beyond = (expected - known[nearest])[:, None] * _trend(known, good.losses)
+        with np.errstate(over="ignore"):
+            beyond = (expected - known[nearest])[:, None] * _trend(known, good.losses)
+            believed = good.losses[nearest] + beyond
+        believed = np.where(np.isfinite(believed), believed, good.losses[nearest])
         return Observations(
             Encoded.concat([self._told.configs, pending]),
-            np.concatenate([self._told.losses, good.losses[nearest] + beyond]),
+            np.concatenate([self._told.losses, believed]),
             np.concatenate([self._told.believed, np.ones(len(pending), dtype=bool)]),
         )
 
     def _check_told_once(self, outcomes: list[Told]) -> None:
         ids = [outcome.id for outcome in outcomes if outcome.id is not None]
         for id_ in ids:
-            if id_ not in self._pending or ids.count(id_) > 1:
+            if not self._is_pending(id_) or ids.count(id_) > 1:
                 raise UsageError(
                     f"an outcome's id must be one of the pending suggestions, but got {id_} "
                     f"(pending: {sorted(self._pending) or 'none'}): tell each suggestion once, or "
@@ -386,5 +408,11 @@ def _trend(predictions: Floats, losses: Floats) -> Floats:
     """(1, L): how much each loss grows with the prediction, by least squares."""
     centred = predictions - predictions.mean()
     variance = float(centred @ centred)
-    slope: Floats = centred @ (losses - losses.mean(axis=0)) / variance if variance else np.zeros(1)
-    return np.atleast_2d(slope)
+    if not variance:
+        return np.zeros((1, 1))
+    # A power of two: it rounds nothing, and keeps sums of huge losses finite.
+    unit = np.exp2(np.frexp(np.abs(losses).max(axis=0))[1] - 1)
+    scaled = losses / unit
+    with np.errstate(over="ignore"):
+        slope: Floats = centred @ (scaled - scaled.mean(axis=0)) / variance * unit
+    return np.atleast_2d(np.where(np.isfinite(slope), slope, 0.0))

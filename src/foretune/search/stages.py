@@ -46,6 +46,10 @@ class Stages:
         """What is left of the start list."""
         return self.start.take(np.flatnonzero(~self.start.isin(tried)))
 
+    def without(self, configs: Encoded) -> "Stages":
+        """The stages with a start list that lacks `configs`."""
+        return replace(self, start=self.waiting(configs))
+
     def after(self, tried: Encoded, *, starting: bool) -> Stage:
         """The stage of the trial that comes after `tried`.
 

@@ -34,8 +34,10 @@ from ConfigSpace.hyperparameters import (
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
+from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from foretune.errors import SpaceError
+from foretune.space.parameters import check_whole
 from foretune.space.serial import gist
 
 SEPARATOR = ":"
@@ -62,8 +64,26 @@ def number_range(
     """An int or float hyperparameter; a constant where the range is one point."""
     if low == high:
         return Constant(name, low)
-    make = UniformIntegerHyperparameter if integer else UniformFloatHyperparameter
-    return make(name, low, high, log=log)
+    if integer:
+        check_whole(name, low, high)
+        return UniformIntegerHyperparameter(name, low, high, log=log)
+    low, high = float(low), float(high)
+    _check_rounded(name, low, high, log)
+    return UniformFloatHyperparameter(name, low, high, log=log)
+
+
+def _check_rounded(name: str, low: float, high: float, log: bool) -> None:
+    """Refuse bounds that are no range any more as ConfigSpace keeps them."""
+    with np.errstate(over="ignore"):
+        lower, upper = np.round([low, high], ROUND_PLACES)
+    if lower < upper and np.isfinite(upper - lower) and (lower > 0.0 or not log):
+        return
+    raise SpaceError(
+        f"the bounds of a float are rounded to {ROUND_PLACES} decimal places, and must then be "
+        f"finite and different, and positive on a log scale, but '{name}' has "
+        f"[{low!r}, {high!r}]{' log' if log else ''}: use another unit, or search the exponent "
+        "of 10 instead"
+    )
 
 
 def _items(
@@ -128,18 +148,25 @@ def _range(name: str, value: tuple[Any, ...]) -> Hyperparameter[Any, Any]:
     if len(value) not in (2, 3) or (len(value) == 3 and value[2] != "log"):
         _refuse(name, value, rule)
     low, high = map(_plain, value[:2])
+    integer = isinstance(low, int) and isinstance(high, int)
     for bound in (low, high):
         if isinstance(bound, bool) or not isinstance(bound, int | float):
             _refuse(name, value, f"{rule} with numbers as bounds")
-        if not math.isfinite(bound):
+        if not integer and not _is_finite(bound):
             _refuse(name, value, f"{rule} with finite bounds")
     if low > high:
         _refuse(name, value, "the lower bound must not exceed the upper one")
     log = len(value) == 3
     if log and low <= 0:
         _refuse(name, value, "the bounds of a log range must be positive")
-    integer = isinstance(low, int) and isinstance(high, int)
     return number_range(name, low, high, log=log, integer=integer)
+
+
+def _is_finite(bound: float) -> bool:
+    try:
+        return math.isfinite(bound)
+    except OverflowError:  # A whole number that no float can hold.
+        return False
 
 
 def _categorical(name: str, value: Any, choices: list[Any]) -> Hyperparameter[Any, Any]:

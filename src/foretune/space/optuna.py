@@ -19,7 +19,7 @@ from foretune.space.notation import number_range
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-MOST_STEPS = 100_000
+MOST_STEPS = 10_000
 """A grid finer than this would be a list too long to be useful."""
 
 
@@ -59,7 +59,7 @@ def _hyperparameter(name: str, given: "BaseDistribution") -> Hyperparameter[Any,
         return CategoricalHyperparameter(name, list(given.choices))
     if isinstance(given, IntDistribution):
         if given.step != 1:
-            return _grid(name, list(range(given.low, given.high + 1, given.step)))
+            return _grid(name, _int_grid(name, given.low, given.high, given.step))
         return number_range(name, given.low, given.high, log=given.log, integer=True)
     if isinstance(given, FloatDistribution):
         if given.step is not None:
@@ -71,16 +71,25 @@ def _hyperparameter(name: str, given: "BaseDistribution") -> Hyperparameter[Any,
     )
 
 
+def _int_grid(name: str, low: int, high: int, step: int) -> list[int]:
+    _check_count(name, (high - low) // step + 1)
+    return list(range(low, high + 1, step))
+
+
 def _float_grid(name: str, low: float, high: float, step: float) -> list[float]:
     """Grid points in decimal arithmetic, so that 0.1 + 2 * 0.1 is 0.3 as the user means it."""
     first, last, pace = (Decimal(str(number)) for number in (low, high, step))
     count = int((last - first) / pace) + 1
+    _check_count(name, count)
+    return [float(first + k * pace) for k in range(count)]
+
+
+def _check_count(name: str, count: int) -> None:
     if count > MOST_STEPS:
         raise SpaceError(
             f"a range with a step must have at most {MOST_STEPS} points, but '{name}' has {count}: "
             "drop the step or make it larger"
         )
-    return [float(first + k * pace) for k in range(count)]
 
 
 def _grid(name: str, points: list[Any]) -> Hyperparameter[Any, Any]:

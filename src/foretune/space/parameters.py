@@ -208,8 +208,14 @@ def _check_bounds(name: str, low: float, high: float, is_int: bool) -> None:
             f"hyperparameter '{name}' must have finite bounds, but got [{low:g}, {high:g}]: "
             "give both a lower and an upper bound"
         )
-    if is_int and max(abs(low), abs(high)) > LARGEST_EXACT_INT:
+    if is_int:
+        check_whole(name, low, high)
+
+
+def check_whole(name: str, low: float, high: float) -> None:
+    """Refuse whole numbers that a float64 does not tell apart."""
+    if max(abs(low), abs(high)) > LARGEST_EXACT_INT:
         raise SpaceError(
             f"integer hyperparameter '{name}' must lie within ±2**53, but got "
-            f"[{low:g}, {high:g}]: use a narrower range or a float"
+            f"[{low}, {high}]: use a narrower range or a float"
         )

@@ -5,6 +5,7 @@ from scipy.stats import norm
 
 from foretune.contracts import Observations, Target
 from foretune.errors import MethodError
+from foretune.experience import Experience, Metric
 from foretune.methods.zero_shot.adaptive import (
     NOISE,
     AdaptiveLearner,
@@ -137,6 +138,18 @@ def test_where_nothing_is_shared_forests_complete_the_table() -> None:
     assert np.isfinite(prior.scores).all()
     agreement = [np.corrcoef(a, b)[0, 1] for a, b in zip(prior.scores, truth, strict=True)]
     assert np.mean(agreement) > 0.8
+
+
+def test_two_tasks_that_share_nothing_agree_where_they_have_seen_the_same() -> None:
+    space = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+    configs = space.sample(80, seed=1)
+    losses = ((configs.x - 0.3) ** 2).sum(axis=1)
+    own = np.repeat([True, False], 40)
+    matrix = np.where([own, ~own], losses, np.nan)
+    experience = Experience.from_matrix(space, configs, ["t", "u"], [Metric("m")], {"m": matrix})
+    prior = AdaptiveLearner().learn(experience, seed=0, progress=SILENT)
+    truth = ((prior.configs.x - 0.3) ** 2).sum(axis=1)
+    assert all(np.corrcoef(scores, truth)[0, 1] > 0.6 for scores in prior.scores)
 
 
 def test_a_draw_of_tasks_that_share_less_than_all_is_completed(monkeypatch, tmp_path) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretune.errors import MethodError, UsageError
-from foretune.methods.zero_shot.build import BUILDERS
+from foretune.methods.zero_shot.build import BUILDERS, Recipe
 from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
 from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
 from foretune.methods.zero_shot.naive import naive
@@ -71,6 +71,25 @@ def test_without_a_model_tasks_must_share_configurations(name):
         MethodError, match=rf"{name} .*240 of the 240 .*fewer than half of the 6 tasks"
     ):
         BUILDERS[name](jobs, 2, mean, seed=0)
+
+
+@pytest.mark.parametrize("name", ["naive", "mf"])
+def test_without_a_model_two_tasks_must_share_configurations_too(name):
+    jobs = recorded_jobs(loss_table(unshared_experience(tasks=2, each=5)))
+    with pytest.raises(MethodError, match=rf"{name} .*10 of the 10 .*on one task alone"):
+        BUILDERS[name](jobs, 2, mean, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("wish", "rule"),
+    [
+        ({"builder": "best"}, "a builder must be one of naive.* but got 'best'"),
+        ({"normalisation": "zscore"}, "a normalisation must be one of none.* but got 'zscore'"),
+    ],
+)
+def test_a_recipe_names_what_there_is(wish, rule):
+    with pytest.raises(UsageError, match=rule):
+        Recipe(**wish)
 
 
 @pytest.mark.parametrize("name", ["surrogate", "obo"])

@@ -4,6 +4,7 @@ import pytest
 from foretune.errors import MethodError, UsageError
 from foretune.methods.zero_shot.jobs import live_jobs, recorded_jobs
 from foretune.methods.zero_shot.naive import naive
+from foretune.methods.zero_shot.obo import obo
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import mean
 from tests.methods.zero_shot.examples import (
@@ -76,11 +77,43 @@ def test_missing_entries_are_no_jobs_where_nothing_is_shared():
     assert jobs.possible.sum(axis=1).tolist() == [5, 5, 5]
 
 
+def test_two_tasks_share_what_both_have_tried():
+    alone = loss_table(unshared_experience(tasks=2, each=5))
+    assert not alone.is_shared
+    assert recorded_jobs(alone).possible.sum(axis=1).tolist() == [5, 5]
+    losses = bowls(candidates(6), tasks=2)
+    losses[1, 5] = NAN
+    table = loss_table(experience_of(losses, candidates(6)))
+    assert table.is_shared
+    assert len(table.shared().configs) == 5
+    single = loss_table(experience_of(losses[1:], candidates(6)))
+    assert single.is_shared
+
+
 def test_an_experience_without_success_is_refused():
     experience = experience_of(np.array([[0.5, 0.6], [NAN, NAN]]), candidates(2))
     assert loss_table(experience).tasks == ("task 0",)
     with pytest.raises(MethodError, match="no experience"):
         loss_table(None)
+
+
+@pytest.mark.parametrize(
+    ("infinite", "references"),
+    [(np.inf, None), (-np.inf, None), (1e300, None), (np.inf, {"a": 0.1, "b": 0.1})],
+)
+@pytest.mark.filterwarnings("error")
+def test_an_error_that_is_not_finite_is_a_job_that_failed(infinite, references):
+    def error(task: str, config: dict) -> float:
+        return infinite if config["where"] > 0.5 else config["where"]
+
+    configs = candidates(8)
+    jobs = live_jobs(["a", "b"], configs, error, 16, references=references)
+    picks = obo(jobs, 2, mean, seed=0)
+    assert np.isfinite(picks.losses).all()
+    failed = configs.values[:, configs.space.names.index("where")] > 0.5
+    assert jobs.ran.all()
+    assert np.isnan(jobs.losses[:, failed]).all()
+    assert np.isfinite(jobs.known(np.arange(2), np.arange(len(configs)))).all()
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -13,6 +13,7 @@ from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.surrogate import surrogate
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import Aggregate, Picks, aggregate_named
+from foretune.numerics.normalise import NORMALISATIONS
 from foretune.progress import SILENT, Progress
 from foretune.space import Encoded
 
@@ -48,7 +49,7 @@ class Recipe:
     """How many evaluations may be looked at; all of them if not given."""
     aggregate: str = "mean"
     normalisation: str | None = None
-    """If not given, RED where the metric is an error, or ranks."""
+    """One of `NORMALISATIONS`; if not given, RED where the metric is an error, or ranks."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -60,6 +61,11 @@ class Recipe:
             raise UsageError(
                 f"a builder must be one of {', '.join(BUILDERS)}, but got '{self.builder}': "
                 "choose one of them"
+            )
+        if self.normalisation is not None and self.normalisation not in NORMALISATIONS:
+            raise UsageError(
+                f"a normalisation must be one of {', '.join(NORMALISATIONS)}, but got "
+                f"'{self.normalisation}': choose one of them"
             )
 
 

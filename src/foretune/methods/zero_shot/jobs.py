@@ -9,12 +9,16 @@ import numpy as np
 from foretune.arrays import Bools, Floats, Ints
 from foretune.errors import UsageError
 from foretune.methods.zero_shot.table import LossTable
+from foretune.numerics.greedy import Losses
 from foretune.numerics.normalise import red
 from foretune.progress import SILENT, Progress
 from foretune.space import Encoded
 
 Evaluate: TypeAlias = Callable[[Ints, Ints], Floats]
-"""Tasks and candidates, both (n,) by position -> n losses in one unit; NaN where a job failed."""
+"""Tasks and candidates, both (n,) by position -> n losses in one unit.
+
+A job failed where its loss is not finite, or too large for single precision.
+"""
 
 
 class Jobs:
@@ -68,7 +72,7 @@ class Jobs:
                 f"jobs must be possible and within the budget, of which {self.left} are left, but "
                 f"{len(tasks)} more were asked for: ask for fewer or for other jobs"
             )
-        losses = self._evaluate(tasks, candidates)
+        losses = _failures_as_nan(self._evaluate(tasks, candidates))
         self.losses[tasks, candidates] = losses
         self.ran[tasks, candidates] = True
         np.fmax.at(self._worst, tasks, losses)
@@ -88,6 +92,13 @@ class Jobs:
             worst = np.where(np.isnan(self._worst), anywhere, self._worst)
             losses = np.where(failed, worst[tasks, None], losses)
         return losses
+
+
+def _failures_as_nan(losses: Floats) -> Losses:
+    """The losses as they are kept: models and means know no infinite ones."""
+    with np.errstate(over="ignore"):
+        kept = np.asarray(losses, dtype=np.float64).astype(np.float32)
+    return np.where(np.isfinite(kept), kept, np.float32(np.nan))
 
 
 def recorded_jobs(
@@ -126,7 +137,9 @@ def live_jobs(
     workers: int = 1,
     progress: Progress = SILENT,
 ) -> Jobs:
-    """Jobs that are run: `error` trains a configuration on a task and gives its error, or NaN.
+    """Jobs that are run: `error` trains a configuration on a task and gives its error.
+
+    An error that is NaN or infinite is a job that failed.
 
     references: the error of each task that RED compares with (a good known model's, say); without
     them the errors are taken to be comparable as they are. workers: threads that run jobs which
@@ -136,7 +149,7 @@ def live_jobs(
 
     def one(task: int, candidate: int) -> float:
         found = error(tasks[task], configs[candidate])
-        if references is None:
+        if references is None or not np.isfinite(found):
             return found
         return float(red(np.asarray(found), np.asarray(references[tasks[task]])))
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretune.errors import MethodError, UsageError
 from foretune.methods.zero_shot.jobs import Jobs
-from foretune.methods.zero_shot.table import LEAST_SHARE
+from foretune.methods.zero_shot.table import least_tasks
 from foretune.numerics.greedy import Aggregate, Picks, greedy
 
 
@@ -30,9 +30,11 @@ def check_shared(jobs: Jobs, builder: str) -> None:
     """Refuse jobs that cannot compare configurations on the same tasks."""
     if jobs.possible.all():
         return
-    rare = int(np.count_nonzero(jobs.possible.mean(axis=0) < LEAST_SHARE))
+    least = least_tasks(len(jobs.possible))
+    rare = int(np.count_nonzero(jobs.possible.sum(axis=0) < least))
     raise MethodError(
         f"the builder {builder} compares configurations that were tried on the same tasks, but "
-        f"{rare} of the {len(jobs.candidates)} recorded ones were tried on fewer than half of the "
-        f"{len(jobs.possible)} tasks: use the builder surrogate or obo, which predict the rest"
+        f"{rare} of the {len(jobs.candidates)} recorded ones were tried on one task alone, or on "
+        f"fewer than half of the {len(jobs.possible)} tasks: use the builder surrogate or obo, "
+        "which predict the rest"
     )

@@ -1,10 +1,11 @@
 """Past evaluations as a table of comparable losses: a row a task, a column a configuration."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Bools, Floats, Ints
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, TaskRecords
 from foretune.learning import given
@@ -15,6 +16,14 @@ from foretune.space import Encoded
 
 LEAST_SHARE = 0.5
 """A configuration is shared when at least this share of the tasks has tried it."""
+
+
+def least_tasks(tasks: int) -> int:
+    """How many of so many tasks must have tried a configuration that is shared.
+
+    Of two tasks it is both: what one of them alone has tried is shared with nobody.
+    """
+    return max(math.ceil(LEAST_SHARE * tasks), min(2, tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +46,17 @@ class LossTable:
     def is_shared(self) -> bool:
         """Whether most evaluations are of shared configurations."""
         shares = self.shares
-        return bool(shares[shares >= LEAST_SHARE].sum() >= 0.5 * shares.sum())
+        return bool(shares[self._are_shared].sum() >= 0.5 * shares.sum())
 
     def shared(self) -> "LossTable":
         """Only the shared configurations."""
-        return self.take(np.flatnonzero(self.shares >= LEAST_SHARE))
+        return self.take(np.flatnonzero(self._are_shared))
+
+    @property
+    def _are_shared(self) -> Bools:
+        """(N,), whether enough tasks have tried each configuration."""
+        tried = np.count_nonzero(~np.isnan(self.losses), axis=0)
+        return np.asarray(tried >= least_tasks(len(self.tasks)))
 
     def some_tasks(self, most: int, *, seed: int) -> "LossTable":
         """At most so many tasks, drawn at random, and the configurations that they have tried."""
