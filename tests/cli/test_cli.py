@@ -87,6 +87,33 @@ def test_a_table_is_imported_with_an_inferred_space(foretune, experience: Path) 
     assert "error" in shown
 
 
+def test_an_edited_space_outlives_the_next_import(foretune, experience: Path) -> None:
+    saved = experience.with_suffix(".space.json")
+    words = ("import", "table", experience.with_name("runs.csv"), "--task", "dataset")
+    words = (*words, "--value", "error:min", "-o", experience)
+    _, shown, _ = foretune(*words)
+    assert "saved to" in shown
+    edited = saved.read_text().replace("0.3", "0.9")
+    saved.write_text(edited)
+    code, shown, _ = foretune(*words)
+    assert code == 0
+    assert f"import again with --space {saved} to use it" in shown
+    assert saved.read_text() == edited
+
+
+@pytest.mark.parametrize("source", ["runs.parquet", "same.parquet", "sqlite:///runs.parquet"])
+def test_what_is_read_is_not_written_over(foretune, tmp_path: Path, monkeypatch, source) -> None:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(ROWS).to_parquet("runs.parquet")
+    Path("same.parquet").symlink_to("runs.parquet")
+    before = Path("runs.parquet").read_bytes()
+    kind = "optuna" if "://" in source else "table --task dataset --value error:min"
+    code, _, error = foretune("import", *kind.split(), source, "-o", "runs.parquet")
+    assert code == 2
+    assert "'runs.parquet' is both" in error
+    assert Path("runs.parquet").read_bytes() == before
+
+
 def test_trials_of_other_spaces_are_left_out_in_a_plain_sentence(foretune, tmp_path: Path) -> None:
     optuna = pytest.importorskip("optuna")
     url = f"sqlite:///{tmp_path / 'past.db'}"

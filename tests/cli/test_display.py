@@ -44,6 +44,20 @@ def test_after_earlier_trials_the_first_new_one_needs_no_line(capsys):
     assert capsys.readouterr().err.splitlines() == ["1 of 3 trials: best loss 2"]
 
 
+def test_what_had_ended_before_counts_and_is_told_in_one_line(capsys):
+    lines = Lines(LOSS, 4)
+    for number, loss in enumerate([2.0, 1.0]):
+        lines.ended(trial(number, loss))
+    lines.began(trial(2))
+    lines.ended(trial(2, 3.0))
+    lines.began(trial(3))
+    lines.ended(trial(3, 2.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "2 of 4 trials: best loss 1",
+        "4 of 4 trials: best loss 1",
+    ]
+
+
 def test_a_bar_counts_trials_that_ended(monkeypatch):
     shown = StringIO()
     monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
@@ -57,6 +71,22 @@ def test_a_bar_counts_trials_that_ended(monkeypatch):
         text = "".join(str(line) for line in _rendered(progress))
     assert "2 of 3 trials" in text
     assert "best loss 2 (rf)" in text
+
+
+def test_a_bar_begins_with_what_had_ended_before(monkeypatch):
+    shown = StringIO()
+    monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=shown, width=200))
+    with display.display(LOSS, 9, None) as bar:
+        for number in range(5):
+            bar.ended(trial(number, 2.0))
+        bar.began(trial(5))
+        bar.ended(trial(5, 3.0))
+        [task] = bar._bar.tasks
+    assert task.completed == 6
+    assert task.fields["far"] == "6 of 9 trials"
+    assert task.fields["best"] == "best loss 2"
+    assert task.speed is None
 
 
 def _rendered(progress):

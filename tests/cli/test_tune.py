@@ -72,6 +72,7 @@ def test_a_function_is_tuned_and_the_study_resumed(here):
     more = Experience.open(here / "trials.parquet")
     assert more.configs.dicts()[:8] == trials.configs.dicts()
     assert len(more) == 10
+    assert f"8 of 10 trials: best score {trials.values[done].max():.4g}" in again.stderr
 
 
 def test_a_command_is_tuned_in_several_processes(here):

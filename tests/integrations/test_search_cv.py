@@ -440,6 +440,8 @@ def test_the_default_method_begins_where_an_earlier_search_ended(monkeypatch):
 def test_settings_that_do_not_fit_are_refused():
     with pytest.raises(UsageError, match="n_iter=0"):
         a_search(n_iter=0).fit(X, Y)
+    with pytest.raises(UsageError, match=r"a whole number .* n_iter='a'"):
+        a_search(n_iter="a").fit(X, Y)
     with pytest.raises(MethodError, match="gpc"):
         a_search(method="gpc").fit(X, Y)
     with pytest.raises(MethodError, match="experience"):

@@ -44,6 +44,10 @@ def _leave():
     sys.exit(3)
 
 
+def _interrupt():
+    raise KeyboardInterrupt
+
+
 def _vanish():
     os._exit(7)
 

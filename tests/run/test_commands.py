@@ -60,7 +60,17 @@ def test_what_is_inactive_takes_its_argument_along_and_nothing_else(template, li
 
 
 @pytest.mark.parametrize(
-    "place", ["{lr}", "'{lr}'", '"{lr}"', "a'b'{lr}", "\\'\"'{lr}\"", "'\\'{lr}"]
+    "place",
+    [
+        "{lr}",
+        "'{lr}'",
+        '"{lr}"',
+        "a'b'{lr}",
+        "\\'\"'{lr}\"",
+        "'\\'{lr}",
+        '"$(printf %s \'a"b\') {lr}"',
+        '"`printf %s \'a"b\'` {lr}"',
+    ],
 )
 @pytest.mark.parametrize("value", ["a b", "it's", 'say "no"', "$HOME `pwd` $(pwd)", "\\n \\", "*"])
 def test_values_reach_the_program_as_they_are(place, value):
@@ -71,6 +81,42 @@ def test_values_reach_the_program_as_they_are(place, value):
 
 def _printed(line):
     return subprocess.run(line, shell=True, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        'run "$(echo {lr})"',
+        "run \"$(echo '{lr}')\"",
+        'run "a $(echo "{lr}")"',
+        'run "`echo {lr}`"',
+        'run $(echo "$(echo {lr})")',
+        'run "$(echo (a) {lr})"',
+    ],
+)
+def test_a_placeholder_in_a_command_within_double_quotes_is_refused(template):
+    with pytest.raises(UsageError, match=r"must not stand in .* but '\{lr\}' does: leave out"):
+        Command(template).check(NAMES)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        'run "$(date)" {lr}',
+        'run "$(date)-{lr}"',
+        'run "`date`" "{lr}"',
+        'run $(echo "{lr}")',
+        "run `echo {lr}`",
+        "run '\"$(echo {lr})\"'",
+        'run "\\$(echo {lr})"',
+        'run "$((2 * {depth}))"',
+        'run "(" {lr}',
+        'run "it\'s $(date)" {lr}',
+        'run "$(echo {{a}})"',
+    ],
+)
+def test_commands_within_a_command_are_no_obstacle_elsewhere(template):
+    Command(template).check(NAMES)
 
 
 def test_unknown_placeholders_are_refused():
@@ -121,5 +167,5 @@ def test_the_memory_of_all_processes_of_a_command_counts():
     eater = "x = b'x' * 300_000_000; import time; time.sleep(600)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {eater!r}])"
     command = Command(python(parent).template, memory_bytes=150 * 2**20)
-    with pytest.raises(MemoryError, match="over its limit of 150 MiB"):
+    with pytest.raises(MemoryError, match="over its limit of 150 MB"):
         command({})

@@ -24,6 +24,15 @@ def test_several_metrics_need_a_mapping():
         measured(1.0, [ERROR, SIZE])
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_too_large_for_a_float_is_no_result(digits):
+    with pytest.raises(ResultError, match="'error' must be a finite number, but got"):
+        measured(10**digits, [ERROR])
+    with pytest.raises(ResultError, match="must be a mapping with error, size, but got"):
+        measured(10**digits, [ERROR, SIZE])
+    assert measured({"error": 1, "size": -(10**digits)}, [ERROR]).values == {"error": 1.0}
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", ["", *__import__("sys").path])

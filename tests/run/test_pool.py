@@ -94,6 +94,14 @@ def test_a_result_that_cannot_travel_costs_its_trial_and_no_worker():
     assert found[0].result == found[-1].result
 
 
+def test_an_interrupt_of_the_functions_own_making_costs_its_trial_and_no_worker(capfd):
+    with ProcessPool(do) as pool:
+        found = outcomes(pool, ["pid", "interrupt", "pid"])
+    check(found, [(Status.DONE, ""), (Status.FAILED, "KeyboardInterrupt"), (Status.DONE, "")])
+    assert found[0].result == found[-1].result
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_a_function_that_cannot_be_sent_is_refused_in_a_sentence():
     with pytest.raises(UsageError, match="define the function in a module"):
         ProcessPool(lambda job: job)
@@ -103,7 +111,7 @@ def test_memory_exhausted_bit_by_bit_or_at_once_costs_one_trial():
     with ProcessPool(do, workers=2, limits=Limits(memory_bytes=400 * 2**20)) as pool:
         found = outcomes(pool, [("eat", 5000), "eat_at_once", ("give", 1)])
     expected = [
-        (Status.FAILED, "out of memory: over its limit of 400 MiB"),
+        (Status.FAILED, "out of memory: over its limit of 400 MB"),
         (Status.FAILED, "out of memory: "),
         (Status.DONE, ""),
     ]
@@ -156,7 +164,7 @@ def test_limits_hold_while_the_parent_does_something_else():
         pool.submit(("eat_and_hang", 500))
         assert gone(first.result)
         [outcome] = pool.results()
-    check([outcome], [(Status.FAILED, "out of memory: over its limit of 400 MiB")])
+    check([outcome], [(Status.FAILED, "out of memory: over its limit of 400 MB")])
 
 
 def test_an_answer_that_nobody_reads_is_in_time():

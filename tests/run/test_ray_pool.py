@@ -107,7 +107,7 @@ def test_faults_of_trials_are_theirs_and_are_not_retried(cluster):
         (Status.FAILED, "ValueError: a b"),
         (Status.FAILED, "the worker process was killed by signal SIGKILL"),
         (Status.TIMEOUT, "over its limit of 2 s"),
-        (Status.FAILED, "out of memory: over its limit of 500 MiB"),
+        (Status.FAILED, "out of memory: over its limit of 500 MB"),
         (Status.FAILED, "the result cannot be sent between processes"),
         (Status.DONE, ""),
     ]

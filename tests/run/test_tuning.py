@@ -67,6 +67,8 @@ def test_it_ends_with_exactly_the_trials_asked_for():
     again = Heard()
     assert tune(study, optimizer(), InlineExecutor(bowl), Budget(7), watch=again) == "trials"
     assert again.began_ == [5, 6]
+    assert again.ended_[:5] == watch.ended_
+    assert len(again.ended_) == 7
     assert study.trials()[:5] == trials
 
 

@@ -27,7 +27,7 @@ class TrialDisplay(Protocol):
         """A trial was begun."""
 
     def ended(self, trial: StudyTrial) -> None:
-        """A trial has ended."""
+        """A trial has ended, or had ended before the first one began."""
 
 
 class Score:
@@ -61,7 +61,10 @@ class Score:
 
 
 class Lines:
-    """For logs: a line when the work begins, for every improvement, and from time to time."""
+    """For logs: a line when the work begins, for every improvement, and from time to time.
+
+    What had ended before is told in one line, when the first trial begins.
+    """
 
     def __init__(self, metric: Metric, trials: int | None) -> None:
         self._score, self._trials = Score(metric), trials
@@ -69,7 +72,9 @@ class Lines:
 
     def began(self, trial: StudyTrial) -> None:
         """Only the first one is worth a line: it may take long, and nothing else has been said."""
-        if self._silent:
+        if self._silent and self._score.ended:
+            self._say_how_far()
+        elif self._silent:
             name = named(trial.config)
             self._say(f"trial {trial.number} began{f': {name}' if name else ''}")
 
@@ -77,8 +82,12 @@ class Lines:
         """Say it where it matters."""
         better = self._score.take(trial)
         last = self._score.ended == self._trials
-        if better or last or time.monotonic() - self._said >= LINE_SECONDS:
-            self._say(f"{_how_far(self._score.ended, self._trials)}: {self._score}")
+        worth_it = better or last or time.monotonic() - self._said >= LINE_SECONDS
+        if worth_it and not self._silent:
+            self._say_how_far()
+
+    def _say_how_far(self) -> None:
+        self._say(f"{_how_far(self._score.ended, self._trials)}: {self._score}")
 
     def _say(self, line: str) -> None:
         self._said, self._silent = time.monotonic(), False
@@ -96,10 +105,15 @@ class Bar:
     def __init__(self, metric: Metric, bar: "Progress", task: "TaskID", trials: int | None) -> None:
         self._score, self._bar, self._task, self._trials = Score(metric), bar, task, trials
         self._running: dict[int, str] = {}
+        self._visible = False
 
     def began(self, trial: StudyTrial) -> None:
         """Show what runs."""
-        self._bar.start()
+        if not self._visible:
+            # A new beginning: what had ended before does not tell how fast it goes.
+            self._bar.reset(self._task, completed=self._score.ended)
+            self._bar.start()
+            self._visible = True
         self._running[trial.number] = named(trial.config)
         self._show(0)
 
@@ -107,7 +121,8 @@ class Bar:
         """Show what came of it."""
         self._running.pop(trial.number, None)
         self._score.take(trial)
-        self._show(1)
+        if self._visible:
+            self._show(1)
 
     def _show(self, step: int) -> None:
         now = ", ".join(dict.fromkeys(filter(None, self._running.values())))

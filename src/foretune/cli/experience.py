@@ -63,6 +63,31 @@ def _values(pairs: tuple[str, ...]) -> dict[str, str]:
     return values
 
 
+def _check_apart(out: Path, *sources: Path | str | None) -> None:
+    """Refuse an output that is read as well."""
+    for source in filter(None, sources):
+        path = Path(str(source).removeprefix("sqlite:///"))
+        if path.exists() and out.exists() and path.samefile(out):
+            raise UsageError(
+                f"the output must be another file than what is read, but '{out}' is both: name "
+                "another output"
+            )
+
+
+def _say_inferred(path: Path, space: str) -> None:
+    """Keep an inferred space where it can be edited; one that was edited is left as it is."""
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") != space:
+        click.echo(f"\nThe space was inferred from the values. {path}, which was there before, is")
+        click.echo(
+            f"another one and was left as it is: import again with --space {path} to use it, or "
+            "remove it."
+        )
+        return
+    path.write_text(space, encoding="utf-8")
+    click.echo(f"\nThe space was inferred from the values and saved to {path}: edit it and")
+    click.echo(f"import again with --space {path} where a range or a scale is not as meant.")
+
+
 @click.command("import")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("source")
@@ -128,6 +153,7 @@ def import_command(
     from foretune.terminal import TerminalProgress
 
     check_experience_out(out)
+    _check_apart(out, source, space)
     _check_options(
         kind,
         {
@@ -160,12 +186,7 @@ def import_command(
     experience.save(out)
     click.echo(summarise(experience))
     if kind in ("table", "mlflow", "ray") and space is None:
-        inferred = out.with_suffix(".space.json")
-        inferred.write_text(experience.space.to_json())
-        click.echo(f"\nThe space was inferred from the values and saved to {inferred}: edit it and")
-        click.echo(
-            f"import again with --space {inferred} where a range or a scale is not as meant."
-        )
+        _say_inferred(out.with_suffix(".space.json"), experience.space.to_json())
     click.echo(f"\nSaved {out}")
 
 

@@ -81,8 +81,9 @@ def tune_command(
     --time-limit, dies, or takes more than --memory, it counts as failed, with its reason.
 
     In a command, {name} is replaced by the value of a hyperparameter; an argument whose
-    hyperparameter is inactive is left out together with the option before it. The last line of its
-    output that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
+    hyperparameter is inactive is left out together with the option before it. What a choice brings
+    along has the name of its place, {model:svm:C} in the space below. The last line of its output
+    that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
 
     The trials are an Optuna study: the same command goes on where it was stopped, other processes
     and machines join by running it too, and optuna-dashboard shows it. While none of its trials has

@@ -127,9 +127,10 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _run_search(self, evaluate_candidates: Evaluate) -> None:
         """Evaluate batch after batch."""
-        if self.n_iter < 1:
+        if not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
             raise UsageError(
-                f"a search needs at least one candidate, but got n_iter={self.n_iter}: choose more"
+                "a search needs a whole number of candidates, at least one, but got "
+                f"n_iter={self.n_iter!r}: give another"
             )
         space = SearchSpace.of(self.space)
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

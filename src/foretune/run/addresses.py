@@ -26,6 +26,11 @@ def storage_url(given: str) -> str:
         given = SQLITE + given
     kind, rest = given.split("://", 1)
     if kind == "sqlite":
+        if not given.startswith(SQLITE):
+            raise UsageError(
+                f"an SQLite store must be written as {SQLITE}PATH, but got '{given}': write three "
+                "slashes before the path, and one more where it begins with one"
+            )
         path = sqlite_path(given)
         check_file(path)
         # Absolute, for connections are opened when they are needed, from wherever one is then.

@@ -1,4 +1,4 @@
-"""One call of the user's function: nothing it raises gets past here."""
+"""One call of the user's function: what it raises is an answer, too."""
 
 import os
 from collections.abc import Callable
@@ -17,14 +17,18 @@ class Answer(NamedTuple):
     """Why there is no result."""
 
 
-def call(function: Callable[[Any], Any], job: Any) -> Answer:
-    """What comes of `function(job)`."""
+def call(
+    function: Callable[[Any], Any],
+    job: Any,
+    caught: type[BaseException] | tuple[type[BaseException], ...] = (Exception, SystemExit),
+) -> Answer:
+    """What comes of `function(job)`; what it raises beyond `caught` is passed on."""
     start = cpu_seconds()
     try:
         result = function(job)
     except MemoryError as error:
         return Answer(None, cpu_seconds() - start, f"out of memory: {one_line(error)}")
-    except (Exception, SystemExit) as error:
+    except caught as error:
         return Answer(None, cpu_seconds() - start, one_line(error))
     return Answer(result, cpu_seconds() - start)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from foretune.errors import UsageError
 from foretune.run.calling import LONGEST_REASON
-from foretune.run.memory import resident_bytes
+from foretune.run.memory import resident_bytes, size_text
 
 CONFIG_VARIABLE = "FORETUNE_CONFIG"
 """The environment variable that holds the whole configuration as JSON."""
@@ -30,8 +30,8 @@ WORD = re.compile(
     re.VERBOSE,
 )
 """What the shell takes for one word."""
-QUOTATION = re.compile(r"""\\[\s\S]|['"]""")
-"""What opens or ends a quotation, and what is escaped."""
+NESTING = re.compile(r"""\\[\s\S]|\$\(\(|\$\(|[()'"`]""")
+"""What opens or ends a quotation or a command within the command, and what is escaped."""
 SPECIAL_IN_QUOTES = re.compile(r"""[\\"$`]""")
 OPTION = re.compile(r"--?[^\s=\d.][^\s=]*")
 BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
@@ -47,11 +47,11 @@ class Command:
     """A line for the shell with a placeholder `{name}` where a hyperparameter's value belongs.
 
     Values reach the program as they are: they are quoted for the shell, inside quotation marks as
-    these demand. `{{` and `}}` stand for braces. The argument that holds an inactive hyperparameter
-    is left out, all of it, and with it the option just before it: without `depth`,
-    `fit --depth {depth} -v` is `fit -v`, and so is `fit --shape "{depth} {width}" -v`. The result
-    is the last line of the output that is a JSON number or object. An exit code other than 0 is a
-    failure; its reason is the last error line.
+    these demand; in a command within double quotes, `"$(...)"`, none may stand. `{{` and `}}` stand
+    for braces. The argument that holds an inactive hyperparameter is left out, all of it, and with
+    it the option just before it: without `depth`, `fit --depth {depth} -v` is `fit -v`, and so is
+    `fit --shape "{depth} {width}" -v`. The result is the last line of the output that is a JSON
+    number or object. An exit code other than 0 is a failure; its reason is the last error line.
     """
 
     template: str
@@ -59,7 +59,7 @@ class Command:
     """How much the processes of the command may hold together."""
 
     def check(self, names: Collection[str]) -> None:
-        """Refuse placeholders that are no hyperparameters."""
+        """Refuse placeholders that are no hyperparameters, or that stand where none can."""
         for found in PLACEHOLDER.finditer(self.template):
             name = found[1]
             if name is not None and name not in names:
@@ -67,6 +67,7 @@ class Command:
                     f"a placeholder must be a hyperparameter of the space, but '{{{name}}}' is "
                     f"none of {', '.join(names)}: correct it, or write {{{{ for a brace"
                 )
+        _check_places(self.template)
 
     def line(self, config: Mapping[str, Any]) -> str:
         """The command line of a configuration."""
@@ -103,8 +104,44 @@ class Command:
                         with suppress(ProcessLookupError):
                             os.kill(pid, signal.SIGKILL)
                     process.communicate()
-                    limit_text = f"{self.memory_bytes / 2**20:.0f} MiB"
+                    limit_text = size_text(self.memory_bytes)
                     raise MemoryError(f"the command is over its limit of {limit_text}") from None
+
+
+def _check_places(template: str) -> None:
+    """Refuse a placeholder whose value cannot be quoted for the place that it stands in."""
+    open_, end = "", 0
+    for found in PLACEHOLDER.finditer(template):
+        open_, end = _open_after(template[end : found.start()], open_), found.end()
+        within_quotes = open_.partition('"')[2]
+        if found[1] is not None and ("$" in within_quotes or "`" in within_quotes):
+            raise UsageError(
+                "a placeholder must not stand in $(...) or backticks within double quotes, but "
+                f"'{found[0]}' does: leave out the quotes around the inner command, or let it read "
+                f"the variable {CONFIG_VARIABLE}"
+            )
+
+
+def _open_after(text: str, open_: str) -> str:
+    """What is open after a text, given what is open before it, the outermost first.
+
+    Quotation marks, brackets, backticks, and `$` for a command in `$(...)`.
+    """
+    for mark in NESTING.findall(text):
+        last = open_[-1:]
+        if last == "'":
+            open_ = open_[:-1] if mark in ("'", "\\'") else open_
+        elif mark == "`" and mark in open_:
+            open_ = open_.partition(mark)[0]
+        elif mark == ")":
+            open_ = open_[:-1] if last in ("(", "$") else open_
+        elif mark == last == '"':
+            open_ = open_[:-1]
+        elif mark == "$((":  # a sum, and no command
+            open_ += "(("
+        elif mark == "$(" or mark in ('"', "`") or (mark in ("'", "(") and last != '"'):
+            open_ += mark[0]
+    return open_
 
 
 def _without_inactive(template: str, config: Mapping[str, Any]) -> str:
@@ -136,27 +173,17 @@ def _beginning(template: str, before: re.Match[str] | None, word: re.Match[str])
 
 def _filled(template: str, config: Mapping[str, Any]) -> str:
     """The template with values in place of placeholders, quoted as the place demands."""
-    line, end, quote = "", 0, ""
+    line, end, open_ = "", 0, ""
     for found in PLACEHOLDER.finditer(template):
         between = template[end : found.start()]
-        quote, end = _quote_after(between, quote), found.end()
+        open_, end = _open_after(between, open_), found.end()
         name = found[1]
-        line += between + (found[0][0] if name is None else _quoted(str(config[name]), quote))
+        line += between + (found[0][0] if name is None else _quoted(str(config[name]), open_[-1:]))
     return line + template[end:]
 
 
-def _quote_after(text: str, quote: str) -> str:
-    """The quotation mark that is open after a text, given the one that is open before it."""
-    for mark in QUOTATION.findall(text):
-        if not quote and mark in ("'", '"'):
-            quote = mark
-        elif mark == quote or (quote == "'" and mark == "\\'"):
-            quote = ""
-    return quote
-
-
 def _quoted(value: str, quote: str) -> str:
-    """A value for the shell, outside quotation marks or inside of these."""
+    """A value for the shell, inside these quotation marks or outside of any."""
     if quote == "'":
         return value.replace("'", "'\"'\"'")
     if quote == '"':

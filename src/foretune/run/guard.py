@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from foretune.experience import Status
 from foretune.run.executor import Limits
+from foretune.run.memory import size_text
 from foretune.run.staff import Verdict, Worker
 
 LOOK_SECONDS = 0.05
@@ -68,6 +69,6 @@ class Guard:
         if wall is not None and elapsed >= wall:
             return Verdict(Status.TIMEOUT, f"over its limit of {wall:g} s", elapsed)
         if memory is not None and worker.memory() > memory:
-            reason = f"out of memory: over its limit of {memory / 2**20:.0f} MiB"
+            reason = f"out of memory: over its limit of {size_text(memory)}"
             return Verdict(Status.FAILED, reason, elapsed)
         return None

@@ -12,6 +12,11 @@ def resident_bytes(pid: int) -> int | None:
     return _from_ps(pid)
 
 
+def size_text(size: float) -> str:
+    """A limit in the unit in which people give it: MB, here 2**20 bytes."""
+    return f"{size / 2**20:.0f} MB"
+
+
 def _from_proc(pid: int) -> int | None:
     try:
         pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()

@@ -39,29 +39,43 @@ def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
     if not isinstance(result, Mapping):
         if len(metrics) > 1:
             names = ", ".join(metric.name for metric in metrics)
-            raise ResultError(f"the result must be a mapping with {names}, but got {result!r:.80}")
-        return Measured({metrics[0].name: _number(metrics[0].name, result)})
+            raise ResultError(
+                f"the result must be a mapping with {names}, but got {_shown(result)}"
+            )
+        return Measured({metrics[0].name: _needed(metrics[0].name, result)})
     for metric in metrics:
         if metric.name not in result:
             names = ", ".join(map(str, result)) or "nothing"
             raise ResultError(f"the result must hold '{metric.name}', but it holds {names:.80}")
-    wanted = {metric.name: _number(metric.name, result[metric.name]) for metric in metrics}
-    others = {
-        str(name): float(value)
-        for name, value in result.items()
-        if name not in wanted and _is_number(value) and math.isfinite(value)
-    }
+    wanted = {metric.name: _needed(metric.name, result[metric.name]) for metric in metrics}
+    found = {str(name): _finite(value) for name, value in result.items() if name not in wanted}
+    others = {name: number for name, number in found.items() if number is not None}
     return Measured({**wanted, **others}, _notes(result.get(NOTES)))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _needed(name: str, value: Any) -> float:
+    number = _finite(value)
+    if number is None:
+        raise ResultError(f"the result '{name}' must be a finite number, but got {_shown(value)}")
+    return number
 
 
-def _number(name: str, value: Any) -> float:
-    if not _is_number(value) or not math.isfinite(value):
-        raise ResultError(f"the result '{name}' must be a finite number, but got {value!r:.80}")
-    return float(value)
+def _finite(value: Any) -> float | None:
+    """The number; None for whatever else, such as a whole number that is too large for a float."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # as of whole numbers with thousands of digits, which Python does not write
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def _notes(given: Any) -> dict[str, Any]:

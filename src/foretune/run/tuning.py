@@ -51,7 +51,7 @@ class Watch(Protocol):
         """A trial was begun or taken over by this process."""
 
     def ended(self, trial: StudyTrial) -> None:
-        """A trial of any process has ended."""
+        """A trial of any process has ended; first come those that had ended before the run."""
 
 
 class SilentWatch:
@@ -116,7 +116,7 @@ class _Tuning:
 
     def run(self) -> Ending:
         """Keep the workers busy until the budget is used up."""
-        self._learn(self._study.trials(), silently=True)
+        self._learn(self._study.trials())
         while True:
             ending = self._fill()
             if self._is_late():
@@ -244,7 +244,7 @@ class _Tuning:
         )
         del self._running[outcome.key]
 
-    def _learn(self, trials: list[StudyTrial], *, silently: bool = False) -> None:
+    def _learn(self, trials: list[StudyTrial]) -> None:
         """Tell the optimiser what is new in the study, whoever did it."""
         new = [trial for trial in trials if trial.number not in self._told]
         ended = [trial for trial in new if trial.status is not None]
@@ -256,7 +256,7 @@ class _Tuning:
                 self._ids[trial.number] = -1 - trial.number
                 suggestion = Suggestion(-1 - trial.number, trial.config, trial.chosen_by)
                 self._optimizer.assume_pending([suggestion])
-        for trial in ended if not silently else []:
+        for trial in ended:
             self._watch.ended(trial)
 
     def _outcome(self, trial: StudyTrial) -> Told:

@@ -37,7 +37,8 @@ def main(descriptor: int, cpu_limit: float | None) -> None:
             job = connection.recv()
             # The kernel counts and ends: no code of the trial, however busy, can hold it up.
             signal.setitimer(signal.ITIMER_PROF, cpu_limit or 0.0)
-            answer = call(function, job)
+            # Ctrl-C does not reach a worker: also a KeyboardInterrupt is of the trial's making.
+            answer = call(function, job, caught=BaseException)
             signal.setitimer(signal.ITIMER_PROF, 0.0)
             connection.send(_packed(answer))
 

@@ -40,6 +40,11 @@ def test_whole_numbers_are_integers_within_what_was_seen():
     assert (made.lower, made.upper, made.log) == (3, 12, False)
 
 
+def test_the_largest_bounds_are_kept():
+    made = inferred(1.0, 1e290)
+    assert (made.lower, made.upper) == (1.0, 1e290)
+
+
 def test_a_range_is_rounded_outwards_to_four_digits():
     made = inferred(0.0250007, 0.0301, 0.299952)
     assert (made.lower, made.upper, made.log) == (0.025, 0.3, True)
@@ -115,6 +120,13 @@ def test_integers_explain_too():
     }
 
 
+def test_true_and_one_decide_apart():
+    columns = {"p": [True, 1, "x", True], "c": [0.5, None, None, 0.7]}
+    [activity] = explain_missing(columns).values()
+    assert activity == Activity("p", (True,))
+    assert activity.values[0] is True
+
+
 def test_none_is_a_value_where_the_masks_say_so():
     columns = {"depth": [None, None, 3], "leaves": [5, 6, None]}
     present = {"depth": np.array([True] * 3), "leaves": np.array([True, True, False])}
@@ -152,6 +164,9 @@ def test_a_stage_stays_one_even_with_a_single_algorithm():
         ({"a": ["x", "x", "y"], "b": [1, None, 2]}, "'b' is missing in 1 of 3 rows"),
         ({"a": [[1], [2]]}, r"'a' has \[1\]"),
         ({"a": [1.0, math.inf]}, "'a' is not in every row"),
+        ({"a": [1e10, 1.5e308]}, r"within ±1e\+290, but those of 'a' do not"),
+        ({"a": [-1e300, 1.0]}, r"within ±1e\+290, but those of 'a' do not"),
+        ({"a": [True, 1, 0, "x"]}, "those of 'a' hold truth values as well as 1 or 0"),
     ],
 )
 def test_refuses_what_it_cannot_explain(columns, message):

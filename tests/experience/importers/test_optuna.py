@@ -1,5 +1,7 @@
 import datetime
+import sqlite3
 import warnings
+from contextlib import closing
 
 import pytest
 
@@ -304,6 +306,13 @@ def test_refuses_other_files(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ExperienceError, match=r"as an Optuna storage|has none in 0 studies"):
         importer.read(tmp_path / "file")
+
+
+def test_a_database_of_another_program_is_called_one(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
+        connection.execute("CREATE TABLE theirs (x INTEGER)")
+    with pytest.raises(ExperienceError, match="a database without Optuna's tables"):
+        importer.read(tmp_path / "other.db")
 
 
 def test_refuses_a_folder(tmp_path):

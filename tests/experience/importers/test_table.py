@@ -84,6 +84,14 @@ def test_several_metrics_keep_their_directions(tmp_path):
             TableColumns(task="dataset", values={"accuracy": "max"}, config_column="kernel"),
             "row 0 holds 'rbf'",
         ),
+        (
+            TableColumns(task="accuracy", values={"accuracy": "max"}),
+            "'accuracy' was named as the task and as a metric",
+        ),
+        (
+            TableColumns(task="dataset", values={"accuracy": "max"}, seconds="accuracy"),
+            "'accuracy' was named as a metric and as the run time",
+        ),
     ],
 )
 def test_refuses_columns_that_do_not_fit(tmp_path, columns, message):
@@ -107,6 +115,13 @@ def test_refuses_files_that_are_no_tables(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ExperienceError, match=message):
         table.read(tmp_path / name, columns=COLUMNS)
+
+
+def test_refuses_a_column_of_lists(tmp_path):
+    path = tmp_path / "runs.parquet"
+    FRAME.assign(layers=[[1]] * len(FRAME)).to_parquet(path)
+    with pytest.raises(ExperienceError, match="'layers' has"):
+        table.read(path, columns=COLUMNS)
 
 
 def test_refuses_a_missing_file(tmp_path):

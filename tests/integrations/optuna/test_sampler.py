@@ -9,7 +9,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 
 from foretune.contracts import Observations, Target
-from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
+from foretune.errors import ExperienceError, ForetuneError, ForetuneWarning, MethodError, UsageError
 from foretune.integrations.optuna import ForetuneSampler, course
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
 from foretune.progress import SILENT
@@ -98,6 +98,104 @@ def test_a_given_space_is_used_from_the_first_trial_on():
     study.optimize(bowl, n_trials=4)
     expected = Space.of(space).sample(4, seed=3, how="sobol").dicts()
     assert params(study) == expected
+
+
+def asks_for_x_only(trial: optuna.Trial) -> float:
+    return trial.suggest_float("x", 0.0, 1.0)
+
+
+def asks_for_what_the_model_has(trial: optuna.Trial) -> float:
+    if trial.suggest_categorical("model", ["svm", "rf"]) == "svm":
+        return np.log10(trial.suggest_float("C", 1e-3, 1e3, log=True)) ** 2
+    return trial.suggest_int("depth", 1, 16) / 10
+
+
+def asks_for_a_coarse_grid(trial: optuna.Trial) -> float:
+    return trial.suggest_float("x", 0.0, 1.0, step=0.25) + trial.suggest_float("y", 0.0, 1.0)
+
+
+def asks_for_another_range(trial: optuna.Trial) -> float:
+    return trial.suggest_float("x", 5.0, 6.0) + trial.suggest_float("y", 0.0, 1.0)
+
+
+SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+FLAT = {"model": ["svm", "rf"], "C": (1e-3, 1e3, "log"), "depth": (1, 16)}
+
+
+@pytest.mark.parametrize(
+    ("space", "objective", "name"),
+    [
+        (SQUARE, asks_for_x_only, "x"),
+        (FLAT, asks_for_what_the_model_has, "model"),
+        (SQUARE, asks_for_a_coarse_grid, "y"),
+        (SQUARE, asks_for_another_range, "y"),
+    ],
+)
+def test_a_program_that_does_not_take_the_start_as_it_is_gets_past_it(space, objective, name):
+    study = in_memory(ForetuneSampler(space=space, seed=0))
+    study.optimize(objective, n_trials=4)
+    assert len({trial.params[name] for trial in study.trials}) > 1
+
+
+def test_a_trial_that_failed_before_it_asked_for_all_is_not_suggested_again():
+    def fails(trial: optuna.Trial) -> float:
+        trial.suggest_float("x", 0.0, 1.0)
+        raise RuntimeError
+
+    study = in_memory(ForetuneSampler(space=SQUARE, seed=0))
+    study.optimize(fails, n_trials=3, catch=RuntimeError)
+    assert len({trial.params["x"] for trial in study.trials}) == 3
+
+
+def test_what_was_not_asked_for_counts_as_suggested_in_another_process_too(tmp_path):
+    def sampler():
+        return ForetuneSampler(space=FLAT, seed=2)
+
+    whole = in_memory(sampler())
+    whole.optimize(asks_for_what_the_model_has, n_trials=9)
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    for trials in (4, 5):
+        part = in_memory(sampler(), storage=url, study_name="s", load_if_exists=True)
+        part.optimize(asks_for_what_the_model_has, n_trials=trials)
+    assert params(part) == params(whole)
+
+
+def test_a_trial_that_takes_its_suggestion_leaves_no_note():
+    space = {"x": (-1.0, 1.0), "lr": (1e-4, 1.0, "log"), "depth": (1, 9)}
+    study = in_memory(ForetuneSampler(space=space, seed=0))
+    study.optimize(bowl, n_trials=2)
+    assert all(course.SUGGESTED not in trial.system_attrs for trial in study.trials)
+
+
+def test_a_name_outside_of_the_given_space_is_warned_of_once():
+    nested = {"model": {"svm": {"C": (1e-3, 1e3, "log")}, "rf": {}}}
+    study = in_memory(ForetuneSampler("random", space=nested, seed=0))
+
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_float("C", 1e-3, 1e3, log=True) + trial.suggest_float("lr", 0.0, 1.0)
+
+    with pytest.warns(ForetuneWarning) as warned:
+        study.optimize(objective, n_trials=3)
+    ours = [str(one.message) for one in warned if one.category is ForetuneWarning]
+    assert len(ours) == 2
+    assert "'C'" in ours[0]
+    assert 'ask for "model:svm:C"' in ours[0]
+    assert "'lr'" in ours[1]
+    assert "add it" in ours[1]
+
+
+def test_names_of_the_given_space_that_a_choice_brings_along_are_answered_from_it():
+    nested = {"model": {"svm": {"C": (1e-3, 1e3, "log")}, "rf": {}}}
+    study = in_memory(ForetuneSampler("random", space=nested, seed=0))
+
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("model", ["svm", "rf"]) == "rf":
+            return 1.0
+        return trial.suggest_float("model:svm:C", 1e-3, 1e3, log=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        study.optimize(objective, n_trials=4)
 
 
 def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monkeypatch):

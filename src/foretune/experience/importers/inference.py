@@ -7,7 +7,7 @@ takes certain values.
 
 import math
 import numbers
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import compress
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import ExperienceError
-from foretune.space.parameters import LARGEST_EXACT_INT
+from foretune.space.parameters import LARGEST_EXACT_INT, choice_key
 
 Scalar: TypeAlias = bool | int | float | str | None
 Column: TypeAlias = Sequence[Any]
@@ -38,7 +38,11 @@ LEAST_RATIO_FOR_LOG = 10.0
 MOST_GRID_VALUES = 30
 SIGNIFICANT_DIGITS = 4
 DECIMAL_PLACES = 13
+LARGEST_BOUND = 1e290
+"""ConfigSpace makes infinity of larger ones, where it rounds them to these places."""
 MOST_PARENT_VALUES = 30
+DISCRETE = (bool, int, str, NoneType, np.bool_, np.integer)
+"""The types of values that may decide where others are active."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,11 @@ def infer_parameter(
         )
     if stage or any(issubclass(kind, (bool, str, np.bool_)) for kind in types):
         choices = _distinct(values)
+        if len(set(choices)) < len(choices):
+            raise ExperienceError(
+                f"the choices of a hyperparameter must differ, but those of '{name}' hold truth "
+                "values as well as 1 or 0, which are taken for the same: write them in one way"
+            )
         if len(choices) == 1 and not stage:
             return Constant(name, choices[0])
         return CategoricalHyperparameter(name, choices, meta={"stage": True} if stage else None)
@@ -120,6 +129,11 @@ def infer_parameter(
     whole = all(integral)
     if low == high:
         return Constant(name, int(low) if whole else low)
+    if max(-low, high) > LARGEST_BOUND:
+        raise ExperienceError(
+            f"numbers must lie within ±{LARGEST_BOUND:g}, but those of '{name}' do not: leave out "
+            "the rows with larger ones, or write their logarithm"
+        )
     log = looks_logarithmic(array)
     if whole:
         return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
@@ -188,22 +202,29 @@ def explain_missing(
 
 
 def _may_be_parent(column: Column, present: Bools) -> bool:
-    values = set(compress(column, present))
-    discrete = all(isinstance(plain(value), (bool, int, str, NoneType)) for value in values)
-    return discrete and 2 <= len(values) <= MOST_PARENT_VALUES
+    here = list(compress(column, present))
+    if not all(issubclass(kind, DISCRETE) for kind in set(map(type, here))):
+        return False
+    return 2 <= len(_distinct(here)) <= MOST_PARENT_VALUES
 
 
 def _coded(column: Column, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
     """The distinct values, and each row's position among them (-1 where missing)."""
-    values = _distinct(compress(column, present))
-    position = {value: index for index, value in enumerate(values)}
-    codes = [position[plain(v)] if here else -1 for v, here in zip(column, present, strict=True)]
+    values = _distinct(list(compress(column, present)))
+    position = {choice_key(value): index for index, value in enumerate(values)}
+    codes = [
+        position[choice_key(value)] if here else -1
+        for value, here in zip(column, present, strict=True)
+    ]
     return values, np.array(codes)
 
 
-def _distinct(values: Iterable[Scalar]) -> list[Scalar]:
-    """Each value once, those of one type in their order."""
-    return sorted(map(plain, set(values)), key=lambda value: (type(value).__name__, value))
+def _distinct(values: Sequence[Scalar]) -> list[Scalar]:
+    """Each value once, those of one type in their order; True and 1 are two."""
+    # Most values come again and again: whether they are the same choice is asked of few.
+    few = dict.fromkeys(zip(map(type, values), values, strict=True))
+    once = {choice_key(value): plain(value) for _, value in reversed(few)}
+    return sorted(once.values(), key=lambda value: (type(value).__name__, value))
 
 
 def _activating(

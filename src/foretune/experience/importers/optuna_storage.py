@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 SQLITE = "sqlite:///"
 SQLITE_MAGIC = b"SQLite format 3\x00"
+FIRST_TABLE = "version_info"
+"""The table of its own that Optuna reads first."""
 
 
 def open_storage(source: str) -> "BaseStorage":
@@ -43,7 +45,10 @@ def _open_database(url: str) -> "BaseStorage":
     try:
         return RDBStorage(url, skip_table_creation=True)
     except (OptunaError, SQLAlchemyError, RuntimeError, ImportError) as error:
-        raise _unreadable(url, str(error)) from error
+        # Optuna says only that something went wrong; the database says what it looked for.
+        foreign = FIRST_TABLE in str(error.__cause__)
+        reason = "it is a database without Optuna's tables" if foreign else str(error)
+        raise _unreadable(url, reason) from error
 
 
 def _open_journal(path: Path) -> "BaseStorage":

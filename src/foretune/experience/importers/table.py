@@ -31,6 +31,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             f"{'no task' if columns.task is None else 'no value'} column was named"
         )
     metrics = {column: _direction(column, given) for column, given in columns.values.items()}
+    _check_meanings(columns)
     frame = read_table(source, progress, texts=[columns.task])
     optional = (columns.config_column, columns.status, columns.seconds)
     named = [columns.task, *metrics, *(name for name in optional if name is not None)]
@@ -53,6 +54,26 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         status=columns.status,
         seconds=columns.seconds,
     )
+
+
+def _check_meanings(columns: TableColumns) -> None:
+    """Refuse a column that is named for two things."""
+    named = [
+        ("the task", columns.task),
+        *(("a metric", column) for column in columns.values),
+        ("the configuration", columns.config_column),
+        ("the outcome", columns.status),
+        ("the run time", columns.seconds),
+    ]
+    meanings: dict[str, str] = {}
+    for meaning, column in named:
+        if column in meanings:
+            raise ExperienceError(
+                f"a column has one meaning, but '{column}' was named as {meanings[column]} and as "
+                f"{meaning}: name another, or copy the column under another name"
+            )
+        if column is not None:
+            meanings[column] = meaning
 
 
 def _direction(column: str, given: str) -> Direction:

@@ -30,6 +30,12 @@ COMPLETING = 1
 
 A derived seed stays the same when zeros are added: (seed, 5) is the optimiser's (seed, 5, 0).
 """
+SUGGESTED = "foretune:suggested"
+"""The system attribute with the configuration of a trial that did not take it as it was.
+
+A trial may leave out names, or ask for a range that a value does not lie in. The next suggestion
+depends on it, so it is kept where the trials are.
+"""
 
 
 @dataclass
@@ -76,6 +82,16 @@ class Course:
             self.plans[trial.number] = self._asked(trial, trials, decided)
         return self.plans[trial.number]
 
+    def not_taken(self, trial: FrozenTrial) -> dict[str, Any] | None:
+        """What was suggested for `trial`, which now ends, if that is not what it tried.
+
+        None as well where it asked for nothing: then nothing was tried.
+        """
+        plan = self.plans.get(trial.number)
+        if not plan or not trial.params:
+            return None
+        return plan if any(trial.params.get(n, UNFIT) != v for n, v in plan.items()) else None
+
     def _asked(
         self, trial: FrozenTrial, trials: Sequence[FrozenTrial], decided: Mapping[str, Any]
     ) -> dict[str, Any]:
@@ -105,13 +121,15 @@ class Course:
         self._optimizer.seed = self.seed
         outcomes = (self._outcome(space, trial) for trial in self._untold)
         self._optimizer.tell([outcome for outcome in outcomes if outcome is not None])
+        # Else the optimiser would wait for ever for the start that it is never told about.
+        self._optimizer.strike_start(_configs_not_taken(space, self._untold))
         self._untold = []
         return self._optimizer
 
     def _outcome(self, space: Space, trial: FrozenTrial) -> Told | None:
         """How a trial ended; None where the model cannot learn from it."""
         failed = trial.state is TrialState.FAIL
-        config = legal_config(space, trial.params, fill=not failed)
+        config = legal_config(space, _tried(space, trial), fill=not failed)
         if config is None:
             return None
         if failed or infeasible(trial.system_attrs):
@@ -152,6 +170,24 @@ def legal_config(space: Space, params: Mapping[str, Any], *, fill: bool) -> dict
         return space.from_columns(columns, 1, fill_defaults=fill, drop_inactive=True).dicts()[0]
     except SpaceError:
         return None
+
+
+def _tried(space: Space, trial: FrozenTrial) -> dict[str, Any]:
+    """The parameters of a trial; what it did not ask for is taken as it was suggested."""
+    suggested = trial.system_attrs.get(SUGGESTED, {})
+    fitting = {
+        p.name: suggested[p.name]
+        for p in space.parameters
+        if p.name in suggested and inward(p, suggested[p.name]) is not UNFIT
+    }
+    return {**fitting, **trial.params}
+
+
+def _configs_not_taken(space: Space, trials: Iterable[FrozenTrial]) -> list[dict[str, Any]]:
+    """What was suggested for the trials that tried something else."""
+    suggested = (trial.system_attrs.get(SUGGESTED) for trial in trials)
+    configs = (legal_config(space, one, fill=False) for one in suggested if one)
+    return [config for config in configs if config is not None]
 
 
 def _completions(space: Space, decided: Mapping[str, Any], seed: int) -> Encoded | None:

@@ -1,9 +1,9 @@
 """The sampler: Optuna's questions, answered parameter by parameter from a whole configuration."""
 
 import threading
+import warnings
 import zlib
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,16 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from foretune.contracts import Prior
-from foretune.errors import MethodError, UsageError
+from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience
 from foretune.experience.importers.optuna_storage import open_storage
-from foretune.integrations.optuna.course import Course
+from foretune.integrations.optuna.course import SUGGESTED, Course
 from foretune.integrations.optuna.knowledge import WITH_EXPERIENCE, Knowledge, prior_space
 from foretune.integrations.optuna.past import Past
 from foretune.integrations.optuna.storage import past_studies, same_storage
 from foretune.integrations.optuna.values import UNFIT, outward
 from foretune.search import method as method_named
-from foretune.search.seeds import LARGEST_SEED, derived_seed
+from foretune.search.seeds import LARGEST_SEED, derived_seed, is_seed
 from foretune.space import Space
 
 
@@ -45,7 +45,7 @@ class ForetuneSampler(BaseSampler):
         experience: past tasks to learn from, as an `Experience` or its file.
         prior: what the method has learnt already, as a `Prior` or its file.
         space: what will be asked for, in any way that `Space.of` reads; known from the first trial
-            on, and never guessed.
+            on, and never guessed. What a choice brings along has a long name, `model:svm:C`.
         seed: makes suggestions reproducible. Give parallel processes different seeds, or none.
         past_studies: whether the other studies of the storage are experience where none is given.
         constraints_func: as for Optuna's own samplers; values above 0 are violations.
@@ -75,6 +75,8 @@ class ForetuneSampler(BaseSampler):
         self._constraints_func = constraints_func
         self._seed = _fresh_seed() if seed is None else _checked_seed(seed)
         self._courses: dict[tuple[int, str], Course] = {}
+        self._unknown: set[str] = set()
+        """Names outside of the given space that were warned of."""
         self._lock = threading.RLock()
         if not past_studies:
             self._check_taught(self._past)
@@ -134,6 +136,7 @@ class ForetuneSampler(BaseSampler):
             value = outward(param_distribution, plan[param_name])
             if value is not UNFIT:
                 return value
+        self._warn_of_unknown(param_name)
         seed = derived_seed(self._seed, trial.number, zlib.crc32(param_name.encode()))
         random = RandomSampler(seed=seed)
         return random.sample_independent(study, trial, param_name, param_distribution)
@@ -141,8 +144,12 @@ class ForetuneSampler(BaseSampler):
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Store the constraints, where a function gives them."""
+        """Store what the trial made of its suggestion, and constraints where a function gives them.
+
+        Both count in every process that goes on with the study.
+        """
         del values
+        self._store_not_taken(study, trial)
         if self._constraints_func is None or state is TrialState.FAIL:
             return
         constraints = tuple(float(value) for value in self._constraints_func(trial))
@@ -170,6 +177,28 @@ class ForetuneSampler(BaseSampler):
             trials = _trials_of(study)
             course = self._course(study, trials)
             return course.plan(trial, trials, _decided(study, trial))
+
+    def _warn_of_unknown(self, name: str) -> None:
+        """Say once that a name is not in the space that was given: no trial will teach about it."""
+        if self._space is None or name in self._space.names or name in self._unknown:
+            return
+        self._unknown.add(name)
+        nested = [own for own in self._space.names if own.endswith(f":{name}")]
+        there = f", but has it as '{nested[0]}'" if nested else ""
+        remedy = f'ask for "{nested[0]}"' if nested else "add it"
+        warnings.warn(
+            f"the given space does not hold '{name}', which the program asks for{there}: it is "
+            f"drawn at random in every trial; {remedy}, or give Optuna's distributions as `space`",
+            ForetuneWarning,
+            stacklevel=2,
+        )
+
+    def _store_not_taken(self, study: Study, trial: FrozenTrial) -> None:
+        with self._lock:
+            course = self._courses.get((study._study_id, study.study_name))
+            suggested = None if course is None else course.not_taken(trial)
+        if suggested is not None:
+            study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, suggested)
 
     def _course(self, study: Study, trials: Sequence[FrozenTrial]) -> Course:
         """The search in this study, begun anew where the storage is not as it was."""
@@ -250,8 +279,7 @@ def _opened(experience: Experience | Path | str) -> Experience:
 
 def _checked_seed(given: Any) -> int:
     """The seed, refused here if it is none and not in the first trial."""
-    whole = isinstance(given, Integral) and not isinstance(given, bool)
-    if not whole or not 0 <= given <= LARGEST_SEED:
+    if not is_seed(given):
         raise UsageError(
             f"a seed must be a whole number from 0 to {LARGEST_SEED}, but got {given!r}: give "
             "another, or None"
