@@ -87,7 +87,7 @@ def by_foretune(folder: Path, task: Task, seconds: float, ensemble: int) -> np.n
     command = [sys.executable, "-c", "from foretune.cli import main; main()"]
     fit = ["fit", "train.csv", "--target", TARGET, "--metric", metric, "--trials", "100000"]
     fit += ["--time", f"{seconds:g}s", "--jobs", "2", "--no-remember", "--out", "model"]
-    fit += ["--ensemble", str(ensemble)] if ensemble > 1 else []
+    fit += ["--ensemble", str(ensemble)]
     predict = ["predict", "model/model.foretune", "test.csv", "-o", "foretune.csv"]
     for each in (fit, predict):
         subprocess.run([*command, *each], cwd=folder, check=True, capture_output=True)
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--datasets", type=int, default=25)
     parser.add_argument("--skip", type=int, default=0, help="so many of the first")
-    parser.add_argument("--ensemble", type=int, default=1, help="pipelines that `fit` blends")
+    parser.add_argument("--ensemble", type=int, default=5, help="pipelines that `fit` blends")
     parser.add_argument("--out", type=Path, default=Path("fit_versus_automl.csv"))
     given = parser.parse_args()
     found = [source for task in Task for source in sources(f"catalogue:{task}-held-out", task)]
