@@ -14,11 +14,11 @@ def numbers(*models):
 
 
 def test_by_hand_two_models_that_err_in_opposite_ways():
-    # Alone: errors +1 and -1 (rmse 1), and +0.8. The mean of the first two has none.
+    # Alone: errors +0.8, +1 and -1. The mean of the last two has none.
     y = np.array([1.0, 2.0, 3.0])
-    found = blend(numbers(y + 1, y - 1, y + 0.8), y, "rmse", Task.REGRESSION, most=2)
-    # Best alone is the third; with the second, 4 parts against 5 cancel: 5 * 0.8 = 4 * 1.
-    assert found.weights == pytest.approx([0, 4 / 9, 5 / 9])
+    found = blend(numbers(y + 0.8, y + 1, y - 1), y, "rmse", Task.REGRESSION, most=2)
+    # Best alone is the first; with the third, 4 parts against 5 cancel: 5 * 0.8 = 4 * 1.
+    assert found.weights == pytest.approx([5 / 9, 0, 4 / 9])
     assert found.score == pytest.approx(0.0, abs=1e-12)
 
 
@@ -55,19 +55,44 @@ def test_a_blend_is_never_worse_than_its_best_model(metric, seed, most):
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(3), rng.integers(0, 3, 12)]).astype(float)
     models = rng.dirichlet(np.ones(3), size=(6, len(y)))
-    found = blend(models, y, metric, Task.CLASSIFICATION, most=most, rounds=8)
-    assert found.weights.sum() == pytest.approx(1.0)
-    assert 1 <= np.count_nonzero(found.weights) <= most
     chosen = scorer(metric, Task.CLASSIFICATION)
 
     def score(mean):
         return chosen.score(Predictions(y, mean.argmax(axis=1).astype(float), mean))
 
+    models = np.stack(sorted(models, key=score, reverse=metric != "log_loss"))
+    found = blend(models, y, metric, Task.CLASSIFICATION, most=most, rounds=8)
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert 1 <= np.count_nonzero(found.weights) <= most
+    assert found.weights[0] > 0
     mean = np.tensordot(found.weights, models, axes=1)
     if metric in ("log_loss", "auc"):
         assert score(mean) == pytest.approx(found.score)
     sign = 1 if metric == "log_loss" else -1
     assert sign * found.score <= min(sign * score(each) for each in models) + 1e-12
+
+
+@pytest.mark.parametrize("metric", ["r2", "rmse", "median_absolute_error"])
+def test_folds_are_scored_apart_as_trials_are(metric):
+    """Each fold has its own level, which pooled rows would reward a model for knowing."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.normal(size=20), 50.0 + rng.normal(size=12)])
+    models = numbers(*(y + rng.normal(size=len(y)) for _ in range(4)))
+    found = blend(models, y, metric, Task.REGRESSION, most=3, folds=(20, 12))
+    mean = np.tensordot(found.weights, models, axes=1)[:, 0]
+    score = scorer(metric, Task.REGRESSION).score
+    parts = (slice(0, 20), slice(20, 32))
+    apart = np.mean([score(Predictions(y[part], mean[part])) for part in parts])
+    assert found.score == pytest.approx(apart)
+    assert found.score != pytest.approx(score(Predictions(y, mean)), rel=1e-3)
+
+
+def test_a_fold_that_does_not_define_the_metric_does_not_count():
+    y = np.array([1.0, 1.0, 2.0, 3.0])
+    errors = np.array([[9, 9, 0.5, 0], [0, 0, 2, 2]])
+    models = numbers(*(y + errors))
+    found = blend(models, y, "r2", Task.REGRESSION, most=1, folds=(2, 2))
+    assert found.score == pytest.approx(1 - 0.25 / 0.5)
 
 
 def test_mistakes():

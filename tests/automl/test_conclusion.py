@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from foretune.arrays import Floats, Ints
+from foretune.automl import conclusion
 from foretune.automl.conclusion import Blending, concluded
 from foretune.automl.datasets import Table, Task
-from foretune.automl.evaluation import Score
+from foretune.automl.evaluation import Score, evaluate
+from foretune.automl.members import Member
 from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
 from foretune.experience import Status
@@ -81,7 +83,7 @@ def test_without_a_wish_for_a_blend_the_best_is_alone(
 ) -> None:
     made = concluded(plan, table, trials, target="class")
     assert [chosen.trial for chosen in made.members] == [trials[0]]
-    assert (made.blended, made.why_alone) == (None, "")
+    assert (made.blended, made.remark) == (None, "")
 
 
 def test_no_blend_leaves_out_the_best(
@@ -91,7 +93,7 @@ def test_no_blend_leaves_out_the_best(
     made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.blended is None
-    assert "the predictions of the best trial were not kept" in made.why_alone
+    assert "the predictions of the best trial were not kept" in made.remark
 
 
 def test_predictions_that_are_no_numbers_have_no_part_in_it(
@@ -156,3 +158,60 @@ def test_a_machine_that_does_not_see_the_folder_scores_trials_all_the_same(
     assert predictions_path(tmp_path, config).exists()
     assert HeldTrial(table, plan.protocol, tmp_path / "elsewhere")(config) == seen
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_the_best_trial_is_part_of_every_blend_and_no_score_is_worse_than_its_own(
+    task: Task, tmp_path
+) -> None:
+    """By metrics whose value on all rows is not the mean over the folds, as trials have it."""
+    table = mixed_table(task)
+    metric = "r2" if task is Task.REGRESSION else "balanced_accuracy"
+    plan = planned(table, Wishes(only=("knn",), metric=metric))
+    told = []
+    for number, config in enumerate(plan.space.sample(8, seed=1).dicts()):
+        score = evaluate(config, plan.table, plan.protocol, keep_predictions=True)
+        keep_predictions(tmp_path, config, score)
+        told.append(StudyTrial(number, config, Status.DONE, score.values, 1.0))
+    made = concluded(plan, table, told, target="y", blending=Blending(3, tmp_path))
+    assert made.best in [chosen.trial for chosen in made.members]
+    assert made.blended is not None
+    assert made.blended >= made.best.values[metric] - 1e-9
+
+
+def test_numbers_with_a_large_offset_are_kept_whole(tmp_path) -> None:
+    predicted = 1.7e9 + np.array([[0.25], [0.5]])
+    keep_predictions(tmp_path, {"a": 1}, Score({}, {}, 1.0, np.arange(2), predicted))
+    np.testing.assert_array_equal(np.load(predictions_path(tmp_path, {"a": 1})), predicted)
+
+
+def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+) -> None:
+    blending = Blending(3, tmp_path)
+    whole = concluded(plan, table, trials, target="class", blending=blending)
+    lost = whole.members[1].trial
+
+    def refit(config: dict[str, object], *given: object, **named: object) -> Member:
+        if config == lost.config:
+            raise MemoryError("no room")
+        return real(config, *given, **named)
+
+    real = conclusion.refit
+    monkeypatch.setattr(conclusion, "refit", refit)
+    made = concluded(plan, table, trials, target="class", blending=blending)
+    assert [chosen.trial for chosen in made.members] == [
+        chosen.trial for chosen in whole.members if chosen.trial is not lost
+    ]
+    assert len(made.model.members) == len(made.members)
+    assert (made.blended, f"trial {lost.number} (MemoryError)" in made.remark) == (None, True)
+
+
+def test_a_disk_that_keeps_no_predictions_costs_no_trial(
+    plan: Plan, table: Table, tmp_path, monkeypatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("foretune.automl.search.replace_file", full)
+    assert "log_loss" in HeldTrial(table, plan.protocol, tmp_path)(_one_of_each(plan)[0])

@@ -2,15 +2,15 @@
 
 Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble selection from libraries of models" (ICML
 2004): begin with the best few models, then add, again and again, the model that helps the mean
-most; a model that is added twice counts double.
+most; a model that is added twice counts double. The best model is always part of it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Floats
 from foretune.automl.datasets import Task
 from foretune.automl.scores import Predictions, scorer
 from foretune.errors import UsageError
@@ -18,6 +18,8 @@ from foretune.experience import Direction
 
 ROUNDS = 50
 """How many models are added after the first few, with repetition."""
+PATIENCE = 10
+"""After so many that did not help, no more are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,59 +40,71 @@ def blend(
     *,
     most: int,
     rounds: int = ROUNDS,
+    folds: Sequence[int] = (),
 ) -> Blend:
     """The weights under which the mean of some predictions scores best.
 
     predictions: (m, n, classes) probabilities or (m, n, 1) numbers, of models that had not seen
-    those rows. y: (n,), codes or numbers. most: how many models may have a weight.
+    those rows, the best model first. y: (n,), codes or numbers. most: how many models may have a
+    weight. folds: how many of the rows were scored together, in their order; all if empty.
     """
     if not len(predictions) or most < 1 or not np.isfinite(predictions).all():
         raise UsageError(
             "a blend needs models with finite predictions, but got "
             f"{len(predictions)} for at most {most} places: leave out those that failed"
         )
-    loss = _loss_of(y, metric, task)
-    alone = np.array([loss(each) for each in predictions])
-    # Equal ones keep their order, so the earlier one wins every tie.
-    order = np.argsort(alone, kind="stable")
-    counts, best = _beginning(predictions, order[:most], loss)
+    loss = _loss_of(y, metric, task, folds or (len(y),))
+    counts, lowest = _beginning(predictions, most, loss)
     total = np.tensordot(counts, predictions, axes=1)
-    found, lowest = counts.copy(), best
-    for _ in range(rounds):
-        allowed = order if np.count_nonzero(counts) < most else order[counts[order] > 0]
+    found, helped = counts.copy(), 0
+    for number in range(rounds):
+        full = np.count_nonzero(counts) >= most
+        allowed = np.flatnonzero(counts) if full else np.arange(len(predictions))
         losses = [loss((total + predictions[each]) / (counts.sum() + 1)) for each in allowed]
         added = allowed[int(np.argmin(losses))]
         counts[added] += 1
         total += predictions[added]
         if min(losses) < lowest:
-            found, lowest = counts.copy(), min(losses)
+            found, lowest, helped = counts.copy(), min(losses), number
+        elif number - helped >= PATIENCE:
+            break
     weights: Floats = found / found.sum()
     sign = -1.0 if scorer(metric, task).metric.direction is Direction.MAX else 1.0
     return Blend(weights, sign * lowest)
 
 
-def _loss_of(y: Floats, metric: str, task: Task) -> Callable[[Floats], float]:
-    """(n, classes or 1) predictions -> what is minimised; undefined scores count as the worst."""
+def _loss_of(y: Floats, metric: str, task: Task, folds: Sequence[int]) -> Callable[[Floats], float]:
+    """(n, classes or 1) predictions -> what is minimised, the mean over folds as trials have it.
+
+    Undefined scores count as the worst.
+    """
     chosen = scorer(metric, task)
     sign = -1.0 if chosen.metric.direction is Direction.MAX else 1.0
+    ends = np.cumsum(folds)
+    parts = [slice(end - size, end) for end, size in zip(ends, folds, strict=True)]
+    parts = [part for part in parts if chosen.defined(y[part])]
+
+    def score(mean: Floats, part: slice) -> float:
+        if task is Task.REGRESSION:
+            return chosen.score(Predictions(y[part], mean[part, 0]))
+        codes = mean[part].argmax(axis=1).astype(np.float64)
+        return chosen.score(Predictions(y[part], codes, mean[part]))
 
     def loss(mean: Floats) -> float:
-        if task is Task.REGRESSION:
-            value = chosen.score(Predictions(y, mean[:, 0]))
-        else:
-            value = chosen.score(Predictions(y, mean.argmax(axis=1).astype(np.float64), mean))
+        value = float(np.mean([score(mean, part) for part in parts])) if parts else np.nan
         return sign * value if np.isfinite(value) else np.inf
 
     return loss
 
 
 def _beginning(
-    predictions: Floats, order: Ints, loss: Callable[[Floats], float]
+    predictions: Floats, most: int, loss: Callable[[Floats], float]
 ) -> tuple[Floats, float]:
     """As many of the best models as do best together, once each; of equals, the fewest."""
-    means = np.cumsum(predictions[order], axis=0) / np.arange(1, len(order) + 1)[:, None, None]
+    first = predictions[:most]
+    means = np.cumsum(first, axis=0) / np.arange(1, len(first) + 1)[:, None, None]
     losses = [loss(mean) for mean in means]
     n = int(np.argmin(losses)) + 1
     counts = np.zeros(len(predictions))
-    counts[order[:n]] = 1.0
+    counts[:n] = 1.0
     return counts, losses[n - 1]

@@ -34,6 +34,7 @@ NOT_KEPT = (
     "One pipeline and no blend: the predictions of the best trial were not kept here, because it "
     "was run by an earlier release, with --ensemble 1, or by another machine."
 )
+NOT_FINITE = "One pipeline and no blend: some predictions of the best trial are not finite numbers."
 GROWTH = {"svm": 2.0, "svc": 2.0}
 """The power of the number of rows by which the time of an estimator grows, where it is not 1."""
 
@@ -65,8 +66,8 @@ class Conclusion:
     model: Model
     blended: float | None = None
     """What the blend scores on out-of-fold predictions; None where it is one pipeline."""
-    why_alone: str = ""
-    """Why it is one pipeline, where a blend was to be expected."""
+    remark: str = ""
+    """What a blend lacks, or why there is none where one was to be expected."""
 
 
 def concluded(
@@ -93,11 +94,12 @@ def concluded(
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
             f"{_beside(spent)}"
         )
-    members, blended, why_alone = _members(plan, best, blending, rows=len(table))
-    fitted = tuple(
-        _fitted(chosen, table, plan.protocol.seed)
-        for chosen in tracked(members, progress, "fitting the model", len(members))
-    )
+    members, blended, remark = _members(plan, best, blending, rows=len(table))
+    fitted, failed = _fitted(members, table, plan.protocol.seed, progress)
+    if failed:
+        lost = [chosen.trial.number for chosen, _ in failed]
+        members = tuple(chosen for chosen in members if chosen.trial.number not in lost)
+        blended, remark = None, _left_out(failed)
     model = Model.of(
         table,
         fitted,
@@ -106,7 +108,7 @@ def concluded(
         about=about,
         shares=plan.shares,
     )
-    return Conclusion(best[0], members, model, blended, why_alone)
+    return Conclusion(best[0], members, model, blended, remark)
 
 
 def _remedy(trials: Sequence[StudyTrial]) -> str:
@@ -133,7 +135,7 @@ def _beside(spent: bool) -> str:
 def _members(
     plan: Plan, best: Sequence[StudyTrial], blending: Blending | None, *, rows: int
 ) -> tuple[tuple[Chosen, ...], float | None, str]:
-    """Which trials the model is made of, what they score together, and why it is one alone."""
+    """Which trials the model is made of, the best first, what they score together, a remark."""
     alone = (Chosen(best[0], 1.0),)
     if blending is None or len(best) == 1:
         return alone, None, ""
@@ -145,16 +147,18 @@ def _members(
     ]
     # Without the best trial, a blend of the others may be worse than that one.
     if not candidates or candidates[0][0] is not best[0]:
-        return alone, None, NOT_KEPT
+        kept = predictions_path(blending.predictions, best[0].config).exists()
+        return alone, None, NOT_FINITE if kept else NOT_KEPT
     if len(candidates) == 1:
         return alone, None, ""
-    held = np.concatenate([held for _, held in plan.protocol.splits(plan.table)])
+    folds = [held for _, held in plan.protocol.splits(plan.table)]
     found = blend(
         np.stack([predicted for _, predicted in candidates]),
-        plan.table.y[held],
+        plan.table.y[np.concatenate(folds)],
         plan.metric.name,
         plan.table.task,
         most=blending.most,
+        folds=[len(held) for held in folds],
     )
     members = tuple(
         Chosen(trial, float(weight))
@@ -180,8 +184,30 @@ def _is_quick(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
     return more <= 1.0 or not trial.seconds * more**power > MOST_SECONDS_TO_JOIN
 
 
-def _fitted(chosen: Chosen, table: Table, seed: int) -> Member:
-    return replace(refit(chosen.trial.config, table, seed=seed), weight=chosen.weight)
+def _fitted(
+    members: Sequence[Chosen], table: Table, seed: int, progress: Progress
+) -> tuple[list[Member], list[tuple[Chosen, Exception]]]:
+    """The members that could learn from all rows, and why others could not.
+
+    Trials have limits of time and memory, and may have seen fewer rows. The first is the best; the
+    model needs that one, so its failure is passed on.
+    """
+    fitted: list[Member] = []
+    failed: list[tuple[Chosen, Exception]] = []
+    for chosen in tracked(members, progress, "fitting the model", len(members)):
+        try:
+            member = refit(chosen.trial.config, table, seed=seed)
+            fitted.append(replace(member, weight=chosen.weight))
+        except Exception as error:
+            if not fitted:
+                raise
+            failed.append((chosen, error))
+    return fitted, failed
+
+
+def _left_out(failed: Sequence[tuple[Chosen, Exception]]) -> str:
+    said = [f"trial {chosen.trial.number} ({type(error).__name__})" for chosen, error in failed]
+    return f"Left out of the blend, because it could not learn from all rows: {', '.join(said)}."
 
 
 def score_on(model: Model, frame: pd.DataFrame, metric: str | None = None) -> float:

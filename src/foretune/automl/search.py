@@ -1,6 +1,8 @@
 """Searching a table: the trials, where they run, and which of them are best."""
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -8,7 +10,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats
 from foretune.automl.customary import customary, is_beyond
 from foretune.automl.datasets import Table
 from foretune.automl.effect import Effect
@@ -55,11 +56,13 @@ class HeldTrial:
 
     def __call__(self, config: Config) -> dict[str, float]:
         """The values of all metrics."""
-        # A machine that does not share the folder scores the trial all the same.
-        folder = self.predictions if self.predictions and self.predictions.is_dir() else None
+        # Not `Path.is_dir`, which raises where another user's folder may not be looked into.
+        folder = self.predictions if self.predictions and os.path.isdir(self.predictions) else None
         score = evaluate(config, self.table, self.scoring, keep_predictions=folder is not None)
         if folder is not None:
-            keep_predictions(folder, config, score)
+            # A machine that does not share the folder, or whose disk is full, scores all the same.
+            with suppress(OSError):
+                keep_predictions(folder, config, score)
         return score.values
 
 
@@ -85,7 +88,9 @@ def keep_predictions(folder: Path, config: Config, score: Score) -> None:
     """Write a trial's out-of-fold predictions, in one step."""
     if score.predictions is None:
         raise ValueError("the score holds no predictions")
-    predictions: Floats = score.predictions.astype(np.float32)
+    # Half as many digits are enough for probabilities; numbers may have a large offset.
+    probabilities = score.predictions.shape[1] > 1
+    predictions = score.predictions.astype(np.float32 if probabilities else np.float64)
 
     def write(path: Path) -> None:
         with path.open("wb") as file:

@@ -66,7 +66,7 @@ def story(fit: Fit, table: Table, words: Words) -> Story:
         when=words.when,
         command=words.command,
         facts=facts(table),
-        assumptions=[*words.assumptions, *plan.notes, *filter(None, [fit.conclusion.why_alone])],
+        assumptions=[*words.assumptions, *plan.notes, *filter(None, [fit.conclusion.remark])],
         best=best.number,
         pipeline=steps_of(plan.space, best.config, STEPS),
         test_score=words.test_score,

@@ -254,8 +254,8 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
             f"The model blends {len(found.conclusion.members)} of them: {metric.name} "
             f"{found.conclusion.blended:.4g}, on the rows that chose them"
         )
-    if found.conclusion.why_alone:
-        click.echo(found.conclusion.why_alone)
+    if found.conclusion.remark:
+        click.echo(found.conclusion.remark)
     if given.test is not None and tested is not None:
         also = _in_plain_words(metric.name, partial(score_on, model, given.test))
         click.echo(f"On the test table: {metric.name} {tested:.4g}{also}")
