@@ -245,6 +245,8 @@ def test_durations_of_tables_with_types_are_found_in_texts():
     assert schema.unread(frame, matrix) == {"d": 6}
     numbers = pd.DataFrame({"d": [1, 2]})
     assert np.isnan(schema.matrix(numbers)).all()
+    with pytest.raises(UsageError, match=r"a column of durations must .* 'd' .* such as '1'"):
+        schema.check_numbers(numbers, schema.matrix(numbers))
 
 
 def test_models_of_earlier_releases_count_the_unit_of_durations():

@@ -387,3 +387,25 @@ def test_what_unpacks_to_too_much_is_not_unpacked(saved, monkeypatch):
     monkeypatch.setattr("foretune.automl.model_file.LARGEST_FILE", 1)
     with pytest.raises(UsageError, match="larger than a model can be"):
         Model.open(saved)
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_a_blend_is_the_mean_by_weight(task):
+    table = mixed_table(task)
+    space = f"pipeline-{task}"
+    members = [
+        replace(refit(next(iter(configs(space, name, 1))), table, seed=0), weight=weight)
+        for name, weight in (("knn", 2.0), ("rf", 0.5), ("mlp", 1.0))
+    ]
+    model = Model.of(table, members, target="y", metric="r2")
+    if task is Task.REGRESSION:
+        each = [member.predict(table.x) for member in members]
+        expected = np.average(each, axis=0, weights=[2.0, 0.5, 1.0])
+        np.testing.assert_allclose(model.predict_rows(table.x), expected)
+        return
+    each = [member.probabilities(table.x, len(table.classes)) for member in members]
+    certain = np.average(each, axis=0, weights=[2.0, 0.5, 1.0])
+    np.testing.assert_allclose(model.probabilities(table.x), certain)
+    labels = np.array(table.classes)[certain.argmax(axis=1)]
+    assert model.predict_rows(table.x).tolist() == labels.tolist()
+    assert model.predict_rows(table.x, certain).tolist() == labels.tolist()

@@ -42,3 +42,11 @@ def test_what_is_no_model_is_in_nobodys_way(tmp_path, table) -> None:
     place = Place(tmp_path)
     place.model.write_bytes(b"half a mod")
     check_ready(Wishes(), place, table, None, "class")
+
+
+def test_a_test_table_has_no_zeros_where_they_are_divided_by(tmp_path) -> None:
+    table = mixed_table(Task.REGRESSION)
+    test = mixed_frame().assign(amount=0.0)
+    check_ready(Wishes(metric="mae"), Place(tmp_path), table, test, "amount")
+    with pytest.raises(UsageError, match=r"in 90 of 90 rows of the test table: choose mae"):
+        check_ready(Wishes(metric="mape"), Place(tmp_path), table, test, "amount")

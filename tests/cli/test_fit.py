@@ -167,7 +167,7 @@ def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, mo
     def fails(*given: object) -> float:
         raise UsageError("no score")
 
-    monkeypatch.setattr("foretune.automl.conclusion.score_on", fails)
+    monkeypatch.setattr("foretune.automl.conclusion.scores_on", fails)
     code, _, error = foretune("fit", train, "--target", "class", "--test", train, *QUICK)
     assert (code, "no score" in error) == (2, True)
     assert Model.open("train-foretune/model.foretune").target == "class"

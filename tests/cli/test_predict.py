@@ -167,6 +167,15 @@ def test_a_broken_model(tmp_path, data):
 LARGE = [None, *(2**60 + i for i in range(1, 60))]
 
 
+def test_kept_cells_that_look_like_gaps_are_copied(tmp_path, model, data):
+    new = data.iloc[:4].assign(country=["NA", "null", "?", ""])
+    new.to_csv(tmp_path / "c.csv", index=False)
+    ended = predict(model, tmp_path / "c.csv", "-o", tmp_path / "out.csv", "--keep", "country")
+    assert ended.exit_code == 0, ended.output
+    written = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
+    assert written["country"].tolist() == ["NA", "null", "?", ""]
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_kept_whole_numbers_with_gaps_stay_whole(tmp_path, model, data, suffix, monkeypatch):
     monkeypatch.setattr(predicting, "PART_BYTES", 1000)

@@ -299,6 +299,11 @@ def test_passwords_are_not_shown(user, password):
     assert shown(url) == f"postgresql://{user}:***@host:5/x"
 
 
+def test_passwords_among_the_settings_of_an_address_are_not_shown():
+    url = "postgresql://host/x?user=me&password=s3cret&sslmode=require"
+    assert shown(url) == "postgresql://host/x?user=me&password=***&sslmode=require"
+
+
 @pytest.mark.parametrize(
     "url", ["postgresql://me@host:5/x", "mysql://host/x?a=b", "sqlite:////folder/a@b.db"]
 )

@@ -67,6 +67,8 @@ UNUSED = {
     ColumnKind.EMPTY: "no values",
 }
 """Why columns of some kinds are left out."""
+MUST_BE_READ = (ColumnKind.NUMBER, ColumnKind.DURATION)
+"""Of such columns a new table must have a value that can be read, where it has any."""
 TEXT_SHARE = 0.5
 """Strings of which more than this share are different are text, if there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
@@ -195,16 +197,17 @@ class Schema:
         return {name: count for name, count in lost.items() if count}
 
     def check_numbers(self, frame: pd.DataFrame, matrix: Floats) -> None:
-        """Refuse a new table of which a column of numbers has values, but none that is a number."""
+        """Refuse a new table in which no value of a column of numbers, or durations, is one."""
         lost = self.unread(frame, matrix)
         frame = named_by_text(frame)
         for column in self.columns:
-            if column.kind is not ColumnKind.NUMBER or column.name not in lost:
+            if column.kind not in MUST_BE_READ or column.name not in lost:
                 continue
             given = frame[column.name].dropna()
-            if len(given) == lost[column.name] and not is_plain(given):
+            kind, infinite = column.kind, column.kind is ColumnKind.NUMBER and is_plain(given)
+            if len(given) == lost[column.name] and not infinite:
                 raise UsageError(
-                    f"a column of numbers must hold numbers in a new table too, but none of "
+                    f"a column of {kind}s must hold {kind}s in a new table too, but none of "
                     f"'{column.name}' can be read as one, such as '{given.iloc[0]}': write them as "
                     "in the table of the fit, or leave them empty where they are not known"
                 )

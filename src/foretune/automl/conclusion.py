@@ -1,6 +1,6 @@
 """From trials to a model: the best configuration, or a blend of the best, fitted to all rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -210,19 +210,22 @@ def _left_out(failed: Sequence[tuple[Chosen, Exception]]) -> str:
     return f"Left out of the blend, because it could not learn from all rows: {', '.join(said)}."
 
 
-def score_on(model: Model, frame: pd.DataFrame, metric: str | None = None) -> float:
-    """How the model does on a table with a known target; rows without one are left out.
+def score_on(model: Model, frame: pd.DataFrame) -> float:
+    """How the model does on a table with a known target, by its own metric."""
+    return scores_on(model, frame, [model.metric])[model.metric]
 
-    metric: its own if None.
-    """
+
+def scores_on(model: Model, frame: pd.DataFrame, metrics: Iterable[str]) -> dict[str, float]:
+    """How the model does on a table with a known target; rows without one are left out."""
     known, y = known_rows(
         frame, model.target, model.task, model.classes, decimal=model.target_decimal
     )
-    score = scorer(metric or model.metric, model.task)
     if model.task is Task.REGRESSION:
-        return score.score(Predictions(y, model.predict(known)))
-    certain = model.predict_proba(known)
-    return score.score(Predictions(y, model.chosen(certain), certain))
+        given = Predictions(y, model.predict(known))
+    else:
+        certain = model.predict_proba(known)
+        given = Predictions(y, model.chosen(certain), certain)
+    return {name: scorer(name, model.task).score(given) for name in metrics}
 
 
 def known_rows(

@@ -305,7 +305,7 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
 
 class ForetuneRegressor(RegressorMixin, _ForetuneEstimator):  # type: ignore[misc]
     """A regressor that finds its own pipeline; arguments as of `ForetuneClassifier`, with the
-    metrics r2 and rmse.
+    metrics r2 (by default), rmse, mae, median_absolute_error and mape.
     """
 
     _task = Task.REGRESSION

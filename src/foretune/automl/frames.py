@@ -208,9 +208,12 @@ def _written_cells(
         yield from repeat(pa.table({}))
     positions = [known.index(name) for name in present]
     texts = pa.schema([(name, pa.large_string()) for name in present])
-    with _csv(path, form, PLAIN, chunksize=rows, usecols=positions, dtype=str) as parts:
+    # The code of Namibia is NA, which is no gap in a copy.
+    written = {"dtype": str, "na_filter": False, "usecols": positions}
+    with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
         for part in parts:
-            yield pa.Table.from_pandas(part, schema=texts, preserve_index=False)
+            cells = part.where(part != "", None)
+            yield pa.Table.from_pandas(cells, schema=texts, preserve_index=False)
 
 
 def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:

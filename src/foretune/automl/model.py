@@ -1,6 +1,6 @@
 """A model for tables: how their columns are read, and one or several fitted pipelines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,14 +95,17 @@ class Model:
         """(n, classes) probabilities."""
         return self.probabilities(self.schema.as_written_in(frame).matrix(frame))
 
-    def predict_rows(self, x: Floats) -> NDArray[Any]:
-        """The same as `predict` for rows that `schema` has read."""
+    def predict_rows(self, x: Floats, probabilities: Floats | None = None) -> NDArray[Any]:
+        """The same as `predict` for rows that `schema` has read.
+
+        probabilities: theirs, where they are known already.
+        """
         if self.task is Task.REGRESSION:
-            return self._mean([member.predict(x) for member in self.members])
+            return self._mean(lambda member: member.predict(x))
         if len(self.members) == 1 and not self.shares:
             codes = self.members[0].predict(x)
         else:
-            codes = self.chosen(self.probabilities(x))
+            codes = self.chosen(self.probabilities(x) if probabilities is None else probabilities)
         return self.labels[codes.astype(np.int64)]
 
     def chosen(self, probabilities: Floats) -> Floats:
@@ -115,13 +118,17 @@ class Model:
             raise UsageError(
                 f"probabilities need classes, but '{self.target}' is a number: predict it"
             )
-        return self._mean([member.probabilities(x, len(self.classes)) for member in self.members])
+        return self._mean(lambda member: member.probabilities(x, len(self.classes)))
 
-    def _mean(self, predicted: Sequence[Floats]) -> Floats:
-        if len(predicted) == 1:
-            return predicted[0]
-        weights = [member.weight for member in self.members]
-        mean: Floats = np.average(np.stack(predicted), axis=0, weights=weights)
+    def _mean(self, predicted: Callable[[Member], Floats]) -> Floats:
+        """By weight; one member after the other, because predictions may be large."""
+        first, *others = self.members
+        if not others:
+            return predicted(first)
+        total = first.weight * predicted(first)
+        for member in others:
+            total += member.weight * predicted(member)
+        mean: Floats = total / sum(member.weight for member in self.members)
         return mean
 
     def save(self, path: str | Path) -> None:

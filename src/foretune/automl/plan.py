@@ -8,7 +8,7 @@ import numpy as np
 
 from foretune.automl.datasets import Table, Task
 from foretune.automl.evaluation import Protocol
-from foretune.automl.scores import scorer
+from foretune.automl.scores import check_divisible, scorer
 from foretune.automl.spaces import ShippedSpace, shipped
 from foretune.errors import UsageError
 from foretune.experience import Metric
@@ -130,7 +130,7 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         f"Trials are scored by {protocol.describe(searched)}.",
         *_scale_notes(table),
     ]
-    _check_metric(metric, table)
+    check_divisible(metric, table.y)
     if len(searched) < len(table):
         notes.append(
             f"The search uses {len(searched):,} of {len(table):,} rows; the model learns from all."
@@ -153,16 +153,6 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         searched,
         tuple(notes),
     )
-
-
-def _check_metric(metric: str, table: Table) -> None:
-    """Refuse one that says nothing about some rows."""
-    zeros = int((table.y == 0.0).sum())
-    if metric == "mape" and zeros:
-        raise UsageError(
-            "mape divides by the target, which must not be 0, but it is in "
-            f"{zeros:,} of {len(table):,} rows: choose mae"
-        )
 
 
 def _scale_notes(table: Table) -> list[str]:

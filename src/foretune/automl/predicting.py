@@ -121,10 +121,11 @@ def _predict(
 
 
 def _predicted(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:
-    columns: dict[str, Any] = {model.target: model.predict_rows(x)}
-    if wanted.probabilities:
-        shares = model.probabilities(x)
-        columns |= dict(zip(_of_classes(model), shares.T, strict=True))
+    if not wanted.probabilities:
+        return pd.DataFrame({model.target: model.predict_rows(x)})
+    shares = model.probabilities(x)
+    columns: dict[str, Any] = {model.target: model.predict_rows(x, shares)}
+    columns |= dict(zip(_of_classes(model), shares.T, strict=True))
     return pd.DataFrame(columns)
 
 

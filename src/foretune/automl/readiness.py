@@ -11,6 +11,7 @@ from foretune.automl.datasets import Table
 from foretune.automl.fit import Place
 from foretune.automl.model_file import said_of_itself
 from foretune.automl.plan import Wishes
+from foretune.automl.scores import check_divisible
 from foretune.errors import MissingExtraError, UsageError
 from foretune.search.registry import method
 
@@ -29,9 +30,10 @@ def check_ready(
     _check_writable(place.folder)
     check_same_target(place.model, target)
     if test is not None:
-        known, _ = known_rows(test, target, table.task, table.classes, decimal=table.target_decimal)
+        known, y = known_rows(test, target, table.task, table.classes, decimal=table.target_decimal)
         schema = table.schema.as_written_in(known)
         schema.check_numbers(known, schema.matrix(known))
+        check_divisible(wishes.metric, y, of=" of the test table")
 
 
 def check_same_target(model: Path, target: str) -> None:

@@ -213,6 +213,19 @@ def of_the_model(values: Mapping[str, float], shares: Sequence[float]) -> dict[s
     }
 
 
+def check_divisible(metric: str | None, y: Floats, *, of: str = "") -> None:
+    """Refuse targets by which a metric would divide, where some are 0.
+
+    of: which table they are of, where there are several.
+    """
+    zeros = int((y == 0.0).sum())
+    if metric == "mape" and zeros:
+        raise UsageError(
+            f"mape divides by the target, which must not be 0, but it is in {zeros:,} of "
+            f"{len(y):,} rows{of}: choose mae"
+        )
+
+
 def check_recorded(metrics: Sequence[Metric], task: Task) -> None:
     """Refuse recorded metrics that are no metrics of such a task, or point the other way."""
     for metric in metrics:

@@ -2,10 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,18 +199,19 @@ def _with_trials(given: Sequence[str], trials: int) -> str:
     return shlex.join(["foretune", *others, "--trials", str(trials)])
 
 
-def _in_plain_words(metric: str, score: Callable[[str], float | None]) -> str:
+PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
+"""What says more to people than a metric itself."""
+
+
+def _in_plain_words(metric: str, values: Mapping[str, float]) -> str:
     """What a log loss means for people, where that is the metric."""
-    if metric != "log_loss":
-        return ""
-    values = {name: score(name) for name in ("accuracy", "balanced_accuracy")}
-    said = [f"{name} {value:.4g}" for name, value in values.items() if value is not None]
+    said = [f"{name} {values[name]:.4g}" for name in PLAIN.get(metric, ()) if name in values]
     return f", {', '.join(said)}" if said else ""
 
 
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
-    from foretune.automl.conclusion import score_on
+    from foretune.automl.conclusion import scores_on
     from foretune.automl.readiness import check_same_target
     from foretune.automl.scores import of_the_model
     from foretune.automl.telling import Words, story
@@ -224,7 +224,8 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     # First of all: whatever is wrong with a test table, the search was not for nothing.
     model.save(place.model)
     found.experience().save(place.trials)
-    tested = None if given.test is None else score_on(model, given.test)
+    measured = (metric.name, *PLAIN.get(metric.name, ()))
+    tested = {} if given.test is None else scores_on(model, given.test, measured)
     model_file = shlex.quote(str(place.model))
     predict = f"foretune predict {model_file} new.csv -o predictions.csv"
     # Reports are shared, and addresses may hold passwords.
@@ -235,7 +236,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         command=command,
         assumptions=given.training.notes,
-        test_score=tested,
+        test_score=tested.get(metric.name),
         next_steps=[
             ("Predict", predict),
             ("Go on", _with_trials(given_words, 2 * len(found.trials))),
@@ -246,7 +247,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     ended = sum(trial.status is not None for trial in found.trials)
     click.echo(
         f"Best of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
-        f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares).get)} "
+        f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares))} "
         f"(trial {best.number}, {named(best.config)})"
     )
     if found.conclusion.blended is not None:
@@ -256,9 +257,9 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         )
     if found.conclusion.remark:
         click.echo(found.conclusion.remark)
-    if given.test is not None and tested is not None:
-        also = _in_plain_words(metric.name, partial(score_on, model, given.test))
-        click.echo(f"On the test table: {metric.name} {tested:.4g}{also}")
+    if tested:
+        also = _in_plain_words(metric.name, tested)
+        click.echo(f"On the test table: {metric.name} {tested[metric.name]:.4g}{also}")
     if found.ending == "stopped":
         click.echo("Stopped; this is the best so far, and the same command goes on.")
     click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")

@@ -49,7 +49,10 @@ def storage_url(given: str) -> str:
 
 def shown(url: str | None) -> str:
     """A URL for messages: without its password, which may hold an @ itself."""
-    return "memory" if url is None else re.sub(r"(://[^:/]*):.*@", r"\1:***@", url)
+    if url is None:
+        return "memory"
+    masked = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url)
+    return re.sub(r"([?&](?:password|passwd|sslpassword)=)[^&]*", r"\1***", masked)
 
 
 def sqlite_path(url: str) -> Path:

@@ -17,7 +17,7 @@ from foretune.errors import SpaceError
 from foretune.space.notation import number_range
 
 if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
+    from optuna.distributions import BaseDistribution, FloatDistribution
 
 MOST_STEPS = 10_000
 """A grid finer than this would be a list too long to be useful."""
@@ -36,19 +36,24 @@ def are_distributions(candidate: Mapping[str, Any]) -> bool:
     )
 
 
-def from_distributions(distributions: "Mapping[str, BaseDistribution]") -> ConfigurationSpace:
+def from_distributions(
+    distributions: "Mapping[str, BaseDistribution]", *, rounded_later: bool = False
+) -> ConfigurationSpace:
     """The ConfigurationSpace of Optuna's distributions.
 
     A range with a step becomes an ordinal of its grid points, whose ranks are equally spaced just
-    as the points are.
+    as the points are. rounded_later: who uses the values takes the nearest grid point; then a step
+    too fine for a list is left out, which is else refused.
     """
     config_space = ConfigurationSpace()
     for name, distribution in distributions.items():
-        config_space.add(_hyperparameter(name, distribution))
+        config_space.add(_hyperparameter(name, distribution, rounded_later=rounded_later))
     return config_space
 
 
-def _hyperparameter(name: str, given: "BaseDistribution") -> Hyperparameter[Any, Any]:
+def _hyperparameter(
+    name: str, given: "BaseDistribution", *, rounded_later: bool
+) -> Hyperparameter[Any, Any]:
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,
@@ -58,17 +63,23 @@ def _hyperparameter(name: str, given: "BaseDistribution") -> Hyperparameter[Any,
     if isinstance(given, CategoricalDistribution):
         return CategoricalHyperparameter(name, list(given.choices))
     if isinstance(given, IntDistribution):
-        if given.step != 1:
+        fine = rounded_later and (given.high - given.low) // given.step >= MOST_STEPS
+        if given.step != 1 and not fine:
             return _grid(name, _int_grid(name, given.low, given.high, given.step))
         return number_range(name, given.low, given.high, log=given.log, integer=True)
     if isinstance(given, FloatDistribution):
-        if given.step is not None:
+        fine = rounded_later and bool(given.step) and _steps(given) >= MOST_STEPS
+        if given.step is not None and not fine:
             return _grid(name, _float_grid(name, given.low, given.high, given.step))
         return number_range(name, given.low, given.high, log=given.log, integer=False)
     raise SpaceError(
         f"a distribution must be one of Optuna's Float, Int or CategoricalDistribution, but "
         f"'{name}' is a {type(given).__name__}: replace it"
     )
+
+
+def _steps(given: "FloatDistribution") -> float:
+    return (given.high - given.low) / (given.step or 1.0)
 
 
 def _int_grid(name: str, low: int, high: int, step: int) -> list[int]:

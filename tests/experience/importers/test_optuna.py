@@ -156,6 +156,14 @@ def test_values_on_a_grid_keep_their_place(journal):
     assert importer.read(journal).task("a").configs.dicts() == [{"x": 0.3}]
 
 
+def test_a_step_too_fine_for_a_list_is_no_obstacle(journal):
+    fine = IntDistribution(0, 10**6, step=2)
+    store(journal, {"a": [trial({"n": 640}, {"n": fine}, 1.0)]})
+    experience = importer.read(journal)
+    assert experience.space.parameters[0].kind is Kind.INT
+    assert experience.task("a").configs.dicts() == [{"n": 640}]
+
+
 def test_none_can_be_a_choice(journal):
     depth = CategoricalDistribution([None, 3, 5])
     leaves = IntDistribution(2, 9)

@@ -137,6 +137,16 @@ def test_a_program_that_does_not_take_the_start_as_it_is_gets_past_it(space, obj
     assert len({trial.params[name] for trial in study.trials}) > 1
 
 
+def test_a_step_too_fine_for_a_list_is_searched_all_the_same():
+    def fine(trial: optuna.Trial) -> float:
+        return abs(trial.suggest_int("n", 0, 10**9, step=20) / 1e9 - 0.3)
+
+    study = in_memory(ForetuneSampler("gp", seed=0))
+    study.optimize(fine, n_trials=15)
+    assert study.best_value < 0.01
+    assert all(trial.params["n"] % 20 == 0 for trial in study.trials)
+
+
 def test_a_trial_that_failed_before_it_asked_for_all_is_not_suggested_again():
     def fails(trial: optuna.Trial) -> float:
         trial.suggest_float("x", 0.0, 1.0)

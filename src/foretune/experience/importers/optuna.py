@@ -202,7 +202,9 @@ def _configurations(
         for name, distribution in trial.distributions.items()
         if name in names
     )
-    config_space = from_distributions({name: distributions[name] for name in names})
+    config_space = from_distributions(
+        {name: distributions[name] for name in names}, rounded_later=True
+    )
     cells = {name: [trial.params.get(name) for trial in telling] for name in names}
     present = {name: np.array([name in trial.params for trial in telling]) for name in names}
     activities = explain_missing(cells, present)

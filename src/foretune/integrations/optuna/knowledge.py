@@ -126,7 +126,7 @@ def fits(usual: Space, known: KnownSpace) -> bool:
     if not distributions:
         return True
     expected = {p.name: p for p in usual.parameters}
-    own = Space.of(from_distributions(distributions))
+    own = Space.of(from_distributions(distributions, rounded_later=True))
     always = {
         p.name
         for p, condition in zip(usual.parameters, usual.rules.conditions, strict=True)

@@ -74,7 +74,7 @@ def conditional_space(
     distributions: Mapping[str, BaseDistribution], examples: Sequence[Mapping[str, Any]]
 ) -> Space:
     """The space of the distributions, with the conditions that the examples tell."""
-    config_space = from_distributions(distributions)
+    config_space = from_distributions(distributions, rounded_later=True)
     cells = {name: [example.get(name) for example in examples] for name in distributions}
     present = {
         name: np.array([name in example for example in examples], dtype=bool)

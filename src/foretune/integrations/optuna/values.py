@@ -75,7 +75,7 @@ def _has_space(name: str, distribution: BaseDistribution) -> bool:
     ):
         return False
     try:
-        Space.of(from_distributions({name: distribution}))
+        Space.of(from_distributions({name: distribution}, rounded_later=True))
     except (SpaceError, ValueError, TypeError):  # ConfigSpace's own refusals are of these types
         return False
     return True
