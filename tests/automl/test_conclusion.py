@@ -215,3 +215,49 @@ def test_a_disk_that_keeps_no_predictions_costs_no_trial(
 
     monkeypatch.setattr("foretune.automl.search.replace_file", full)
     assert "log_loss" in HeldTrial(table, plan.protocol, tmp_path)(_one_of_each(plan)[0])
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"no numbers", "half", "other rows"])
+def test_damaged_predictions_have_no_part_in_it(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, spoilt: bytes | str
+) -> None:
+    def spoil(trial: StudyTrial) -> None:
+        path = predictions_path(tmp_path, trial.config)
+        if spoilt == "other rows":
+            np.save(path, np.load(path)[1:])
+        else:
+            path.write_bytes(path.read_bytes()[:200] if isinstance(spoilt, str) else spoilt)
+
+    blending = Blending(3, tmp_path)
+    spoil(trials[1])
+    made = concluded(plan, table, trials, target="class", blending=blending)
+    assert trials[1] not in [chosen.trial for chosen in made.members]
+    spoil(trials[0])
+    made = concluded(plan, table, trials, target="class", blending=blending)
+    assert [chosen.trial for chosen in made.members] == [trials[0]]
+    assert "the predictions of the best trial are damaged or not finite" in made.remark
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_an_interrupt_leaves_what_is_fitted(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, after: int
+) -> None:
+    real, calls = conclusion.refit, []
+
+    def refit(*given: object, **named: object) -> Member:
+        calls.append(given)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return real(*given, **named)
+
+    monkeypatch.setattr(conclusion, "refit", refit)
+    blending = Blending(3, tmp_path)
+    if after == 0:
+        with pytest.raises(KeyboardInterrupt):
+            concluded(plan, table, trials, target="class", blending=blending)
+        return
+    made = concluded(plan, table, trials, target="class", blending=blending)
+    assert [chosen.trial for chosen in made.members] == [trials[0]]
+    assert made.interrupted
+    assert len(calls) == 2
+    assert f"trial {trials[1].number} (KeyboardInterrupt)" in made.remark

@@ -297,3 +297,22 @@ def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatc
     code, _, _ = foretune("fit", train, "--target", "class", *store, *QUICK)
     page = Path("train-foretune/report.html").read_text()
     assert (code, "s3cret" in page, "postgresql://me:***@db/x" in page) == (0, False, True)
+
+
+def test_a_search_that_was_begun_otherwise_is_told_in_the_words_of_fit(
+    foretune, train: Path
+) -> None:
+    foretune("fit", train, "--target", "class", *QUICK)
+    for other in (("--only", "knn"), ("--seed", 1)):
+        code, _, error = foretune("fit", train, "--target", "class", *QUICK, *other)
+        assert code == 2
+        assert "goes on with what it was begun with (--only, --space, --seed" in error
+        assert "choose another folder with -o" in error
+        assert "name for the study" not in error
+
+
+def test_an_estimator_that_is_not_installed_is_called_so(foretune, train: Path, monkeypatch):
+    monkeypatch.setattr("foretune.automl.spaces.find_spec", lambda name: None)
+    code, _, error = foretune("fit", train, "--target", "class", "--only", "xgboost")
+    assert code == 2
+    assert "'xgboost', which is not installed: run  pip install 'foretune[boosters]'" in error

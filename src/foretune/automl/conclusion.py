@@ -34,7 +34,9 @@ NOT_KEPT = (
     "One pipeline and no blend: the predictions of the best trial were not kept here, because it "
     "was run by an earlier release, with --ensemble 1, or by another machine."
 )
-NOT_FINITE = "One pipeline and no blend: some predictions of the best trial are not finite numbers."
+NOT_USABLE = (
+    "One pipeline and no blend: the predictions of the best trial are damaged or not finite."
+)
 GROWTH = {"svm": 2.0, "svc": 2.0}
 """The power of the number of rows by which the time of an estimator grows, where it is not 1."""
 
@@ -68,6 +70,8 @@ class Conclusion:
     """What the blend scores on out-of-fold predictions; None where it is one pipeline."""
     remark: str = ""
     """What a blend lacks, or why there is none where one was to be expected."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the fitting of the model, which then lacks members."""
 
 
 def concluded(
@@ -100,6 +104,7 @@ def concluded(
         lost = [chosen.trial.number for chosen, _ in failed]
         members = tuple(chosen for chosen in members if chosen.trial.number not in lost)
         blended, remark = None, _left_out(failed)
+    interrupted = any(isinstance(error, KeyboardInterrupt) for _, error in failed)
     model = Model.of(
         table,
         fitted,
@@ -108,7 +113,7 @@ def concluded(
         about=about,
         shares=plan.shares,
     )
-    return Conclusion(best[0], members, model, blended, remark)
+    return Conclusion(best[0], members, model, blended, remark, interrupted)
 
 
 def _remedy(trials: Sequence[StudyTrial]) -> str:
@@ -139,19 +144,20 @@ def _members(
     alone = (Chosen(best[0], 1.0),)
     if blending is None or len(best) == 1:
         return alone, None, ""
+    folds = [held for _, held in plan.protocol.splits(plan.table)]
+    shape = (sum(map(len, folds)), max(1, len(plan.table.classes)))
     joining = [best[0], *(trial for trial in best[1:] if _is_quick(trial, plan, rows=rows))]
     candidates = [
         (trial, predicted)
         for trial in joining[: CANDIDATES_A_MEMBER * blending.most]
-        if (predicted := _predictions(blending.predictions, trial)) is not None
+        if (predicted := _predictions(blending.predictions, trial, shape)) is not None
     ]
     # Without the best trial, a blend of the others may be worse than that one.
     if not candidates or candidates[0][0] is not best[0]:
         kept = predictions_path(blending.predictions, best[0].config).exists()
-        return alone, None, NOT_FINITE if kept else NOT_KEPT
+        return alone, None, NOT_USABLE if kept else NOT_KEPT
     if len(candidates) == 1:
         return alone, None, ""
-    folds = [held for _, held in plan.protocol.splits(plan.table)]
     found = blend(
         np.stack([predicted for _, predicted in candidates]),
         plan.table.y[np.concatenate(folds)],
@@ -168,13 +174,14 @@ def _members(
     return members, found.score if len(members) > 1 else None, ""
 
 
-def _predictions(folder: Path, trial: StudyTrial) -> Floats | None:
-    """A trial's out-of-fold predictions, where there are any and all are finite."""
-    path = predictions_path(folder, trial.config)
-    if not path.exists():
+def _predictions(folder: Path, trial: StudyTrial, shape: tuple[int, int]) -> Floats | None:
+    """A trial's out-of-fold predictions, where they are there, whole and finite."""
+    try:
+        read = np.load(predictions_path(folder, trial.config), allow_pickle=False)
+        predicted: Floats = read.astype(np.float64)
+    except (OSError, ValueError, EOFError):
         return None
-    predicted: Floats = np.load(path, allow_pickle=False).astype(np.float64)
-    return predicted if np.isfinite(predicted).all() else None
+    return predicted if predicted.shape == shape and np.isfinite(predicted).all() else None
 
 
 def _is_quick(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
@@ -186,18 +193,23 @@ def _is_quick(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
 
 def _fitted(
     members: Sequence[Chosen], table: Table, seed: int, progress: Progress
-) -> tuple[list[Member], list[tuple[Chosen, Exception]]]:
+) -> tuple[list[Member], list[tuple[Chosen, BaseException]]]:
     """The members that could learn from all rows, and why others could not.
 
     Trials have limits of time and memory, and may have seen fewer rows. The first is the best; the
-    model needs that one, so its failure is passed on.
+    model needs that one, so its failure is passed on. Ctrl-C leaves out those that are not fitted.
     """
     fitted: list[Member] = []
-    failed: list[tuple[Chosen, Exception]] = []
+    failed: list[tuple[Chosen, BaseException]] = []
     for chosen in tracked(members, progress, "fitting the model", len(members)):
         try:
             member = refit(chosen.trial.config, table, seed=seed)
             fitted.append(replace(member, weight=chosen.weight))
+        except KeyboardInterrupt as stop:
+            if not fitted:
+                raise
+            failed += [(other, stop) for other in members[len(fitted) + len(failed) :]]
+            break
         except Exception as error:
             if not fitted:
                 raise
@@ -205,9 +217,9 @@ def _fitted(
     return fitted, failed
 
 
-def _left_out(failed: Sequence[tuple[Chosen, Exception]]) -> str:
+def _left_out(failed: Sequence[tuple[Chosen, BaseException]]) -> str:
     said = [f"trial {chosen.trial.number} ({type(error).__name__})" for chosen, error in failed]
-    return f"Left out of the blend, because it could not learn from all rows: {', '.join(said)}."
+    return f"Left out of the blend, because fitting to all rows did not end: {', '.join(said)}."
 
 
 def score_on(model: Model, frame: pd.DataFrame) -> float:

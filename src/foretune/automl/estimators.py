@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from foretune.automl.datasets import Task
+from foretune.automl.spaces import EXTRAS
 from foretune.errors import MissingExtraError
 
 Params: TypeAlias = Mapping[str, Any]
@@ -267,7 +268,7 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingExtraError(name, "automl", f"the estimator '{name}'") from error
+        raise MissingExtraError(name, EXTRAS[name], f"the estimator '{name}'") from error
 
 
 _CASH: dict[str, Make] = {

@@ -37,9 +37,11 @@ from foretune.automl.search import (
     known_before,
     searched,
 )
+from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.experience.meta_features import meta_features
 from foretune.progress import SILENT, Progress
+from foretune.run.identity import OtherStudyError
 from foretune.run.sites import HERE, Site
 from foretune.run.study import Study, StudyTrial
 from foretune.run.tuning import SILENT_WATCH, Watch
@@ -204,13 +206,21 @@ class Job:
             "scored": [plan.protocol.folds, plan.protocol.seed, len(plan.table)],
             "seed": self.wishes.seed,
         }
-        return Study.open(
-            self.store or str(self.place.study),
-            f"{task} {plan.metric.name}",
-            space=plan.space,
-            metrics=[plan.metric],
-            settings=settings,
-        )
+        try:
+            return Study.open(
+                self.store or str(self.place.study),
+                f"{task} {plan.metric.name}",
+                space=plan.space,
+                metrics=[plan.metric],
+                settings=settings,
+            )
+        except OtherStudyError as error:
+            raise UsageError(
+                "a search goes on with what it was begun with (--only, --space, --seed, the "
+                f"installed packages), but of this table's search {error.difference}: give the "
+                "same again, or choose another folder with -o (and another --store, if one is "
+                "given)"
+            ) from error
 
     def _search(
         self, plan: Plan, study: Study, runs: Runs, task: str

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from foretune.automl.datasets import Task
-from foretune.errors import UsageError
+from foretune.errors import MissingExtraError, UsageError
 from foretune.experience.naming import suggestion
 from foretune.space import Space
 
@@ -138,6 +138,8 @@ REGRESSORS: dict[str, Notation] = {
 }
 OPTIONAL = ("lightgbm", "xgboost", "catboost")
 """Estimators that are packages of their own, by their names."""
+EXTRAS = {"lightgbm": "automl", "xgboost": "boosters", "catboost": "boosters"}
+"""What to install them with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,8 @@ class ShippedSpace:
         """Refuse estimators that it does not have."""
         known = self.algorithms()
         for name in only:
+            if name in self.missing():
+                raise MissingExtraError(name, EXTRAS[name], f"the estimator '{name}'")
             if name not in known:
                 raise UsageError(
                     f"the space '{self.name}' can be narrowed to {', '.join(known)}, but not to "

@@ -149,7 +149,7 @@ def fit_command(
             sys.exit(STOPPED)
     found = job.conclude(searched)
     _finish(found, given, place)
-    if found.ending == "stopped":
+    if found.ending == "stopped" or found.conclusion.interrupted:
         sys.exit(STOPPED)
 
 
@@ -260,6 +260,8 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     if tested:
         also = _in_plain_words(metric.name, tested)
         click.echo(f"On the test table: {metric.name} {tested[metric.name]:.4g}{also}")
-    if found.ending == "stopped":
+    if found.conclusion.interrupted:
+        click.echo("Stopped while the model was fitted; the same command makes it whole.")
+    elif found.ending == "stopped":
         click.echo("Stopped; this is the best so far, and the same command goes on.")
     click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")

@@ -26,6 +26,17 @@ def identity(
     return written
 
 
+class OtherStudyError(UsageError):
+    """A study was begun with something else."""
+
+    def __init__(self, name: str, difference: str) -> None:
+        super().__init__(
+            f"who joins a study must agree with it, but in '{name}' {difference}: "
+            "choose another name for the study, or what it was begun with"
+        )
+        self.difference = difference
+
+
 def differs_in_metrics_only(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a study is the one that is wanted but for what it measures."""
     other: bool = stored.get("metrics") != wanted["metrics"]
@@ -45,10 +56,7 @@ def check_same(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) 
         or _settings_differ(stored["settings"], wanted["settings"])
     )
     if difference:
-        raise UsageError(
-            f"who joins a study must agree with it, but in '{name}' {difference}: "
-            "choose another name for the study, or what it was begun with"
-        )
+        raise OtherStudyError(name, difference)
 
 
 def _metrics_differ(stored: Any, wanted: Any) -> str:
