@@ -243,10 +243,49 @@ def test_durations_of_tables_with_types_are_found_in_texts():
     matrix = schema.matrix(frame)
     np.testing.assert_array_equal(matrix[:, 0], [650, 86400, *[np.nan] * 7])
     assert schema.unread(frame, matrix) == {"d": 6}
+    no_dates = pd.DataFrame({"d": pd.to_datetime([None, None])})
+    assert np.isnan(schema.matrix(no_dates)).all()
     numbers = pd.DataFrame({"d": [1, 2]})
     assert np.isnan(schema.matrix(numbers)).all()
     with pytest.raises(UsageError, match=r"a column of durations must .* 'd' .* such as '1'"):
         schema.check_numbers(numbers, schema.matrix(numbers))
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["0 days 00:10:50.250000000", "-1 days +23:59:30", None], [650.25, -30.0, np.nan]),
+        (["1 day, 0:00:01", "0:10:00", "-1 day, 23:59:30"], [86401.0, 600.0, -30.0]),
+        (["1 days", "12 days", "-2 days"], [86400.0, 1036800.0, -172800.0]),
+        (["00:43:09", "100:00:00", "-1:00:00.5"], [2589.0, 360000.0, -3600.5]),
+        (["99999 days 23:59:59", "999999:59:59", " 0:00:00"], [8639999999.0, 3599999999.0, 0.0]),
+    ],
+)
+def test_durations_are_found_in_texts(cells, expected):
+    frame = pd.DataFrame({"d": cells})
+    schema = Schema.infer(frame)
+    assert schema.columns[0].kind is ColumnKind.DURATION
+    np.testing.assert_array_equal(schema.matrix(frame)[:, 0], expected)
+    typed = pd.DataFrame({"d": pd.to_timedelta(pd.Series(expected), unit="s")})
+    np.testing.assert_array_equal(schema.matrix(typed)[:, 0], expected)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["10:50", "11:20"],
+        ["00:10:50", "soon"],
+        ["00:10:50", "5"],
+        ["00:61:00", "00:10:00"],
+        ["1 days 00:10", "2 days"],
+        ["1 week", "2 days"],
+        ["1000000 days", "1 days"],
+        ["\u0663 days", "1 days"],
+        [time(10), time(11)],
+    ],
+)
+def test_texts_that_only_look_like_durations_stay_categories(cells):
+    assert kind(cells) is ColumnKind.CATEGORY
 
 
 def test_models_of_earlier_releases_count_the_unit_of_durations():

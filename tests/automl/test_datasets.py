@@ -99,6 +99,35 @@ def test_classes_are_advised_only_where_values_repeat(different, advice):
         Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
 
 
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        (["free"] * 2, "'free'"),
+        (["a", "b", "a", "c"], "'a', 'b', 'c'"),
+        (["a", "b", "c", "d", "e"], "'a', 'b', 'c' and 2 more"),
+    ],
+)
+@pytest.mark.parametrize("mark", [".", ","])
+def test_the_cells_that_are_no_numbers_are_named(others, said, mark):
+    y = [*(f"{i}{mark}5" for i in range(40)), *others]
+    with pytest.raises(UsageError, match=f"finite numbers, but 'y' holds {said}: mend"):
+        Table.of(pd.DataFrame({"a": np.arange(len(y)) ** 2, "y": y}), "y", task=Task.REGRESSION)
+
+
+def test_numbers_of_two_units_are_named_as_they_are():
+    y = [f"{i} {'€' if i % 2 else '$'}" for i in range(40)]
+    with pytest.raises(UsageError, match=r"'y' holds '0 \$', '1 €', '2 \$' and 37 more: mend"):
+        Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
+
+
+@pytest.mark.parametrize("unit", ["ms", "ns", "text"])
+def test_durations_are_no_numbers_to_predict(unit):
+    y = pd.Series(pd.to_timedelta(np.arange(40), unit="s"))
+    y = y.astype(str if unit == "text" else f"timedelta64[{unit}]")
+    with pytest.raises(UsageError, match=r"'y' holds durations: convert it to seconds$"):
+        Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
+
+
 def test_numbers_of_a_database_are_numbers():
     prices = [None, *(Decimal(cents) / 100 for cents in range(125, 164))]
     frame = pd.DataFrame({"a": np.arange(40.0) ** 2, "y": pd.Series(prices, dtype=object)})

@@ -124,6 +124,17 @@ BAD = {
         r"not used \(text that differs in most rows: 'note'; the numbers of the rows: 'row'\): add",
     ),
     "an identifier": ({"x": X, "y": [f"id {i}" for i in range(N)]}, "y", "as an identifier has"),
+    "numbers and a text": (
+        {"x": X, "y": [*(f"{i},5" for i in range(N - 1)), "free"]},
+        "y",
+        "another target, or, if it is meant to be a number, mend cells such as 'free' or leave",
+    ),
+    "texts and a number": ({"x": X, "y": ["5", *map("id {}".format, X[1:])]}, "y", "target$"),
+    "durations": (
+        {"x": X, "y": pd.to_timedelta(X, unit="s")},
+        "y",
+        "another target, or convert it to seconds, because durations are predicted as numbers$",
+    ),
     "row numbers": ({"x": X, "y": np.arange(N)}, "y", "counts the rows"),
     "infinite target": ({"x": X, "y": [np.inf, *np.linspace(0, 1, N - 1)]}, "y", "finite numbers"),
 }
@@ -142,6 +153,8 @@ def test_what_is_asked_for_is_believed():
     assert training_of(frame, "y", task="regression").table.task is Task.REGRESSION
     with pytest.raises(UsageError, match="or ask for regression"):
         training_of(frame, "y", task="classification")
+    with pytest.raises(UsageError, match=r"choose another target$"):
+        training_of(frame.assign(y=[f"{i:03}" for i in range(N)]), "y", task="classification")
     with pytest.raises(UsageError, match="the task must be classification or regression"):
         training_of(frame, "y", task="ranking")
 

@@ -19,6 +19,14 @@ TRUTHS = {
 NEARLY_ALL = 0.95
 """Texts of which so many are numbers were probably meant to be numbers."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_CLOCK = r":[0-5]\d:[0-5]\d(\.\d{1,9})?"
+_DURATION = re.compile(
+    rf"\s*[+-]?(\d{{1,5}} days?(,? \+?\d\d?{_CLOCK})?|\d{{1,6}}{_CLOCK})\s*", re.ASCII
+)
+"""As programs write spans of time: 0 days 00:10:50, -1 day, 23:59:30, 2 days, 100:00:00.5.
+
+More digits would not fit into what pandas counts. 10:50 alone may be minutes or hours.
+"""
 
 
 def is_plain(given: "pd.Series[Any]") -> bool:
@@ -98,6 +106,14 @@ def numbers_in(given: "pd.Series[Any]", decimal: str) -> int:
     return int(np.isfinite(read_numbers(given, decimal)).sum())
 
 
+def not_numbers(given: "pd.Series[Any]") -> list[str]:
+    """Of each cell that is no finite number its text, read in the way that leaves the fewest."""
+    others = [np.isnan(read_numbers(given, decimal)) for decimal in ("", *MARKS)]
+    fewest = min(others, key=np.sum)
+    # Where some way leaves none, as of 5 € and 5 $, only the plain one says what is wrong.
+    return [str(cell) for cell in given[fewest if fewest.any() else others[0]]]
+
+
 def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
     # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
     plain = given.map(lambda each: each if isinstance(each, str | Number) else str(each), "ignore")
@@ -118,10 +134,16 @@ def is_duration(given: "pd.Series[Any]") -> bool:
     return pd.api.types.infer_dtype(given, skipna=True) in ("timedelta", "timedelta64")
 
 
+def are_written_durations(present: "pd.Series[Any]") -> bool:
+    """Whether all cells are texts that say a span of time; most columns end at their first."""
+    return all(isinstance(cell, str) and _DURATION.fullmatch(cell) for cell in present)
+
+
 def read_durations(given: "pd.Series[Any]") -> Floats:
     """(n,), in seconds; NaN where no duration stands. A number without a unit is none."""
     if not is_duration(given):
-        given = given.astype(object).map(_span, na_action="ignore")
+        # As objects, because pandas would take gaps of a column of dates for dates.
+        given = pd.Series([*map(_span, given)], given.index, dtype=object)
     seconds: pd.Series[Any] = pd.to_timedelta(given, errors="coerce").dt.total_seconds()
     return seconds.to_numpy(dtype=np.float64, na_value=np.nan)
 

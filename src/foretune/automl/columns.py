@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from foretune.arrays import Bools, Floats
 from foretune.automl import dates
 from foretune.automl.cells import (
+    are_written_durations,
     hashable,
     is_duration,
     is_plain,
@@ -317,8 +318,15 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableM
         return Column(name, ColumnKind.BOOLEAN)
     if date_format := dates.date_format(present):
         return _date(name, date_format)
+    if are_written_durations(present):
+        return Column(name, ColumnKind.DURATION)
     if mark := decimal_mark(present, table):
         return Column(name, ColumnKind.NUMBER, decimal=mark)
+    return _of_words(name, present, distinct)
+
+
+def _of_words(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
+    """A column of texts that say nothing else."""
     if distinct > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(present)):
         return Column(name, ColumnKind.TEXT)
     return _category(name, present)

@@ -14,7 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
-from foretune.automl.cells import read_numbers
+from foretune.automl.cells import (
+    are_written_durations,
+    is_duration,
+    not_numbers,
+    read_numbers,
+)
 from foretune.automl.columns import UNUSED, Schema, named_by_text
 from foretune.automl.written_numbers import TableMark, decimal_mark, table_mark
 from foretune.errors import UsageError
@@ -24,6 +29,8 @@ from foretune.files import replace_file
 LEAST_ROWS = 10
 MOST_CLASSES_OF_NUMBERS = 20
 """A target of whole numbers with at most so many different ones is taken as classes."""
+MOST_SHOWN = 3
+"""Of the cells that keep a target from being numbers, so many are named."""
 LARGEST_INTEGER = 2**63 - 1
 FORMAT = 1
 _SPOILT = (
@@ -262,16 +269,28 @@ def _as_whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     """(n,), the target of a regression; refuses what is no finite number."""
+    if holds_durations(column):
+        raise UsageError(
+            f"the target of a regression must be finite numbers, but '{target}' holds durations: "
+            "convert it to seconds"
+        )
     numbers = pd.to_numeric(column, errors="coerce")
     y = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(y).all():
         # Values that hardly repeat would be refused as classes.
         repeat = 2 * column.astype(str).nunique() <= len(column)
+        remedy = "choose classification" if repeat else "leave them out"
+        others = list(dict.fromkeys(not_numbers(column)))
         raise UsageError(
-            f"the target of a regression must be finite numbers, but '{target}' holds others: "
-            f"mend those rows or {'choose classification' if repeat else 'leave them out'}"
+            f"the target of a regression must be finite numbers, but '{target}' holds "
+            f"{listed(others, MOST_SHOWN)}: mend those rows or {remedy}"
         )
     return y
+
+
+def holds_durations(column: "pd.Series[Any]") -> bool:
+    """Whether a target is spans of time, with a type or written as texts."""
+    return len(column) > 0 and (is_duration(column) or are_written_durations(column))
 
 
 def _classes(column: "pd.Series[Any]", target: str) -> tuple[Floats, tuple[str, ...], LabelKind]:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.cells import has_leading_zeros, keeps_from_numbers
+from foretune.automl.cells import has_leading_zeros, keeps_from_numbers, not_numbers
 from foretune.automl.columns import UNUSED, ColumnKind, Schema, named_by_text
 from foretune.automl.datasets import (
     LabelKind,
     Table,
     Task,
     check_target,
+    holds_durations,
     inferred_task,
     target_of,
 )
@@ -223,8 +224,23 @@ def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> 
         raise UsageError(
             f"the classes of a target must repeat, but '{target}' has {different:,} different "
             f"values in {len(known):,} rows, as an identifier has: choose another target"
-            + (f", or ask for {Task.REGRESSION}" if _is_number(known) else "")
+            + _as_numbers_instead(known)
         )
+
+
+def _as_numbers_instead(known: "pd.Series[Any]") -> str:
+    """How a target whose classes hardly repeat may be predicted as a number, where it may."""
+    if _is_number(known):
+        return f", or ask for {Task.REGRESSION}"
+    if holds_durations(known):
+        return ", or convert it to seconds, because durations are predicted as numbers"
+    others = not_numbers(known)
+    if not others or 2 * len(others) >= len(known):
+        return ""
+    return (
+        f", or, if it is meant to be a number, mend cells such as '{others[0]}' or leave their "
+        "rows out"
+    )
 
 
 def _is_number(known: "pd.Series[Any]") -> bool:
