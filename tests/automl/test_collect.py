@@ -213,6 +213,32 @@ def test_another_table_or_target_under_the_name_of_one_is_refused(out, tmp_path)
     assert len(collected(target="class")) == 2
 
 
+def test_a_table_that_cannot_be_used_is_refused_before_any_trial_and_nothing_is_left(out, tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    mixed_frame().drop(columns="class").to_csv(folder / "a.csv", index=False)
+    recipes = {
+        Task.CLASSIFICATION: RECIPE,
+        Task.REGRESSION: Recipe(
+            "pipeline-regression", Protocol(("r2",), folds=2), evaluations=1, only=("elastic_net",)
+        ),
+    }
+
+    def collected(task):
+        return made_of(recipes[task], sources(str(folder), task), out)
+
+    with pytest.raises(UsageError, match="must repeat"):
+        collected(Task.CLASSIFICATION)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made.lock", "tables"]
+    # So the remedy that it names can be taken with the same output; what was made then stays.
+    assert len(collected(Task.REGRESSION)) == 1
+    mixed_frame()[["letter", "note"]].to_csv(folder / "b.csv", index=False)
+    with pytest.raises(UsageError, match="cannot be evaluated"):
+        collected(Task.REGRESSION)
+    assert len(Experience.open(out)) == 1
+    assert Folder.beside(out).about.exists()
+
+
 def test_a_target_that_changes_after_a_stop_is_refused_too(out, tmp_path):
     folder = tmp_path / "tables"
     folder.mkdir()

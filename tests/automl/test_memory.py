@@ -66,6 +66,21 @@ def test_nothing_is_recalled_and_nothing_is_made_where_there_is_nothing(memory):
     assert not memory.folder.exists()
 
 
+def test_metrics_that_most_tables_have_come_first(memory, tmp_path):
+    f1 = Metric("f1_macro", Direction.MAX)
+    both = replace(trial(1, 0.5), values={"f1_macro": 0.4, "log_loss": 0.3})
+    memory.remember(fit(metrics=(f1, ERROR)), [both])
+    for task in (WINE, OTHER_IRIS):
+        lost = replace(trial(2, 0, task), values={}, status=Status.FAILED)
+        memory.remember(fit(task, metrics=(f1, ACCURACY, ERROR)), [trial(1, 0.75, task), lost])
+    made = memory.export(NAME, tmp_path / "own.parquet")
+    assert made.metrics == Experience.open(tmp_path / "own.parquet").metrics
+    # Of those that equally many have, the one that was known first.
+    assert made.metrics == (ACCURACY, f1, ERROR)
+    assert accuracies(memory, WINE) == {1: 0.75, 2: None}
+    assert memory.earlier(NAME, IRIS) == [both]
+
+
 def test_the_same_table_again_is_the_same_task_and_its_trials_are_not_doubled(memory):
     memory.remember(fit(), [trial(1, 0.5), trial(2, 0.75)])
     renamed = fit(RENAMED)

@@ -43,6 +43,15 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path):
         bad.load()
 
 
+def test_a_target_that_a_fit_refuses_is_refused_here_too(tmp_path):
+    mixed_frame().to_csv(tmp_path / "a.csv", index=False)
+    [as_classes] = sources(str(tmp_path), Task.CLASSIFICATION, target="amount")
+    with pytest.raises(UsageError, match=r"a\.csv' cannot be .* must repeat, but 'amount' has 90"):
+        as_classes.load()
+    [as_numbers] = sources(str(tmp_path), Task.REGRESSION, target="amount")
+    assert as_numbers.load().task is Task.REGRESSION
+
+
 def test_files_of_the_same_name_are_refused(tmp_path):
     frame = mixed_frame().drop(columns="amount")
     frame.to_csv(tmp_path / "a.csv", index=False)

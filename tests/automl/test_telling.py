@@ -2,7 +2,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from foretune.automl.telling import advice
+from foretune.automl.datasets import Task
+from foretune.automl.plan import Wishes, planned
+from foretune.automl.telling import Words, advice, story
+from foretune.experience import Status
+from foretune.run.study import StudyTrial
+from tests.automl.tables import mixed_table
 
 
 @pytest.mark.parametrize(
@@ -18,3 +23,19 @@ def test_the_trials_that_opened_the_search_are_counted(opened, said) -> None:
     fit = SimpleNamespace(wishes=wishes, knowledge=None, trials=trials, relied_on="")
     assert advice(fit)[-1].startswith(said)
     assert advice(fit)[-1].endswith("the model chose the other 1.")
+
+
+def test_pipelines_are_named_by_their_estimators() -> None:
+    # It has so little to set that other stages of the pipeline have more.
+    wishes = Wishes(only=("naive_bayes",), method="random")
+    table = mixed_table(Task.CLASSIFICATION)
+    plan = planned(table, wishes)
+    [config] = plan.space.sample(1, seed=0).dicts()
+    trial = StudyTrial(0, config, Status.DONE, values={"log_loss": 0.5}, seconds=1.0)
+    conclusion = SimpleNamespace(best=trial, members=[], remark="", blended=None)
+    fit = SimpleNamespace(
+        plan=plan, wishes=wishes, knowledge=None, trials=[trial], conclusion=conclusion,
+        relied_on="", timings=[],
+    )  # fmt: skip
+    told = story(fit, table, Words("a table"))
+    assert told.named(0) == "naive_bayes"

@@ -103,9 +103,9 @@ def test_what_is_empty_is_left_out():
 
 def test_headline_tells_what_was_found():
     trials = some_trials(STAGED, 4)
-    trials[2] = StoryTrial(2, {**trials[2].config}, Status.DONE, {"score": 1.25}, 1.5)
-    pipeline = [Step("model", "tree"), Step("scaler", "none")]
-    story = told(trials=trials, best=2, pipeline=pipeline, test_score=0.5)
+    config = {"scaler": "none", "model": "tree", "model:tree:depth": 4}
+    trials[2] = StoryTrial(2, config, Status.DONE, {"score": 1.25}, 1.5)
+    story = told(trials=trials, best=2, test_score=0.5)
     found = read(story)
     assert "The best of 4 trials reached score 1.25 with tree." in found.text
     assert "the model scores 0.5." in found.text
@@ -119,6 +119,36 @@ def test_a_blend_is_told_of_with_its_score_and_its_members():
     for number, share in ((2, "75%"), (1, "25%")):
         assert f"trial {number}, {trials[number].config['model']} {share}" in found.text
     assert "blends" not in read(told(trials=trials, best=2)).text
+
+
+RICH_SCALER = Space.of(
+    {
+        "scaler": {"none": {}, "clip": {"low": (0.0, 1.0), "high": (1.0, 2.0)}},
+        "model": {"tree": {"depth": (1, 9)}, "line": {}},
+    },
+    stages=("scaler", "model"),
+)
+"""Here, the scaler has more to set than the model."""
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        RICH_SCALER,
+        Space.of({"scaler": {"none": {}, "clip": {"low": (0.0, 1.0)}}, "model": "tree"}),
+    ],
+)
+def test_pipelines_are_named_by_the_choice_that_is_told(space):
+    trials = some_trials(space, 6)
+    names = [trial.config["model"] for trial in trials]
+    found = read(
+        told(space, trials=trials, best=2, ensemble=[(0.75, 2), (0.25, 1)], choice="model")
+    )
+    assert f" with {names[2]}." in found.text
+    for number in (1, 2):
+        assert f"trial {number}, {names[number]} " in found.text
+    assert found.data["algorithm"] == space.names.index("model")
+    assert {name for name, _ in found.data["keys"]["trials"]} == set(names)
 
 
 def test_random_search_is_told_of():

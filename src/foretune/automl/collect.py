@@ -61,9 +61,16 @@ def _collected(
     recipe: Recipe, sources: Sequence[Source], folder: Folder, start: Start, progress: Progress
 ) -> Experience:
     folder.begin(recipe)
-    tables = prepare(
-        sources, folder.tables, most_rows=recipe.most_rows, seed=recipe.seed, progress=progress
-    )
+    try:
+        tables = prepare(
+            sources, folder.tables, most_rows=recipe.most_rows, seed=recipe.seed, progress=progress
+        )
+    except UsageError:
+        if not (folder.out.exists() or folder.journal.exists()):
+            # Nothing was evaluated: what is asked for next need not be like this.
+            folder.clear()
+            folder.about.unlink()
+        raise
     folder.recognise({table.task: table.fingerprint for table in tables})
     collection = Collection(recipe, tables, folder.out, Journal(folder.journal))
     try:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from foretune.automl.identities import identity, plain_name
-from foretune.automl.joining import TurnedError, joined
+from foretune.automl.joining import TurnedError, common_first, joined
 from foretune.automl.narrowing import narrowed
 from foretune.automl.recordings import (
     BROKEN,
@@ -227,7 +227,7 @@ class Memory:
 
     def _open(self, space_name: str) -> Experience | None:
         file = self._file(space_name)
-        return Experience.open(file) if file.exists() else None
+        return common_first(Experience.open(file)) if file.exists() else None
 
     def _whole(self, space_name: str) -> Experience | None:
         """What is remembered; a damaged file is set aside, so that it is in nobody's way.

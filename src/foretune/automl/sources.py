@@ -9,6 +9,7 @@ from pathlib import Path
 from foretune.automl import catalogue
 from foretune.automl.datasets import Table, Task
 from foretune.automl.frames import read_frame, table_name
+from foretune.automl.reading import training_of
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -79,8 +80,10 @@ def _version(path: Path, target: str | None) -> str:
 
 def _read(path: Path, target: str | None, task: Task) -> Table:
     frame = read_frame(path)
+    target = target or str(frame.columns[-1])
     try:
-        return Table.of(frame, target or str(frame.columns[-1]), name=table_name(path), task=task)
+        # As for a fit, so that what is refused there is not evaluated here.
+        return training_of(frame, target, name=table_name(path), task=task).table
     except UsageError as error:
         # Among many files, the one to mend must be named.
         raise UsageError(f"'{path}' cannot be evaluated: {error}") from error

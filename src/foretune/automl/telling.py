@@ -68,6 +68,7 @@ def story(fit: Fit, table: Table, words: Words) -> Story:
         facts=facts(table),
         assumptions=[*words.assumptions, *plan.notes, *filter(None, [fit.conclusion.remark])],
         best=best.number,
+        choice=plan.shipped.choice,
         pipeline=steps_of(plan.space, best.config, STEPS),
         test_score=words.test_score,
         ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),

@@ -8,7 +8,7 @@ from foretune.experience import Status
 from foretune.report.curves import trials_needed
 from foretune.report.markup import Markup, element
 from foretune.report.sections import better_text
-from foretune.report.story import Story, main_choice
+from foretune.report.story import Story
 from foretune.report.wording import counted, duration_text, listed, number_text, shortened
 
 
@@ -68,10 +68,8 @@ def _often(times: int) -> str:
 
 def _with(story: Story) -> str:
     """What the best one is made of, where it has a name."""
-    choice = main_choice(story.space)
-    main = None if choice is None else story.space.parameters[choice].name
-    named = [step.algorithm for step in story.pipeline if step.name == main]
-    return f" with {named[0]}" if named else ""
+    chosen = story.named(story.best)
+    return f" with {chosen}" if chosen else ""
 
 
 def _tiles(story: Story) -> list[tuple[str, str, str]]:

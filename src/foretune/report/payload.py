@@ -15,7 +15,7 @@ from foretune.report.colours import colour_key, colours_of
 from foretune.report.curves import shown_range, unbeaten
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, well_formed
-from foretune.report.story import Story, main_choice
+from foretune.report.story import Story
 from foretune.report.wording import shortened
 from foretune.space import Encoded, Kind, Parameter
 
@@ -117,7 +117,7 @@ def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[
             _parameter(parameter, configs.values[:, index])
             for index, parameter in enumerate(parameters)
         ],
-        "telling": sorted(order, key=lambda index: index != main_choice(story.space)),
+        "telling": sorted(order, key=lambda index: index != story.naming),
         "slices": [i for i in order if _varies(configs.values[done, i])][:MOST_SLICES],
         "columns": shown,
         "rest": [index for index in others if index not in shown],
@@ -126,7 +126,7 @@ def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[
 
 def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[str, Any]:
     """The algorithms and their colours, the same in all pictures, and the map of pipelines."""
-    choice = main_choice(story.space)
+    choice = story.naming
     tried = [] if choice is None else list(map(_text, story.space.parameters[choice].choices))
     points = story.embedding or ()
     mapped = [_text(point.algorithm) for point in points]

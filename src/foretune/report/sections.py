@@ -8,7 +8,7 @@ from typing import Any
 from foretune.experience import Direction, Status
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, element, joined
-from foretune.report.story import Source, Step, Story, main_choice
+from foretune.report.story import Source, Step, Story
 from foretune.report.wording import counted, duration_text, number_text
 
 NOTHING = frozenset({"none", "passthrough", "drop"})
@@ -114,10 +114,8 @@ def _ensemble(story: Story) -> Markup:
 
 def _named(story: Story, number: int) -> str:
     """What a trial chose, where that has a name."""
-    choice = main_choice(story.space)
-    config = next((trial.config for trial in story.trials if trial.number == number), {})
-    chosen = None if choice is None else config.get(story.space.parameters[choice].name)
-    return "" if chosen is None else f", {chosen}"
+    chosen = story.named(number)
+    return f", {chosen}" if chosen else ""
 
 
 def bar(share: float) -> Markup:

@@ -83,6 +83,9 @@ class Story:
     best: int | None = None
     """The number of the best trial; None where none has succeeded, or where several objectives
     leave no single best."""
+    choice: str | None = None
+    """The hyperparameter that names a pipeline, say the one that chooses the estimator; where it
+    is None, `main_choice` of the space."""
     pipeline: Sequence[Step] = ()
     """The best trial's, in the order of its steps."""
     test_score: float | None = None
@@ -123,9 +126,22 @@ class Story:
         return self.metrics[0]
 
     @property
+    def naming(self) -> int | None:
+        """The index of the hyperparameter that names a pipeline; None where there is none."""
+        if self.choice is None:
+            return main_choice(self.space)
+        return self.space.names.index(self.choice)
+
+    @property
     def best_trial(self) -> StoryTrial | None:
         """The trial with the number `best`."""
         return next((trial for trial in self.trials if trial.number == self.best), None)
+
+    def named(self, number: int | None) -> str:
+        """What the trial of this number chose; empty where that has no name."""
+        config = next((trial.config for trial in self.trials if trial.number == number), {})
+        chosen = None if self.naming is None else config.get(self.space.names[self.naming])
+        return "" if chosen is None else str(chosen)
 
     @property
     def random_curve(self) -> list[float]:
@@ -165,7 +181,10 @@ def steps_of(
 
 
 def main_choice(space: Space) -> int | None:
-    """The hyperparameter that says most about a pipeline: the stage with most that can be set."""
+    """The hyperparameter that probably says most: of the stage with most that can be set.
+
+    A guess, for a space does not tell which of its stages is the model.
+    """
     stages = [stage for stage in space.structure.stages if stage.choice is not None]
     if not stages:
         return None
