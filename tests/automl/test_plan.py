@@ -151,3 +151,10 @@ def test_shares_of_a_target_that_may_be_zero_are_refused():
     with pytest.raises(UsageError, match=r"it is in 2 of 90 rows: choose mae"):
         planned(zero, Wishes(metric="mape"))
     assert planned(replace(zero, y=zero.y + 1.0), Wishes(metric="mape")).metric.name == "mape"
+
+
+def test_a_class_that_makes_folds_fewer_is_named() -> None:
+    even = table(["u", "v"] * 20)
+    assert any("5-fold cross-validation on 40 rows." in n for n in planned(even, Wishes()).notes)
+    plan = planned(table(["u"] * 37 + ["v"] * 2 + ["odd"]), Wishes())
+    assert any("2-fold" in n and "because the class 'odd' has 1 row." in n for n in plan.notes)

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from foretune.arrays import Ints
 from foretune.automl.datasets import Table, Task
 from foretune.automl.evaluation import Protocol
 from foretune.automl.scores import check_divisible, scorer
@@ -13,6 +14,7 @@ from foretune.automl.spaces import ShippedSpace, shipped
 from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.experience.naming import listed
+from foretune.report.wording import counted
 from foretune.run.executor import Limits
 from foretune.run.tuning import Budget
 from foretune.search.seeds import check_seed
@@ -31,6 +33,7 @@ RARE_POWER = 0.5
 """Probabilities are divided by this power of the classes' shares where one is rare. With 0 the most
 probable class is chosen and rare ones hardly ever, with 1 what is best by balanced accuracy, at the
 cost of many false alarms; half-way, little of either is lost."""
+USUAL_FOLDS = 5
 LEAST_ROWS_A_FOLD = 3
 LARGEST_TARGET = 1e30
 """Of regressions. Beyond it, libraries of single precision predict the mean, or nothing."""
@@ -127,7 +130,7 @@ def planned(table: Table, wishes: Wishes) -> Plan:
     ).defined_on(searched)
     notes = [
         f"Optimising {metric}, {why}.",
-        f"Trials are scored by {protocol.describe(searched)}.",
+        f"Trials are scored by {protocol.describe(searched)}{_why_few_folds(protocol, searched)}.",
         *_scale_notes(table),
     ]
     check_divisible(metric, table.y)
@@ -195,8 +198,20 @@ def _rare_shares(table: Table) -> tuple[float, ...]:
 
 def _folds(table: Table) -> int:
     """Five, or as many as leave every fold a row of the rarest class, but at least two."""
-    usual = 5
     if table.task is Task.REGRESSION:
-        return max(2, min(usual, len(table) // LEAST_ROWS_A_FOLD))
-    rarest = int(np.bincount(table.y.astype(np.int64)).min())
-    return max(2, min(usual, rarest))
+        return max(2, min(USUAL_FOLDS, len(table) // LEAST_ROWS_A_FOLD))
+    return max(2, min(USUAL_FOLDS, int(_rows_a_class(table).min())))
+
+
+def _rows_a_class(table: Table) -> Ints:
+    return np.bincount(table.y.astype(np.int64), minlength=len(table.classes))
+
+
+def _why_few_folds(protocol: Protocol, table: Table) -> str:
+    """Why folds are fewer than usual, where a class is to blame: its rows may be left out."""
+    cross_validated = len(table) < protocol.cross_validated_below
+    if table.task is Task.REGRESSION or protocol.folds == USUAL_FOLDS or not cross_validated:
+        return ""
+    rows = _rows_a_class(table)
+    rarest = int(rows.argmin())
+    return f", because the class '{table.classes[rarest]}' has {counted(int(rows[rarest]), 'row')}"
