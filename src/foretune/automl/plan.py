@@ -192,7 +192,7 @@ def _default_metric(table: Table, offered: Sequence[str]) -> tuple[str, str]:
 
 def _rare_shares(table: Table) -> tuple[float, ...]:
     """The classes' shares of the rows where one of them is rare; else none."""
-    shares = np.bincount(table.y.astype(np.int64), minlength=len(table.classes)) / len(table)
+    shares = _rows_a_class(table) / len(table)
     return tuple(shares.tolist()) if shares.min() * len(shares) < RARE_CLASS else ()
 
 
