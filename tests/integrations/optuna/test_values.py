@@ -101,7 +101,7 @@ def test_only_what_a_space_can_hold_is_planned():
             "number": FloatDistribution(0.0, 1.0),
         }
     )
-    assert set(kept) == {"lists", "number"}
+    assert set(kept) == {"fine", "lists", "number"}
 
 
 @pytest.mark.parametrize("order", [[16, 32, 64], [64, 32, 16], [32, 64, 16]])
@@ -111,3 +111,8 @@ def test_an_ordinal_may_be_in_any_order(order):
     assert inward(batch, 60) == 64
     assert inward(batch, 65) is UNFIT
     assert inward(batch, 15) is UNFIT
+
+
+def test_a_value_beside_a_fine_grid_is_handed_out_on_it():
+    assert outward(FloatDistribution(0.0, 1e6, step=0.001), 3.14159) == pytest.approx(3.142)
+    assert outward(IntDistribution(0, 10**9, step=20), 333) in (320, 340)
