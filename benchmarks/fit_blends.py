@@ -12,45 +12,27 @@ rows that nobody has seen. A table that is in the file already is not played aga
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas as pd
 from scipy.stats import wilcoxon
-from sklearn.model_selection import train_test_split
 
 import fit_versus_defaults
 import new_tables
+from fit_versus_defaults import divided
 from foretune.automl.conclusion import Blending, concluded, score_on
 from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Job, Place
 from foretune.automl.plan import Wishes, planned
-from new_tables import CLASSES, New, frame_of
+from new_tables import CLASSES, New
 
-MOST_ROWS = 6_000
-LEARNT_ROWS = 1_000
-FEWEST_OF_A_CLASS = 10
 WAYS = (1, 3, 5, 10)
 """How many pipelines may be blended."""
-
-
-def small(table: New) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows to learn from, and those held out."""
-    frame = frame_of(table)
-    frame = frame.sample(min(MOST_ROWS, len(frame)), random_state=1).reset_index(drop=True)
-    by = None
-    if table.task == CLASSES:
-        counts = frame[table.target].value_counts()
-        frame = frame[frame[table.target].isin(counts[counts >= FEWEST_OF_A_CLASS].index)]
-        by = frame[table.target]
-    n = min(LEARNT_ROWS, int(len(frame) * 0.7))
-    learn, held = train_test_split(frame, train_size=n, random_state=1, stratify=by)
-    return learn.reset_index(drop=True), held.reset_index(drop=True)
-
-
 TABLES = {
-    "small": (new_tables.TABLES, small),
-    "large": (fit_versus_defaults.TABLES, fit_versus_defaults.divided),
+    "small": (new_tables.TABLES, partial(divided, most_rows=6_000, most_learnt=1_000, seed=1)),
+    "large": (fit_versus_defaults.TABLES, divided),
 }
 
 
@@ -115,10 +97,10 @@ def main() -> None:
         return
     rows = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
     done = {(row["table"], row["task"]) for row in rows}
-    tables, divided = TABLES[given.tables]
+    tables, parted = TABLES[given.tables]
     for table in tables:
         if (table.item, table.task) not in done:
-            rows += played(table, *divided(table), given.trials)
+            rows += played(table, *parted(table), given.trials)
             pd.DataFrame(rows).to_csv(given.out, index=False)
 
 

@@ -65,16 +65,19 @@ TABLES = (
 )  # fmt: skip
 
 
-def divided(table: New) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows to learn from, and those held out."""
+def divided(
+    table: New, *, most_rows: int = MOST_ROWS, most_learnt: int = MOST_ROWS, seed: int = 0
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows to learn from, at most 70%, and those held out."""
     frame = frame_of(table)
-    frame = frame.sample(min(MOST_ROWS, len(frame)), random_state=0).reset_index(drop=True)
+    frame = frame.sample(min(most_rows, len(frame)), random_state=seed).reset_index(drop=True)
     by = None
     if table.task == CLASSES:
         counts = frame[table.target].value_counts()
         frame = frame[frame[table.target].isin(counts[counts >= FEWEST_OF_A_CLASS].index)]
         by = frame[table.target]
-    learn, held = train_test_split(frame, test_size=0.3, random_state=0, stratify=by)
+    n = min(most_learnt, int(len(frame) * 0.7))
+    learn, held = train_test_split(frame, train_size=n, random_state=seed, stratify=by)
     return learn.reset_index(drop=True), held.reset_index(drop=True)
 
 

@@ -13,6 +13,8 @@ from foretune.automl.datasets import Task
 from foretune.automl.fit import Job
 from foretune.automl.members import refit
 from foretune.automl.model import Model
+from foretune.automl.plan import DEFAULT_ENSEMBLE
+from foretune.automl.scores import SCORERS
 from foretune.automl.spaces import shipped
 from foretune.cli.fit import _with_trials
 from foretune.errors import UsageError
@@ -316,3 +318,10 @@ def test_an_estimator_that_is_not_installed_is_called_so(foretune, train: Path, 
     code, _, error = foretune("fit", train, "--target", "class", "--only", "xgboost")
     assert code == 2
     assert "'xgboost', which is not installed: run  pip install 'foretune[boosters]'" in error
+
+
+def test_help_names_every_metric_and_how_many_pipelines_are_blended(foretune) -> None:
+    _, shown, _ = foretune("fit", "--help")
+    words = re.split(r"[\s,;:.]+", shown)
+    assert set(SCORERS) <= set(words)
+    assert f"{DEFAULT_ENSEMBLE} if not given" in " ".join(shown.split())

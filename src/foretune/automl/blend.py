@@ -14,7 +14,6 @@ from foretune.arrays import Floats
 from foretune.automl.datasets import Task
 from foretune.automl.scores import Predictions, scorer
 from foretune.errors import UsageError
-from foretune.experience import Direction
 
 ROUNDS = 50
 """How many models are added after the first few, with repetition."""
@@ -56,7 +55,7 @@ def blend(
     loss = _loss_of(y, metric, task, folds or (len(y),))
     counts, lowest = _beginning(predictions, most, loss)
     total = np.tensordot(counts, predictions, axes=1)
-    found, helped = counts.copy(), 0
+    found, last_gain = counts.copy(), 0
     for number in range(rounds):
         full = np.count_nonzero(counts) >= most
         allowed = np.flatnonzero(counts) if full else np.arange(len(predictions))
@@ -65,12 +64,11 @@ def blend(
         counts[added] += 1
         total += predictions[added]
         if min(losses) < lowest:
-            found, lowest, helped = counts.copy(), min(losses), number
-        elif number - helped >= PATIENCE:
+            found, lowest, last_gain = counts.copy(), min(losses), number
+        elif number - last_gain >= PATIENCE:
             break
     weights: Floats = found / found.sum()
-    sign = -1.0 if scorer(metric, task).metric.direction is Direction.MAX else 1.0
-    return Blend(weights, sign * lowest)
+    return Blend(weights, scorer(metric, task).metric.sign * lowest)
 
 
 def _loss_of(y: Floats, metric: str, task: Task, folds: Sequence[int]) -> Callable[[Floats], float]:
@@ -79,20 +77,19 @@ def _loss_of(y: Floats, metric: str, task: Task, folds: Sequence[int]) -> Callab
     Undefined scores count as the worst.
     """
     chosen = scorer(metric, task)
-    sign = -1.0 if chosen.metric.direction is Direction.MAX else 1.0
     ends = np.cumsum(folds)
     parts = [slice(end - size, end) for end, size in zip(ends, folds, strict=True)]
-    parts = [part for part in parts if chosen.defined(y[part])]
+    targets = [y[part] for part in parts]
 
-    def score(mean: Floats, part: slice) -> float:
+    def score(mean: Floats, y: Floats) -> float:
         if task is Task.REGRESSION:
-            return chosen.score(Predictions(y[part], mean[part, 0]))
-        codes = mean[part].argmax(axis=1).astype(np.float64)
-        return chosen.score(Predictions(y[part], codes, mean[part]))
+            return chosen.score(Predictions(y, mean[:, 0]))
+        return chosen.score(Predictions(y, mean.argmax(axis=1).astype(np.float64), mean))
 
     def loss(mean: Floats) -> float:
-        value = float(np.mean([score(mean, part) for part in parts])) if parts else np.nan
-        return sign * value if np.isfinite(value) else np.inf
+        scores = [score(mean[part], y) for part, y in zip(parts, targets, strict=True)]
+        value = chosen.over_folds(scores, targets)
+        return chosen.metric.sign * value if np.isfinite(value) else np.inf
 
     return loss
 

@@ -1,7 +1,7 @@
 """The score of a configuration on a table: cross-validation where rows are few, else hold-out."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,22 +120,13 @@ def evaluate(
         if keep_predictions:
             kept.append((held, given.blendable))
     targets = [table.y[held] for _, held in splits]
-    values = {name: _mean(folds[name], each, targets) for name, each in scorers.items()}
+    values = {name: each.over_folds(folds[name], targets) for name, each in scorers.items()}
     seconds = time.process_time() - start
     score = Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
     if not kept:
         return score
     rows, predictions = zip(*kept, strict=True)
     return replace(score, rows=np.concatenate(rows), predictions=np.concatenate(predictions))
-
-
-def _mean(scores: Sequence[float], chosen: Scorer, targets: Sequence[Floats]) -> float:
-    """The mean over the folds that define a metric.
-
-    By their targets, so that a model whose predictions are no numbers still fails.
-    """
-    defined = [score for score, y in zip(scores, targets, strict=True) if chosen.defined(y)]
-    return float(np.mean(defined))
 
 
 def _predictions(member: Member, table: Table, held: Ints, *, probabilities: bool) -> Predictions:

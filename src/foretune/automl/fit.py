@@ -158,7 +158,7 @@ class Job:
         """Search by a plan for this table, remember, conclude."""
         return self.conclude(self.search(plan))
 
-    def search(self, plan: Plan) -> "Searched":
+    def search(self, plan: Plan) -> Searched:
         """Run the trials and remember them."""
         self.place.folder.mkdir(parents=True, exist_ok=True)
         task = task_name(self.table)
@@ -174,7 +174,7 @@ class Job:
         blending = None if kept is None else Blending(self.wishes.ensemble, kept)
         return Searched(plan, about, trials, ending, knowledge, relied_on, blending)
 
-    def conclude(self, found: "Searched") -> Fit:
+    def conclude(self, found: Searched) -> Fit:
         """Fit the model that the trials come to."""
         with self._timed("fitting the model"):
             conclusion = concluded(

@@ -55,6 +55,14 @@ class Scorer:
         """Whether it can be computed on rows with these targets, whatever is predicted."""
         return differ(y) or not self.compares_targets
 
+    def over_folds(self, scores: Sequence[float], targets: Sequence[Floats]) -> float:
+        """The mean over the folds that define it; NaN where none does.
+
+        By their targets, so that a model whose predictions are no numbers still fails.
+        """
+        defined = [score for score, y in zip(scores, targets, strict=True) if self.defined(y)]
+        return float(np.mean(defined)) if defined else float("nan")
+
 
 def differ(y: Floats) -> bool:
     """Whether some targets are not equal."""

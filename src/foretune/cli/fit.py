@@ -25,6 +25,8 @@ FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it."""
+PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
+"""What says more to people than a metric itself."""
 
 
 @click.command("fit")
@@ -197,10 +199,6 @@ def _with_trials(given: Sequence[str], trials: int) -> str:
         elif not word.startswith("--trials="):
             others.append(word)
     return shlex.join(["foretune", *others, "--trials", str(trials)])
-
-
-PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
-"""What says more to people than a metric itself."""
 
 
 def _in_plain_words(metric: str, values: Mapping[str, float]) -> str:

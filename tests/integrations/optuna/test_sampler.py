@@ -206,6 +206,7 @@ def test_names_of_the_given_space_that_a_choice_brings_along_are_answered_from_i
     with warnings.catch_warnings():
         warnings.simplefilter("error", ForetuneWarning)
         study.optimize(objective, n_trials=4)
+    assert any("model:svm:C" in trial.params for trial in study.trials)
 
 
 def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monkeypatch):
