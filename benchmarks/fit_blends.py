@@ -23,9 +23,9 @@ import fit_versus_defaults
 import new_tables
 from fit_versus_defaults import divided
 from foretune.automl.conclusion import Blending, concluded, score_on
-from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Job, Place
 from foretune.automl.plan import Wishes, planned
+from foretune.automl.tables.datasets import Table, Task
 from new_tables import CLASSES, New
 
 WAYS = (1, 3, 5, 10)

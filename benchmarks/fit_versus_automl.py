@@ -23,8 +23,8 @@ import pandas as pd
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import train_test_split
 
-from foretune.automl.datasets import Table, Task
-from foretune.automl.sources import sources
+from foretune.automl.collection.sources import sources
+from foretune.automl.tables.datasets import Table, Task
 
 TARGET = "target"
 READ = """

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.datasets import Table, Task
-from foretune.automl.effect import Effect
+from foretune.automl.collection.sources import Source, sources
 from foretune.automl.journal import Journal, Line
-from foretune.automl.knowledge import Knowledge
+from foretune.automl.knowledge.known import Knowledge
+from foretune.automl.models.effect import Effect
 from foretune.automl.plan import Wishes, planned
 from foretune.automl.search import HeldTrial, begun_with
-from foretune.automl.sources import Source, sources
+from foretune.automl.tables.datasets import Table, Task
 from foretune.contracts import Target
 from foretune.experience import Status
 from foretune.experience.meta_features import meta_features

@@ -193,8 +193,8 @@ def check_fit(folder: Path, trials: int) -> None:
     """What a fit leaves beside its study: its trials, the user's memory of them, its model."""
     import pandas as pd
 
-    from foretune.automl.memory import Memory
-    from foretune.automl.model import Model
+    from foretune.automl.knowledge.memory import Memory
+    from foretune.automl.models.model import Model
     from foretune.experience import Experience
 
     saved = Experience.open(folder / OUT / "trials.parquet")

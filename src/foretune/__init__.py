@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from foretune.automl.estimator_api import ForetuneClassifier, ForetuneRegressor
-    from foretune.automl.model import Model
+    from foretune.automl.models.model import Model
     from foretune.contracts import Target
     from foretune.errors import ForetuneError
     from foretune.experience import Direction, Evaluation, Experience, Metric, Status
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ForetuneClassifier": "foretune.automl.estimator_api",
     "ForetuneRegressor": "foretune.automl.estimator_api",
-    "Model": "foretune.automl.model",
+    "Model": "foretune.automl.models.model",
     "Target": "foretune.contracts",
     "ForetuneError": "foretune.errors",
     "Direction": "foretune.experience",

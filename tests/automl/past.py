@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from foretune.automl.design import shared_configs
-from foretune.automl.scores import scorer
-from foretune.automl.spaces import shipped
+from foretune.automl.collection.design import shared_configs
+from foretune.automl.models.scores import scorer
+from foretune.automl.models.spaces import shipped
 from foretune.experience import Experience
 
 SPACE = "pipeline-regression"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge import Knowledge
+from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.plan import Wishes
 from foretune.automl.search import begun_with, known_before
 from foretune.contracts import Opening

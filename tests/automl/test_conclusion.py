@@ -9,11 +9,11 @@ import pytest
 from foretune.arrays import Floats, Ints
 from foretune.automl import conclusion
 from foretune.automl.conclusion import Blending, concluded
-from foretune.automl.datasets import Table, Task
-from foretune.automl.evaluation import Score, evaluate
-from foretune.automl.members import Member
+from foretune.automl.models.evaluation import Score, evaluate
+from foretune.automl.models.members import Member
 from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
+from foretune.automl.tables.datasets import Table, Task
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foretune.automl import search
 from foretune.automl.estimator_api import ForetuneClassifier, ForetuneRegressor
-from foretune.automl.memory import HOME_VARIABLE, Memory
+from foretune.automl.knowledge.memory import HOME_VARIABLE, Memory
 from foretune.errors import UsageError
 
 

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from foretune.automl.conclusion import concluded, known_rows, score_on
-from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Job, Place
-from foretune.automl.identities import fingerprint
-from foretune.automl.memory import Memory
-from foretune.automl.model import Model
+from foretune.automl.knowledge.memory import Memory
+from foretune.automl.models.model import Model
 from foretune.automl.plan import Wishes, planned
+from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.identities import fingerprint
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.run.study import StudyTrial

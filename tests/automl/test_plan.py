@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.datasets import Table, Task
 from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
+from foretune.automl.tables.datasets import Table, Task
 from foretune.errors import UsageError
 
 from .tables import mixed_table

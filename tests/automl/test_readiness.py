@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from foretune.automl.datasets import Task
 from foretune.automl.fit import Place
-from foretune.automl.members import refit
-from foretune.automl.model import Model
+from foretune.automl.models.members import refit
+from foretune.automl.models.model import Model
+from foretune.automl.models.spaces import shipped
 from foretune.automl.plan import Wishes
 from foretune.automl.readiness import check_ready
-from foretune.automl.spaces import shipped
+from foretune.automl.tables.datasets import Task
 from foretune.errors import UsageError
 
 from .tables import mixed_frame, mixed_table

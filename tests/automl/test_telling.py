@@ -2,12 +2,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from foretune.automl.datasets import Task
 from foretune.automl.plan import Wishes, planned
+from foretune.automl.tables.datasets import Task
 from foretune.automl.telling import Words, advice, story
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
-from tests.automl.tables import mixed_table
+from tests.automl.samples import mixed_table
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 import pytest
 from click.testing import CliRunner
 
-from foretune.automl.spaces import SPACES
+from foretune.automl.models.spaces import SPACES
 from foretune.cli import collect as collecting
 from foretune.cli import foretune
 from foretune.cli.collect import LineProgress
 from foretune.experience import Experience
-from tests.automl.tables import mixed_frame
+from tests.automl.samples import mixed_frame
 
 
 def run(*arguments):

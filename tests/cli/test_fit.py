@@ -9,18 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.datasets import Task
 from foretune.automl.fit import Job
-from foretune.automl.members import refit
-from foretune.automl.model import Model
+from foretune.automl.models.members import refit
+from foretune.automl.models.model import Model
+from foretune.automl.models.scores import SCORERS
+from foretune.automl.models.spaces import shipped
 from foretune.automl.plan import DEFAULT_ENSEMBLE
-from foretune.automl.scores import SCORERS
-from foretune.automl.spaces import shipped
+from foretune.automl.tables.datasets import Task
 from foretune.cli.fit import _with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.run.study import Study
-from tests.automl.tables import mixed_frame, mixed_table
+from tests.automl.samples import mixed_frame, mixed_table
 
 QUICK = ("--trials", 3, "--only", "knn, lda", "--method", "random", "--jobs", 1, "--no-transfer")
 
@@ -314,7 +314,7 @@ def test_a_search_that_was_begun_otherwise_is_told_in_the_words_of_fit(
 
 
 def test_an_estimator_that_is_not_installed_is_called_so(foretune, train: Path, monkeypatch):
-    monkeypatch.setattr("foretune.automl.spaces.find_spec", lambda name: None)
+    monkeypatch.setattr("foretune.automl.models.spaces.find_spec", lambda name: None)
     code, _, error = foretune("fit", train, "--target", "class", "--only", "xgboost")
     assert code == 2
     assert "'xgboost', which is not installed: run  pip install 'foretune[boosters]'" in error

@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from foretune.automl.bundle import Bundle
-from foretune.automl.knowledge import own_bundle
-from foretune.automl.learn_knowledge import KEPT_METHODS
-from foretune.automl.memory import Memory
+from foretune.automl.knowledge.bundle import Bundle
+from foretune.automl.knowledge.known import own_bundle
+from foretune.automl.knowledge.learning import KEPT_METHODS
+from foretune.automl.knowledge.memory import Memory
 from foretune.cli.learn import METHODS, learn_command
 from foretune.experience import Direction, Experience, Metric
 from foretune.run.inline import InlineExecutor
@@ -18,7 +18,7 @@ from tests.automl.past import SPACE, past
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.knowledge.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("foretune.automl.knowledge.known.SHIPPED", tmp_path / "nothing")
 
 
 @pytest.fixture

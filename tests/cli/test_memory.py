@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from foretune.automl.bundle import Bundle
-from foretune.automl.knowledge import own_bundle
-from foretune.automl.memory import Memory
+from foretune.automl.knowledge.bundle import Bundle
+from foretune.automl.knowledge.known import own_bundle
+from foretune.automl.knowledge.memory import Memory
 from foretune.automl.recordings import Fit
 from foretune.cli.memory import experience_group
 from foretune.errors import ForetuneWarning
@@ -19,7 +19,7 @@ OTHER = Space.of({"algorithm": {"knn": {"n_neighbors": (1, 50)}}}, stages=("algo
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.lessons.prior_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("foretune.automl.knowledge.lessons.prior_cache", lambda: tmp_path / "cache")
 
 
 def run(*words):

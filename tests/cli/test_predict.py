@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
 
-from foretune.automl import predicting
-from foretune.automl.datasets import Table, Task
-from foretune.automl.members import refit
-from foretune.automl.model import Model
-from foretune.automl.spaces import shipped
+from foretune.automl.models import predicting
+from foretune.automl.models.members import refit
+from foretune.automl.models.model import Model
+from foretune.automl.models.spaces import shipped
+from foretune.automl.tables.datasets import Table, Task
 from foretune.cli.predict import predict_command
-from tests.automl.tables import mixed_frame, mixed_table
+from tests.automl.samples import mixed_frame, mixed_table
 
 pytest.importorskip("skops")
 

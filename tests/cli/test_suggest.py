@@ -3,19 +3,19 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from foretune.automl.bundle import Bundle
-from foretune.automl.identities import task_name
-from foretune.automl.learn_knowledge import Plan, learn_bundle
-from foretune.automl.measures import by_metric
-from foretune.automl.memory import Memory
-from foretune.automl.reading import read_training
+from foretune.automl.knowledge.bundle import Bundle
+from foretune.automl.knowledge.learning import Plan, learn_bundle
+from foretune.automl.knowledge.measures import by_metric
+from foretune.automl.knowledge.memory import Memory
+from foretune.automl.models.scores import SCORERS
+from foretune.automl.models.spaces import shipped
 from foretune.automl.recordings import Fit
-from foretune.automl.scores import SCORERS
-from foretune.automl.spaces import shipped
+from foretune.automl.tables.identities import task_name
+from foretune.automl.tables.reading import read_training
 from foretune.cli.suggest import suggest_command
 from foretune.experience import Evaluation
 from tests.automl.past import ONLY, SPACE, past
-from tests.automl.tables import mixed_frame
+from tests.automl.samples import mixed_frame
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def ships(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch, ships):
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.knowledge.SHIPPED", ships)
+    monkeypatch.setattr("foretune.automl.knowledge.known.SHIPPED", ships)
 
 
 @pytest.fixture
@@ -122,5 +122,5 @@ def test_mistakes_are_one_sentence(table, words, said):
 
 
 def test_without_past_datasets_there_is_nothing_to_suggest(table, tmp_path, monkeypatch):
-    monkeypatch.setattr("foretune.automl.knowledge.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("foretune.automl.knowledge.known.SHIPPED", tmp_path / "nothing")
     assert "suggestions need past datasets" in str(run(table, "--target", "amount").exception)

@@ -25,12 +25,12 @@ import pyarrow.parquet as pq
 from safetensors.numpy import load as parse_safetensors
 from safetensors.numpy import save as to_safetensors
 
-from foretune.automl.bundle import MANIFEST, SHIPPED, Bundle
-from foretune.automl.datasets import Table, Task
 from foretune.automl.journal import Journal
-from foretune.automl.memory import Memory
-from foretune.automl.predicting import Wanted, predict_file
-from foretune.automl.reading import read_training
+from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
+from foretune.automl.knowledge.memory import Memory
+from foretune.automl.models.predicting import Wanted, predict_file
+from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.reading import read_training
 from foretune.cli.tune import _space as space_of_file
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience
@@ -39,7 +39,7 @@ from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.search.registry import method
 from foretune.testing.problems import problem
-from tests.automl.tables import mixed_frame, mixed_table
+from tests.automl.samples import mixed_frame, mixed_table
 from tests.hostile.mutations import spoilt_bytes, spoilt_csv, spoilt_json, spoilt_value
 
 KINDS = ("flat", "cash", "pipeline")
@@ -303,9 +303,9 @@ def _spoilt_portfolio(rng: Random) -> bytes:
 
 def _models(folder: Path, algorithms: tuple[str, ...]) -> list[Path]:
     """Model files, the first one that of a classification."""
-    from foretune.automl.members import refit
-    from foretune.automl.model import Model
-    from foretune.automl.spaces import shipped
+    from foretune.automl.models.members import refit
+    from foretune.automl.models.model import Model
+    from foretune.automl.models.spaces import shipped
 
     table = mixed_table(Task.CLASSIFICATION, n=60)
     space = shipped("pipeline-classification")
@@ -355,7 +355,7 @@ def _repacked(rng: Random, content: bytes) -> bytes:
 
 
 def _open_model(path: Path) -> None:
-    from foretune.automl.model import Model
+    from foretune.automl.models.model import Model
 
     Model.open(path).predict(mixed_frame(5))
 
@@ -385,7 +385,7 @@ def _read_training(path: Path) -> None:
 
 
 def _predicting(what: str, file: str, make: Callable[[Random], bytes], model: Path) -> Reader:
-    from foretune.automl.model import Model
+    from foretune.automl.models.model import Model
 
     opened = Model.open(model)
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foretune.automl.bundle import MANIFEST, SHIPPED, Bundle
-from foretune.automl.datasets import Table, Task
 from foretune.automl.journal import Journal
-from foretune.automl.model import Model
-from foretune.automl.reading import read_training
+from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
+from foretune.automl.models.model import Model
+from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.reading import read_training
 from foretune.cli.tune import _space as space_of_file
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError
 from foretune.experience import Experience
@@ -31,7 +31,7 @@ from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.search.registry import method
 from foretune.testing.problems import problem
-from tests.automl.tables import mixed_table
+from tests.automl.samples import mixed_table
 from tests.hostile.readers import signed_artifact
 
 pytest.importorskip("skops")
@@ -133,7 +133,7 @@ def archive(entries):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Files as they should be."""
-    from foretune.automl.members import refit
+    from foretune.automl.models.members import refit
 
     folder = tmp_path_factory.mktemp("whole")
     table = mixed_table(Task.CLASSIFICATION, n=40)
@@ -147,7 +147,7 @@ def whole(tmp_path_factory):
 
 
 def naive_bayes():
-    from foretune.automl.spaces import shipped
+    from foretune.automl.models.spaces import shipped
 
     return shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()[0]
 
@@ -166,7 +166,7 @@ def test_a_zip_bomb_is_not_unpacked(entry, whole, tmp_path, monkeypatch):
     entries = entries_of(whole / "m.foretune") | {entry: b" " * 2**23}
     bomb = archive(entries)
     assert len(bomb) < 2**17
-    monkeypatch.setattr("foretune.automl.model_file.LARGEST_TEXT", 2**22)
+    monkeypatch.setattr("foretune.automl.models.model_file.LARGEST_TEXT", 2**22)
     monkeypatch.setattr(zipfile.ZipFile, "read", not_to_be_called)
     assert "larger, when unpacked" in refused("m.foretune", bomb, tmp_path)
 

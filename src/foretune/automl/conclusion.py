@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 
 from foretune.arrays import Floats
-from foretune.automl.blend import blend
-from foretune.automl.columns import named_by_text
-from foretune.automl.datasets import Table, Task, codes_of, target_numbers, target_of
-from foretune.automl.members import Member, refit
-from foretune.automl.model import Model
+from foretune.automl.models.blend import blend
+from foretune.automl.models.members import Member, refit
+from foretune.automl.models.model import Model
+from foretune.automl.models.scores import Predictions, scorer
 from foretune.automl.plan import Plan
-from foretune.automl.scores import Predictions, scorer
 from foretune.automl.search import predictions_path, ranked
-from foretune.automl.written_numbers import table_mark
+from foretune.automl.tables.columns import named_by_text
+from foretune.automl.tables.datasets import Table, Task, codes_of, target_numbers, target_of
+from foretune.automl.tables.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.experience.naming import listed

@@ -2,6 +2,7 @@
 
 scikit-learn's own refuses classes with fewer rows than columns, whatever `reg_param` says; its
 earlier versions went on with a warning. Where it accepts the data, this one predicts the same.
+Model files name the place of this class, so it is not in a room beside the other estimators.
 """
 
 from typing import Any

@@ -18,11 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foretune.arrays import Floats
 from foretune.automl.conclusion import Blending, concluded
-from foretune.automl.datasets import LEAST_ROWS, Table, Task
 from foretune.automl.fit import LEAST_SECONDS, Fit, described
-from foretune.automl.identities import task_name
-from foretune.automl.knowledge import Knowledge
-from foretune.automl.memory import Memory
+from foretune.automl.knowledge.known import Knowledge
+from foretune.automl.knowledge.memory import Memory
 from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned
 from foretune.automl.recordings import Fit as Remembered
 from foretune.automl.search import (
@@ -32,6 +30,8 @@ from foretune.automl.search import (
     known_before,
     searched,
 )
+from foretune.automl.tables.datasets import LEAST_ROWS, Table, Task
+from foretune.automl.tables.identities import task_name
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience

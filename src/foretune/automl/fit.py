@@ -21,14 +21,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from foretune.automl.conclusion import Blending, Conclusion, concluded
-from foretune.automl.datasets import Table, Task
-from foretune.automl.identities import fingerprint, task_name
-from foretune.automl.knowledge import Knowledge
-from foretune.automl.memory import Memory
+from foretune.automl.knowledge.known import Knowledge
+from foretune.automl.knowledge.memory import Memory
+from foretune.automl.models.scores import SCORERS
 from foretune.automl.plan import Plan, Wishes
 from foretune.automl.recordings import Fit as Remembered
 from foretune.automl.recordings import Recording
-from foretune.automl.scores import SCORERS
 from foretune.automl.search import (
     Ending,
     FiledTrial,
@@ -37,6 +35,8 @@ from foretune.automl.search import (
     known_before,
     searched,
 )
+from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.identities import fingerprint, task_name
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.experience.meta_features import meta_features

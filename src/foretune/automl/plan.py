@@ -7,10 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from foretune.arrays import Ints
-from foretune.automl.datasets import Table, Task
-from foretune.automl.evaluation import Protocol
-from foretune.automl.scores import check_divisible, scorer
-from foretune.automl.spaces import ShippedSpace, shipped
+from foretune.automl.models.evaluation import Protocol
+from foretune.automl.models.scores import check_divisible, scorer
+from foretune.automl.models.spaces import ShippedSpace, shipped
+from foretune.automl.tables.datasets import Table, Task
 from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.experience.naming import listed

@@ -10,14 +10,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from foretune.automl.customary import customary, is_beyond
-from foretune.automl.datasets import Table
-from foretune.automl.effect import Effect
-from foretune.automl.evaluation import Protocol as Scoring
-from foretune.automl.evaluation import Score, evaluate
-from foretune.automl.knowledge import Knowledge
+from foretune.automl.collection.trial import load_libraries, opened
+from foretune.automl.knowledge.customary import customary, is_beyond
+from foretune.automl.knowledge.known import Knowledge
+from foretune.automl.models.effect import Effect
+from foretune.automl.models.evaluation import Protocol as Scoring
+from foretune.automl.models.evaluation import Score, evaluate
 from foretune.automl.plan import DEFAULT_METHOD, Plan, Wishes
-from foretune.automl.trial import load_libraries, opened
+from foretune.automl.tables.datasets import Table
 from foretune.contracts import Prior, Target
 from foretune.experience import Status
 from foretune.files import replace_file

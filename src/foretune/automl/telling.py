@@ -8,10 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.automl.datasets import Table, Task
 from foretune.automl.fit import Fit
-from foretune.automl.scores import SCORERS, of_the_model
+from foretune.automl.models.scores import SCORERS, of_the_model
 from foretune.automl.search import ranked
+from foretune.automl.tables.datasets import Table, Task
 from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Metric
 from foretune.report.curves import expected_best

@@ -148,11 +148,11 @@ def collect_command(
           --time-limit 20s -o cash.parquet
       foretune collect --space pipeline-regression --datasets tables/ --target price -o own.parquet
     """
-    from foretune.automl.collect import collect
-    from foretune.automl.evaluation import Protocol
-    from foretune.automl.recipe import Recipe
-    from foretune.automl.sources import sources
-    from foretune.automl.spaces import shipped
+    from foretune.automl.collection.collect import collect
+    from foretune.automl.collection.recipe import Recipe
+    from foretune.automl.collection.sources import sources
+    from foretune.automl.models.evaluation import Protocol
+    from foretune.automl.models.spaces import shipped
     from foretune.experience import summarise
     from foretune.run.sites import Site
     from foretune.terminal import TerminalProgress

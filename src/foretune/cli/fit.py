@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from foretune.automl.fit import Fit, Place
-    from foretune.automl.reading import Training
+    from foretune.automl.tables.reading import Training
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
@@ -165,7 +165,7 @@ class _Given:
 
 def _demo(data: Path | None, target: str | None, test: Path | None) -> _Given:
     from foretune.automl.demo import NAME, TARGET, demo_frames
-    from foretune.automl.reading import training_of
+    from foretune.automl.tables.reading import training_of
 
     if data is not None or target is not None or test is not None:
         raise UsageError(
@@ -176,7 +176,7 @@ def _demo(data: Path | None, target: str | None, test: Path | None) -> _Given:
 
 
 def _given(data: Path | None, target: str | None, task: str | None, test: Path | None) -> _Given:
-    from foretune.automl.reading import read_table, read_training
+    from foretune.automl.tables.reading import read_table, read_training
 
     if data is None or target is None:
         lacking = "no table" if data is None else "no --target"
@@ -210,8 +210,8 @@ def _in_plain_words(metric: str, values: Mapping[str, float]) -> str:
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
     from foretune.automl.conclusion import scores_on
+    from foretune.automl.models.scores import of_the_model
     from foretune.automl.readiness import check_same_target
-    from foretune.automl.scores import of_the_model
     from foretune.automl.telling import Words, story
     from foretune.report.page import write_page
     from foretune.report.wording import counted

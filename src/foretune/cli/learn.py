@@ -14,7 +14,7 @@ from foretune.cli.quantities import SEED, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.learn_knowledge import Done, Plan
+    from foretune.automl.knowledge.learning import Done, Plan
     from foretune.experience import Experience
 
 METHODS = ("auto", "gcp-prior")
@@ -78,7 +78,7 @@ def learn_command(
       foretune learn --space pipeline-regression --experience runs.parquet --out knowledge/
       foretune learn --time 30m --jobs 8 --executor ray --address auto
     """
-    from foretune.automl.learn_knowledge import Plan
+    from foretune.automl.knowledge.learning import Plan
     from foretune.run.sites import Site
 
     if (file is None) != (out is None) or (file is not None and len(spaces) != 1):
@@ -118,11 +118,11 @@ def _check(methods: tuple[str, ...]) -> None:
 
 
 def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) -> None:
-    from foretune.automl.bundle import Bundle
-    from foretune.automl.learn_knowledge import learn_bundle
-    from foretune.automl.measures import by_metric
-    from foretune.automl.scores import check_recorded, scorer
-    from foretune.automl.spaces import shipped
+    from foretune.automl.knowledge.bundle import Bundle
+    from foretune.automl.knowledge.learning import learn_bundle
+    from foretune.automl.knowledge.measures import by_metric
+    from foretune.automl.models.scores import check_recorded, scorer
+    from foretune.automl.models.spaces import shipped
     from foretune.experience import Experience
     from foretune.terminal import TerminalProgress
 
@@ -150,10 +150,10 @@ def _from_all(
     """Each space in turn, within the time for all of them."""
     import time
 
-    from foretune.automl.bundle import Bundle
-    from foretune.automl.knowledge import own_bundle
-    from foretune.automl.learn_knowledge import learn_bundle
-    from foretune.automl.memory import Memory
+    from foretune.automl.knowledge.bundle import Bundle
+    from foretune.automl.knowledge.known import own_bundle
+    from foretune.automl.knowledge.learning import learn_bundle
+    from foretune.automl.knowledge.memory import Memory
     from foretune.terminal import TerminalProgress
 
     end = time.monotonic() + time_
@@ -176,7 +176,7 @@ def _from_all(
 
 def _views(name: str, metrics: tuple[str, ...]) -> dict[str, "Experience"]:
     """All experience of a space by each metric."""
-    from foretune.automl.knowledge import Knowledge
+    from foretune.automl.knowledge.known import Knowledge
 
     views: dict[str, Experience] = {}
     for metric in metrics:

@@ -10,7 +10,7 @@ from foretune.cli.outputs import check_experience_out
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.memory import Memory
+    from foretune.automl.knowledge.memory import Memory
     from foretune.experience import Experience
 
 MOST_TASKS = 30
@@ -32,7 +32,7 @@ def experience_group() -> None:
 @click.option("--space", type=click.Choice(SPACES), help="Everything about this one.")
 def show_command(space: str | None) -> None:
     """List the datasets that your searches have seen."""
-    from foretune.automl.memory import Memory
+    from foretune.automl.knowledge.memory import Memory
     from foretune.experience import summarise
 
     memory = Memory.of_user()
@@ -54,7 +54,7 @@ def show_command(space: str | None) -> None:
 @of_space
 def export_command(file: Path, space: str | None) -> None:
     """Write your experience to FILE (.parquet)."""
-    from foretune.automl.memory import Memory
+    from foretune.automl.knowledge.memory import Memory
 
     check_experience_out(file)
     memory = Memory.of_user()
@@ -76,10 +76,10 @@ def add_command(file: Path, space: str) -> None:
       foretune experience add own.parquet --space pipeline-regression
       foretune learn
     """
-    from foretune.automl.memory import Memory
-    from foretune.automl.narrowing import narrowed
-    from foretune.automl.scores import check_recorded
-    from foretune.automl.spaces import shipped
+    from foretune.automl.knowledge.memory import Memory
+    from foretune.automl.knowledge.narrowing import narrowed
+    from foretune.automl.models.scores import check_recorded
+    from foretune.automl.models.spaces import shipped
     from foretune.experience import Experience
 
     experience = Experience.open(file)
@@ -100,8 +100,8 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     What was learnt from them before goes, too: searches begin with the shipped priors until
     `foretune learn` is run again.
     """
-    from foretune.automl.knowledge import forget_learnt
-    from foretune.automl.memory import Memory
+    from foretune.automl.knowledge.known import forget_learnt
+    from foretune.automl.knowledge.memory import Memory
     from foretune.report.wording import counted
 
     if (task is None) != all_:

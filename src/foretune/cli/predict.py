@@ -32,8 +32,8 @@ def predict_command(
       foretune predict model.foretune new.parquet -o out.parquet --probabilities
       foretune predict model.foretune new.csv --keep id,name | head
     """
-    from foretune.automl.model import Model
-    from foretune.automl.predicting import Wanted, predict_file
+    from foretune.automl.models.model import Model
+    from foretune.automl.models.predicting import Wanted, predict_file
     from foretune.terminal import TerminalProgress
 
     wanted = Wanted(probabilities, tuple(keep.split(",")) if keep else ())

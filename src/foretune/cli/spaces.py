@@ -17,7 +17,7 @@ def spaces_command(name: str | None, only: str | None) -> None:
       foretune spaces
       foretune spaces pipeline-classification --only lightgbm,rf
     """
-    from foretune.automl.spaces import SPACES, shipped
+    from foretune.automl.models.spaces import SPACES, shipped
 
     if name is not None:
         click.echo(shipped(name).build(names_in(only)).describe())

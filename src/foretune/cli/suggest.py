@@ -12,8 +12,8 @@ from foretune.cli.naming import names_in
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.knowledge import Knowledge
-    from foretune.automl.likeness import Choice
+    from foretune.automl.knowledge.known import Knowledge
+    from foretune.automl.knowledge.likeness import Choice
     from foretune.automl.recordings import Fit
 
 
@@ -45,10 +45,10 @@ def suggest_command(
       foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
     """
     from foretune.automl.fit import described
-    from foretune.automl.identities import task_name
-    from foretune.automl.knowledge import Knowledge
+    from foretune.automl.knowledge.known import Knowledge
     from foretune.automl.plan import Wishes, planned
-    from foretune.automl.reading import read_training
+    from foretune.automl.tables.identities import task_name
+    from foretune.automl.tables.reading import read_training
 
     training = read_training(data, target)
     table = training.table
@@ -86,7 +86,7 @@ def suggest_command(
 
 def _before(knowledge: "Knowledge", about: "Fit") -> list[dict[str, Any]]:
     """The best of the user's own trials on this very table, if there are any."""
-    from foretune.automl.memory import Memory
+    from foretune.automl.knowledge.memory import Memory
     from foretune.experience import Status
 
     name, sign = knowledge.metric.name, knowledge.metric.sign

@@ -17,7 +17,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from foretune.automl.narrowing import narrowed
+from foretune.automl.knowledge.narrowing import narrowed
 from foretune.contracts import Prior, Target
 from foretune.errors import UsageError
 from foretune.experience import Direction, Experience, Metric, Status

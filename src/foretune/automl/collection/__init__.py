@@ -1,0 +1,1 @@
+"""Building experience: public datasets, which configurations are tried on them, and the trials."""

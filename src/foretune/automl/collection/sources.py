@@ -1,0 +1,89 @@
+"""Where the tables of a collection come from: the catalogue, or a folder of files."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from foretune.automl.collection import catalogue
+from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.frames import read_frame, table_name
+from foretune.automl.tables.reading import training_of
+from foretune.errors import UsageError
+from foretune.experience.naming import listed
+
+CATALOGUE = "catalogue:"
+SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".dat", ".arff")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that has not been read yet."""
+
+    name: str
+    family: str
+    """Equal for variants of one dataset."""
+    load: Callable[[], Table]
+    version: str = ""
+    """Of what it is read from: where it differs, a table prepared before is out of date."""
+
+
+def sources(given: str, task: Task, *, target: str | None = None) -> list[Source]:
+    """The tables that `given` names: `catalogue:GROUP`, `catalogue:NAME,NAME`, or a folder.
+
+    target: the column to predict in the files of a folder; the last one if None.
+    """
+    if given.startswith(CATALOGUE):
+        names = given.removeprefix(CATALOGUE).split(",")
+        entries = [entry for name in names for entry in catalogue.group(name)]
+        found = [
+            Source(entry.name, entry.family, partial(catalogue.load, entry))
+            for entry in dict.fromkeys(entries)
+            if entry.task is task
+        ]
+    else:
+        files = sorted(f for f in Path(given).glob("*") if f.suffix.lower() in SUFFIXES)
+        _check_names(files)
+        found = [
+            Source(
+                table_name(f), table_name(f), partial(_read, f, target, task), _version(f, target)
+            )
+            for f in files
+        ]
+    if not found:
+        raise UsageError(
+            f"datasets must be 'catalogue:GROUP' or a folder of CSV or Parquet files for "
+            f"{task}, but '{given}' holds none: choose another"
+        )
+    return found
+
+
+def _check_names(files: Sequence[Path]) -> None:
+    """Refuse files of the same name: the one would be taken for the other."""
+    named: dict[str, list[str]] = {}
+    for file in files:
+        named.setdefault(table_name(file), []).append(file.name)
+    for same in named.values():
+        if len(same) > 1:
+            raise UsageError(
+                "the tables of a folder must have different names, endings apart, but there are "
+                f"{listed(same)}: rename or remove all but one"
+            )
+
+
+def _version(path: Path, target: str | None) -> str:
+    """Of a file and what is predicted from it, without reading it."""
+    file = path.stat()
+    return json.dumps([str(path.absolute()), file.st_size, file.st_mtime_ns, target])
+
+
+def _read(path: Path, target: str | None, task: Task) -> Table:
+    frame = read_frame(path)
+    target = target or str(frame.columns[-1])
+    try:
+        # As for a fit, so that what is refused there is not evaluated here.
+        return training_of(frame, target, name=table_name(path), task=task).table
+    except UsageError as error:
+        # Among many files, the one to mend must be named.
+        raise UsageError(f"'{path}' cannot be evaluated: {error}") from error

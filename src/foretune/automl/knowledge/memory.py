@@ -1,0 +1,357 @@
+"""The user's own experience: what every `fit` has tried, for the fits after it.
+
+    HOME/experience/SPACE.parquet         all that was remembered, one evaluation of a pipeline once
+    HOME/experience/SPACE.lock            held by whoever changes that file
+    HOME/experience/SPACE.journals/ID.*   of each fit: what it is, and a line a trial
+    HOME/experience/SPACE.before-ID       set aside: it cannot be joined with newer ones
+    HOME/experience/SPACE.broken-ID       set aside: it is damaged
+
+A fit writes to journals of its own, so that several can run at once, and a line is on the disk
+before the next trial begins. Journals whose fit has ended, however it ended, are merged into the
+file by whoever looks next. Names of tables, fingerprints of their content, configurations,
+scores, times and meta-features are kept; rows, columns and labels of tables never are.
+"""
+
+import os
+import secrets
+import warnings
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foretune.automl.knowledge.joining import TurnedError, common_first, joined
+from foretune.automl.knowledge.narrowing import narrowed
+from foretune.automl.recordings import (
+    BROKEN,
+    SPOILT,
+    Fit,
+    Recording,
+    read_journal,
+    remove_journal,
+)
+from foretune.automl.tables.identities import identity, plain_name
+from foretune.errors import (
+    DamagedError,
+    ExperienceError,
+    ForetuneError,
+    ForetuneWarning,
+    SpaceError,
+    UsageError,
+)
+from foretune.experience import Evaluation, Experience, Status
+from foretune.experience.naming import listed
+from foretune.files import held, locked, write_text
+from foretune.space import Space
+
+HOME_VARIABLE = "FORETUNE_HOME"
+ASIDE = ".before-"
+"""In the names of files that were set aside."""
+
+
+def home() -> Path:
+    """The folder of the user's own experience and of what was learnt from it."""
+    chosen = os.environ.get(HOME_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("foretune")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The user's own experience in one folder."""
+
+    folder: Path
+
+    @classmethod
+    def of_user(cls) -> "Memory":
+        """That of the user who runs this, or of the folder in FORETUNE_HOME."""
+        return cls(home() / "experience")
+
+    def spaces(self) -> list[str]:
+        """The names of the spaces of which something is remembered."""
+        for journals in sorted(self.folder.glob("*.journals")):
+            self.settle(journals.stem)
+        return sorted(file.stem for file in self.folder.glob("*.parquet"))
+
+    def kept(self) -> list[str]:
+        """The names of all spaces to forget: also where nothing is left that can be read."""
+        ways = ("[!.]*.parquet", f"[!.]*{ASIDE}*", f"[!.]*{BROKEN}-*")
+        files = [file for way in ways for file in self.folder.glob(way)]
+        journals = [each for each in self.folder.glob("*.journals") if any(each.iterdir())]
+        return sorted({path.stem for path in (*files, *journals)})
+
+    # Writing
+
+    def begin(self, fit: Fit) -> Recording:
+        """A journal for a fit that is about to run."""
+        with self._changing(fit.space_name):
+            head = self._journals(fit.space_name) / f"{secrets.token_hex(8)}.json"
+            head.parent.mkdir(exist_ok=True)
+            write_text(head, fit.to_json())
+            alive = held(head.with_suffix(".alive"))
+        if alive is None:
+            raise RuntimeError("a new lock is held by somebody else")
+        return Recording(fit, head, alive, settle=self.settle)
+
+    def remember(self, fit: Fit, evaluations: Sequence[Evaluation]) -> None:
+        """Take in all trials of a fit at once."""
+        recording = self.begin(fit)
+        try:
+            for each in evaluations:
+                seconds = float("nan") if each.seconds is None else each.seconds
+                recording.add(each.config, each.values, status=each.status, seconds=seconds)
+        finally:
+            recording.close()
+
+    def add(self, space_name: str, experience: Experience) -> None:
+        """Take in experience that was collected elsewhere."""
+        with self._changing(space_name):
+            self._grow(space_name, [experience], apart=(SpaceError,))
+
+    def settle(self, space_name: str) -> None:
+        """Merge the journals of fits that have ended."""
+        if not self._journals(space_name).is_dir():
+            return
+        with self._changing(space_name):
+            ended = [*self._ended(space_name)]
+            found = [made for head, made in ended if made is not None]
+            # The directions in a journal are right: what contradicts them was added from outside.
+            self._grow(space_name, found, apart=(SpaceError, TurnedError))
+            # Only now: what is merged twice is the same, what is merged never would be lost.
+            for head, _ in ended:
+                remove_journal(head)
+
+    def forget(self, space_name: str, task: str | None = None) -> int:
+        """Remove a task, by its name if no other has it, or all; how many evaluations it was.
+
+        Also from files that were set aside: who asks to forget wants nothing to be left.
+        """
+        if task is None:
+            return self._forget_all(space_name)
+        self.settle(space_name)
+        with self._changing(space_name):
+            self._whole(space_name)
+            known = {file: Experience.open(file) for file in self._files(space_name)}
+            chosen = _named(known.values(), task)
+            if known and not chosen:
+                raise UsageError(
+                    f"a task to forget must be a remembered one, but there is no '{task}' in "
+                    f"'{space_name}': see  foretune experience show"
+                )
+            return sum(_forget(file, each, chosen) for file, each in known.items())
+
+    # Reading
+
+    def recall(self, space_name: str) -> Experience | None:
+        """All that is remembered of a space, fits that have ended included."""
+        self.settle(space_name)
+        try:
+            return self._open(space_name)
+        except DamagedError:
+            with self._changing(space_name):
+                return self._whole(space_name)
+
+    def holding(self, task: str) -> list[str]:
+        """The names of the spaces with a task of this name, also where it was set aside."""
+        return [
+            name
+            for name in self.kept()
+            if any(task in (each, plain_name(each)) for each in self._tasks(name))
+        ]
+
+    def _tasks(self, space_name: str) -> set[str]:
+        self.recall(space_name)  # Fits that have ended are in its file from now on.
+        found: set[str] = set()
+        for file in self._files(space_name):
+            with suppress(ExperienceError):
+                found.update(Experience.open(file).tasks)
+        return found
+
+    def earlier(
+        self, space_name: str, task: str, *, space: Space | None = None
+    ) -> list[Evaluation]:
+        """What was tried on this very table before.
+
+        space: a part of the space; what it does not have is left out.
+        """
+        known = self.recall(space_name)
+        if known is None:
+            return []
+        if space is not None:
+            try:
+                known = narrowed(known, space)
+            except ExperienceError:
+                return []  # nothing of it lies in that part
+        names = [metric.name for metric in known.metrics]
+        found = []
+        for name in known.tasks:
+            if identity(name) != identity(task):
+                continue
+            records = known.task(name)
+            for row, config in enumerate(records.configs.dicts()):
+                values = dict(zip(names, records.values[row].tolist(), strict=True))
+                measured = {n: value for n, value in values.items() if np.isfinite(value)}
+                status = Status(int(records.status[row]))
+                seconds = float(records.seconds[row])
+                found.append(Evaluation(name, config, measured, status, seconds))
+        return found
+
+    def export(self, space_name: str, path: Path) -> Experience:
+        """Write what is remembered of a space to an experience file."""
+        known = self.recall(space_name)
+        if known is None:
+            raise UsageError(
+                f"only what is remembered can be exported, but nothing is of '{space_name}': "
+                "see  foretune experience show"
+            )
+        known.save(path)
+        return known
+
+    # Files
+
+    def _file(self, space_name: str) -> Path:
+        return self.folder / f"{space_name}.parquet"
+
+    def _files(self, space_name: str) -> list[Path]:
+        """What is remembered, and what was set aside and can be read."""
+        aside = sorted(self.folder.glob(f"{space_name}{ASIDE}*"))
+        return [file for file in (self._file(space_name), *aside) if file.exists()]
+
+    def _journals(self, space_name: str) -> Path:
+        return self.folder / f"{space_name}.journals"
+
+    def _open(self, space_name: str) -> Experience | None:
+        file = self._file(space_name)
+        return common_first(Experience.open(file)) if file.exists() else None
+
+    def _whole(self, space_name: str) -> Experience | None:
+        """What is remembered; a damaged file is set aside, so that it is in nobody's way.
+
+        Only while nobody else changes the file: it may be a new one by now.
+        """
+        try:
+            return self._open(space_name)
+        except DamagedError:
+            aside = self.folder / f"{space_name}{BROKEN}-{secrets.token_hex(4)}"
+            self._file(space_name).rename(aside)
+            warnings.warn(
+                f"what was remembered of '{space_name}' is damaged and was set aside as '{aside}': "
+                "searches go on without it, and  foretune experience forget --all  removes it",
+                ForetuneWarning,
+                stacklevel=3,
+            )
+            return None
+
+    @contextmanager
+    def _changing(self, space_name: str) -> Iterator[None]:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with locked(self.folder / f"{space_name}.lock"):
+                yield
+        except OSError as error:
+            raise UsageError(
+                f"what is remembered must be kept in a folder that can be written to, but "
+                f"'{self.folder}' gave '{error.strerror or error}': set {HOME_VARIABLE} to "
+                "another one, or use --no-remember"
+            ) from error
+
+    def _ended(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
+        """The heads of journals whose fit has ended, and what they hold, if anything."""
+        # In the order in which they began, for the newer one counts where two say different things.
+        heads = self._journals(space_name).glob("*.json")
+        for head in sorted(heads, key=lambda head: (head.stat().st_mtime_ns, head.name)):
+            alive = held(head.with_suffix(".alive"))
+            if alive is None:
+                continue
+            with alive:
+                try:
+                    yield head, read_journal(head)
+                except SPOILT:
+                    # Not ours to judge, and not to be in the way of every later fit.
+                    head.rename(head.with_suffix(BROKEN))
+
+    def _forget_all(self, space_name: str) -> int:
+        """Remove every file of a space, whether it can be read or not."""
+        with self._changing(space_name):
+            ended = [*self._ended(space_name)]
+            lost = sum(len(made) for _, made in ended if made is not None)
+            broken = self._journals(space_name).glob(f"*{BROKEN}")
+            for head in (*(head for head, _ in ended), *broken):
+                remove_journal(head)
+            for file in (
+                *self._files(space_name),
+                *self.folder.glob(f"{space_name}{BROKEN}-*"),
+            ):
+                with suppress(ExperienceError):
+                    lost += len(Experience.open(file))
+                file.unlink()
+            return lost
+
+    def _grow(
+        self,
+        space_name: str,
+        added: Sequence[Experience],
+        *,
+        apart: tuple[type[ForetuneError], ...],
+    ) -> None:
+        """Join what is known with what is added.
+
+        apart: errors of joining after which the added begins anew, and what was known is set
+        aside. Others leave all as it was.
+        """
+        if not added:
+            return
+        known = self._whole(space_name)
+        for each in added:
+            try:
+                known = joined(known, each) if known is not None else each
+            except apart:
+                # Hyperparameters have changed their kind since, say: the new ones begin anew. What
+                # was known may have come from journals just now, so that no file holds it yet.
+                if known is not None:
+                    known.save(self.folder / f"{space_name}{ASIDE}{secrets.token_hex(4)}")
+                known = each
+        if known is not None:
+            known.save(self._file(space_name))
+
+
+def _named(known: Iterable[Experience], task: str) -> set[str]:
+    """The task of this name, with its fingerprint or, where no other has it, without."""
+    names = {each for experience in known for each in experience.tasks}
+    if task in names:
+        return {task}
+    found = {each for each in names if plain_name(each) == task}
+    if len(found) > 1:
+        raise UsageError(
+            f"a task to forget must be one, but {len(found)} tables are called '{task}': name one "
+            f"as  foretune experience show  does, {listed(sorted(found))}"
+        )
+    return found
+
+
+def _forget(file: Path, known: Experience, chosen: Set[str]) -> int:
+    """Remove tasks from a file, or the file with the last of them; how many evaluations it was."""
+    tasks = [task for task in known.tasks if task in chosen]
+    if not tasks:
+        return 0
+    left = _without(known, tasks)
+    if left is None:
+        file.unlink()
+    else:
+        left.save(file)
+    return sum(len(known.task(task)) for task in tasks)
+
+
+def _without(known: Experience, tasks: Sequence[str]) -> Experience | None:
+    """The other tasks, by the metrics that any of them was measured by; None where none was."""
+    if len(tasks) == len(known.tasks):
+        return None
+    left = known.without(tasks)
+    measured = np.isfinite(left.values[left.status == Status.DONE]).any(axis=0)
+    names = [metric.name for metric, some in zip(left.metrics, measured, strict=True) if some]
+    return left.with_metrics(names) if names else None

@@ -1,0 +1,107 @@
+"""Which models do best together: greedy selection with replacement on out-of-fold predictions.
+
+Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble selection from libraries of models" (ICML
+2004): begin with the best few models, then add, again and again, the model that helps the mean
+most; a model that is added twice counts double. The best model is always part of it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.automl.models.scores import Predictions, scorer
+from foretune.automl.tables.datasets import Task
+from foretune.errors import UsageError
+
+ROUNDS = 50
+"""How many models are added after the first few, with repetition."""
+PATIENCE = 10
+"""After so many that did not help, no more are added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """How much each model counts."""
+
+    weights: Floats
+    """(m,), with sum 1; zero for those left out."""
+    score: float
+    """What the blend scores on the rows it was chosen on."""
+
+
+def blend(
+    predictions: Floats,
+    y: Floats,
+    metric: str,
+    task: Task,
+    *,
+    most: int,
+    rounds: int = ROUNDS,
+    folds: Sequence[int] = (),
+) -> Blend:
+    """The weights under which the mean of some predictions scores best.
+
+    predictions: (m, n, classes) probabilities or (m, n, 1) numbers, of models that had not seen
+    those rows, the best model first. y: (n,), codes or numbers. most: how many models may have a
+    weight. folds: how many of the rows were scored together, in their order; all if empty.
+    """
+    if not len(predictions) or most < 1 or not np.isfinite(predictions).all():
+        raise UsageError(
+            "a blend needs models with finite predictions, but got "
+            f"{len(predictions)} for at most {most} places: leave out those that failed"
+        )
+    loss = _loss_of(y, metric, task, folds or (len(y),))
+    counts, lowest = _beginning(predictions, most, loss)
+    total = np.tensordot(counts, predictions, axes=1)
+    found, last_gain = counts.copy(), 0
+    for number in range(rounds):
+        full = np.count_nonzero(counts) >= most
+        allowed = np.flatnonzero(counts) if full else np.arange(len(predictions))
+        losses = [loss((total + predictions[each]) / (counts.sum() + 1)) for each in allowed]
+        added = allowed[int(np.argmin(losses))]
+        counts[added] += 1
+        total += predictions[added]
+        if min(losses) < lowest:
+            found, lowest, last_gain = counts.copy(), min(losses), number
+        elif number - last_gain >= PATIENCE:
+            break
+    weights: Floats = found / found.sum()
+    return Blend(weights, scorer(metric, task).metric.sign * lowest)
+
+
+def _loss_of(y: Floats, metric: str, task: Task, folds: Sequence[int]) -> Callable[[Floats], float]:
+    """(n, classes or 1) predictions -> what is minimised, the mean over folds as trials have it.
+
+    Undefined scores count as the worst.
+    """
+    chosen = scorer(metric, task)
+    ends = np.cumsum(folds)
+    parts = [slice(end - size, end) for end, size in zip(ends, folds, strict=True)]
+    targets = [y[part] for part in parts]
+
+    def score(mean: Floats, y: Floats) -> float:
+        if task is Task.REGRESSION:
+            return chosen.score(Predictions(y, mean[:, 0]))
+        return chosen.score(Predictions(y, mean.argmax(axis=1).astype(np.float64), mean))
+
+    def loss(mean: Floats) -> float:
+        scores = [score(mean[part], y) for part, y in zip(parts, targets, strict=True)]
+        value = chosen.over_folds(scores, targets)
+        return chosen.metric.sign * value if np.isfinite(value) else np.inf
+
+    return loss
+
+
+def _beginning(
+    predictions: Floats, most: int, loss: Callable[[Floats], float]
+) -> tuple[Floats, float]:
+    """As many of the best models as do best together, once each; of equals, the fewest."""
+    first = predictions[:most]
+    means = np.cumsum(first, axis=0) / np.arange(1, len(first) + 1)[:, None, None]
+    losses = [loss(mean) for mean in means]
+    n = int(np.argmin(losses)) + 1
+    counts = np.zeros(len(predictions))
+    counts[:n] = 1.0
+    return counts, losses[n - 1]

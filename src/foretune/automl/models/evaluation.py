@@ -1,0 +1,145 @@
+"""The score of a configuration on a table: cross-validation where rows are few, else hold-out."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.automl.models.members import Member, refit
+from foretune.automl.models.scores import SCORERS, Predictions, Scorer, by_shares, scorer
+from foretune.automl.tables.datasets import Table, Task
+from foretune.errors import UsageError
+
+HELD_OUT = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a configuration is scored.
+
+    Tables with fewer than `cross_validated_below` rows are cross-validated with `folds` folds;
+    of larger ones, a third is held out once, because then the noise of one split is small beside
+    the differences between configurations. Classes keep their shares in every part.
+    """
+
+    metrics: tuple[str, ...]
+    """The first one is what is optimised."""
+    folds: int = 5
+    cross_validated_below: int = 2500
+    seed: int = 0
+    shares: tuple[float, ...] = ()
+    """Of the classes, where the model chooses by them: its metrics are measured so as well."""
+
+    def __post_init__(self) -> None:
+        if self.folds < 2 or not self.metrics:
+            raise UsageError(
+                "a protocol needs at least two folds and one metric, but got "
+                f"{self.folds} and {len(self.metrics)}: choose them"
+            )
+
+    def describe(self, table: Table) -> str:
+        """What is done with this table, for people."""
+        if len(table) < self.cross_validated_below:
+            return f"{self.folds}-fold cross-validation on {len(table):,} rows"
+        return f"a third of {len(table):,} rows held out"
+
+    def defined_on(self, table: Table) -> "Protocol":
+        """The same without metrics that no split of a table defines; refuses to lose the first."""
+        targets = [table.y[held] for _, held in self.splits(table)]
+        scorers = [scorer(name, table.task) for name in self.metrics]
+        kept = [each.metric.name for each in scorers if any(map(each.defined, targets))]
+        if self.metrics[0] not in kept:
+            others = [each for each in SCORERS.values() if each.task is table.task]
+            names = [each.metric.name for each in others if not each.compares_targets]
+            raise UsageError(
+                f"the metric {self.metrics[0]} compares rows of different targets, but all rows "
+                f"that are scored together have the same one ({self.describe(table)}): choose "
+                f"one of {', '.join(names)}, or add rows with other targets"
+            )
+        return replace(self, metrics=tuple(kept))
+
+    def scorers(self, task: Task) -> dict[str, Scorer]:
+        """What is measured, by name."""
+        plain = [scorer(name, task) for name in self.metrics]
+        classes = [each for each in plain if self.shares and not each.needs_probabilities]
+        measured = [*plain, *(by_shares(each, self.shares) for each in classes)]
+        return {each.metric.name: each for each in measured}
+
+    def splits(self, table: Table) -> list[tuple[Ints, Ints]]:
+        """(rows to learn from, rows to score on), the same for every configuration."""
+        rng = np.random.default_rng(self.seed)
+        cross_validated = len(table) < self.cross_validated_below
+        parts = self.folds if cross_validated else round(1 / HELD_OUT)
+        part = _dealt(table, parts, rng)
+        scored = range(parts) if cross_validated else range(1)
+        return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one evaluation measured."""
+
+    values: dict[str, float]
+    """The mean over the folds that define a metric; without metrics that none does.
+
+    Metrics of classes are of the most probable one, and with shares also by these (`by_shares`).
+    """
+    folds: dict[str, tuple[float, ...]]
+    seconds: float
+    """CPU time of fitting and predicting."""
+    rows: Ints | None = None
+    """(m,), the rows that were scored, in an order that is the same for every configuration."""
+    predictions: Floats | None = None
+    """(m, classes) probabilities, or (m, 1) numbers, each from a model that had not seen it."""
+
+
+def evaluate(
+    config: Mapping[str, Any], table: Table, protocol: Protocol, *, keep_predictions: bool = False
+) -> Score:
+    """Fit and score a configuration on every split.
+
+    keep_predictions: also give what was predicted, for `blend`.
+    """
+    protocol = protocol.defined_on(table)
+    scorers = protocol.scorers(table.task)
+    probabilities = table.task is Task.CLASSIFICATION and (
+        keep_predictions or any(each.needs_probabilities for each in scorers.values())
+    )
+    start = time.process_time()
+    folds: dict[str, list[float]] = {name: [] for name in scorers}
+    kept: list[tuple[Ints, Floats]] = []
+    splits = protocol.splits(table)
+    for learn, held in splits:
+        member = refit(config, table, seed=protocol.seed, rows=learn)
+        given = _predictions(member, table, held, probabilities=probabilities)
+        for name, each in scorers.items():
+            folds[name].append(each.score(given))
+        if keep_predictions:
+            kept.append((held, given.blendable))
+    targets = [table.y[held] for _, held in splits]
+    values = {name: each.over_folds(folds[name], targets) for name, each in scorers.items()}
+    seconds = time.process_time() - start
+    score = Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
+    if not kept:
+        return score
+    rows, predictions = zip(*kept, strict=True)
+    return replace(score, rows=np.concatenate(rows), predictions=np.concatenate(predictions))
+
+
+def _predictions(member: Member, table: Table, held: Ints, *, probabilities: bool) -> Predictions:
+    x = table.x[held]
+    certain = member.probabilities(x, len(table.classes)) if probabilities else None
+    return Predictions(table.y[held], member.predict(x), certain)
+
+
+def _dealt(table: Table, parts: int, rng: np.random.Generator) -> Ints:
+    """(n,), the part of each row; each class, or range of the target, is spread evenly."""
+    order = rng.permutation(len(table))
+    # Sorting by the target and dealing the rows out like cards stratifies both kinds of tasks.
+    order = order[np.argsort(table.y[order], kind="stable")]
+    part = np.empty(len(table), dtype=np.int64)
+    part[order] = np.arange(len(table)) % parts
+    return part

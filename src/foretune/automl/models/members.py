@@ -1,0 +1,69 @@
+"""A configuration fitted to a table: the one place where pipelines learn and predict."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.automl.models.pipelines import build_pipeline
+from foretune.automl.tables.datasets import Table, Task
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A fitted pipeline, and how much it counts among others."""
+
+    config: dict[str, Any]
+    pipeline: Any
+    """Takes (n, d) matrices; of classes, it knows `known` as 0, 1, ..."""
+    known: tuple[int, ...] = ()
+    """The codes of the classes it has met, ascending; none for regression."""
+    weight: float = 1.0
+
+    def predict(self, x: Floats) -> Floats:
+        """(n,), numbers or codes of classes."""
+        if not len(x):
+            return np.empty(0)  # which scikit-learn refuses
+        with _quiet():
+            predicted = np.asarray(self.pipeline.predict(x)).ravel()
+        if not self.known:
+            numbers: Floats = predicted.astype(np.float64)
+            return numbers
+        codes: Floats = np.array(self.known, dtype=np.float64)[predicted.astype(np.int64)]
+        return codes
+
+    def probabilities(self, x: Floats, classes: int) -> Floats:
+        """(n, classes); an algorithm that has no probabilities is sure of what it predicts."""
+        shares = np.zeros((len(x), classes))
+        if hasattr(self.pipeline, "predict_proba") and len(x):
+            with _quiet():
+                shares[:, list(self.known)] = self.pipeline.predict_proba(x)
+        else:
+            shares[np.arange(len(x)), self.predict(x).astype(np.int64)] = 1.0
+        return shares
+
+
+def refit(
+    config: Mapping[str, Any], table: Table, *, seed: int, rows: Ints | None = None
+) -> Member:
+    """Fit a configuration to a table, or to some rows of it."""
+    x, y = (table.x, table.y) if rows is None else (table.x[rows], table.y[rows])
+    pipeline = build_pipeline(config, table.categorical, table.task, seed=seed)
+    with _quiet():
+        if table.task is Task.REGRESSION:
+            return Member(dict(config), pipeline.fit(x, y))
+        # Classes that these rows lack must leave no gap between the codes.
+        known, codes = np.unique(y.astype(np.int64), return_inverse=True)
+        return Member(dict(config), pipeline.fit(x, codes), tuple(known.tolist()))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What a configuration is worth shows in its score, however its library warns of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,183 @@
+"""Model files: a skops archive with the fitted pipelines, and a JSON text that says what they are.
+
+A file is looked at before anything is made of it: its size when unpacked, the names in it, the
+JSON, the types of all objects. None of it is ever unpickled, and nothing is unpacked to the disk.
+"""
+
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NoReturn
+
+from foretune.automl.models.model_trust import TYPES, check_indices, strangers
+from foretune.errors import MissingExtraError, UsageError
+from foretune.experience.naming import listed
+from foretune.files import replace_file
+
+ENTRY = "foretune.json"
+DESCRIPTION = "schema.json"
+"""Where skops describes the objects of an archive."""
+KIND = "foretune model"
+VERSION = 1
+WRITTEN_BY_FIT = "name a file that  foretune fit  has written"
+OLDEST_PROTOCOL = 2
+"""Of skops; what it does with files of earlier ones is for its own old files."""
+LARGEST_TEXT = 2**29
+LARGEST_FILE = 2**32
+"""Bytes when unpacked, of an entry of JSON and of all entries."""
+_ARRAY = re.compile(r"[0-9a-f-]{1,36}\.(npy|bin)")
+PACKAGES = ("scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "catboost")
+"""Those on whose version the meaning of a fitted pipeline depends."""
+
+
+def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) -> None:
+    """Write a model in one step; `about` must be JSON."""
+    skops = _skops()
+    header = {"kind": KIND, "version": VERSION, "packages": _packages(), "model": dict(about)}
+    try:
+        text = json.dumps(header, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"what a model file says about itself must be JSON, but this is not ({error}): use "
+            "finite numbers, strings, lists and dictionaries"
+        ) from error
+    content = io.BytesIO()
+    skops.dump(list(pipelines), content, compression=zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(content, "a", compression=zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(ENTRY, text)
+        _check_entries(path, archive.infolist())
+    replace_file(path, lambda temporary: _write(temporary, content))
+
+
+def read_model(path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """What `write_model` was given; anything else is refused."""
+    skops = _skops()
+    content = _content(path)
+    header = _header(path, content)
+    try:
+        pipelines = skops.load(io.BytesIO(content), trusted=sorted(TYPES))
+        if not isinstance(pipelines, list):
+            raise TypeError("it holds no list of pipelines")
+        check_indices(pipelines)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        _refuse(path, f"needs the package '{package}', which is not installed", "install it")
+    except Exception as error:
+        # Objects are filled with what the file holds, and fail in as many ways as there are types.
+        said = " ".join(str(error).split()) or type(error).__name__
+        _refuse(path, f"cannot be read ({said[:200]}){_differences(header)}", "fit it again")
+    return header["model"], pipelines
+
+
+def said_of_itself(path: Path) -> dict[str, Any]:
+    """What `write_model` was given as `about`; the pipelines are not looked at."""
+    model: dict[str, Any] = _header(path, path.read_bytes())["model"]
+    return model
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise MissingExtraError("skops", "automl", "a model file") from error
+    return skops.io
+
+
+def _write(path: Path, content: io.BytesIO) -> None:
+    path.write_bytes(content.getbuffer())
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of an archive that is not larger than it may be and holds nothing strange."""
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        _refuse(path, what, WRITTEN_BY_FIT)
+    if path.stat().st_size > LARGEST_FILE:
+        _refuse(path, "is larger than a model can be", "name another file")
+    content = path.read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, EOFError):
+        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+    _check_entries(path, entries)
+    description = _entry(path, content, DESCRIPTION)
+    found = strangers(description)
+    if found:
+        _refuse(path, f"holds {listed(found)}, which no model needs", "do not use this file")
+    protocol = description.get("protocol") if isinstance(description, dict) else None
+    if not isinstance(protocol, int) or protocol < OLDEST_PROTOCOL:
+        _refuse(path, "is written in a way that no model is", "do not use this file")
+    return content
+
+
+def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
+    names = [entry.filename for entry in entries]
+    odd = [
+        name for name in names if name not in (ENTRY, DESCRIPTION) and not _ARRAY.fullmatch(name)
+    ]
+    if odd or len(set(names)) < len(names):
+        _refuse(path, f"has entries that no model has ({listed(odd or names)})", "do not use it")
+    sizes = {entry.filename: entry.file_size for entry in entries}
+    texts = max(sizes.get(ENTRY, 0), sizes.get(DESCRIPTION, 0))
+    if texts > LARGEST_TEXT or sum(sizes.values()) > LARGEST_FILE:
+        _refuse(path, "is larger, when unpacked, than a model may be", "use fewer or smaller trees")
+
+
+def _header(path: Path, content: bytes) -> dict[str, Any]:
+    header = _entry(path, content, ENTRY)
+    types = {"kind": str, "version": int, "packages": dict, "model": dict}
+    if not isinstance(header, dict) or {n: type(v) for n, v in header.items()} != types:
+        _refuse(path, "does not say what it is", WRITTEN_BY_FIT)
+    if header["kind"] != KIND:
+        _refuse(path, f"says that it is '{header['kind']}'", WRITTEN_BY_FIT)
+    made = header["version"]
+    if not 1 <= made <= VERSION:
+        _refuse(path, f"has version {made}, and this Foretune reads up to {VERSION}", "update it")
+    return header
+
+
+def _entry(path: Path, content: bytes, name: str) -> Any:
+    """The JSON in an entry: without NaN and infinity, which JSON does not have."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return json.loads(archive.read(name), parse_constant=_no_constant)
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError):
+        # RuntimeError: too deep a recursion, a password, an unknown compression.
+        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _differences(header: Mapping[str, Any]) -> str:
+    """Which packages have changed since the file was written, as part of a sentence."""
+    here = _packages()
+    others = [
+        f"{name} {made} instead of {here.get(name, 'none')}"
+        for name, made in header["packages"].items()
+        if here.get(name) != made
+    ]
+    return f"; it was written with {', '.join(others)}" if others else ""
+
+
+def _refuse(path: Path, what: str, remedy: str) -> NoReturn:
+    # Names in a file may hold characters that do things to a terminal.
+    what = "".join(letter if letter.isprintable() else "?" for letter in what)
+    raise UsageError(f"a model must be a file saved by Foretune, but '{path}' {what}: {remedy}")

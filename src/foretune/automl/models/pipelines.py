@@ -1,0 +1,175 @@
+"""From a configuration of a shipped space to a scikit-learn pipeline that is not fitted.
+
+A pipeline takes the matrix of a `Table`: numbers, codes of categories, NaN where a value is
+missing.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Bools
+from foretune.automl.models.estimators import Params, cash_classifier, estimator
+from foretune.automl.tables.datasets import Task
+from foretune.errors import SpaceError
+from foretune.space.notation import SEPARATOR
+
+UNKNOWN_CODE = -1.0
+"""The code of a missing category, where codes are taken as they are."""
+MOST_QUANTILES = 200
+
+
+def build_pipeline(config: Mapping[str, Any], categorical: Bools, task: Task, *, seed: int) -> Any:
+    """The pipeline that a configuration describes.
+
+    categorical: (d,), which columns of the matrix hold codes.
+    """
+    from sklearn.pipeline import Pipeline
+
+    if "algorithm" in config:
+        algorithm, params = _chosen(config, "algorithm")
+        steps = [("columns", _plain_columns(categorical))]
+        steps.append(("estimator", cash_classifier(algorithm, params, seed)))
+        return Pipeline(steps)
+    if "estimator" not in config:
+        raise SpaceError(
+            "a configuration must be one of a shipped space, with 'algorithm' or 'estimator', "
+            f"but got {sorted(config)}: see  foretune spaces"
+        )
+    algorithm, params = _chosen(config, "estimator")
+    steps = [("columns", _columns(config, categorical, task, seed))]
+    steps += _reducer(*_chosen(config, "reducer"), task, seed)
+    steps.append(("estimator", estimator(algorithm, task, params, seed)))
+    return Pipeline(steps)
+
+
+def _chosen(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:
+    """The algorithm of a stage and its hyperparameters by their own names."""
+    algorithm = str(config[stage])
+    prefix = f"{stage}{SEPARATOR}{algorithm}{SEPARATOR}"
+    params = {
+        name.removeprefix(prefix): value
+        for name, value in config.items()
+        if name.startswith(prefix)
+    }
+    return algorithm, params
+
+
+def _plain_columns(categorical: Bools) -> Any:
+    """The paper's preparation (the most frequent value for missing ones), and a common scale."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    def imputer() -> Any:
+        return SimpleImputer(strategy="most_frequent", keep_empty_features=True)
+
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return _by_kind(
+        make_pipeline(imputer(), StandardScaler()), make_pipeline(imputer(), encoder), categorical
+    )
+
+
+def _columns(config: Mapping[str, Any], categorical: Bools, task: Task, seed: int) -> Any:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+
+    strategy, _ = _chosen(config, "imputer")
+    scaler, _ = _chosen(config, "scaler")
+    numbers = Pipeline(
+        [
+            ("imputer", SimpleImputer(strategy=strategy, keep_empty_features=True)),
+            ("scaler", _SCALERS[scaler](seed)),
+        ]
+    )
+    encoder, params = _chosen(config, "encoder")
+    return _by_kind(numbers, _ENCODERS[encoder](params, task, seed), categorical)
+
+
+def _by_kind(numbers: Any, categories: Any, categorical: Bools) -> Any:
+    """Each transformer on its columns; alone, where there are no others, because that is faster."""
+    from sklearn.compose import ColumnTransformer
+
+    if categorical.all() or not categorical.any():
+        return categories if categorical.any() else numbers
+    return ColumnTransformer(
+        [
+            ("numbers", numbers, np.flatnonzero(~categorical)),
+            ("categories", categories, np.flatnonzero(categorical)),
+        ]
+    )
+
+
+def _reducer(reducer: str, params: Params, task: Task, seed: int) -> list[tuple[str, Any]]:
+    if reducer == "none":
+        return []
+    if reducer == "pca":
+        from sklearn.decomposition import PCA
+
+        return [("reducer", PCA(params["variance"], random_state=seed))]
+    from sklearn.feature_selection import SelectPercentile, f_classif, f_regression
+
+    score = f_classif if task is Task.CLASSIFICATION else f_regression
+    return [("reducer", SelectPercentile(score, percentile=100 * params["share"]))]
+
+
+def _no_scaler(seed: int) -> Any:  # noqa: ARG001
+    return "passthrough"
+
+
+def _standard(seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler()
+
+
+def _robust(seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import RobustScaler
+
+    return RobustScaler()
+
+
+def _quantile(seed: int) -> Any:
+    from sklearn.preprocessing import QuantileTransformer
+
+    return QuantileTransformer(
+        n_quantiles=MOST_QUANTILES, output_distribution="normal", random_state=seed
+    )
+
+
+def _one_hot(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import OneHotEncoder
+
+    return OneHotEncoder(
+        max_categories=params["max_categories"],
+        handle_unknown="infrequent_if_exist",
+        sparse_output=False,
+    )
+
+
+def _ordinal(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
+    from sklearn.impute import SimpleImputer
+
+    return SimpleImputer(strategy="constant", fill_value=UNKNOWN_CODE, keep_empty_features=True)
+
+
+def _target(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import TargetEncoder
+
+    # Left to itself it takes whole numbers for classes.
+    kind = "continuous" if task is Task.REGRESSION else "auto"
+    return TargetEncoder(target_type=kind, random_state=seed)
+
+
+_SCALERS: dict[str, Callable[[int], Any]] = {
+    "none": _no_scaler,
+    "standard": _standard,
+    "robust": _robust,
+    "quantile": _quantile,
+}
+_ENCODERS: dict[str, Callable[[Params, Task, int], Any]] = {
+    "one_hot": _one_hot,
+    "ordinal": _ordinal,
+    "target": _target,
+}

@@ -1,0 +1,1 @@
+"""Tables as people keep them: reading files, what their columns are, one matrix of numbers."""

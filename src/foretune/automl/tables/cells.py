@@ -1,0 +1,159 @@
+"""What the cells of a column say: as numbers, as texts that compare, as true and false."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune.arrays import Floats
+from foretune.automl.tables.written_numbers import LOOKED_AT, MARKS, number_written
+
+TRUTHS = {
+    **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
+    **dict.fromkeys(("false", "no", "f", "n", "0"), 0.0),
+}
+NEARLY_ALL = 0.95
+"""Texts of which so many are numbers were probably meant to be numbers."""
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_CLOCK = r":[0-5]\d:[0-5]\d(\.\d{1,9})?"
+_DURATION = re.compile(
+    rf"\s*[+-]?(\d{{1,5}} days?(,? \+?\d\d?{_CLOCK})?|\d{{1,6}}{_CLOCK})\s*", re.ASCII
+)
+"""As programs write spans of time: 0 days 00:10:50, -1 day, 23:59:30, 2 days, 100:00:00.5.
+
+More digits would not fit into what pandas counts. 10:50 alone may be minutes or hours.
+"""
+
+
+def is_plain(given: "pd.Series[Any]") -> bool:
+    """Whether the column has arrived as numbers."""
+    return isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
+
+
+def looked_up(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
+    """(n,), what the text of each value stands for; NaN where nothing does."""
+    return _of_distinct(hashable(given), lambda value: numbers.get(text_of(value), np.nan))
+
+
+def _of_distinct(given: "pd.Series[Any]", number: Callable[[Any], float]) -> Floats:
+    """(n,), the number of each value, asked once for values that are alike."""
+    codes, distinct = pd.factorize(given)
+    # The code of a missing value is -1, which takes the last one.
+    found: Floats = np.array([*map(number, distinct), np.nan])[codes]
+    return found
+
+
+def hashable(given: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Mixed columns as texts: lists cannot be looked up, and False would be taken for 0."""
+    if given.dtype != object or not pd.api.types.infer_dtype(given).startswith("mixed"):
+        return given
+    return given.map(text_of, na_action="ignore")
+
+
+def text_of(value: Any) -> str:
+    """Whole numbers alike, because a gap in a column of them makes pandas read 1 as 1.0."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def texts_of(given: "pd.Series[Any]") -> list[str]:
+    """The different texts of what is there."""
+    return [text_of(value) for value in hashable(given.dropna()).unique()]
+
+
+def plain_text(text: str) -> str:
+    """As a table with types has it: 1.0 and 01 as 1, 1.50 as 1.5, TRUE as True."""
+    if _NUMBER.fullmatch(text):
+        return text_of(float(text))
+    return text.capitalize() if text.lower() in ("true", "false") else text
+
+
+def has_leading_zeros(texts: "pd.Series[str]") -> bool:
+    """Whether some text begins like 007, so that as numbers 007, 07 and 7 would be one."""
+    return bool(texts.str.match(r"0\d", na=False).any())
+
+
+def keeps_from_numbers(given: "pd.Series[Any]") -> str:
+    """A text that is no number, in a column where nearly all texts are; "" in any other.
+
+    Where some begin like 007, they are names.
+    """
+    present = given.dropna()
+    if pd.api.types.infer_dtype(present) != "string" or has_leading_zeros(present):
+        return ""
+    for decimal in ("", *MARKS):
+        # Most texts are no numbers, which the first ones show.
+        some = np.isfinite(read_numbers(present.iloc[:LOOKED_AT], decimal))
+        if 2 * some.sum() > len(some):
+            others = np.isnan(read_numbers(present, decimal))
+            if 0 < others.sum() <= (1 - NEARLY_ALL) * len(present):
+                return str(present[others].iloc[0])
+    return ""
+
+
+def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
+    """(n,), NaN where no finite number stands; written as people do where `decimal` says how."""
+    numbers = _written(given, decimal) if decimal else _plain(given)
+    finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
+    return finite
+
+
+def numbers_in(given: "pd.Series[Any]", decimal: str) -> int:
+    """How many of the cells are finite numbers."""
+    return int(np.isfinite(read_numbers(given, decimal)).sum())
+
+
+def not_numbers(given: "pd.Series[Any]") -> list[str]:
+    """Of each cell that is no finite number its text, read in the way that leaves the fewest."""
+    others = [np.isnan(read_numbers(given, decimal)) for decimal in ("", *MARKS)]
+    fewest = min(others, key=np.sum)
+    # Where some way leaves none, as of 5 € and 5 $, only the plain one says what is wrong.
+    return [str(cell) for cell in given[fewest if fewest.any() else others[0]]]
+
+
+def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
+    # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
+    plain = given.map(lambda each: each if isinstance(each, str | Number) else str(each), "ignore")
+    return _of_distinct(plain, lambda each: number_written(each, decimal))
+
+
+def _plain(given: "pd.Series[Any]") -> Floats:
+    if is_plain(given):
+        return given.to_numpy(dtype=np.float64)
+    read = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    # Of durations and periods, pandas makes a number even where there are none.
+    present: Floats = np.where(given.isna(), np.nan, read)
+    return present
+
+
+def is_duration(given: "pd.Series[Any]") -> bool:
+    """Whether the column has arrived as spans of time, of whatever unit."""
+    return pd.api.types.infer_dtype(given, skipna=True) in ("timedelta", "timedelta64")
+
+
+def are_written_durations(present: "pd.Series[Any]") -> bool:
+    """Whether all cells are texts that say a span of time; most columns end at their first."""
+    return all(isinstance(cell, str) and _DURATION.fullmatch(cell) for cell in present)
+
+
+def read_durations(given: "pd.Series[Any]") -> Floats:
+    """(n,), in seconds; NaN where no duration stands. A number without a unit is none."""
+    if not is_duration(given):
+        # As objects, because pandas would take gaps of a column of dates for dates.
+        given = pd.Series([*map(_span, given)], given.index, dtype=object)
+    seconds: pd.Series[Any] = pd.to_timedelta(given, errors="coerce").dt.total_seconds()
+    return seconds.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _span(cell: Any) -> Any:
+    """A duration as it is, or as files without types write it: 0 days 00:10:50; else None."""
+    written = isinstance(cell, str) and not _NUMBER.fullmatch(cell.strip())
+    return cell if written or isinstance(cell, timedelta) else None
+
+
+def truths(given: "pd.Series[Any]") -> Floats:
+    """(n,), 1 where the cell says yes and 0 where it says no; else NaN."""
+    return looked_up(given, {text: TRUTHS.get(text.lower(), np.nan) for text in texts_of(given)})

@@ -1,0 +1,295 @@
+"""Reading tables as people keep them: CSV, Parquet, KEEL and ARFF files."""
+
+import csv
+import os
+import re
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow.lib import ArrowException
+from pyarrow.parquet import ParquetFile
+
+from foretune.automl.tables.columns import named_by_text
+from foretune.automl.tables.text_files import READ, TextForm, check_header, text_form
+from foretune.errors import UsageError
+
+MISSING = (
+    *("", "?", "<null>", "<NA>", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan"),
+    *("null", "NULL", "None", "#N/A", "#N/A N/A", "#NA"),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""How files write that a value is not known, among them what pandas, R and spreadsheets write."""
+PART_BYTES = 1 << 26
+_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{\[]+)\s*(.*)", re.IGNORECASE)
+_OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
+"""How the type of an attribute of numbers begins; a range may follow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a text file without types is written."""
+
+    separator: str | None = None
+    """Found out when None; `" "` is any run of white space."""
+    header: bool = True
+    """Without one, the columns are named c0, c1, ..."""
+    decimal: str = "."
+
+
+PLAIN = Layout()
+
+
+def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ()) -> pd.DataFrame:
+    """The table in a file, with missing values as missing; its kind is read off name and content.
+
+    Nominal attributes of KEEL and ARFF files become categorical columns even if they look like
+    numbers. Types of plain text are left to pandas.
+    texts: columns that stay as they are written, such as 007, where the file has no types.
+    """
+    with _one_sentence(path):
+        if _is_parquet(path):
+            return named_by_text(pd.read_parquet(path))
+        form = text_form(path, layout.separator)
+        if form.has_attributes:
+            return _read_attributes(path, form)
+        frame: pd.DataFrame = _checked(lambda: _csv(path, form, layout, dtype=_as(texts)))
+        if not layout.header:
+            frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
+        return frame
+
+
+def read_parts(
+    path: Path, *, part_bytes: int = PART_BYTES, texts: Sequence[str] = ()
+) -> Iterator[pd.DataFrame]:
+    """The same table as `read_frame`, some rows at a time, each part about so large in the file.
+
+    A part may have other types than the next one. KEEL and ARFF files come in one part.
+    texts: as of `read_frame`.
+    """
+    for part, _ in read_parts_with_copies(path, (), part_bytes=part_bytes, texts=texts):
+        yield part
+
+
+def read_parts_with_copies(
+    path: Path, names: Sequence[str], *, part_bytes: int = PART_BYTES, texts: Sequence[str] = ()
+) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+    """The same parts as of `read_parts`, each with a faithful copy of the columns of these names.
+
+    A copy has the types of the file, or the cells as they are written where it has none: pandas
+    makes fractions of whole numbers with gaps, and 7 of 007. Names that the table does not have
+    are left out.
+    """
+    with _one_sentence(path):
+        if _is_parquet(path):
+            for batch in _batches(path, part_bytes):
+                frame = named_by_text(batch.to_pandas())
+                yield frame, batch.select(_present(names, batch.column_names))
+            return
+        form = text_form(path)
+        if form.has_attributes:
+            frame = _read_attributes(path, form)
+            copied = frame[_present(names, frame.columns)]
+            yield frame, pa.Table.from_pandas(copied, preserve_index=False)
+            return
+        rows = max(1, int(part_bytes / form.bytes_a_row))
+        with (
+            _csv(path, form, PLAIN, chunksize=rows, dtype=_as(texts)) as parts,
+            closing(_written_cells(path, form, names, rows)) as copies,
+        ):
+            while (part := _checked(lambda: next(parts, None))) is not None:
+                yield part, next(copies)
+
+
+def has_types(path: Path) -> bool:
+    """Whether a file says what its columns hold, as Parquet, KEEL and ARFF files do."""
+    with _one_sentence(path):
+        return _is_parquet(path) or text_form(path).has_attributes
+
+
+def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
+    """A column of a file without types as it is written, gaps included, some rows at a time."""
+    with _one_sentence(path):
+        form = text_form(path)
+        rows = max(1, int(PART_BYTES / form.bytes_a_row))
+        cells = {"dtype": str, "na_filter": False, "usecols": [position]}
+        with _csv(path, form, PLAIN, chunksize=rows, **cells) as parts:
+            for part in parts:
+                yield part.iloc[:, 0]
+
+
+def table_name(path: Path) -> str:
+    """The name of a file without its ending, as a text for databases and names of other files.
+
+    Names of files are bytes, and those that are no characters would be refused later.
+    """
+    name = os.fsencode(path.stem).decode("utf-8", "replace")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        # Where the system knows fewer characters. A question mark would begin a part of an address.
+        return name.encode("ascii", "replace").decode().replace("?", "_")
+    return name
+
+
+def table_bytes(path: Path) -> int:
+    """How large the table in a file is: as text, or as Parquet before compression."""
+    with _one_sentence(path):
+        if not _is_parquet(path):
+            return path.stat().st_size
+        about = ParquetFile(path).metadata
+        groups = [about.row_group(each) for each in range(about.num_row_groups)]
+        return sum(group.total_byte_size for group in groups)
+
+
+def encoding_note(path: Path) -> list[str]:
+    """What was assumed about the characters of a file, where it is not UTF-8."""
+    if _is_parquet(path):
+        return []
+    encoding = text_form(path).encoding
+    told = {
+        "latin-1": "The file is not written in UTF-8 and was read as Latin-1.",
+        "utf-16": "The file was read as UTF-16.",
+    }
+    return [told[encoding]] if encoding in told else []
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file, as a `UsageError`."""
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "none"
+        raise UsageError(f"a table must be a file, but there is {what} at '{path}': check the path")
+    try:
+        yield
+    except UsageError:
+        raise
+    except (ValueError, csv.Error, OSError, ArrowException) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(
+            f"a table must be a {READ} file, but '{path}' cannot be read as one ({said}): check "
+            "its format"
+        ) from error
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
+    """Some rows of a Parquet file at a time, and at least one table, which may have no rows."""
+    file = ParquetFile(path)
+    rows = max(1, file.metadata.num_rows)
+    batch = max(1, int(part_bytes / max(1.0, table_bytes(path) / rows)))
+    empty = True
+    for part in file.iter_batches(batch_size=batch):
+        empty = False
+        yield pa.Table.from_batches([part])
+    if empty:
+        yield file.schema_arrow.empty_table()
+
+
+def _written_cells(
+    path: Path, form: TextForm, names: Sequence[str], rows: int
+) -> Generator[pa.Table, None, None]:
+    """Columns of a file without types as they are written, so many rows at a time.
+
+    They are read apart from the others, so that a copy changes nothing in what is read besides.
+    """
+    known = list(_csv(path, form, PLAIN, nrows=0).columns)
+    present = _present(names, known)
+    if not present:
+        yield from repeat(pa.table({}))
+    positions = [known.index(name) for name in present]
+    texts = pa.schema([(name, pa.large_string()) for name in present])
+    # The code of Namibia is NA, which is no gap in a copy.
+    written = {"dtype": str, "na_filter": False, "usecols": positions}
+    with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
+        for part in parts:
+            cells = part.where(part != "", None)
+            yield pa.Table.from_pandas(cells, schema=texts, preserve_index=False)
+
+
+def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Those of the names that a table has, each once."""
+    there = set(known)
+    return [name for name in dict.fromkeys(names) if name in there]
+
+
+def _as(texts: Sequence[str]) -> dict[str, type[str]]:
+    return dict.fromkeys(texts, str)
+
+
+def _csv(path: Path, form: TextForm, layout: Layout, **more: Any) -> Any:
+    """A data frame, or with a `chunksize` a reader of frames with so many rows."""
+    if layout.header:
+        check_header(path, form)
+    return pd.read_csv(
+        path,
+        sep=r"\s+" if form.separator == " " else form.separator,
+        header=0 if layout.header else None,
+        decimal=layout.decimal,
+        encoding=form.encoding,
+        na_values=list(MISSING),
+        keep_default_na=False,
+        skipinitialspace=True,
+        low_memory=False,
+        # Else a first column without a name becomes an index, and all names are shifted.
+        index_col=False,
+        **more,
+    )
+
+
+def _checked(read: Callable[[], Any]) -> Any:
+    """What `read` gives; where pandas would leave values out, it is a `ValueError`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return read()
+        except pd.errors.ParserWarning:
+            raise ValueError("its rows have more values than its first line has names") from None
+
+
+def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
+    """KEEL or ARFF: `@attribute` lines that name and type the columns, then the rows."""
+    with path.open(encoding=form.encoding) as lines:
+        kinds = _attributes(lines)
+        if not kinds:
+            raise ValueError("its header has no @attribute")
+        rows = []
+        for line in lines:
+            text = line.strip()
+            if text and not text.startswith("%"):
+                cells = [cell.strip().strip("'\"") for cell in text.split(",")]
+                if len(cells) != len(kinds):
+                    raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
+                rows.append(cells)
+    frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
+    frame = frame.mask(frame.isin(MISSING), None)
+    return frame.apply(lambda column: _typed(column, kinds[str(column.name)]))
+
+
+def _attributes(lines: Iterator[str]) -> dict[str, str]:
+    """The names of the columns up to `@data`, and the type of each as it is written."""
+    kinds: dict[str, str] = {}
+    for line in lines:
+        if line.strip().lower().startswith("@data"):
+            break
+        found = _ATTRIBUTE.match(line.strip())
+        if found is not None:
+            name, kind = found.groups()
+            kinds[name.strip("'\"")] = kind
+    return kinds
+
+
+def _typed(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
+    if kind.startswith("{"):
+        return column.astype("category")
+    # Texts and dates stay as they are written.
+    return pd.to_numeric(column, errors="coerce") if _OF_NUMBERS.match(kind) else column

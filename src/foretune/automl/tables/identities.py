@@ -1,0 +1,40 @@
+"""What a table is called in all that is remembered: by its name, and by its content."""
+
+import hashlib
+import json
+import re
+
+import numpy as np
+
+from foretune.automl.tables.datasets import Table
+
+LONGEST_NAME = 60
+MARK = "@"
+"""Between the name of a table and the fingerprint of its content."""
+FINGERPRINT_DIGITS = 16
+_FINGERPRINT = re.compile(rf"{MARK}[0-9a-f]{{{FINGERPRINT_DIGITS}}}\Z")
+"""Nothing else after the mark is one: `credit@2023` and `adult@2023` are different tables."""
+
+
+def fingerprint(table: Table) -> str:
+    """Of the content of a table: equal where the data is."""
+    digest = hashlib.sha256(json.dumps([table.schema.to_list(), table.classes]).encode())
+    digest.update(np.ascontiguousarray(table.x).tobytes())
+    digest.update(np.ascontiguousarray(table.y).tobytes())
+    return digest.hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def task_name(table: Table) -> str:
+    """The name of a table and a fingerprint of its content: the same data is the same task."""
+    return f"{table.name[:LONGEST_NAME]}{MARK}{fingerprint(table)}"
+
+
+def identity(task: str) -> str:
+    """What makes two tasks the same: the fingerprint of their content, or else their name."""
+    found = _FINGERPRINT.search(task)
+    return task if found is None else found.group()
+
+
+def plain_name(task: str) -> str:
+    """The name of a task without the fingerprint of its content."""
+    return _FINGERPRINT.sub("", task)

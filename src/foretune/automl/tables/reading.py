@@ -1,0 +1,351 @@
+"""A table to learn from: read from a file, looked at, and what was assumed about it in words."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune.automl.tables.cells import has_leading_zeros, keeps_from_numbers, not_numbers
+from foretune.automl.tables.columns import UNUSED, ColumnKind, Schema, named_by_text
+from foretune.automl.tables.datasets import (
+    LabelKind,
+    Table,
+    Task,
+    check_target,
+    holds_durations,
+    inferred_task,
+    target_of,
+)
+from foretune.automl.tables.frames import (
+    MISSING,
+    encoding_note,
+    has_types,
+    read_cells,
+    read_frame,
+    read_parts,
+    table_bytes,
+    table_name,
+)
+from foretune.automl.tables.written_numbers import maybe_thousands, table_mark
+from foretune.errors import UsageError
+from foretune.experience.naming import listed
+
+MOST_BYTES = 400 * 2**20
+"""Larger tables are sampled while they are read, so that memory suffices for any file."""
+LEAST_OF_A_CLASS = 5
+MANY_COLUMNS = 1000
+DIFFERENT_SHARE = 0.5
+"""A target of which more than this share of rows is a class of its own is taken for names."""
+PLURALS = {
+    ColumnKind.NUMBER: "numbers",
+    ColumnKind.BOOLEAN: "booleans",
+    ColumnKind.CATEGORY: "categories",
+    ColumnKind.DATE: "dates",
+    ColumnKind.DURATION: "durations",
+}
+WRITTEN = {
+    ",": "with a decimal comma",
+    ".": "with thousands apart or with a unit",
+}
+"""How numbers are written that are no plain ones, by what divides fractions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a table was when it was read."""
+
+    rows: int
+    columns: int
+    """Beside the target."""
+    without_target: int
+    """Rows that were left out."""
+    kinds: dict[ColumnKind, int]
+    """How many columns are of which kind."""
+    share: float = 1.0
+    """Of the rows of the file, those that were read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A table, and what was assumed about it."""
+
+    table: Table
+    target: str
+    facts: Facts
+    notes: list[str]
+    """Sentences for people."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns of a test table that are read as texts, so that they mean the same there."""
+        table = self.table
+        named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
+        return (*table.schema.written, *((self.target,) if named or table.target_decimal else ()))
+
+
+def read_training(
+    path: str | Path,
+    target: str,
+    *,
+    task: Task | str | None = None,
+    most_bytes: int = MOST_BYTES,
+    seed: int = 0,
+) -> Training:
+    """The table in a file; a file larger than `most_bytes` is sampled.
+
+    task: found out from the target if None.
+    """
+    path = Path(path)
+    asked = None if task is None else _task(task)
+    frame, share = _sampled(path, most_bytes, seed)
+    notes = encoding_note(path)
+    gaps: list[str] = []
+    if target in frame.columns and _worth_a_look(frame[target], asked) and not has_types(path):
+        cells = _drawn(read_cells(path, list(frame.columns).index(target)), share, seed)
+        gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
+        if has_leading_zeros(cells):
+            frame = frame.assign(**{target: cells.mask(cells.isin(MISSING))})
+    if share < 1.0:
+        notes.append(
+            f"The table is larger than {most_bytes / 2**20:,.0f} MB: a random {share:.1%} of its "
+            "rows is used."
+        )
+    return training_of(
+        frame, target, name=table_name(path), task=task, notes=notes, share=share, gaps=gaps
+    )
+
+
+def read_table(
+    path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0, texts: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The table in a file, or a sample of it if it is larger than `most_bytes`.
+
+    texts: columns that stay as they are written, such as 007, where the file has no types.
+    """
+    return _sampled(Path(path), most_bytes, seed, texts)[0]
+
+
+def training_of(
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    name: str = "table",
+    task: Task | str | None = None,
+    notes: list[str] | None = None,
+    share: float = 1.0,
+    gaps: Sequence[str] = (),
+) -> Training:
+    """The same for a data frame.
+
+    gaps: the texts that were taken for a missing target.
+    """
+    frame = named_by_text(frame)
+    check_target(frame, target)
+    asked = None if task is None else _task(task)
+    known = target_of(frame[target], asked, table_mark(frame))[0].dropna()
+    _check_repeats(known, target, asked)
+    table = Table.of(frame, target, name=name, task=asked)
+    kinds = Counter(column.kind for column in table.schema.columns)
+    facts = Facts(len(frame), frame.shape[1] - 1, len(frame) - len(known), dict(kinds), share)
+    said = [
+        *(notes or []),
+        _shape_note(facts),
+        _task_note(table, target, known, asked),
+        *_written_notes(table, target),
+        *_column_notes(table.schema),
+        *_nearly_numbers_notes(frame, table.schema),
+        *_thousands_notes(frame, table),
+        *_row_notes(frame, target, facts, gaps),
+        *_class_notes(table),
+    ]
+    return Training(table, target, facts, said)
+
+
+def _sampled(
+    path: Path, most_bytes: int, seed: int, texts: Sequence[str] = ()
+) -> tuple[pd.DataFrame, float]:
+    """A table, and which share of its rows it has."""
+    size = table_bytes(path)
+    if size <= most_bytes:
+        return read_frame(path, texts=texts), 1.0
+    share = most_bytes / size
+    drawn = _drawn(read_parts(path, texts=texts), share, seed)
+    unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
+    if unlike and not has_types(path):
+        # 01 is a number in a part that has only numbers, and a text in the next one.
+        drawn = _drawn(read_parts(path, texts=(*texts, *unlike)), share, seed)
+    return drawn, share
+
+
+def _drawn(parts: Iterable[Any], share: float, seed: int) -> Any:
+    """Some rows of a table that comes in parts: the same ones whatever its parts are."""
+    rng = np.random.default_rng(seed)
+    return pd.concat([part[rng.random(len(part)) < share] for part in parts], ignore_index=True)
+
+
+def _is_mixed(column: "pd.Series[Any]") -> bool:
+    return column.dtype == object and pd.api.types.infer_dtype(column).startswith("mixed")
+
+
+def _worth_a_look(target: "pd.Series[Any]", asked: Task | None) -> bool:
+    """Whether the file tells more about a target: what its gaps are, or names such as 007."""
+    if target.isna().any():
+        return True
+    return _is_number(target) and (asked or inferred_task(target)) is Task.CLASSIFICATION
+
+
+def _task(given: Task | str) -> Task:
+    try:
+        return Task(given)
+    except ValueError:
+        raise UsageError(
+            f"the task must be {' or '.join(Task)}, but got '{given}': choose one of them"
+        ) from None
+
+
+def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> None:
+    """Refuse a target that looks like a name or number of the rows."""
+    if known.empty:
+        return
+    task = asked or inferred_task(known)
+    if task is Task.REGRESSION:
+        if asked is None and _counts_rows(known):
+            raise UsageError(
+                f"the target must be something to predict, but '{target}' counts the rows: choose "
+                f"another one, or ask for {Task.REGRESSION}"
+            )
+        return
+    different = known.astype(str).nunique()
+    if different > max(2, DIFFERENT_SHARE * len(known)):
+        raise UsageError(
+            f"the classes of a target must repeat, but '{target}' has {different:,} different "
+            f"values in {len(known):,} rows, as an identifier has: choose another target"
+            + _as_numbers_instead(known)
+        )
+
+
+def _as_numbers_instead(known: "pd.Series[Any]") -> str:
+    """How a target whose classes hardly repeat may be predicted as a number, where it may."""
+    if _is_number(known):
+        return f", or ask for {Task.REGRESSION}"
+    if holds_durations(known):
+        return ", or convert it to seconds, because durations are predicted as numbers"
+    others = not_numbers(known)
+    if not others or 2 * len(others) >= len(known):
+        return ""
+    return (
+        f", or, if it is meant to be a number, mend cells such as '{others[0]}' or leave their "
+        "rows out"
+    )
+
+
+def _is_number(known: "pd.Series[Any]") -> bool:
+    return pd.api.types.is_numeric_dtype(known.dtype)
+
+
+def _counts_rows(known: "pd.Series[Any]") -> bool:
+    steps = np.diff(known.to_numpy(dtype=np.float64))
+    return len(steps) > 1 and bool((steps == 1.0).all())
+
+
+def _shape_note(facts: Facts) -> str:
+    used = [
+        f"{facts.kinds[kind]:,} {plural if facts.kinds[kind] > 1 else kind}"
+        for kind, plural in PLURALS.items()
+        if kind in facts.kinds
+    ]
+    return f"{facts.rows:,} rows; columns beside the target: {', '.join(used)}."
+
+
+def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task | None) -> str:
+    different = known.nunique()
+    if asked is not None:
+        why = "as asked"
+    elif not _is_number(known) or pd.api.types.is_bool_dtype(known.dtype):
+        why = "because it does not hold numbers"
+    elif table.task is Task.CLASSIFICATION:
+        why = f"because it holds only {different} different whole numbers"
+    else:
+        why = f"because it holds {different:,} different numbers"
+    if table.task is Task.REGRESSION:
+        return f"'{target}' is predicted as a number (regression), {why}."
+    return (
+        f"'{target}' is predicted as one of {len(table.classes):,} classes (classification), {why}."
+    )
+
+
+def _written_notes(table: Table, target: str) -> list[str]:
+    marks = {column.name: column.decimal for column in table.schema.columns}
+    marks[target] = table.target_decimal
+    named = {how: [n for n in marks if marks[n] == mark] for mark, how in WRITTEN.items()}
+    return [f"Read as numbers {how}: {listed(names)}." for how, names in named.items() if names]
+
+
+def _column_notes(schema: Schema) -> list[str]:
+    notes = []
+    for kind, why in UNUSED.items():
+        names = [column.name for column in schema.columns if column.kind is kind]
+        if names:
+            notes.append(f"Not used, {why}: {listed(names)}.")
+    if len(schema.features) > MANY_COLUMNS:
+        notes.append(
+            f"There are {len(schema.features):,} columns to learn from: every trial takes longer, "
+            "and pipelines that select columns are worth more."
+        )
+    return notes
+
+
+def _nearly_numbers_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    """A word about columns that a few values keep from being numbers."""
+    texts = [c.name for c in schema.columns if c.kind in (ColumnKind.TEXT, ColumnKind.CATEGORY)]
+    kept_from = {name: keeps_from_numbers(frame[name]) for name in texts}
+    shown = [f"'{name}' (such as '{value}')" for name, value in kept_from.items() if value]
+    if not shown:
+        return []
+    return [
+        f"Not read as numbers, because of a few values that are none: {', '.join(shown)}. Where "
+        "those stand for missing values, leave them empty in the file."
+    ]
+
+
+def _thousands_notes(frame: pd.DataFrame, table: Table) -> list[str]:
+    """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
+    if "," not in (table.target_decimal, *(column.decimal for column in table.schema.columns)):
+        return []
+    floats = frame.select_dtypes("float")
+    names = [str(name) for name in floats.columns if maybe_thousands(floats[name])]
+    if not names:
+        return []
+    return [
+        f"Read with a decimal point, although others have a comma: {listed(names)}. Where points "
+        "divide thousands there, remove them from the file."
+    ]
+
+
+def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[str]) -> list[str]:
+    notes = []
+    if facts.without_target:
+        taken = f" ({listed(gaps)} read as missing; if that is a class, rename it)" if gaps else ""
+        notes.append(
+            f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}{taken}."
+        )
+    floats = frame.drop(columns=target).select_dtypes("float")
+    infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan)).sum(axis=0)
+    if infinite.any():
+        names = [str(name) for name in floats.columns[infinite > 0]]
+        notes.append(f"Infinite values, taken as missing: {infinite.sum():,} in {listed(names)}.")
+    return notes
+
+
+def _class_notes(table: Table) -> list[str]:
+    if table.task is not Task.CLASSIFICATION:
+        return []
+    counts = np.bincount(table.y.astype(np.int64), minlength=len(table.classes))
+    rare = [table.classes[code] for code in np.flatnonzero(counts < LEAST_OF_A_CLASS)]
+    if not rare:
+        return []
+    return [f"Classes with fewer than {LEAST_OF_A_CLASS} rows are hard to learn: {listed(rare)}."]

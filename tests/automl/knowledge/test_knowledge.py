@@ -1,0 +1,736 @@
+import json
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.knowledge import bundle as bundles
+from foretune.automl.knowledge.bundle import SHIPPED, Bundle
+from foretune.automl.knowledge.known import Knowledge, forget_learnt, own_bundle
+from foretune.automl.knowledge.learning import (
+    KEPT_METHODS,
+    Plan,
+    comparable,
+    learn_bundle,
+    portfolio_of,
+)
+from foretune.automl.knowledge.lessons import (
+    Lesson,
+    learn_apart,
+    learnt_prior,
+    read_bytes,
+    saved_bytes,
+    taught_by,
+)
+from foretune.automl.knowledge.likeness import chosen_for, likeness
+from foretune.automl.knowledge.measures import STAND_INS, by_metric, stand_in
+from foretune.automl.knowledge.memory import Memory
+from foretune.automl.knowledge.narrowing import narrowed
+from foretune.automl.models.scores import SCORERS, scorer
+from foretune.automl.models.spaces import CLASSIFIERS, REGRESSORS, shipped
+from foretune.automl.recordings import Fit
+from foretune.automl.tables.datasets import Task
+from foretune.contracts import Target
+from foretune.errors import (
+    ArtifactError,
+    ExperienceError,
+    ForetuneWarning,
+    MethodError,
+    UsageError,
+)
+from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.methods.zero_shot.portfolio import Portfolio
+from foretune.run.inline import InlineExecutor
+from foretune.search import METHODS, Optimizer
+from foretune.search.trials import Told
+from foretune.space import Space
+from tests.automl.past import ONLY, SPACE, past
+
+R2, RMSE = (scorer(name, Task.REGRESSION).metric for name in ("r2", "rmse"))
+ZERO_SHOT = METHODS["zero-shot"]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    """No test reads or writes what the user has."""
+    monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("foretune.automl.knowledge.lessons.prior_cache", lambda: tmp_path / "cache")
+
+
+@pytest.fixture(scope="module")
+def known():
+    return past()
+
+
+@pytest.fixture(scope="module")
+def ships(known, tmp_path_factory):
+    """A folder that could ship, with the priors of a method that takes no time."""
+    folder = tmp_path_factory.mktemp("ships")
+    views = {name: by_metric(known, SCORERS[name].metric) for name in ("r2", "rmse")}
+    plan = Plan(SPACE, methods=("zero-shot",))
+    learn_bundle(views, plan, Bundle.open(folder), ships=known, about={"recipe": {"folds": 3}})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def part():
+    return shipped(SPACE).build(("rf", "knn"))
+
+
+def knows(ships, space=None, **options):
+    space = space if space is not None else Experience.open(ships / f"{SPACE}.parquet").space
+    return Knowledge.for_space(SPACE, **{"metric": "r2", "ships": ships, "space": space, **options})
+
+
+def remember(values, task="mine@000000000000000a", metrics=(R2, RMSE)):
+    space = shipped(SPACE).build(ONLY)
+    configs = space.sample(len(values), seed=4).dicts()
+    found = [Evaluation(task, configs[i], {"r2": value}) for i, value in enumerate(values)]
+    Memory.of_user().remember(Fit(SPACE, space, metrics, task, {"log_rows": 5.0}), found)
+    return configs
+
+
+# Metrics
+
+
+@pytest.mark.parametrize(
+    ("metric", "recorded", "speaks"),
+    [
+        ("auc", ["accuracy", "auc"], "auc"),
+        ("f1", ["accuracy", "balanced_accuracy"], "balanced_accuracy"),
+        ("f1", ["accuracy", "auc"], "accuracy"),
+        ("unheard-of", ["r2", "rmse"], "r2"),
+    ],
+)
+def test_the_nearest_recorded_metric_speaks(metric, recorded, speaks):
+    assert stand_in(metric, recorded) == speaks
+    assert set(STAND_INS.values()) <= set(SCORERS)
+
+
+def test_experience_by_another_metric_is_turned_and_keeps_the_order(known):
+    wanted = Metric("mae", Direction.MIN)
+    made = by_metric(known, wanted)
+    assert made.metrics == (wanted,)
+    np.testing.assert_allclose(made.losses[:, 0], known.losses[:, 1])
+    score = by_metric(known.with_metrics(["rmse"]), Metric("score", Direction.MAX))
+    np.testing.assert_allclose(score.losses[:, 0], known.losses[:, 1])
+
+
+def test_a_task_that_lacks_the_metric_speaks_by_another():
+    space = Space.of({"x": (0.0, 1.0)})
+    nan = np.nan
+    mixed = Experience.build(
+        space,
+        [R2, RMSE],
+        ["a", "b", "c"],
+        [0, 0, 1, 1, 2, 2],
+        space.encode([{"x": 0.0}, {"x": 1.0}]),
+        [0, 1, 0, 1, 0, 1],
+        [[0.1, nan], [0.2, nan], [nan, 3.0], [nan, 4.0], [nan, nan], [nan, nan]],
+        status=[0, 0, 0, 0, Status.TIMEOUT, Status.FAILED],
+    )
+    made = by_metric(mixed, RMSE)
+    assert made.task("a").losses[:, 0].tolist() == [-0.1, -0.2]
+    assert made.task("b").losses[:, 0].tolist() == [3.0, 4.0]
+    assert np.isnan(made.task("c").losses).all()
+    with pytest.raises(ExperienceError, match="none of 2 did"):
+        by_metric(mixed.only(["c"]), RMSE)
+
+
+# What ships
+
+
+def test_a_prior_that_ships_is_the_one_that_was_learnt(known, ships):
+    knowledge = knows(ships)
+    want = ZERO_SHOT.learn(by_metric(known, R2), seed=0).opening(Target(known.space))
+    assert knowledge.prior(ZERO_SHOT).opening(Target(known.space)) == want
+    assert "the shipped prior" in knowledge.origin(ZERO_SHOT)
+    assert [str(source) for source in knowledge.sources] == [
+        "shipped: 80 evaluations on 5 datasets"
+    ]
+    assert knowledge.notes == ()
+
+
+def test_a_portfolio_that_ships_is_the_one_that_would_be_built(known, ships):
+    knowledge = knows(ships)
+    want = portfolio_of(by_metric(known, R2), 4, source="here").configs
+    assert knowledge.portfolio(4).dicts() == list(want)
+    assert len(Portfolio.open(ships / f"{SPACE}.portfolio.r2.json")) == 16
+
+
+def test_nothing_is_read_that_is_not_needed(ships, monkeypatch):
+    monkeypatch.setattr(Experience, "open", lambda path: pytest.fail("the experience was opened"))
+    knowledge = Knowledge.for_space(
+        SPACE, metric="r2", ships=ships, space=shipped(SPACE).build(ONLY)
+    )
+    knowledge.prior(ZERO_SHOT)
+    assert len(knowledge.portfolio(3)) == 3
+
+
+def test_a_narrower_space_gets_a_lifted_prior_and_a_portfolio_of_its_own(ships, part):
+    knowledge = knows(ships, space=part, only=("rf", "knn"))
+    first = knowledge.portfolio(4)
+    assert first.space == part
+    assert {config["estimator"] for config in first.dicts()} <= {"rf", "knn"}
+    assert first.dicts()[0]["estimator"] == "rf"
+    prior = knowledge.prior(ZERO_SHOT)
+    assert prior.opening(Target(part)).dicts()[:4] == first.dicts()
+    optimizer = Optimizer(Target(part), ZERO_SHOT, prior, seed=0)
+    assert optimizer.ask()[0].config == first.dicts()[0]
+
+
+def test_the_space_is_built_where_it_is_not_given(ships):
+    knowledge = Knowledge.for_space(SPACE, metric="r2", only=("knn",), ships=ships)
+    assert knowledge.space == shipped(SPACE).build(("knn",))
+    assert {c["estimator"] for c in knowledge.experience.configs.dicts()} == {"knn"}
+
+
+def test_methods_that_do_not_transfer_learn_nothing(ships):
+    assert knows(ships).prior(METHODS["random"]) is not None
+
+
+def test_a_method_that_nothing_is_kept_for_learns_now_and_once(ships, monkeypatch, tmp_path):
+    knowledge = knows(ships)
+    method = METHODS["ws-gp"]
+    want = knowledge.prior(method).opening(Target(knowledge.space))
+    assert len(list((tmp_path / "cache").glob("*.safetensors"))) == 1
+    assert "learnt now from 5 datasets" in knowledge.origin(method)
+    monkeypatch.setattr("foretune.search.registry.Method.learn", lambda *_, **__: None)
+    assert knows(ships).prior(method).opening(Target(knowledge.space)) == want
+
+
+def test_without_experience_only_methods_that_start_from_nothing_work(tmp_path):
+    knowledge = Knowledge.for_space("cash", metric="accuracy", ships=tmp_path, only=("knn",))
+    assert knowledge.sources == ()
+    assert knowledge.whole is None
+    assert knowledge.experience is None
+    assert knowledge.origin(ZERO_SHOT) == "no experience"
+    knowledge.prior(METHODS["gp"])
+    with pytest.raises(MethodError, match="got no experience"):
+        knowledge.prior(ZERO_SHOT)
+    with pytest.raises(UsageError, match="needs experience"):
+        knowledge.portfolio(3)
+
+
+def test_a_metric_that_was_not_measured_is_spoken_for_and_said(ships, monkeypatch):
+    mae = Metric("mae", Direction.MIN)
+    monkeypatch.setitem(SCORERS, "mae", replace(SCORERS["rmse"], metric=mae))
+    knowledge = knows(ships, metric="mae")
+    assert knowledge.notes == ("the shipped experience did not measure mae; rmse speaks for it",)
+    assert knowledge.experience.metrics == (mae,)
+    assert knowledge.prior(ZERO_SHOT) is not None
+
+
+def test_any_experience_can_be_given(known, part):
+    knowledge = Knowledge.of(known, space=part, metric=R2)
+    assert knowledge.experience.space == part
+    assert knowledge.tasks == 5
+    assert len(knowledge.portfolio(2)) == 2
+    assert Knowledge.of(known).metric == R2
+
+
+# Own experience
+
+
+def test_own_experience_stands_beside_what_ships_and_is_narrowed(ships, part):
+    configs = remember([0.5, 0.6, 0.7])
+    knowledge = knows(ships)
+    assert [source.kind for source in knowledge.sources] == ["shipped", "own"]
+    assert knowledge.whole.tasks[-1] == "mine@000000000000000a"
+    assert knowledge.whole.task("mine@000000000000000a").configs.dicts() == configs
+    kept = sum(config["estimator"] in ("rf", "knn") for config in configs)
+    mine = knows(ships, space=part).experience
+    assert ("mine@000000000000000a" in mine.tasks) == (kept > 0)
+    assert knows(ships, own=False).whole.tasks == tuple(f"past{i}" for i in range(5))
+
+
+def test_the_table_that_is_about_to_be_searched_is_left_out(ships):
+    remember([0.5, 0.6])
+    assert len(knows(ships, without="renamed@000000000000000a").sources) == 1
+    remember([0.5, 0.6], task="other@000000000000000b")
+    assert knows(ships, without="mine@000000000000000a").whole.tasks[-1] == "other@000000000000000b"
+
+
+def test_own_experience_that_cannot_be_read_is_left_out_and_said(ships):
+    remember([0.5])
+    [file] = Memory.of_user().folder.glob("*.parquet")
+    pd.DataFrame({"a": [1]}).to_parquet(file)
+    knowledge = knows(ships)
+    assert [source.kind for source in knowledge.sources] == ["shipped"]
+    assert "your own experience is left out" in knowledge.notes[0]
+    file.write_bytes(b"nothing")
+    with pytest.warns(ForetuneWarning, match="is damaged and was set aside"):
+        knowledge = knows(ships)
+    assert [source.kind for source in knowledge.sources] == ["shipped"]
+
+
+def test_own_searches_do_not_spoil_the_portfolio(ships):
+    want = knows(ships).portfolio(3).dicts()
+    for number in range(8):
+        remember(np.linspace(0, 0.9, 7), task=f"mine{number}@{number}")
+    knowledge = knows(ships)
+    assert comparable(knowledge.whole).tasks == tuple(f"past{i}" for i in range(5))
+    assert knowledge.portfolio(3).dicts() == want
+
+
+def test_what_was_learnt_from_own_experience_comes_first(ships):
+    remember([0.5, 0.6, 0.7])
+    views = {"r2": knows(ships).whole}
+    plan = Plan(SPACE, methods=("zero-shot",))
+    bundle, done = learn_bundle(views, plan, Bundle.open(own_bundle()))
+    assert [(each.what, each.metric, each.note) for each in done] == [
+        ("portfolio", "r2", ""),
+        ("zero-shot", "r2", ""),
+    ]
+    assert "your own prior" in knows(ships).origin(ZERO_SHOT)
+    # By another metric, what ships knows more than what speaks for it here.
+    assert "the shipped prior" in knows(ships, metric="rmse").origin(ZERO_SHOT)
+    _, again = learn_bundle(views, plan, bundle)
+    assert {each.note for each in again} == {"up to date"}
+    for file in (*own_bundle().glob("*.safetensors"), *own_bundle().glob("*.portfolio.*")):
+        file.write_bytes(b"damaged")
+    assert knows(ships).prior(ZERO_SHOT) is not None
+    assert len(knows(ships).portfolio(2)) == 2
+    forget_learnt(SPACE)
+    assert "the shipped prior" in knows(ships).origin(ZERO_SHOT)
+    assert [path.name for path in own_bundle().iterdir()] == ["manifest.json"]
+
+
+def learnt_from_all(ships):
+    """What `foretune learn` keeps: of all datasets, by one metric."""
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    learn_bundle({"r2": knows(ships).whole}, plan, Bundle.open(own_bundle()))
+
+
+def test_what_was_learnt_from_the_very_table_is_left_out(ships):
+    remember([0.5, 0.6, 0.7])
+    learnt_from_all(ships)
+    renamed = knows(ships, without="renamed@000000000000000a")
+    assert "the shipped prior" in renamed.origin(ZERO_SHOT)
+    assert [shelf.learnt.portfolios for shelf in renamed.shelves if shelf.own] == [{}]
+    other = knows(ships, without="other@000000000000000b")
+    assert "your own prior" in other.origin(ZERO_SHOT)
+
+
+def test_what_does_not_say_from_which_tables_it_was_learnt_is_left_out(ships):
+    remember([0.5, 0.6, 0.7])
+    learnt_from_all(ships)
+    manifest = own_bundle() / "manifest.json"
+    plain = json.loads(manifest.read_text())
+    del plain["spaces"][SPACE]["datasets"]
+    manifest.write_text(json.dumps(plain))
+    other = {"without": "other@000000000000000b"}
+    assert "the shipped prior" in knows(ships, **other).origin(ZERO_SHOT)
+    learnt_from_all(ships)
+    assert "your own prior" in knows(ships, **other).origin(ZERO_SHOT)
+
+
+def test_a_table_is_known_as_long_as_a_prior_that_learnt_from_it_is_kept(ships, monkeypatch):
+    remember([0.5, 0.6, 0.7])
+    learnt_from_all(ships)
+    Memory.of_user().forget(SPACE)
+    remember([0.5, 0.6, 0.7], task="other@000000000000000b")
+    monkeypatch.setattr("foretune.automl.knowledge.learning.learn_apart", lambda *_, **__: [])
+    learnt_from_all(ships)  # A new portfolio, and the prior from before.
+    mine = knows(ships, without="mine@000000000000000a")
+    assert "the shipped prior" in mine.origin(ZERO_SHOT)
+    assert [set(shelf.learnt.portfolios) for shelf in mine.shelves if shelf.own] == [{"r2"}]
+
+
+@pytest.mark.parametrize("changed", ["seed", "release"])
+def test_another_seed_or_release_is_not_up_to_date(known, tmp_path, monkeypatch, changed):
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    views = {"r2": by_metric(known, R2)}
+    bundle, _ = learn_bundle(views, plan, Bundle.open(tmp_path / "made"))
+    if changed == "release":
+        monkeypatch.setattr("foretune.automl.knowledge.lessons.version", lambda name: "99")
+    else:
+        plan = replace(plan, seed=7)
+    for note in ("", "up to date"):
+        bundle, done = learn_bundle(views, plan, bundle)
+        assert [each.note for each in done] == [note, note]
+
+
+def test_a_cached_prior_is_not_used_for_the_other_direction(known):
+    turned = replace(known, metrics=(Metric("r2", Direction.MIN), RMSE))
+    first, other = (learnt_prior(each, ZERO_SHOT) for each in (known, turned))
+    target = Target(known.space)
+    assert first.opening(target) != other.opening(target)
+
+
+# Learning within a time
+
+
+def test_a_prior_travels_as_the_bytes_of_its_file(known):
+    lessons = [Lesson(view, "zero-shot") for view in ("few", "all")]
+    views = {"all": known, "few": known.only(known.tasks[:2]), "unused": None}
+    ended = {each.lesson: each for each in learn_apart(views, lessons, jobs=2)}
+    assert set(ended) == set(lessons)
+    for lesson, learning in ended.items():
+        assert learning.failure == ""
+        assert learning.seconds > 0
+        want = ZERO_SHOT.learn(views[lesson.view], seed=0)
+        assert learning.prior == saved_bytes(want.save)
+        found = read_bytes(learning.prior, ZERO_SHOT.load)
+        assert found.configs.dicts() == want.configs.dicts()
+
+
+def test_what_is_not_learnt_in_time_is_said(known):
+    lessons = [Lesson("all", name) for name in ("zero-shot", "ws-gp")]
+    started = time.monotonic()
+    for seconds in (0.0, 1e-3):
+        ended = list(learn_apart({"all": known}, lessons, seconds=seconds))
+        assert [each.lesson for each in ended] == lessons
+        assert [each.failure for each in ended] == ["the time was over"] * 2
+    assert time.monotonic() - started < 60
+    with pytest.raises(UsageError, match="must be learnt within 0 s"):
+        learnt_prior(known, ZERO_SHOT, seconds=1e-3)
+
+
+def test_lessons_that_are_over_in_time_are_kept(known):
+    lessons = [Lesson("all", name) for name in ("zero-shot", "ws-gp")]
+    first, second = learn_apart({"all": known}, lessons, site=Slow(), seconds=20)
+    assert (first.lesson, first.failure) == (lessons[0], "")
+    assert (second.lesson, second.failure) == (lessons[1], "the time was over")
+
+
+def test_a_lesson_that_fails_does_not_stop_the_others(known):
+    lessons = [Lesson("damaged", "zero-shot"), Lesson("all", "zero-shot")]
+    first, second = learn_apart({"all": known, "damaged": Damaged()}, lessons)
+    assert "cannot be decoded" in first.failure
+    assert second.failure == ""
+    assert read_bytes(second.prior, ZERO_SHOT.load).configs.space == known.space
+
+
+class Damaged:
+    """An experience that does not survive its journey."""
+
+    def save(self, path):
+        path.write_bytes(b"damaged")
+
+
+class Slow:
+    """A site where the time is over after one lesson."""
+
+    def pool(self, room, *, workers, limits):
+        return SlowExecutor(room)
+
+
+class SlowExecutor(InlineExecutor):
+    lessons = 0
+
+    def results(self, timeout=None):
+        assert 0 < timeout <= 20
+        self.lessons += 1
+        return super().results(timeout) if self.lessons == 1 else []
+
+
+def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path, monkeypatch):
+    plan = Plan(SPACE, methods=("zero-shot",))
+    folder = tmp_path / "made"
+    learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder), ships=known)
+    fewer = known.only(known.tasks[1:])
+
+    def stopped(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("foretune.automl.knowledge.learning.learn_apart", stopped)
+    views = {"r2": by_metric(fewer, R2)}
+    with pytest.raises(KeyboardInterrupt):
+        learn_bundle(views, plan, Bundle.open(folder), ships=fewer)
+    bundle = Bundle.open(folder)
+    learnt = bundle.spaces[SPACE]
+    assert learnt.tasks == len(known.tasks) - 1
+    assert learnt.portfolios["r2"].content == taught_by(views["r2"], 0)
+    for kept in (learnt.definition, learnt.experience, learnt.portfolios["r2"]):
+        assert bundle.path(kept).exists()
+    assert learnt.priors["zero-shot"]["r2"].content == taught_by(by_metric(known, R2), 0)
+
+
+# Several programs at one folder
+
+
+class Here:
+    """A site that needs no other processes."""
+
+    def pool(self, room, *, workers, limits):
+        return InlineExecutor(room)
+
+
+def whole(folder):
+    """The opened folder, of which every file is as the manifest says and nothing else is there."""
+    bundle = Bundle.open(folder)
+    named = [bundle.path(kept) for learnt in bundle.spaces.values() for kept in learnt.files]
+    assert {path.name for path in folder.iterdir()} == {
+        "manifest.json",
+        *(path.name for path in named),
+    }
+    return bundle
+
+
+def test_spaces_that_are_learnt_at_the_same_time_are_all_kept(known, tmp_path):
+    folder = tmp_path / "made"
+    views = {"r2": by_metric(known, R2)}
+    opened = Bundle.open(folder)
+    for name in ("pipeline-regression", "cash"):
+        learn_bundle(views, Plan(name, methods=("zero-shot",), site=Here()), opened)
+    learnt = whole(folder).spaces
+    assert set(learnt) == {"pipeline-regression", "cash"}
+    assert all(set(each.priors) == {"zero-shot"} for each in learnt.values())
+
+
+def meanwhile(monkeypatch, happens):
+    """Let something happen while a prior is being learnt."""
+
+    def learnt(*given, **options):
+        monkeypatch.undo()
+        for ended in learn_apart(*given, **options):
+            happens()
+            yield ended
+
+    monkeypatch.setattr("foretune.automl.knowledge.learning.learn_apart", learnt)
+
+
+def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatch):
+    folder = tmp_path / "made"
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+
+    def other():
+        views = {"rmse": by_metric(known, RMSE)}
+        learn_bundle(views, plan, Bundle.open(folder))
+
+    with monkeypatch.context() as patch:
+        meanwhile(patch, other)
+        bundle, _ = learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder))
+    learnt = whole(folder).spaces[SPACE]
+    assert bundle.spaces[SPACE] == learnt
+    assert set(learnt.priors["zero-shot"]) == set(learnt.portfolios) == {"r2", "rmse"}
+
+
+@pytest.mark.parametrize("when", ["before anything is kept", "before a prior is kept"])
+@pytest.mark.parametrize("relearnt", [False, True])
+def test_what_is_forgotten_meanwhile_does_not_come_back(known, monkeypatch, when, relearnt):
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    left = by_metric(known.only(known.tasks[1:]), R2)
+
+    def forgotten():
+        forget_learnt(SPACE)
+        if relearnt:
+            learn_bundle({"r2": left}, Plan(SPACE, methods=()), Bundle.open(own_bundle()))
+
+    opened = Bundle.open(own_bundle())
+    with monkeypatch.context() as patch:
+        if when == "before a prior is kept":
+            meanwhile(patch, forgotten)
+        else:
+            forgotten()
+        bundle, done = learn_bundle({"r2": by_metric(known, R2)}, plan, opened)
+    assert [(each.what, each.note.partition(":")[0]) for each in done] == [
+        ("portfolio", "not kept"),
+        ("zero-shot", "not kept"),
+    ]
+    learnt = whole(own_bundle()).spaces
+    assert set(learnt) == ({SPACE} if relearnt else set())
+    assert all(each.priors == {} and each.tasks == len(left.tasks) for each in learnt.values())
+    # What is learnt from now on knows nothing of it, and is kept.
+    _, done = learn_bundle({"r2": left}, plan, bundle)
+    assert done[-1].note == ""
+    assert set(whole(own_bundle()).spaces[SPACE].priors) == {"zero-shot"}
+
+
+def test_a_space_that_was_learnt_anew_meanwhile_stays_as_it_is(known, tmp_path, monkeypatch):
+    folder = tmp_path / "made"
+    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    part = narrowed(by_metric(known, R2), shipped(SPACE).build(("rf", "knn")))
+
+    def other():
+        learn_bundle({"r2": part}, plan, Bundle.open(folder))
+
+    with monkeypatch.context() as patch:
+        meanwhile(patch, other)
+        _, done = learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder))
+    assert {each.note.partition(":")[0] for each in done} == {"not kept"}
+    assert whole(folder).spaces[SPACE].space == part.space.fingerprint
+
+
+def test_changes_at_the_same_time_do_not_lose_each_other(tmp_path):
+    folder = tmp_path / "made"
+
+    def add(name):
+        def with_one_more(now):
+            kept = now.keep(f"{name}.json", lambda path: path.write_text(name))
+            time.sleep(0.001)
+            return now.with_space(name, bundles.Learnt("f", 1, 1, ("r2",), kept))
+
+        Bundle(folder).change(with_one_more)
+
+    names = [f"space{number}" for number in range(20)]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(add, names))
+    assert set(whole(folder).spaces) == set(names)
+
+
+def test_the_cache_is_bounded_and_heals(known, tmp_path, monkeypatch):
+    monkeypatch.setattr("foretune.automl.knowledge.lessons.MOST_CACHED", 2)
+    cache = tmp_path / "cache"
+    for seed in range(3):
+        learnt_prior(known, ZERO_SHOT, seed=seed)
+        for file in cache.iterdir():
+            os.utime(file, (seed, seed))
+    assert len(list(cache.iterdir())) == 2
+    for file in cache.iterdir():
+        file.write_bytes(b"damaged")
+    prior = learnt_prior(known, ZERO_SHOT, seed=2)
+    assert len(prior.opening(Target(known.space))) == 10
+
+
+# Folders of knowledge
+
+
+def test_a_folder_says_what_is_in_it(ships, known):
+    plain = json.loads((ships / "manifest.json").read_text())
+    learnt = plain["spaces"][SPACE]
+    assert (learnt["tasks"], learnt["evaluations"]) == (5, 80)
+    assert learnt["about"]["recipe"] == {"folds": 3}
+    assert learnt["space"] == known.space.fingerprint
+    assert set(learnt["priors"]) == {"zero-shot"}
+    assert Bundle.open(ships).spaces[SPACE].metrics == ("r2", "rmse")
+
+
+@pytest.mark.parametrize("name", [f"{SPACE}.parquet", f"{SPACE}.zero-shot.r2.safetensors"])
+def test_altered_files_are_refused(ships, tmp_path, name):
+    for file in ships.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    content = bytearray((tmp_path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / name).write_bytes(content)
+    knowledge = Knowledge.for_space(
+        SPACE, metric="r2", ships=tmp_path, space=shipped(SPACE).build(ONLY)
+    )
+    with pytest.raises(ArtifactError, match="was altered"):
+        knowledge.prior(ZERO_SHOT), knowledge.whole
+    (tmp_path / name).unlink()
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        knowledge.prior(ZERO_SHOT), knowledge.whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"format": "foretune-knowledge", "version": 99, "spaces": {}}', "{" * 100_000],
+)
+def test_a_manifest_of_another_kind_is_refused(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(ArtifactError, match="is not the manifest"):
+        Bundle.open(tmp_path)
+
+
+def test_a_manifest_cannot_name_files_elsewhere(ships):
+    bundle = Bundle.open(ships)
+    with pytest.raises(ArtifactError, match="outside"):
+        bundle.path(bundles.Kept("../secret", "", 0))
+
+
+# Likeness
+
+
+def test_datasets_that_are_alike_say_more(known):
+    weights = likeness(known, {"log_rows": 4.0, "skew": 0.0, "unheard": 1.0})
+    assert weights.sum() == pytest.approx(1.0)
+    assert (np.diff(weights) <= 0).all()
+    assert weights[0] > 2 * weights[-1]
+    np.testing.assert_allclose(likeness(known, {}), 0.2)
+
+
+def test_a_suggestion_follows_the_datasets_that_are_alike(known, ships):
+    view = by_metric(known, R2)
+    few = chosen_for(view, 3, {"log_rows": 3.0, "skew": 0.0})
+    many = chosen_for(view, 3, {"log_rows": 9.0, "skew": 0.0})
+    assert few.configs.dicts()[0]["estimator"] == "svm"
+    assert many.configs.dicts()[0]["estimator"] == "rf"
+    np.testing.assert_allclose(few.seconds, 2.0)
+    assert (few.places >= 0).all()
+    assert few.places[0] < 0.5
+    found = knows(ships).suggest(2, {"log_rows": 3.0, "skew": 0.0})
+    assert found.configs.dicts()[0]["estimator"] == "svm"
+
+
+def test_the_place_is_the_mean_share_of_better_pipelines():
+    space = Space.of({"x": (0.0, 1.0)})
+    table = Experience.from_matrix(
+        space,
+        space.encode([{"x": x / 4} for x in range(4)]),
+        ["a", "b"],
+        [RMSE],
+        {"rmse": np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 3.0, np.nan]])},
+    )
+    choice = chosen_for(table, 2, {})
+    assert choice.configs.dicts()[0] == {"x": 0.0}
+    assert choice.places[0] == 0.0
+    assert choice.together.tolist() == [0.0, 0.0]
+    assert np.isnan(choice.seconds).all()
+
+
+# The folder of the package
+
+
+def shipped_names():
+    return sorted(Bundle.open(SHIPPED).spaces)
+
+
+def test_the_shipped_folder_is_small_and_all_of_it_is_named():
+    bundle = Bundle.open(SHIPPED)
+    named = {"manifest.json"}
+    for learnt in bundle.spaces.values():
+        of_priors = [kept for of in learnt.priors.values() for kept in of.values()]
+        for kept in (learnt.definition, learnt.experience, *of_priors, *learnt.portfolios.values()):
+            named.add(bundle.path(kept).name)
+    assert {file.name for file in SHIPPED.iterdir()} == named
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 10 * 2**20
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_knowledge_is_of_the_space_that_ships(name):
+    chosen = shipped(name)
+    estimators = {"pipeline-classification": CLASSIFIERS, "pipeline-regression": REGRESSORS}[name]
+    notation = {**chosen.stages, chosen.choice: estimators}
+    whole = Space.of(notation, stages=(*chosen.stages, chosen.choice))
+    learnt = Bundle.open(SHIPPED).spaces[name]
+    assert learnt.space == whole.fingerprint
+    assert learnt.metrics == chosen.metrics
+    known = Experience.open(Bundle.open(SHIPPED).path(learnt.experience))
+    many = sum(len(known.task(task)) >= 200 for task in known.tasks)
+    assert many >= {"pipeline-classification": 70, "pipeline-regression": 25}[name]
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_no_held_out_dataset_is_in_what_ships(name):
+    from foretune.automl.collection.catalogue import group
+
+    bundle = Bundle.open(SHIPPED)
+    known = Experience.open(bundle.path(bundle.spaces[name].experience))
+    whole = name.removeprefix("pipeline-")
+    learnt_from = [*group(f"{whole}-known"), *group(f"{whole}-textbook")]
+    assert set(known.tasks) == {entry.name for entry in learnt_from}
+    assert not set(known.tasks) & {entry.name for entry in group(f"{whole}-held-out")}
+
+
+@pytest.mark.parametrize("method", KEPT_METHODS)
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_knowledge_opens_a_search_of_the_whole_and_of_a_part(name, method):
+    metric = shipped(name).metrics[-1]
+    for only in ((), ("knn", "rf")):
+        knowledge = Knowledge.for_space(name, metric=metric, own=False, only=only)
+        assert "the shipped prior" in knowledge.origin(METHODS[method])
+        prior = knowledge.prior(METHODS[method])
+        target = Target(knowledge.space, (metric,))
+        optimizer = Optimizer(target, METHODS[method], prior, seed=0)
+        for loss in range(7):
+            [suggestion] = optimizer.ask()
+            assert not only or suggestion.config["estimator"] in only
+            optimizer.tell([Told((float(loss),), id=suggestion.id)])
+    assert not math.isnan(knowledge.suggest(1, {}).places[0])

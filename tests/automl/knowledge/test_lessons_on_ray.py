@@ -1,0 +1,121 @@
+"""Lessons on a real Ray, one of whose workers is killed in the middle."""
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from foretune.automl.knowledge.bundle import Bundle
+from foretune.automl.knowledge.learning import Plan, learn_bundle
+from foretune.automl.knowledge.lessons import (
+    TIME_IS_OVER,
+    Classroom,
+    Lesson,
+    learn_apart,
+    saved_bytes,
+)
+from foretune.automl.knowledge.measures import by_metric
+from foretune.automl.models.scores import SCORERS
+from foretune.run.ray_pool import MOST_LOST
+from foretune.run.sites import Site
+from foretune.search import METHODS
+from tests.automl.past import SPACE, past
+from tests.run.test_ray_pool import began, note_and_wait
+
+pytest.importorskip("ray")
+ZERO_SHOT = METHODS["zero-shot"]
+
+
+@pytest.fixture(scope="module")
+def known():
+    return past()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    import ray
+
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+@dataclass(frozen=True)
+class WatchedSite(Site):
+    """Ray, where every lesson notes who takes it; that about `slow` waits until it may go on."""
+
+    folder: Path = Path()
+
+    def pool(self, function, *, workers, limits):
+        room = WatchedRoom(function, self.folder)
+        return super().pool(room, workers=workers, limits=limits)
+
+
+@dataclass(frozen=True)
+class WatchedRoom:
+    room: Classroom
+    folder: Path
+
+    def __call__(self, lesson):
+        note_and_wait((self.folder, lesson.view, lesson.view == "slow"))
+        return self.room(lesson)
+
+
+def test_a_killed_worker_costs_time_and_no_lesson(known, tmp_path):
+    lessons = [Lesson(view, "zero-shot") for view in ("slow", "quick", "later")]
+    views = {lesson.view: known for lesson in lessons}
+
+    def kill():
+        os.kill(began(tmp_path, "slow")[0], signal.SIGKILL)
+        began(tmp_path, "later")  # the other worker goes on meanwhile
+        (tmp_path / "go").touch()
+
+    killer = Thread(target=kill)
+    killer.start()
+    site = WatchedSite("ray", folder=tmp_path)
+    ended = {each.lesson: each for each in learn_apart(views, lessons, site=site, jobs=2)}
+    killer.join()
+    assert set(ended) == set(lessons)
+    want = saved_bytes(ZERO_SHOT.learn(known, seed=0).save)
+    assert all((each.failure, each.prior) == ("", want) for each in ended.values())
+    assert [len(began(tmp_path, view)) for view in views] == [2, 1, 1]
+
+
+def test_a_lesson_that_takes_too_long_is_ended(known, tmp_path):
+    lesson = Lesson("slow", "zero-shot")
+    site = WatchedSite("ray", folder=tmp_path)
+    [ended] = learn_apart({"slow": known}, [lesson], site=site, seconds=3)
+    assert (ended.lesson, ended.failure) == (lesson, TIME_IS_OVER)
+
+
+@dataclass(frozen=True)
+class DeadlySite(Site):
+    """Ray, where one method takes the Ray worker down."""
+
+    def pool(self, function, *, workers, limits):
+        return super().pool(DeadlyRoom(function), workers=workers, limits=limits)
+
+
+@dataclass(frozen=True)
+class DeadlyRoom:
+    room: Classroom
+
+    def __call__(self, lesson):
+        if lesson.method == "ws-gp":
+            os.kill(os.getppid(), signal.SIGKILL)
+        return self.room(lesson)
+
+
+def test_what_cannot_be_learnt_is_said_and_the_rest_is_kept(known, tmp_path):
+    views = {"r2": by_metric(known, SCORERS["r2"].metric)}
+    plan = Plan(SPACE, ("ws-gp", "zero-shot"), site=DeadlySite("ray"))
+    bundle, done = learn_bundle(views, plan, Bundle.open(tmp_path))
+    notes = {each.what: each.note for each in done}
+    assert notes.pop("ws-gp").startswith(f"lost {MOST_LOST + 1} times with its Ray worker")
+    assert notes == {"portfolio": "", "zero-shot": ""}
+    assert set(Bundle.open(tmp_path).spaces[SPACE].priors) == {"zero-shot"}
+    prior = ZERO_SHOT.load(bundle.path(bundle.spaces[SPACE].priors["zero-shot"]["r2"]))
+    assert prior.configs.space == known.space

@@ -1,0 +1,315 @@
+from datetime import time, timedelta
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from foretune.automl.tables.cells import keeps_from_numbers
+from foretune.automl.tables.columns import ColumnKind, Schema
+from foretune.errors import UsageError
+from tests.automl.samples import mixed_frame
+
+
+def kind(values, **series):
+    return Schema.infer(pd.DataFrame({"c": pd.Series(values, **series)})).columns[0].kind
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.5, 2.5, None], ColumnKind.NUMBER),
+        ([3, 1, 2], ColumnKind.NUMBER),
+        (["1", " 2.5", "-3e2"], ColumnKind.NUMBER),
+        ([1, 2, 3, 4], ColumnKind.COUNTER),
+        ([True, False, True], ColumnKind.BOOLEAN),
+        (["Yes", "no", None], ColumnKind.BOOLEAN),
+        (["a", "b", "a"], ColumnKind.CATEGORY),
+        (["2020-01-31", "2021-12-01"], ColumnKind.DATE),
+        (["31/01/2020", "01/12/2021"], ColumnKind.DATE),
+        ([f"name {i}" for i in range(30)], ColumnKind.TEXT),
+        ([f"name {i}" for i in range(20)], ColumnKind.CATEGORY),
+        ([5, 5, 5], ColumnKind.CONSTANT),
+        ([np.inf, 1.0, 1.0], ColumnKind.CONSTANT),
+        ([None, None], ColumnKind.EMPTY),
+        ([np.nan, np.inf], ColumnKind.EMPTY),
+    ],
+)
+def test_kinds(values, expected):
+    assert kind(values) is expected
+
+
+def test_types_of_pandas_are_believed():
+    assert kind([1, 2, 1], dtype="category") is ColumnKind.CATEGORY
+    assert kind(pd.to_datetime(["2020-01-01", "2020-01-02"])) is ColumnKind.DATE
+
+
+def test_dates_of_tables_with_types_are_found_in_texts():
+    typed = pd.DataFrame({"t": pd.to_datetime(["1970-01-02", "1970-02-01"])})
+    schema = Schema.infer(typed)
+    texts = pd.DataFrame({"t": ["1970-01-02", "1970-02-01 12:00", "soon"]})
+    np.testing.assert_array_equal(
+        schema.matrix(texts), [[1, 1, 4, 0, 2, 2], [31.5, 2, 6, 12, 1, 32], [np.nan] * 6]
+    )
+
+
+def test_the_matrix_by_hand():
+    frame = pd.DataFrame(
+        {
+            "n": [0.5, None, np.inf],
+            "k": ["b", "a", None],
+            "t": ["1970-01-02", "1970-01-01", "1970-02-01"],
+            "f": ["no", "yes", None],
+            "c": "same",
+        }
+    )
+    frame.loc[3] = [2.0, "a", "1970-01-04", "yes", "same"]
+    schema = Schema.infer(frame)
+    assert schema.features == (
+        "n",
+        "k",
+        "t (days)",
+        "t (month)",
+        "t (weekday)",
+        "t (hour)",
+        "t (day of month)",
+        "t (day of year)",
+        "f",
+    )
+    assert schema.categorical.tolist() == [name == "k" for name in schema.features]
+    np.testing.assert_array_equal(
+        schema.matrix(frame),
+        [
+            [0.5, 1, 1, 1, 4, 0, 2, 2, 0],
+            [np.nan, 0, 0, 1, 3, 0, 1, 1, 1],
+            [np.nan, np.nan, 31, 2, 6, 0, 1, 32, np.nan],
+            [2, 0, 3, 1, 6, 0, 4, 4, 1],
+        ],
+    )
+
+
+def test_new_rows_are_read_the_same_way_whatever_they_hold():
+    frame = mixed_frame()
+    schema = Schema.infer(frame)
+    new = frame.iloc[:3].copy()
+    new["letter"] = ["x", "unheard of", None]
+    new["number"] = ["1", "word", None]
+    shuffled = new[list(reversed(new.columns))].assign(more=1)
+    matrix = schema.matrix(shuffled)
+    letter, number = schema.features.index("letter"), schema.features.index("number")
+    np.testing.assert_array_equal(matrix[:, letter], [0, np.nan, np.nan])
+    np.testing.assert_array_equal(matrix[:, number], [1, np.nan, np.nan])
+    same = [name for name in schema.features if name not in ("letter", "number")]
+    columns = [schema.features.index(name) for name in same]
+    np.testing.assert_array_equal(matrix[:, columns], schema.matrix(frame)[:3][:, columns])
+
+
+def test_values_that_cannot_be_read_are_counted_by_column():
+    frame = pd.DataFrame(
+        {"t": ["1970-01-02", "1970-02-01"] * 5, "k": ["a", "b"] * 5, "n": np.arange(10.0) ** 2}
+    )
+    schema = Schema.infer(frame)
+    new = pd.DataFrame({"t": ["later", "soon", None], "k": ["a", "b", "c"], "n": [1.0, None, 2.0]})
+    assert schema.unread(new, schema.matrix(new)) == {"t": 2, "k": 1}
+
+
+def test_plain_values_and_back():
+    schema = Schema.infer(mixed_frame())
+    assert Schema.from_list(schema.to_list()) == schema
+
+
+def test_dates_of_earlier_schemas_have_the_parts_of_then():
+    plain = [
+        {"name": "t", "kind": "date", "categories": [], "date_format": "ISO8601", "decimal": ""},
+        {"name": "n", "kind": "number", "categories": [], "date_format": "", "decimal": ""},
+    ]
+    schema = Schema.from_list(plain)
+    assert schema.features == ("t (days)", "t (month)", "t (weekday)", "t (hour)", "n")
+    frame = pd.DataFrame({"t": ["1970-02-01 12:00", None], "n": [7.0, 8.0]})
+    expected = [[31.5, 2, 6, 12, 7], [np.nan, np.nan, np.nan, np.nan, 8]]
+    np.testing.assert_array_equal(schema.matrix(frame), expected)
+    # What tells tables apart is made of these values.
+    assert schema.to_list() == [{**each, "categories": ()} for each in plain]
+
+
+def test_columns_without_dates_say_nothing_of_their_parts():
+    """Or else no table that was remembered before would be known again."""
+    frame = pd.DataFrame({"n": [0.5, 2.5], "k": ["a", "b"], "t": ["1970-01-01", "1970-01-02"]})
+    said = {each["name"]: "date_parts" in each for each in Schema.infer(frame).to_list()}
+    assert said == {"n": False, "k": False, "t": True}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"date_format": "%Q"}, "%Q"), ({"date_parts": ["days", "century"]}, "parts of a date")],
+)
+def test_dates_that_nobody_has_saved_are_refused(change, said):
+    [plain] = Schema.infer(pd.DataFrame({"t": ["1970-01-01", "1970-01-02"]})).to_list()
+    with pytest.raises(ValueError, match=said):
+        Schema.from_list([plain | change])
+
+
+def test_mistakes():
+    twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(UsageError, match="'a' more than once"):
+        Schema.infer(twice)
+    schema = Schema.infer(mixed_frame())
+    with pytest.raises(UsageError, match="'town' is missing: add it"):
+        schema.matrix(mixed_frame().drop(columns=["town", "note"]))
+
+
+def test_codes_and_dates_are_read_as_they_are_written():
+    frame = pd.DataFrame(
+        {
+            "code": ["01", "A1", "TRUE"] * 10,
+            "day": ["2020", "2020-05", "2021-06"] * 10,
+            "price": ["1.234,5", "0,5", "2,5"] * 10,
+            "x": np.arange(30.0) ** 2,
+        }
+    )
+    assert Schema.infer(frame).written == ("code", "day", "price")
+
+
+def test_categories_of_tables_with_types_are_found_in_texts():
+    typed = pd.DataFrame({"c": pd.Categorical([True, 2, 1.5, 3.0, "x"] * 2)})
+    schema = Schema.infer(typed)
+    assert schema.columns[0].categories == ("1.5", "2", "3", "True", "x")
+    new = pd.DataFrame({"c": ["2.0", "03", "1.50", "TRUE", "x", "X", "4", "0_2"]})
+    np.testing.assert_array_equal(schema.matrix(new)[:, 0], [1, 2, 0, 3, 4, *[np.nan] * 3])
+
+
+@pytest.mark.parametrize("value", [time(8, 30), b"a"])
+def test_times_and_bytes_are_categories_or_texts(value):
+    few = pd.DataFrame({"c": pd.Series([value, type(value)()] * 10, dtype=object)})
+    schema = Schema.infer(few)
+    assert schema.columns[0].kind is ColumnKind.CATEGORY
+    matrix = schema.as_written_in(few).matrix(few)
+    assert sorted(set(matrix[:, 0])) == [0.0, 1.0]
+    many = [time(hour, 7) for hour in range(24)]
+    assert kind(many, dtype=object) is ColumnKind.TEXT
+
+
+def test_categories_that_are_written_differently_stay_apart():
+    schema = Schema.infer(pd.DataFrame({"c": ["007", "07", "7", "x"] * 5}))
+    matrix = schema.matrix(pd.DataFrame({"c": ["7", "07", "007", "0007"]}))
+    np.testing.assert_array_equal(matrix[:, 0], [2, 1, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([*map(str, range(99)), "unknown"], "unknown"),
+        ([*(f"{i},5" for i in range(99)), "unknown"], "unknown"),
+        ([*map(str, range(90)), *["unknown"] * 10], ""),
+        ([*map(str, range(100))], ""),
+        ([*(f"0{i}" for i in range(99)), "unknown"], ""),
+        (["a", "b"] * 50, ""),
+        ([*range(99), None], ""),
+        ([time(hour) for hour in range(24)], ""),
+        ([b"01", b"2", b"unknown"], ""),
+    ],
+)
+def test_what_keeps_a_column_from_being_numbers(values, expected):
+    assert keeps_from_numbers(pd.Series(values)) == expected
+
+
+SECONDS = [90.0, None, 7200.5, 30.0]
+SPANS = [None if seconds is None else timedelta(seconds=seconds) for seconds in SECONDS]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(pd.Series(SPANS, dtype=f"timedelta64[{unit}]") for unit in ("ms", "us", "ns")),
+        pd.Series(SPANS, dtype=object),
+        pd.Series(SPANS, dtype=pd.ArrowDtype(pa.duration("ms"))),
+    ],
+    ids=lambda given: str(given.dtype),
+)
+def test_durations_are_seconds_whatever_their_unit(given):
+    schema = Schema.infer(pd.DataFrame({"d": given}))
+    assert schema.columns[0].kind is ColumnKind.DURATION
+    assert Schema.from_list(schema.to_list()) == schema
+    expected = [[90.0], [np.nan], [7200.5], [30.0]]
+    for new in (given, given.astype("timedelta64[us]"), given.astype(object)):
+        frame = pd.DataFrame({"d": new})
+        np.testing.assert_array_equal(schema.as_written_in(frame).matrix(frame), expected)
+
+
+def test_durations_of_tables_with_types_are_found_in_texts():
+    schema = Schema.infer(pd.DataFrame({"d": pd.to_timedelta([90, 30], unit="s")}))
+    cells = ["0 days 00:10:50", "1 days", " 5", "1.5", 7, "soon", b"1 days", [1], None]
+    frame = pd.DataFrame({"d": pd.Series(cells, dtype=object)})
+    matrix = schema.matrix(frame)
+    np.testing.assert_array_equal(matrix[:, 0], [650, 86400, *[np.nan] * 7])
+    assert schema.unread(frame, matrix) == {"d": 6}
+    no_dates = pd.DataFrame({"d": pd.to_datetime([None, None])})
+    assert np.isnan(schema.matrix(no_dates)).all()
+    numbers = pd.DataFrame({"d": [1, 2]})
+    assert np.isnan(schema.matrix(numbers)).all()
+    with pytest.raises(UsageError, match=r"a column of durations must .* 'd' .* such as '1'"):
+        schema.check_numbers(numbers, schema.matrix(numbers))
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["0 days 00:10:50.250000000", "-1 days +23:59:30", None], [650.25, -30.0, np.nan]),
+        (["1 day, 0:00:01", "0:10:00", "-1 day, 23:59:30"], [86401.0, 600.0, -30.0]),
+        (["1 days", "12 days", "-2 days"], [86400.0, 1036800.0, -172800.0]),
+        (["00:43:09", "100:00:00", "-1:00:00.5"], [2589.0, 360000.0, -3600.5]),
+        (["99999 days 23:59:59", "999999:59:59", " 0:00:00"], [8639999999.0, 3599999999.0, 0.0]),
+    ],
+)
+def test_durations_are_found_in_texts(cells, expected):
+    frame = pd.DataFrame({"d": cells})
+    schema = Schema.infer(frame)
+    assert schema.columns[0].kind is ColumnKind.DURATION
+    np.testing.assert_array_equal(schema.matrix(frame)[:, 0], expected)
+    typed = pd.DataFrame({"d": pd.to_timedelta(pd.Series(expected), unit="s")})
+    np.testing.assert_array_equal(schema.matrix(typed)[:, 0], expected)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["10:50", "11:20"],
+        ["00:10:50", "soon"],
+        ["00:10:50", "5"],
+        ["00:61:00", "00:10:00"],
+        ["1 days 00:10", "2 days"],
+        ["1 week", "2 days"],
+        ["1000000 days", "1 days"],
+        ["\u0663 days", "1 days"],
+        [time(10), time(11)],
+    ],
+)
+def test_texts_that_only_look_like_durations_stay_categories(cells):
+    assert kind(cells) is ColumnKind.CATEGORY
+
+
+def test_models_of_earlier_releases_count_the_unit_of_durations():
+    plain = {"name": "d", "kind": "number", "categories": [], "date_format": "", "decimal": ""}
+    schema = Schema.from_list([plain])
+    spans = pd.Series([timedelta(seconds=90), None], dtype="timedelta64[s]")
+    months = pd.Series(pd.PeriodIndex(["1970-03", None], freq="M"))
+    np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"d": spans})), [[90], [np.nan]])
+    np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"d": months})), [[2], [np.nan]])
+
+
+@pytest.mark.parametrize("frequency", ["M", "D", "h"])
+def test_periods_are_dates_by_their_beginning(frequency):
+    days = pd.Series(pd.PeriodIndex(["1970-01-01", "1970-02-01", None], freq=frequency))
+    frame = pd.DataFrame({"t": days})
+    schema = Schema.infer(frame)
+    assert schema.columns[0].kind is ColumnKind.DATE
+    expected = [[0, 1, 3, 0, 1, 1], [31, 2, 6, 0, 1, 32], [np.nan] * 6]
+    np.testing.assert_array_equal(schema.matrix(frame), expected)
+    dates = pd.DataFrame({"t": days.dt.to_timestamp()})
+    np.testing.assert_array_equal(schema.matrix(dates), expected)
+
+
+def test_numbered_columns_are_counted_too():
+    schema = Schema.infer(pd.DataFrame({0: ["a", "b"] * 5}))
+    new = pd.DataFrame({0: ["a", "c"]})
+    assert schema.unread(new, schema.matrix(new)) == {"0": 1}

@@ -1,0 +1,214 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.tables.frames import Layout, read_frame, read_parts, read_parts_with_copies
+from foretune.automl.tables.text_files import LOOKED_AT
+from foretune.errors import UsageError
+
+KEEL = """@relation small
+@attribute Size real [0.0, 9.5]
+@attribute Code {1, 2, 3}
+@attribute Colour{red, blue}
+@inputs Size, Code, Colour
+@outputs Class
+@attribute Class {yes, no}
+@data
+0.5, 1, red, yes
+?, 2, <null>, no
+9.5, 3, blue, no
+"""
+
+
+def written(tmp_path, name, text, encoding="utf-8"):
+    path = tmp_path / name
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+def test_keel_headers_say_what_is_nominal(tmp_path):
+    frame = read_frame(written(tmp_path, "small.dat", KEEL))
+    assert list(frame.columns) == ["Size", "Code", "Colour", "Class"]
+    assert frame["Size"].tolist()[::2] == [0.5, 9.5]
+    assert np.isnan(frame["Size"][1])
+    assert isinstance(frame["Code"].dtype, pd.CategoricalDtype)
+    assert frame["Code"].tolist() == ["1", "2", "3"]
+    assert frame["Colour"].isna().tolist() == [False, True, False]
+
+
+def test_arff_comments_and_quotes(tmp_path):
+    header = "% about\n@relation r\n@attribute 'a b' numeric\n@attribute c {'x y',z}\n@data\n"
+    frame = read_frame(written(tmp_path, "r.arff", header + "% rows\n1,'x y'\n2,z\n"))
+    assert frame["a b"].tolist() == [1, 2]
+    assert frame["c"].tolist() == ["x y", "z"]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found_out(tmp_path, separator):
+    text = "\n".join(separator.join(row) for row in (["a", "b c"], ["1", "x"], ["?", "y"]))
+    frame = read_frame(written(tmp_path, "t.csv", text))
+    assert list(frame.columns) == ["a", "b c"]
+    assert frame["b c"].tolist() == ["x", "y"]
+    assert frame["a"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            '"Income, gross";"Tax, net, total";age\n1,5;2;3\n',
+            ["Income, gross", "Tax, net, total", "age"],
+        ),
+        (
+            '"Income, gross";"Tax, net, total";age\n1,5;2,5;3\n',
+            ["Income, gross", "Tax, net, total", "age"],
+        ),
+        ("the thing, in full;y\nabc;1\n", ["the thing, in full", "y"]),
+        ('"a;b;c;d",y\n"1;2;3;4",5\n', ["a;b;c;d", "y"]),
+        ('"two\nlines; of; a; head",y\n"1\n2",5\n', ["two\nlines; of; a; head", "y"]),
+        ("a;b\r0,5;1\r0,5;2,5\r", ["a", "b"]),
+        ("\tb;c\td\n0\t1\t2\n", ["Unnamed: 0", "b;c", "d"]),
+        ('a,b;c,d\n"x",2;2,3\n"y" ,2;2,3\n', ["a", "b;c", "d"]),
+    ],
+)
+def test_a_separator_inside_values_divides_nothing(tmp_path, text, names):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    assert list(read_frame(path).columns) == names
+
+
+def test_the_separator_is_found_out_where_a_line_is_torn(tmp_path):
+    header = ";".join(f"c{number}, x" for number in range(3000))
+    rows = ";".join("0.5" for _ in range(3000)) + "\n"
+    assert len(header) + 3 * len(rows) < LOOKED_AT < len(header) + 4 * len(rows)
+    path = written(tmp_path, "t.csv", f"{header}\n{rows * 5}")
+    assert read_frame(path).shape == (5, 3000)
+
+
+def test_files_without_a_header_and_with_decimal_commas(tmp_path):
+    spaced = read_frame(written(tmp_path, "t.txt", " 1  2\n 3  4\n"), Layout(" ", header=False))
+    assert spaced.to_numpy().tolist() == [[1, 2], [3, 4]]
+    assert list(spaced.columns) == ["c0", "c1"]
+    comma = read_frame(written(tmp_path, "u.csv", "a;b\n0,5;x\n"), Layout(";", decimal=","))
+    assert comma["a"].tolist() == [0.5]
+
+
+def test_parquet_and_latin_text(tmp_path):
+    pd.DataFrame({"a": [1, 2]}).to_parquet(tmp_path / "t.parquet")
+    assert read_frame(tmp_path / "t.parquet")["a"].tolist() == [1, 2]
+    path = written(tmp_path, "t.csv", "stadt,n\nKöln,1\n", encoding="latin-1")
+    assert read_frame(path)["stadt"].tolist() == ["Köln"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("empty.csv", " \n"),
+        ("ragged.csv", "a,b\n1,2\n1,2,3\n"),
+        ("bad.parquet", "not parquet"),
+        ("short.dat", "@relation r\n@attribute a real\n@attribute b real\n@data\n1\n"),
+        ("nothing.dat", "@relation r\n@data\n1\n"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(tmp_path, name, text):
+    with pytest.raises(UsageError, match=r"a table must (be a CSV|have rows)"):
+        read_frame(written(tmp_path, name, text))
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(UsageError, match="there is none at"):
+        read_frame(tmp_path / "no.csv")
+
+
+def test_a_separator_at_the_end_of_every_row(tmp_path):
+    frame = read_frame(written(tmp_path, "t.csv", "a,b\n1,2,\n3,4,\n"))
+    assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4]}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.dat"])
+def test_parts_are_the_whole(tmp_path, name):
+    path = tmp_path / name
+    if name == "t.dat":
+        written(tmp_path, name, KEEL)
+    else:
+        frame = pd.DataFrame({"a": range(50), "b": ["x", None] * 25})
+        frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    parts = list(read_parts(path, part_bytes=60))
+    assert len(parts) > 1 or name == "t.dat"
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), read_frame(path))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_table_without_rows_is_one_part(tmp_path, name):
+    frame, path = pd.DataFrame({"a": [1], "b": ["x"]}).iloc[:0], tmp_path / name
+    frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    [part] = read_parts(path)
+    assert (len(part), list(part.columns)) == (0, ["a", "b"])
+
+
+def test_columns_that_stay_as_written(tmp_path):
+    path = written(tmp_path, "t.csv", "id,n\n007,1.50\n?,2\n")
+    [part] = read_parts(path, texts=["id"])
+    assert part["id"].tolist()[0] == "007"
+    assert part["id"].isna().tolist() == [False, True]
+    assert part["n"].tolist() == [1.5, 2]
+
+
+@pytest.mark.parametrize("gap", ["#N/A", "n/a", "<NA>", "-nan", "#NA", "1.#QNAN"])
+def test_gaps_of_spreadsheets_leave_numbers_as_they_are(tmp_path, gap):
+    frame = read_frame(written(tmp_path, "t.csv", f"x,y\n1.5,a\n{gap},b\n2.5,c\n"))
+    np.testing.assert_array_equal(frame["x"], [1.5, np.nan, 2.5])
+
+
+def test_some_columns_stay_as_they_are_written(tmp_path):
+    frame = read_frame(written(tmp_path, "t.csv", "c,d\n01,01\nNA,02\n"), texts=("c", "absent"))
+    assert frame["c"].iloc[0] == "01"
+    assert frame["c"].isna().tolist() == [False, True]
+    assert frame["d"].tolist() == [1, 2]
+
+
+ARFF = """@relation typed
+@attribute when date 'yyyy-MM-dd'
+@attribute town STRING
+@attribute a INTEGER
+@attribute b real[0, 9]
+@data
+'2020-01-31','New York',1,x
+?,?,?,2.5
+"""
+
+
+def test_texts_and_dates_of_arff_files_keep_their_values(tmp_path):
+    frame = read_frame(written(tmp_path, "t.arff", ARFF))
+    assert frame["when"].iloc[0] == "2020-01-31"
+    assert frame["town"].iloc[0] == "New York"
+    assert frame.isna().to_numpy().tolist() == [[False, False, False, True], [True] * 3 + [False]]
+    assert [frame[name].dtype.kind for name in "ab"] == ["f", "f"]
+
+
+@pytest.mark.parametrize(
+    "read", [read_frame, lambda path: next(iter(read_parts(path)))], ids=["whole", "parts"]
+)
+def test_numbered_columns_of_a_file_are_named_by_text(tmp_path, read):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame([[1, 2], [3, 4]]).to_parquet(path)
+    assert list(read(path).columns) == ["0", "1"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.dat"])
+def test_copies_belong_to_their_parts_and_leave_them_as_they_are(tmp_path, name):
+    path = tmp_path / name
+    if name == "t.dat":
+        written(tmp_path, name, KEEL.replace("Code", "id"))
+    else:
+        frame = pd.DataFrame({"id": [*range(49), None], "b": ["x", None] * 25}).astype(
+            {"id": "Int64"}
+        )
+        frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    plain = list(read_parts(path, part_bytes=60))
+    pairs = list(read_parts_with_copies(path, ("id", "absent", "id"), part_bytes=60))
+    for part, (same, copied) in zip(plain, pairs, strict=True):
+        pd.testing.assert_frame_equal(same, part)
+        assert copied.column_names == ["id"]
+        ids = [None if id_ is None else int(id_) for id_ in copied["id"].to_pylist()]
+        assert ids == [None if pd.isna(id_) else int(id_) for id_ in part["id"]]

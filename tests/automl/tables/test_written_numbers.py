@@ -1,0 +1,299 @@
+"""Numbers as people write them."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretune.automl.conclusion import known_rows, score_on
+from foretune.automl.fit import Place
+from foretune.automl.models import predicting
+from foretune.automl.models.members import refit
+from foretune.automl.models.model import Model
+from foretune.automl.models.predicting import Wanted, predict_file
+from foretune.automl.models.spaces import shipped
+from foretune.automl.plan import Wishes
+from foretune.automl.readiness import check_ready
+from foretune.automl.tables.cells import read_numbers
+from foretune.automl.tables.columns import ColumnKind, Schema
+from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.reading import read_table, read_training, training_of
+from foretune.automl.tables.written_numbers import decimal_mark
+from foretune.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("texts", "mark", "numbers"),
+    [
+        (["5,12", "-7,3", "8"], ",", [5.12, -7.3, 8.0]),
+        (["1.234,5", "950", "1.000.000"], ",", [1234.5, 950.0, 1e6]),
+        (["1,234.5", "950", "1,000,000"], ".", [1234.5, 950.0, 1e6]),
+        (["0,125", "1,250"], ",", [0.125, 1.25]),
+        (["1,250", "2,500"], ".", [1250.0, 2500.0]),
+        (["$1,200.00", "-$5", "$-7"], ".", [1200.0, -5.0, -7.0]),
+        (["3,50 €", "1.200,00 €"], ",", [3.5, 1200.0]),
+        (["95%", "7.5 %"], ".", [95.0, 7.5]),
+        (["1\u202f234,5", "\u22122"], ",", [1234.5, -2.0]),
+        (["1'234.5", "12"], ".", [1234.5, 12.0]),
+        (["1,5e3", "2"], ",", [1500.0, 2.0]),
+    ],
+)
+def test_what_is_a_number(texts, mark, numbers):
+    column = pd.Series(texts)
+    assert decimal_mark(column) == mark
+    assert read_numbers(column, mark).tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["5,12", "many"],
+        ["$5", "€5"],
+        ["12,34,56", "1,2"],
+        ["1.2.2025", "2.2.2025"],
+        ["1,234.5", "1.234,5"],
+        ["12:30", "9:15"],
+        ["5 kg", "6 kg"],
+        ["%", "$"],
+    ],
+)
+def test_what_is_none(texts):
+    assert decimal_mark(pd.Series(texts)) == ""
+
+
+def test_values_of_another_kind_are_missing():
+    column = pd.Series(["1.234,5", None, "unknown", "12", [1, 2], 3.5])
+    expected = [1234.5, np.nan, np.nan, 12.0, np.nan, 3.5]
+    np.testing.assert_array_equal(read_numbers(column, ","), expected)
+    np.testing.assert_array_equal(
+        read_numbers(pd.Series([1.5, np.inf, np.nan]), ","), [1.5, np.nan, np.nan]
+    )
+
+
+@given(
+    st.lists(st.integers(-(10**12), 10**12), min_size=1),
+    st.sampled_from([(".", ","), (",", ".")]),
+)
+def test_thousands_and_cents_come_back(cents, marks):
+    decimal, thousands = marks
+    texts = [
+        f"{cent / 100:,.2f}".translate(str.maketrans({".": decimal, ",": thousands}))
+        for cent in cents
+    ]
+    column = pd.Series(texts)
+    assert decimal_mark(column) == decimal
+    np.testing.assert_array_equal(read_numbers(column, decimal), [cent / 100 for cent in cents])
+
+
+def test_a_schema_remembers_how_numbers_are_written():
+    schema = Schema.infer(pd.DataFrame({"price": ["1.234,5", "950", "7,25"]}))
+    assert schema.columns[0].kind is ColumnKind.NUMBER
+    assert schema.written == ("price",)
+    again = Schema.from_list(schema.to_list())
+    assert again == schema
+    new = pd.DataFrame({"price": ["1.000", "2,5", None, 3.0]})
+    np.testing.assert_array_equal(again.matrix(new)[:, 0], [1000.0, 2.5, np.nan, 3.0])
+
+
+def test_schemas_of_earlier_models_are_read():
+    described = Schema.infer(pd.DataFrame({"a": [1.0, 2.5]})).to_list()
+    del described[0]["decimal"]
+    assert Schema.from_list(described).columns[0].decimal == ""
+    with pytest.raises(ValueError, match="mark"):
+        Schema.from_list([{**described[0], "decimal": ";"}])
+
+
+def european(rows: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    size = rng.uniform(1, 3000, rows)
+    texts = [f"{value:,.2f}".translate(str.maketrans(",.", ".,")) for value in size]
+    return pd.DataFrame({"size": texts, "price": [text + " €" for text in texts]})
+
+
+def test_a_target_with_decimal_commas_is_a_number(tmp_path):
+    file = tmp_path / "sales.csv"
+    european(40).to_csv(file, sep=";", index=False)
+    training = read_training(file, "price")
+    assert training.table.task is Task.REGRESSION
+    np.testing.assert_array_equal(training.table.y, training.table.x[:, 0])
+    assert any("decimal comma: 'size'" in note for note in training.notes)
+
+
+def test_classes_stay_as_they_are_written():
+    frame = pd.DataFrame({"a": np.arange(40.0) ** 2, "rate": ["10%", "20%"] * 20})
+    assert training_of(frame, "rate").table.classes == ("10%", "20%")
+    asked = training_of(frame, "rate", task="regression").table
+    assert set(asked.y.tolist()) == {10.0, 20.0}
+    assert Table.of(frame, "rate").task is Task.CLASSIFICATION
+
+
+def test_new_rows_are_read_as_the_table_of_the_fit_was(tmp_path):
+    """1.000 alone would be one for pandas, and is a thousand where fractions have commas."""
+    table = Table.of(european(60), "price")
+    [config] = shipped("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    model = Model.of(table, [refit(config, table, seed=0)], target="price", metric="r2")
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("size\n1.000\n2.000\n")
+    predict_file(model, new, out, Wanted())
+    expected = model.predict(pd.DataFrame({"size": [1000.0, 2000.0]}))
+    np.testing.assert_allclose(pd.read_csv(out)["price"], expected)
+    new.write_text("other\n1\n")
+    with pytest.raises(UsageError, match="'size'"):
+        predict_file(model, new, out, Wanted())
+
+
+LENGTHS = np.random.default_rng(1).uniform(1, 50, 60).round(2)
+"""With three digits after the mark, 12,340 may be a number of thousands."""
+
+
+def lengths(mark, digits):
+    return [f"{value:.{digits}f}".replace(".", mark) for value in LENGTHS]
+
+
+def doubtful(**columns):
+    return pd.DataFrame({"x": lengths(",", 3), **columns})
+
+
+@pytest.mark.parametrize(
+    ("columns", "times"),
+    [
+        ({"z": lengths(",", 2)}, 1),
+        ({"z": lengths(".", 2)}, 1000),
+        ({"z": LENGTHS + 0.01234}, 1000),
+        ({"z": lengths(",", 2), "w": LENGTHS + 0.01234}, 1000),
+        ({"z": lengths(",", 2), "w": LENGTHS.round(), "v": lengths(" ", 2)}, 1),
+        ({"z": lengths(",", 3)}, 1000),
+    ],
+)
+def test_where_a_column_leaves_a_doubt_the_others_decide(columns, times):
+    """As features and as the target; where the others differ or say nothing, it is thousands."""
+    schema = Schema.infer(doubtful(**columns))
+    np.testing.assert_allclose(schema.matrix(doubtful(**columns))[:, 0], LENGTHS * times)
+    training = training_of(doubtful(**columns), "x")
+    np.testing.assert_allclose(training.table.y, LENGTHS * times)
+    [note] = [note for note in training.notes if "Read as numbers" in note and "'x'" in note]
+    assert ("decimal comma" if times == 1 else "thousands apart") in note
+
+
+def test_a_target_decides_for_the_other_columns():
+    table = Table.of(doubtful(y=lengths(",", 2)), "y")
+    np.testing.assert_allclose(table.x[:, 0], LENGTHS)
+    assert table.target_decimal == ","
+
+
+def test_a_target_with_commas_is_not_said_to_have_points(tmp_path):
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame({"x": lengths(",", 2), "y": lengths(",", 2)})
+    frame.to_csv(path, sep=";", index=False)
+    assert not any("decimal point" in note for note in read_training(path, "y").notes)
+
+
+def lengths_file(path, mark):
+    frame = pd.DataFrame({"x": lengths(mark, 3), "w": lengths(mark, 1), "y": lengths(mark, 2)})
+    frame.to_csv(path, sep=";", index=False)
+    return path
+
+
+def model_of(training):
+    [config] = shipped("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    member = refit(config, training.table, seed=0)
+    return Model.of(training.table, [member], target=training.target, metric="r2")
+
+
+@pytest.mark.parametrize(("fitted", "new"), [(",", "."), (".", ","), (",", ","), (".", ".")])
+def test_a_new_file_may_have_the_other_mark(tmp_path, fitted, new):
+    model = model_of(read_training(lengths_file(tmp_path / "t.csv", fitted), "y"))
+    data, out = lengths_file(tmp_path / "new.csv", new), tmp_path / "out.csv"
+    notes = predict_file(model, data, out, Wanted())
+    numbers = pd.DataFrame({"x": LENGTHS, "w": list(map(float, lengths(".", 1)))})
+    np.testing.assert_allclose(pd.read_csv(out)["y"], model.predict(numbers))
+    assert any("another decimal mark" in note for note in notes) == (fitted != new)
+
+
+@pytest.mark.parametrize(("fitted", "new"), [(",", "."), (".", ","), (",", ",")])
+def test_a_test_table_may_have_the_other_mark(tmp_path, fitted, new):
+    training = read_training(lengths_file(tmp_path / "t.csv", fitted), "y")
+    test = read_table(lengths_file(tmp_path / "test.csv", new), texts=training.texts)
+    check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
+    model = model_of(training)
+    plain = pd.DataFrame({"x": LENGTHS, "w": LENGTHS.round(1), "y": LENGTHS})
+    assert score_on(model, test) == pytest.approx(score_on(model, plain), abs=1e-3)
+
+
+def test_a_test_table_that_leaves_a_doubt_is_read_as_the_table_of_the_fit():
+    table = Table.of(doubtful(y=lengths(",", 2)), "y")
+    frame = pd.DataFrame({"x": lengths(",", 3), "y": lengths(",", 3)})
+    _, y = known_rows(frame, "y", table.task, (), decimal=table.target_decimal)
+    np.testing.assert_allclose(y, LENGTHS)
+
+
+def test_parts_of_a_new_file_agree(tmp_path, monkeypatch):
+    """The second part alone could be thousands."""
+    model = model_of(training_of(pd.DataFrame({"x": lengths(",", 2), "y": LENGTHS}), "y"))
+    monkeypatch.setattr(predicting, "PART_BYTES", 40)
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("x\n" + "\n".join(["2.5"] * 10 + ["2.500"] * 30))
+    predict_file(model, new, out, Wanted())
+    np.testing.assert_allclose(pd.read_csv(out)["y"], model.predict(pd.DataFrame({"x": [2.5]}))[0])
+
+
+def test_numbers_of_programs_are_read_beside_words():
+    schema = Schema.infer(pd.DataFrame({"x": LENGTHS}))
+    new = pd.DataFrame({"x": [".5", "0.25", "7.", "word"]})
+    np.testing.assert_array_equal(
+        schema.as_written_in(new).matrix(new)[:, 0], [0.5, 0.25, 7.0, np.nan]
+    )
+
+
+@pytest.mark.parametrize("x", [LENGTHS, lengths(",", 2)], ids=["plain", "written"])
+def test_numbers_of_a_database_need_no_mark(x):
+    schema = Schema.infer(pd.DataFrame({"x": x}))
+    new = pd.DataFrame({"x": [Decimal("12.340"), Decimal("7.25")], "z": ["0,5", "1,5"]})
+    np.testing.assert_array_equal(schema.as_written_in(new).matrix(new)[:, 0], [12.34, 7.25])
+
+
+@pytest.mark.parametrize("cells", [["cold", "warm"], ["12,340", "13,500"]])
+def test_a_column_without_any_number_is_refused(tmp_path, cells):
+    training = training_of(pd.DataFrame({"x": LENGTHS, "w": LENGTHS**2, "y": LENGTHS}), "y")
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    pd.DataFrame({"x": [*cells, None], "w": [1, 2, None]}).to_csv(new, index=False)
+    with pytest.raises(UsageError, match=f"'x' can be read as one, such as '{cells[0]}'"):
+        predict_file(model_of(training), new, out, Wanted())
+    assert not out.exists()
+    test = read_table(new).assign(y=LENGTHS[:3])
+    with pytest.raises(UsageError, match="'x' can be read"):
+        check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
+
+
+def test_a_column_with_some_numbers_or_none_at_all_is_read(tmp_path):
+    training = training_of(pd.DataFrame({"x": LENGTHS, "w": LENGTHS**2, "y": LENGTHS}), "y")
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("x,w\ncold,\n2.5,\n")
+    notes = predict_file(model_of(training), new, out, Wanted())
+    assert any("taken as missing, in: 'x (1)'" in note for note in notes)
+    assert len(pd.read_csv(out)) == 2
+
+
+def notes_of(tmp_path, **columns):
+    frame = pd.DataFrame({"label": ["a", "b"] * 10, **columns})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False, sep=";")
+    return [note for note in read_training(path, "label").notes if "decimal point" in note]
+
+
+def test_points_that_may_divide_thousands_are_said(tmp_path):
+    sizes = [f"{number},5" for number in range(20)]
+    sold = [f"{number + 1}.023" for number in range(19)] + ["999"]
+    rates = [f"0.{number + 10}" for number in range(20)]
+
+    [note] = notes_of(tmp_path, size=sizes, sold=sold, rate=rates)
+
+    assert note == (
+        "Read with a decimal point, although others have a comma: 'sold'. Where points divide "
+        "thousands there, remove them from the file."
+    )
+    assert notes_of(tmp_path, sold=sold) == []
+    assert notes_of(tmp_path, size=sizes, rate=rates) == []
