@@ -175,6 +175,26 @@ def test_none_can_be_a_choice(journal):
     assert importer.read(journal).task("a").configs.dicts() == [t.params for t in trials]
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
+def test_choices_that_are_lists_become_tuples(journal):
+    def layers(choices, chosen):
+        return [trial({"layers": chosen}, {"layers": CategoricalDistribution(choices)}, 0.0)]
+
+    first, second = layers([[8], [8, [4]]], [8, [4]]), layers([(8,), (16,)], (16,))
+    store(journal, {"a": first, "b": second})
+    experience = importer.read(journal)
+    assert experience.space.parameters[0].choices == ((8,), (8, (4,)), (16,))
+    assert experience.configs.dicts() == [{"layers": (8, (4,))}, {"layers": (16,)}]
+
+
+@pytest.mark.parametrize("choices", [[True, 1], [{"units": 8}, {"units": 4}]])
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
+def test_refuses_choices_that_no_space_can_hold(journal, choices):
+    store(journal, {"a": [trial({"c": choices[0]}, {"c": CategoricalDistribution(choices)}, 0.0)]})
+    with pytest.raises(ExperienceError, match="those of 'c' are "):
+        importer.read(journal)
+
+
 def test_gaps_without_a_reason_get_the_default_and_a_warning(journal):
     trials = points((0.25, 1.0), (0.25, 2.0))
     trials.append(trial({"x": 0.25, "y": 0.75}, {"x": X, "y": X}, 3.0))

@@ -108,6 +108,16 @@ def test_trials_that_broke_a_constraint_are_no_successes(storage):
     assert past.losses[ours, 0].tolist() == [0.0, 2.0]
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
+def test_choices_that_no_space_can_hold_are_left_out(storage):
+    for number, choices in enumerate([[[1, 2], [3]], [[1, 2], [4]]]):
+        study = optuna.create_study(storage=storage, study_name=f"lists {number}")
+        add(study, 0.0, lr=(0.1, LR), layers=([1, 2], CategoricalDistribution(choices)))
+    past = past_studies(storage, 1, but=None)
+    assert past.tasks[-2:] == ("lists 0", "lists 1")
+    assert "layers" not in {name for name, _ in past.columns}
+
+
 def test_projected_on_a_new_space(storage):
     past = past_studies(storage, 1, but=None)
     space = Space.of({"lr": LR, "depth": DEPTH})

@@ -327,6 +327,23 @@ def test_pruned_failed_and_infeasible_trials_are_told_as_what_they_are(recorder)
     np.testing.assert_allclose(losses, expected)
 
 
+def test_trials_pruned_before_any_has_ended_are_not_suggested_again(recorder):
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if trial.number < 4:
+            raise optuna.TrialPruned
+        return x
+
+    study = in_memory(ForetuneSampler("recorder", seed=0))
+    study.optimize(objective, n_trials=4)
+    assert len({trial.params["x"] for trial in study.trials}) == 4
+    study.optimize(objective, n_trials=5)
+    x = [trial.params["x"] for trial in study.trials]
+    # As bad as the first that has ended: nothing else is known of them.
+    np.testing.assert_allclose(recorder.seen[-1].losses[:, 0], [x[4]] * 5 + x[5:8])
+    assert recorder.seen[-1].configs.dicts() == [{"x": x[i]} for i in (4, 0, 1, 2, 3, 5, 6, 7)]
+
+
 def test_trials_of_an_ordinal_that_falls_are_learnt_from(recorder):
     falling = [64, 32, 16]
 

@@ -1,8 +1,8 @@
 """The union of Optuna's distributions over many trials and studies."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from foretune.errors import ExperienceError
 
@@ -29,16 +29,30 @@ class Seen:
 def united(seen: Iterable[Seen]) -> "dict[str, BaseDistribution]":
     """For each hyperparameter one distribution that covers all it was drawn from.
 
-    Ranges widen, choices add up, and a mix of integers and floats becomes a float.
+    Ranges widen, choices add up, and a mix of integers and floats becomes a float. Choices that are
+    lists, as databases keep tuples, become tuples.
     """
     found: dict[str, BaseDistribution] = {}
-    for one in seen:
+    for one in map(_with_tuples, seen):
         known = found.get(one.parameter)
         if known is None or known == one.distribution:
             found[one.parameter] = one.distribution
         else:
             found[one.parameter] = _union(known, one)
     return found
+
+
+def _with_tuples(seen: Seen) -> Seen:
+    choices = getattr(seen.distribution, "choices", ())
+    if not any(isinstance(choice, list) for choice in choices):
+        return seen
+    from optuna.distributions import CategoricalDistribution
+
+    return replace(seen, distribution=CategoricalDistribution(_hashable(choices)))
+
+
+def _hashable(choice: Any) -> Any:
+    return tuple(map(_hashable, choice)) if isinstance(choice, list | tuple) else choice
 
 
 def _union(known: "BaseDistribution", other: Seen) -> "BaseDistribution":

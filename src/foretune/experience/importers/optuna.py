@@ -27,6 +27,7 @@ from foretune.space import Encoded, Kind, Parameter, Space
 from foretune.space.optuna import from_distributions
 
 if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
     from optuna.storages import BaseStorage
     from optuna.trial import FrozenTrial
 
@@ -202,6 +203,8 @@ def _configurations(
         for name, distribution in trial.distributions.items()
         if name in names
     )
+    for name in names:
+        _check_choices(name, distributions[name])
     config_space = from_distributions(
         {name: distributions[name] for name in names}, rounded_later=True
     )
@@ -224,6 +227,21 @@ def _configurations(
     }
     encoded = space.from_columns(columns, len(trials), fill_defaults=True, drop_inactive=True)
     return space, encoded
+
+
+def _check_choices(name: str, distribution: "BaseDistribution") -> None:
+    """Refuse choices that Optuna takes, but that no space can hold or tell apart."""
+    choices = getattr(distribution, "choices", ())
+    try:
+        distinct = len(set(choices)) == len(choices)
+    except TypeError:
+        distinct = False
+    if not distinct:
+        raise ExperienceError(
+            "choices must be texts, numbers, truth values, lists of these or None, and differ "
+            f"where True is 1, but those of '{name}' are {', '.join(map(repr, choices))}: read "
+            "other studies, or import a table of the trials in which they are named otherwise"
+        )
 
 
 def _fitting(parameter: Parameter, cell: Any) -> Any:

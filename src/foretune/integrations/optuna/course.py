@@ -4,7 +4,7 @@ Everything follows from the seed and from the trials that the storage holds, so 
 after an interruption, or in another process, as if it had never stopped.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -52,6 +52,8 @@ class Course:
     _ended: list[tuple[datetime, int]] = field(default_factory=list)
     """The trials that were taken in, in their order."""
     _worst: list[float] | None = None
+    _unranked: list[FrozenTrial] = field(default_factory=list)
+    """Trials that were pruned before any had a result to be as bad as: as good as running."""
     _optimizer: Optimizer | None = None
     _untold: list[FrozenTrial] = field(default_factory=list)
 
@@ -117,14 +119,28 @@ class Course:
             order = {number: place for place, (_, number) in enumerate(self._ended)}
             ended = (trial for trial in trials if trial.number in order)
             self._untold = sorted(ended, key=lambda trial: order[trial.number])
-            self._worst = None
+            self._worst, self._unranked = None, []
         self._optimizer.seed = self.seed
-        outcomes = (self._outcome(space, trial) for trial in self._untold)
+        outcomes = (outcome for trial in self._untold for outcome in self._outcomes(space, trial))
         self._optimizer.tell([outcome for outcome in outcomes if outcome is not None])
         # Else the optimiser would wait for ever for the start that it is never told about.
         self._optimizer.strike_start(_configs_not_taken(space, self._untold))
         self._untold = []
         return self._optimizer
+
+    def _outcomes(self, space: Space, trial: FrozenTrial) -> Iterator[Told | None]:
+        """How a trial ended, and those that were pruned before it if it is the first to rank them.
+
+        Not telling of them at all would have the same configuration suggested for ever.
+        """
+        pruned = trial.state is TrialState.PRUNED and not infeasible(trial.system_attrs)
+        if pruned and self._worst is None:
+            self._unranked.append(trial)
+            return
+        yield self._outcome(space, trial)
+        if self._worst is not None and self._unranked:
+            yield from [self._outcome(space, earlier) for earlier in self._unranked]
+            self._unranked = []
 
     def _outcome(self, space: Space, trial: FrozenTrial) -> Told | None:
         """How a trial ended; None where the model cannot learn from it."""
@@ -136,7 +152,8 @@ class Course:
             return Told((np.nan,) * len(self.signs), config=config, status=Status.FAILED)
         if trial.state is TrialState.PRUNED:
             # It was stopped because others did better: as bad as the worst before it.
-            return None if self._worst is None else Told(tuple(self._worst), config=config)
+            assert self._worst is not None
+            return Told(tuple(self._worst), config=config)
         losses = np.multiply(trial.values, self.signs)
         if np.isfinite(losses).all():
             before = losses if self._worst is None else self._worst
@@ -146,8 +163,15 @@ class Course:
     def _running(
         self, space: Space, trial: FrozenTrial, trials: Sequence[FrozenTrial]
     ) -> list[Suggestion]:
-        """The trials under way: those of this process as planned, others as far as they say."""
+        """The trials under way: those of this process as planned, others as far as they say.
+
+        With them those that were pruned and cannot be told of yet.
+        """
         found = []
+        for pruned in self._unranked:
+            config = legal_config(space, _tried(space, pruned), fill=True)
+            if config is not None:
+                found.append(Suggestion(pruned.number, config, "pruned"))
         for other in trials:
             if other.state is TrialState.RUNNING and other.number != trial.number:
                 params = {**self.plans.get(other.number, {}), **other.params}

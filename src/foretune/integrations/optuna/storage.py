@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 from foretune.experience.importers.optuna_constraints import CONSTRAINTS, infeasible
 from foretune.integrations.optuna.cache import remembered
 from foretune.integrations.optuna.past import VERSION, Cells, Past
+from foretune.integrations.optuna.values import has_plain_values
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -114,8 +115,9 @@ def _through_interface(storage: BaseStorage, objectives: int, but: int | None) -
             row = collected.add_trial(study, trial.values)
             if row is not None:
                 for name, distribution in trial.distributions.items():
-                    stored = distribution.to_internal_repr(trial.params[name])
-                    collected.add_cell(row, name, distribution, stored)
+                    if has_plain_values(distribution):
+                        stored = distribution.to_internal_repr(trial.params[name])
+                        collected.add_cell(row, name, distribution, stored)
     return collected.past()
 
 
@@ -173,7 +175,8 @@ def _by_queries(connection: "Connection", objectives: int, but: int | None) -> P
         if trial in placed:
             if text_ not in meaning:
                 meaning[text_] = json_to_distribution(text_)
-            collected.add_cell(placed[trial], name, text_, value)
+            if has_plain_values(meaning[text_]):
+                collected.add_cell(placed[trial], name, text_, value)
     return collected.past(meaning)
 
 

@@ -68,11 +68,16 @@ def representable(distributions: Mapping[str, BaseDistribution]) -> dict[str, Ba
     }
 
 
-def _has_space(name: str, distribution: BaseDistribution) -> bool:
-    if isinstance(distribution, CategoricalDistribution) and not all(
+def has_plain_values(distribution: BaseDistribution) -> bool:
+    """Whether all values are such as a space can hold; Optuna's choices may be any objects."""
+    return not isinstance(distribution, CategoricalDistribution) or all(
         choice is None or isinstance(choice, str | bool) or _is_number(choice)
         for choice in distribution.choices
-    ):
+    )
+
+
+def _has_space(name: str, distribution: BaseDistribution) -> bool:
+    if not has_plain_values(distribution):
         return False
     try:
         Space.of(from_distributions({name: distribution}, rounded_later=True))
