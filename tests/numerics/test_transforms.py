@@ -102,6 +102,12 @@ def test_standardise_bears_any_scale(scale):
     np.testing.assert_allclose(standardise(scale * y), (y - y.mean()) / y.std())
 
 
+def test_standardise_bears_huge_losses_of_both_signs():
+    """Their difference is larger than any float."""
+    y = np.array([1.7e308, -1.7e308, 1.7e308, 0.0])
+    np.testing.assert_allclose(standardise(y), standardise(y / 1e300))
+
+
 @given(losses)
 def test_standardise_can_be_inverted(y):
     transform = Standardise.fit(y)

@@ -71,7 +71,9 @@ class Standardise:
 
     def __call__(self, y: Floats) -> Floats:
         """Values of the learnt unit as standardised ones."""
-        return (y - self.shift) / self.scale
+        # Halves are exact, and the difference of two huge values of unlike signs stays finite.
+        part = 0.5 if self.scale > 1.0 else 1.0
+        return (part * y - part * self.shift) / (part * self.scale)
 
     def inverse(self, z: Floats) -> Floats:
         """Standardised values in the learnt unit."""

@@ -5,9 +5,11 @@ import pytest
 from scipy.special import ndtri
 
 from foretune.contracts import Observations, Target
+from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import random_ensemble
-from foretune.methods.ranking.model import RankingPrior, Settings, _ranks_among
-from foretune.methods.ranking.tuning import Tuning
+from foretune.methods.ranking.model import LARGEST_LIST, RankingPrior, Settings, _ranks_among
+from foretune.methods.ranking.tuning import Tuning, fine_tuned
+from foretune.numerics.anchored import informative_subset
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -67,6 +69,34 @@ def test_a_believed_trial_is_never_the_incumbent() -> None:
     told = Observations(POOL.take(np.arange(20)), losses, np.arange(20) == 19)
     found = PRIOR.surrogate(Target(SPACE, pool=POOL)).condition(told, seed=0)
     assert found.incumbent.dicts() == POOL.take([int(np.argmin(losses[:19, 0]))]).dicts()
+
+
+def test_the_belief_is_the_mean_and_the_spread_over_scorers() -> None:
+    found = posterior()
+    drawn = np.stack([found.sample(POOL, 1, seed=seed)[0] for seed in range(100)])
+    scorers = np.unique(drawn, axis=0)
+    belief = found.predict(POOL)
+    np.testing.assert_allclose(belief.mean, scorers.mean(axis=0))
+    np.testing.assert_allclose(belief.std, scorers.std(axis=0))
+
+
+def test_before_any_trial_nothing_is_an_improvement() -> None:
+    nothing = PRIOR.surrogate(Target(SPACE, pool=POOL)).condition(seen(0), seed=0)
+    assert nothing.log_utility(POOL).tolist() == [0.0] * 50
+
+
+def test_scorers_are_tuned_to_the_informative_trials_of_many() -> None:
+    many = SPACE.sample(LARGEST_LIST + 30, seed=5)
+    losses = np.square(many.x - 0.4).sum(axis=1)
+    told = Observations(many, losses[:, None], np.zeros(len(many), dtype=bool))
+    found = PRIOR.surrogate(Target(SPACE, pool=POOL)).condition(told, seed=0)
+    keep = informative_subset(many.x, losses, LARGEST_LIST)
+    assert len(keep) == LARGEST_LIST
+    inputs = PRIOR.ensemble.inputs(many.x[keep], found.meta_features)
+    rank = criterion("list-wise", losses[keep])
+    expected = fine_tuned(PRIOR.ensemble.scorers, inputs, rank, PRIOR.settings.tuning)
+    for mine, theirs in zip(found.scorers, expected, strict=True):
+        np.testing.assert_allclose(mine[0], theirs[0], atol=1e-5)
 
 
 def test_utility_is_the_mean_gain_over_the_incumbent() -> None:

@@ -3,7 +3,16 @@ import pytest
 
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import activations, random_ensemble, scores
-from foretune.methods.ranking.tuning import Tuning, _evaluate, _kernel, _slopes, fine_tuned
+from foretune.methods.ranking.tuning import (
+    Tuning,
+    _along,
+    _evaluate,
+    _kernel,
+    _line_search,
+    _newton,
+    _slopes,
+    fine_tuned,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, (12, 3)).astype(np.float32)
@@ -36,6 +45,80 @@ def test_the_kernel_is_that_of_all_weights() -> None:
     now = _evaluate(SCORERS, SCORERS, few, criterion("list-wise", Y[:4]), TUNING)
     j = jacobian(SCORERS, few)
     np.testing.assert_allclose(_kernel(now, _slopes(now))[0], j @ j.T, rtol=1e-3)
+
+
+def moved(scorers, size: float, seed: int):
+    """The scorers with every weight and bias changed a little."""
+    rng = np.random.default_rng(seed)
+    return tuple(
+        tuple((a + size * rng.standard_normal(a.shape)).astype(np.float32) for a in layer)
+        for layer in scorers
+    )
+
+
+def change(scorers, scorer: int) -> np.ndarray:
+    """(weights,), how far one scorer lies from its initial weights."""
+    now, first = (
+        np.concatenate([array[scorer].ravel() for layer in layers for array in layer])
+        for layers in (scorers, SCORERS)
+    )
+    return now - first
+
+
+def test_how_far_scores_have_come_is_the_jacobian_times_the_way() -> None:
+    few = X[:4]
+    elsewhere = moved(SCORERS, 0.05, seed=2)
+    now = _evaluate(SCORERS, elsewhere, few, criterion("list-wise", Y[:4]), TUNING)
+    expected = jacobian(elsewhere, few) @ change(elsewhere, 0)
+    np.testing.assert_allclose(_along(SCORERS, now, _slopes(now))[0], expected, rtol=1e-3)
+
+
+def test_the_objective_is_the_loss_and_what_the_way_costs() -> None:
+    rank = criterion("list-wise", Y)
+    elsewhere = moved(SCORERS, 0.05, seed=3)
+    found = _evaluate(SCORERS, elsewhere, X, rank, TUNING)
+    way = [np.square(change(elsewhere, m)).sum() for m in range(len(found.objective))]
+    loss = rank(scores(elsewhere, X)).value
+    np.testing.assert_allclose(found.objective, loss + np.array(way) / (2.0 * 0.1), rtol=1e-5)
+
+
+def test_a_newton_step_solves_the_linearised_problem() -> None:
+    """Where it leads, loss and distance pull alike: theta - theta_0 = -v J' slope."""
+    few, variance = X[:5], 0.03
+    rank = criterion("regression", Y[:5])
+    elsewhere = moved(SCORERS, 0.02, seed=4)
+    now = _evaluate(SCORERS, elsewhere, few, rank, Tuning(variance))
+    goal = _newton(SCORERS, now, _slopes(now), Tuning(variance))
+    j, here = jacobian(elsewhere, few), rank(scores(elsewhere, few))
+    slope = here.slope[0] + here.curvature[0] @ j @ (change(goal, 0) - change(elsewhere, 0))
+    pull = -variance * j.T @ slope
+    np.testing.assert_allclose(change(goal, 0), pull, atol=1e-3 * np.abs(pull).max())
+
+
+def test_tuning_ends_when_nothing_improves_any_more() -> None:
+    calls = []
+    rank = criterion("list-wise", Y[:1])
+
+    def counted(found):
+        calls.append(found)
+        return rank(found)
+
+    fine_tuned(SCORERS, X[:1], counted, Tuning(0.1, 10))
+    assert len(calls) == 2
+
+
+def test_each_scorer_goes_as_far_as_it_does_not_get_worse() -> None:
+    """One whose goal is absurd stays where it is, and the others reach theirs."""
+    rank = criterion("regression", Y)
+    now = _evaluate(SCORERS, SCORERS, X, rank, TUNING)
+    tuned = fine_tuned(SCORERS, X, rank, Tuning(0.1, 1))
+    goal = tuple(tuple(a.copy() for a in layer) for layer in tuned)
+    goal[-1][1][0] = 1e6
+    found = _line_search(SCORERS, now, goal, X, rank, TUNING).scorers
+    for reached, wanted, first in zip(found, goal, SCORERS, strict=True):
+        for a, b, c in zip(reached, wanted, first, strict=True):
+            np.testing.assert_array_equal(a[0], c[0])
+            np.testing.assert_allclose(a[1:], b[1:], atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["list-wise", "pair-wise", "point-wise", "regression"])
