@@ -1,8 +1,8 @@
 """What the columns of a table are, and one matrix of numbers out of them.
 
 Every later step works on that matrix: numbers as they are, categories as codes, NaN where a value
-is missing. Columns that cannot help (constant, empty, row numbers, text that is different in
-nearly every row) have no place in it.
+is missing. Texts become the words that repeat in them. Columns that cannot help (constant, empty,
+row numbers, texts without such words) have no place in it.
 """
 
 from collections import Counter
@@ -31,6 +31,7 @@ from foretune.automl.tables.cells import (
     texts_of,
     truths,
 )
+from foretune.automl.tables.words import most_words, telling_words, which_words
 from foretune.automl.tables.written_numbers import (
     MARKS,
     TableMark,
@@ -53,8 +54,12 @@ class ColumnKind(StrEnum):
     """Spans of time: seconds, whatever their unit is. Models of earlier releases know none, and
     have numbers that count the unit instead.
     """
+    WORDS = "words"
+    """Different in most rows, as sentences, titles and names are: each word that repeats is a
+    column of the matrix. Models of earlier releases know none.
+    """
     TEXT = "text"
-    """Different in most rows, as names, identifiers and sentences are: not used."""
+    """Different in most rows, and without words that repeat, as identifiers are: not used."""
     COUNTER = "counter"
     """The numbers of the rows: not used."""
     CONSTANT = "constant"
@@ -62,7 +67,7 @@ class ColumnKind(StrEnum):
 
 
 UNUSED = {
-    ColumnKind.TEXT: "text that differs in most rows",
+    ColumnKind.TEXT: "text that differs in most rows and repeats no words",
     ColumnKind.COUNTER: "the numbers of the rows",
     ColumnKind.CONSTANT: "the same in every row",
     ColumnKind.EMPTY: "no values",
@@ -87,18 +92,24 @@ class Column:
     """What divides fractions, in numbers that are written as people do; "" for plain ones."""
     date_parts: tuple[str, ...] = ()
     """What becomes of a date."""
+    words: tuple[str, ...] = ()
+    """What becomes of a text."""
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the columns of the matrix it becomes."""
         if self.kind is ColumnKind.DATE:
             return tuple(f"{self.name} ({part})" for part in self.date_parts)
+        if self.kind is ColumnKind.WORDS:
+            return tuple(f"{self.name} ({word})" for word in self.words)
         return () if self.kind in UNUSED else (self.name,)
 
     def read(self, given: "pd.Series[Any]") -> Floats:
         """(n, number of features) numbers; what was not seen before counts as missing."""
         if self.kind is ColumnKind.DATE:
             return dates.date_parts(dates.read_dates(given, self.date_format), self.date_parts)
+        if self.kind is ColumnKind.WORDS:
+            return which_words(given, self.words)
         if self.kind is ColumnKind.CATEGORY:
             codes = {category: float(code) for code, category in enumerate(self.categories)}
             plain = {text: codes.get(plain_text(text), np.nan) for text in texts_of(given)}
@@ -134,7 +145,8 @@ class Schema:
         """
         frame = named_by_text(frame)
         table = table or table_mark(frame)
-        return cls(tuple(_column(name, frame[name], table) for name in frame.columns))
+        columns = tuple(_column(name, frame[name], table) for name in frame.columns)
+        return cls(_with_words(columns, frame))
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
         """The same columns, with the marks of fractions that a new table has.
@@ -170,7 +182,7 @@ class Schema:
         1.234 may be 1234, and a part of a file in which all codes look like 01 or TRUE, or all
         dates like 2024, would lose what they are.
         """
-        read = (ColumnKind.CATEGORY, ColumnKind.DATE)
+        read = (ColumnKind.CATEGORY, ColumnKind.DATE, ColumnKind.WORDS)
         return tuple(each.name for each in self.columns if each.decimal or each.kind in read)
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
@@ -228,6 +240,7 @@ class Schema:
                 str(each["date_format"]),
                 str(each.get("decimal", "")),
                 _parts_of(each),
+                tuple(str(word) for word in each.get("words", ())),
             )
             for each in given
         )
@@ -244,12 +257,15 @@ class Schema:
 def _plain_values(column: Column) -> dict[str, Any]:
     """Of a column, for JSON.
 
-    Parts of dates are named only where they are not those of before: what is made of these values
-    tells tables apart, and those that were remembered are to be known again.
+    Parts of dates are named only where they are not those of before, and words where there are
+    some: what is made of these values tells tables apart, and those that were remembered are to be
+    known again.
     """
     plain = asdict(column)
     if column.date_parts in ((), dates.FIRST_PARTS):
         del plain["date_parts"]
+    if not column.words:
+        del plain["words"]
     return plain
 
 
@@ -286,6 +302,21 @@ def _column(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
     if kind is ColumnKind.DATE:
         return _date(name)
     return Column(name, kind) if kind is not None else _of_texts(name, present, distinct, table)
+
+
+def _with_words(columns: tuple[Column, ...], frame: pd.DataFrame) -> tuple[Column, ...]:
+    """The columns, those of texts with the words that repeat in them, where there are any."""
+    texts = [column for column in columns if column.kind is ColumnKind.TEXT]
+    if not texts:
+        return columns
+    most = most_words(len(frame), len(texts))
+    words = {text.name: telling_words(frame[text.name].dropna(), most) for text in texts}
+    return tuple(
+        replace(column, kind=ColumnKind.WORDS, words=words[column.name])
+        if words.get(column.name)
+        else column
+        for column in columns
+    )
 
 
 def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:

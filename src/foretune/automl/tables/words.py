@@ -1,0 +1,57 @@
+"""Texts: the words that repeat in a column of them, and which row has which."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune.arrays import Floats
+from foretune.automl.tables.cells import text_of
+
+MOST_WORDS = 300
+"""Of all columns of texts together: every word is a column of the matrix."""
+ROWS_A_WORD = 10
+"""There are as many rows as this for every word, so that few rows are not described by many."""
+LEAST_ROWS_OF_A_WORD = 5
+MOST_CELLS = 20_000_000
+"""Of the matrix that words become, which has to fit into memory."""
+LOOKED_AT = 20_000
+"""Words are chosen among those of so many rows, because texts may be long."""
+_WORD = re.compile(r"\w*[^\W\d_]\w*")
+"""With a letter: the digits of 1.25 and of dates are no words."""
+
+
+def most_words(rows: int, columns: int) -> int:
+    """How many words each of so many columns of texts may have."""
+    return min(MOST_WORDS // columns, rows // ROWS_A_WORD, MOST_CELLS // max(1, rows * columns))
+
+
+def telling_words(present: "pd.Series[Any]", most: int) -> tuple[str, ...]:
+    """The words that tell most rows apart: those that half of the rows have come first.
+
+    What nearly no row has, or nearly every one, is left out.
+    """
+    some = present.iloc[:: -(-len(present) // LOOKED_AT) or 1]
+    rows_with = Counter(word for words in _words(some) for word in words)
+    apart = {word: min(rows, len(some) - rows) for word, rows in rows_with.items()}
+    telling = [word for word, rows in apart.items() if rows >= LEAST_ROWS_OF_A_WORD]
+    return tuple(sorted(telling, key=lambda word: (-apart[word], word))[:most])
+
+
+def which_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
+    """(n, words), 1 where a text has the word; NaN where there is no text."""
+    places = {word: place for place, word in enumerate(words)}
+    found = np.zeros((len(given), len(words)))
+    for row, has in zip(found, _words(given), strict=True):
+        row[[places[word] for word in has & places.keys()]] = 1.0
+    found[given.isna().to_numpy()] = np.nan
+    return found
+
+
+def _words(texts: Iterable[Any]) -> Iterator[set[str]]:
+    """The different words of each text, large and small letters alike."""
+    for text in texts:
+        yield {word for word in _WORD.findall(text_of(text).casefold()) if len(word) > 1}

@@ -1,0 +1,131 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretune.automl.models import predicting
+from foretune.automl.models.members import refit
+from foretune.automl.models.model import Model
+from foretune.automl.models.predicting import Wanted, predict_file
+from foretune.automl.models.spaces import shipped
+from foretune.automl.tables import words
+from foretune.automl.tables.columns import ColumnKind, Schema
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.reading import read_training
+from foretune.automl.tables.words import most_words, telling_words, which_words
+
+TITLES = [f"{'Mr' if i % 2 else 'Miss'} {'Anna' if i % 5 else 'Bo'} no. {i}.25" for i in range(100)]
+
+
+def only(frame):
+    (column,) = Schema.infer(frame).columns
+    return column
+
+
+def test_words_that_halve_the_rows_come_first():
+    assert telling_words(pd.Series(TITLES), 10) == ("miss", "mr", "anna", "bo")
+    assert telling_words(pd.Series(TITLES), 3) == ("miss", "mr", "anna")
+
+
+def test_words_of_nearly_no_row_and_of_nearly_all_rows_tell_nothing():
+    texts = pd.Series([f"always rare{i // 5} odd{i // 4}" for i in range(60)])
+    texts.iloc[:4] = "without"
+    found = telling_words(texts, 100)
+    assert "always" not in found
+    assert "odd3" not in found
+    assert "rare3" in found
+
+
+def test_large_and_small_letters_are_alike_and_digits_are_no_words():
+    found = which_words(pd.Series(["An E5500, 12.50", "an e5500", "AN", None]), ("an", "e5500"))
+    np.testing.assert_array_equal(found, [[1, 1], [1, 1], [1, 0], [np.nan, np.nan]])
+
+
+def test_there_are_no_more_words_than_rows_and_memory_allow():
+    assert most_words(10_000, 1) == 300
+    assert most_words(10_000, 3) == 100
+    assert most_words(500, 1) == 50
+    assert most_words(2_000_000, 2) == 5
+
+
+def test_only_some_rows_of_a_long_table_are_looked_at(monkeypatch):
+    monkeypatch.setattr(words, "LOOKED_AT", 10)
+    texts = pd.Series(["left" if i % 4 < 2 else "right" for i in range(40)])
+    # Every fourth row is "left".
+    assert telling_words(texts, 5) == ()
+    monkeypatch.setattr(words, "LOOKED_AT", 40)
+    assert telling_words(texts, 5) == ("left", "right")
+
+
+def test_texts_become_a_column_a_word():
+    frame = pd.DataFrame({"who": TITLES})
+    column = only(frame)
+    assert column.kind is ColumnKind.WORDS
+    assert column.features == ("who (miss)", "who (mr)", "who (anna)", "who (bo)")
+    matrix = Schema.infer(frame).matrix(pd.DataFrame({"who": ["Dear MISS Bo", 5.0, None]}))
+    np.testing.assert_array_equal(matrix, [[1, 0, 0, 1], [0, 0, 0, 0], [np.nan] * 4])
+
+
+def test_identifiers_are_still_left_out():
+    assert only(pd.DataFrame({"id": [f"ID-{i:05}" for i in range(100)]})).kind is ColumnKind.TEXT
+    assert only(pd.DataFrame({"p": [f"{i}.25 / {i}" for i in range(100)]})).kind is ColumnKind.TEXT
+
+
+def test_columns_of_texts_share_the_words():
+    many = [f"w{i % 40} v{i % 30} number{i}" for i in range(1000)]
+    frame = pd.DataFrame({"a": many, "b": many, "n": np.linspace(0, 1, 1000) ** 2})
+    a, b, _ = Schema.infer(frame).columns
+    assert len(a.words) == len(b.words) == 70
+    wide = pd.DataFrame(dict.fromkeys("abcdefgh", many))
+    assert {len(column.words) for column in Schema.infer(wide).columns} == {300 // 8}
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=40))
+def test_a_matrix_of_words_is_of_zeros_ones_and_gaps(texts):
+    given_texts = pd.Series(texts, dtype=object)
+    found = which_words(given_texts, ("ab", "ß", "ss", "été"))
+    assert found.shape == (len(texts), 4)
+    gaps = given_texts.isna().to_numpy()
+    assert np.isnan(found[gaps]).all()
+    assert np.isin(found[~gaps], [0.0, 1.0]).all()
+
+
+def test_the_schema_survives_json():
+    schema = Schema.infer(pd.DataFrame({"who": TITLES, "n": np.arange(100) % 7}))
+    assert Schema.from_list(schema.to_list()) == schema
+    assert "words" not in schema.to_list()[1]
+
+
+def test_what_words_are_used_is_said(tmp_path):
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame({"who": TITLES, "y": ["a", "b"] * 50})
+    frame.to_csv(path, index=False)
+    notes = read_training(path, "y").notes
+    assert notes[0] == "100 rows; columns beside the target: 1 text."
+    assert (
+        "Of the texts of 'who', every word that repeats is a column to learn from: "
+        "'miss', 'mr', 'anna', 'bo'." in notes
+    )
+
+
+def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp_path, monkeypatch):
+    pytest.importorskip("skops")
+    frame = pd.DataFrame({"who": TITLES, "y": ["man", "woman"] * 50})
+    space = shipped("pipeline-classification").build(["naive_bayes"])
+    config = space.sample(1, seed=0, how="sobol").dicts()[0]
+    table = Table.of(frame, "y")
+    model = Model.of(table, [refit(config, table, seed=0)], target="y", metric="accuracy")
+    model.save(tmp_path / "m.foretune")
+    new = pd.DataFrame({"who": ["Miss B", "mr c"] * 20 + ["1.50"] * 40})
+    new.to_csv(tmp_path / "new.csv", index=False)
+    monkeypatch.setattr(predicting, "PART_BYTES", 100)
+    predict_file(
+        Model.open(tmp_path / "m.foretune"),
+        tmp_path / "new.csv",
+        out := tmp_path / "p.csv",
+        Wanted(),
+    )
+    found = pd.read_csv(out)["y"]
+    assert list(found) == list(model.predict(new))
+    assert list(found[:2]) == ["man", "woman"]
