@@ -120,6 +120,14 @@ def test_numbers_of_two_units_are_named_as_they_are():
         Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
 
 
+@pytest.mark.parametrize("how", ["datetime64[ns]", "datetime64[s]", "period[D]", "text"])
+def test_dates_are_no_numbers_to_predict(how):
+    y = pd.Series(pd.date_range("2020-01-01", periods=40))
+    y = y.dt.strftime("%d.%m.%Y") if how == "text" else y.astype(how)
+    with pytest.raises(UsageError, match=r"'y' holds dates: convert it to days since some day$"):
+        Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
+
+
 @pytest.mark.parametrize("unit", ["ms", "ns", "text"])
 def test_durations_are_no_numbers_to_predict(unit):
     y = pd.Series(pd.to_timedelta(np.arange(40), unit="s"))
@@ -182,3 +190,9 @@ def test_texts_that_are_no_class_are_named():
     assert codes[:2].tolist() == [1.0, 0.0]
     assert codes[3] == 2.0
     assert new == ["2.5", "x.0"]
+
+
+def test_texts_of_numbers_are_no_dates_to_predict():
+    y = [str(20240101 + i) for i in range(30)]
+    table = Table.of(pd.DataFrame({"a": np.arange(30) ** 2, "y": y}), "y", task=Task.REGRESSION)
+    assert table.y[0] == 20240101

@@ -43,6 +43,15 @@ def test_arff_comments_and_quotes(tmp_path):
     assert frame["c"].tolist() == ["x y", "z"]
 
 
+def test_arff_values_in_quotes_may_hold_commas_and_quotes(tmp_path):
+    header = "@relation r\n@attribute a string\n@attribute n numeric\n@data\n"
+    rows = """'a, b', 1\n"say \\"hi, you\\"",2\no'neil , 3\n'it\\'s',4\n?,5\n"""
+    frame = read_frame(written(tmp_path, "r.arff", header + rows))
+    assert frame["a"].tolist()[:4] == ["a, b", 'say "hi, you"', "o'neil", "it's"]
+    assert frame["a"].isna().tolist() == [False] * 4 + [True]
+    assert frame["n"].tolist() == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_the_separator_is_found_out(tmp_path, separator):
     text = "\n".join(separator.join(row) for row in (["a", "b c"], ["1", "x"], ["?", "y"]))

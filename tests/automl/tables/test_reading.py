@@ -136,6 +136,11 @@ BAD = {
         "y",
         "another target, or convert it to seconds, because durations are predicted as numbers$",
     ),
+    "dates": (
+        {"x": X, "y": pd.date_range("2024-01-01", periods=N)},
+        "y",
+        "another target, or convert it to days since some day, because dates are predicted as",
+    ),
     "row numbers": ({"x": X, "y": np.arange(N)}, "y", "counts the rows"),
     "infinite target": ({"x": X, "y": [np.inf, *np.linspace(0, 1, N - 1)]}, "y", "finite numbers"),
 }

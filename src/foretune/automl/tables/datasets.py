@@ -14,10 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
+from foretune.automl.tables import dates
 from foretune.automl.tables.cells import (
     are_written_durations,
     is_duration,
     not_numbers,
+    numbers_in,
     read_numbers,
 )
 from foretune.automl.tables.columns import UNUSED, Schema, named_by_text
@@ -269,10 +271,11 @@ def _as_whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     """(n,), the target of a regression; refuses what is no finite number."""
-    if holds_durations(column):
+    if held := times_in(column):
+        what, unit = held
         raise UsageError(
-            f"the target of a regression must be finite numbers, but '{target}' holds durations: "
-            "convert it to seconds"
+            f"the target of a regression must be finite numbers, but '{target}' holds {what}: "
+            f"convert it to {unit}"
         )
     numbers = pd.to_numeric(column, errors="coerce")
     y = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -288,9 +291,21 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     return y
 
 
-def holds_durations(column: "pd.Series[Any]") -> bool:
-    """Whether a target is spans of time, with a type or written as texts."""
-    return len(column) > 0 and (is_duration(column) or are_written_durations(column))
+def times_in(column: "pd.Series[Any]") -> tuple[str, str] | None:
+    """What spans or points of time a target holds, typed or written, and a unit to count them in.
+
+    None for every other target: it is not ours to say where counting begins.
+    """
+    present = column.dropna()
+    if present.empty:
+        return None
+    if is_duration(present) or are_written_durations(present):
+        return "durations", "seconds"
+    # A text such as 2024 may be a number as well.
+    is_text = pd.api.types.infer_dtype(present) == "string" and not numbers_in(present, "")
+    if dates.is_date(present) or (is_text and dates.date_format(present)):
+        return "dates", "days since some day"
+    return None
 
 
 def _classes(column: "pd.Series[Any]", target: str) -> tuple[Floats, tuple[str, ...], LabelKind]:

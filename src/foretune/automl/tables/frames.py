@@ -30,6 +30,11 @@ PART_BYTES = 1 << 26
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{\[]+)\s*(.*)", re.IGNORECASE)
 _OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
 """How the type of an attribute of numbers begins; a range may follow it."""
+_END = r"\s*(?=,|$)"
+_CELL = re.compile(
+    rf"""(?:^|,)\s*('(?:[^'\\]|\\.)*'(?={_END})|"(?:[^"\\]|\\.)*"(?={_END})|[^,]*?){_END}"""
+)
+"""A value of a row, with its quotes where it has some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +271,22 @@ def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
         for line in lines:
             text = line.strip()
             if text and not text.startswith("%"):
-                cells = [cell.strip().strip("'\"") for cell in text.split(",")]
+                cells = _cells(text)
                 if len(cells) != len(kinds):
                     raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
                 rows.append(cells)
     frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
     frame = frame.mask(frame.isin(MISSING), None)
     return frame.apply(lambda column: _typed(column, kinds[str(column.name)]))
+
+
+def _cells(row: str) -> list[str]:
+    """The values of a row; those in quotes may hold commas, and quotes behind a backslash."""
+    found = []
+    for cell in _CELL.findall(row):
+        quoted = len(cell) > 1 and cell[0] == cell[-1] and cell[0] in "'\""
+        found.append(re.sub(r"\\(.)", r"\1", cell[1:-1]) if quoted else cell.strip("'\""))
+    return found
 
 
 def _attributes(lines: Iterator[str]) -> dict[str, str]:

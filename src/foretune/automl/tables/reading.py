@@ -16,9 +16,9 @@ from foretune.automl.tables.datasets import (
     Table,
     Task,
     check_target,
-    holds_durations,
     inferred_task,
     target_of,
+    times_in,
 )
 from foretune.automl.tables.frames import (
     MISSING,
@@ -234,8 +234,9 @@ def _as_numbers_instead(known: "pd.Series[Any]") -> str:
     """How a target whose classes hardly repeat may be predicted as a number, where it may."""
     if _is_number(known):
         return f", or ask for {Task.REGRESSION}"
-    if holds_durations(known):
-        return ", or convert it to seconds, because durations are predicted as numbers"
+    if held := times_in(known):
+        what, unit = held
+        return f", or convert it to {unit}, because {what} are predicted as numbers"
     others = not_numbers(known)
     if not others or 2 * len(others) >= len(known):
         return ""
