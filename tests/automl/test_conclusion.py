@@ -17,7 +17,7 @@ from foretune.automl.tables.datasets import Table, Task
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 
-from .tables import mixed_table
+from .samples import mixed_table
 
 ESTIMATORS = ("knn", "lda", "svm")
 

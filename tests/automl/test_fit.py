@@ -15,7 +15,7 @@ from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.run.study import StudyTrial
 
-from .tables import mixed_frame, mixed_table
+from .samples import mixed_frame, mixed_table
 
 CHEAP = ("knn", "lda")
 

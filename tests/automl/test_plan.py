@@ -8,7 +8,7 @@ from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
 from foretune.automl.tables.datasets import Table, Task
 from foretune.errors import UsageError
 
-from .tables import mixed_table
+from .samples import mixed_table
 
 
 def table(y: list[object] | np.ndarray, task: Task | None = None) -> Table:

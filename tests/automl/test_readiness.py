@@ -11,7 +11,7 @@ from foretune.automl.readiness import check_ready
 from foretune.automl.tables.datasets import Task
 from foretune.errors import UsageError
 
-from .tables import mixed_frame, mixed_table
+from .samples import mixed_frame, mixed_table
 
 pytest.importorskip("skops")
 

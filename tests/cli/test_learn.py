@@ -111,6 +111,7 @@ def test_time_that_is_over_is_said_and_portfolios_are_there(file, tmp_path):
     ended = run(*words, "--time", "0.001s")
     assert ended.exit_code == 0, ended.exception
     assert ended.output.count("the time was over") == 2
+    assert ended.output.count("such as --time 10m") == 1
     assert set(Bundle.open(out).spaces[SPACE].portfolios) == {"r2", "rmse"}
 
 

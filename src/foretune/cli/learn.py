@@ -205,6 +205,10 @@ def _collected(file: Path) -> Mapping[str, Any]:
 
 
 def _say(done: list["Done"]) -> None:
+    from foretune.automl.knowledge.lessons import TIME_IS_OVER
+
     for each in done:
         how = each.note or (f"learnt in {each.seconds:.1f} s" if each.seconds else "learnt")
         click.echo(f"  {each.what:<12} {each.metric:<18} {how}")
+    if any(each.note == TIME_IS_OVER for each in done):
+        click.echo("  What there was no time for stays as it was: give more, such as --time 10m")
