@@ -1,5 +1,10 @@
 import json
+import multiprocessing
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +13,7 @@ from foretune.bench.parts import Parts
 from foretune.bench.replay import fingerprint_of_notes, replay
 from foretune.bench.results import COLUMNS, read, save
 from foretune.bench.starts import Start
-from foretune.errors import ExperienceError, MethodError, UsageError
+from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
 from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
 from foretune.search import METHODS, Design, Method
 from tests.bench.tables import SPACE, Spy, SpyOfMany, table
@@ -293,6 +298,26 @@ def test_a_run_stands_once_after_a_stop_before_the_parts_were_removed(monkeypatc
     assert not Parts.beside(out).folder.exists()
 
 
+def test_two_replays_do_not_fill_one_file_at_once(out):
+    class SecondReplay(Counting):
+        def step(self, n=1, note=""):
+            with pytest.raises(UsageError, match="one replay at a time"):
+                replay(table(tasks=2), ["sobol"], trials=3, seeds=1, out=out)
+            super().step(n, note)
+
+    replay(table(tasks=2), ["random"], trials=3, seeds=1, out=out, progress=SecondReplay())
+    replay(table(tasks=2), ["sobol"], trials=3, seeds=1, out=out)
+    assert {method for _, method, _ in read(out).runs} == {"random", "sobol"}
+
+
+def test_runs_without_their_settings_are_not_taken_for_others(out):
+    with pytest.raises(KeyboardInterrupt):
+        replay(table(tasks=2), ["random"], trials=3, seeds=1, out=out, progress=Interrupting(1))
+    (Parts.beside(out).folder / "settings.json").unlink()  # where a removal was cut short
+    results = replay(table(tasks=2), ["random"], trials=5, seeds=1, out=out)
+    assert results.rows.groupby("task").size().tolist() == [5, 5]
+
+
 def test_a_split_with_other_tasks_under_the_same_name_is_refused(out):
     replay(table(tasks=4), ["random"], trials=2, seeds=1, split="paper", out=out)
     other = {"paper": {"train": ["task1"], "validation": ["task0"], "test": ["task2", "task3"]}}
@@ -420,6 +445,52 @@ def test_interrupted_processes_stop_and_keep_their_parts(out):
     assert 1 <= parts.count() <= 6
     assert json.loads((parts.folder / "settings.json").read_text())["trials"] == 4
     assert not out.exists()
+
+
+def test_a_process_that_is_killed_is_one_clear_error(out):
+    class Killing(Counting):
+        def step(self, n=1, note=""):
+            for child in multiprocessing.active_children():
+                child.kill()
+            super().step(n, note)
+
+    with pytest.raises(ForetuneError, match="perhaps because memory ran out"):
+        replay(table(), ["random"], trials=4, seeds=2, jobs=2, out=out, progress=Killing())
+
+
+ENDLESS = """
+from pathlib import Path
+
+from foretune.bench.demo import demo_experience
+from foretune.bench.replay import replay
+
+if __name__ == "__main__":
+    replay(demo_experience(), ["gp"], trials=150, seeds=100, jobs=2, out=Path("out.parquet"))
+"""
+
+
+def test_processes_do_not_outlive_a_parent_that_is_killed(tmp_path):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    parent = subprocess.Popen([sys.executable, "endless.py"], cwd=tmp_path)
+    workers: list[str] = []
+    while len(workers) < 2:
+        asked = ["pgrep", "-P", str(parent.pid), "-f", "spawn_main"]
+        workers = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+        time.sleep(0.05)
+    time.sleep(2.0)  # until they follow their parent
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + 60
+    while any(map(_is_running, workers)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def _is_running(process: str) -> bool:
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())  # that of a zombie is empty
+    except OSError:
+        return False
 
 
 def test_the_fingerprint_of_notes_follows_those_that_are_used():

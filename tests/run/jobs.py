@@ -121,6 +121,16 @@ def _child():
     subprocess.run(["sleep", "600"], check=True)
 
 
+def _die_before_its_child(file):
+    """The child is a copy, and so it holds the pipe of the worker."""
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+    with open(file, "w") as stream:
+        stream.write(str(child))
+    _die()
+
+
 class Unimportable:
     """Breaks in the worker, where it is unpickled."""
 

@@ -246,6 +246,15 @@ def test_what_a_trial_started_ends_with_it():
     assert gone(int(children.split()[-1]))
 
 
+def test_a_worker_that_dies_before_what_it_started_costs_its_trial_and_leaves_nothing(tmp_path):
+    with ProcessPool(do) as pool:
+        jobs = [("die_before_its_child", tmp_path / "child"), ("give", 5)]
+        died, next_one = outcomes(pool, jobs)
+        assert died.reason == "the worker process was killed by signal SIGKILL"
+        assert next_one.result == 5
+        assert gone(int((tmp_path / "child").read_text()))
+
+
 def test_a_function_that_workers_cannot_load_is_one_clear_error(capfd):
     with (
         ProcessPool(Unimportable()) as pool,

@@ -7,6 +7,8 @@ that were under way.
 import hashlib
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import pyarrow.parquet as pq
 from foretune.bench.results import Settings
 from foretune.bench.run import Run
 from foretune.errors import UsageError
-from foretune.files import replace_file, write_text
+from foretune.files import held, replace_file, write_text
 
 _SETTINGS = "settings.json"
 _EXPERIENCE = "experience.parquet"
@@ -39,6 +41,26 @@ class Parts:
     def experience(self) -> Path:
         """Where the experience lies that worker processes read."""
         return self.folder / _EXPERIENCE
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let one replay at a time in: two would take each other's runs away."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        path = self.folder.with_suffix(".lock")
+        lock = held(path)
+        if lock is None:
+            raise UsageError(
+                "one replay at a time adds to its results, but another one is filling "
+                f"'{self.folder}': wait until it has ended, or choose another --out"
+            )
+        with lock:
+            if not (self.folder / _SETTINGS).exists():
+                self.remove()  # the rest of a removal that was cut short: of whatever settings
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # Windows keeps a file that is open
+                    path.unlink()
 
     def check(self, settings: Settings) -> None:
         """Refuse a folder that was begun with other settings."""

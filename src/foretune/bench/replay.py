@@ -70,25 +70,27 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     for name in methods:
         _check_method(name, settings, held)
     parts = Parts.beside(out)
-    earlier = _earlier(out, parts, settings)
-    groups = groups_of(
-        experience,
-        held.splits,
-        tuple(dict.fromkeys(methods)),
-        seeds,
-        begin,
-        jobs=jobs,
-        done=_done(earlier, parts),
-        progress=progress,
-    )
-    if earlier is not None and not groups and not parts.count():
-        return earlier
-    parts.begin(settings)
-    play_all(experience, groups, settings, parts, jobs, progress)
-    results = _merged(experience, settings, earlier, parts, held.tasks)
-    save(results, out)
-    parts.remove()
-    return results
+    _earlier(out, parts, settings)  # what is refused leaves not even a lock behind
+    with parts.alone():
+        earlier = _earlier(out, parts, settings)
+        groups = groups_of(
+            experience,
+            held.splits,
+            tuple(dict.fromkeys(methods)),
+            seeds,
+            begin,
+            jobs=jobs,
+            done=_done(earlier, parts),
+            progress=progress,
+        )
+        if earlier is not None and not groups and not parts.count():
+            return earlier
+        parts.begin(settings)
+        play_all(experience, groups, settings, parts, jobs, progress)
+        results = _merged(experience, settings, earlier, parts, held.tasks)
+        save(results, out)
+        parts.remove()
+        return results
 
 
 def fingerprint_of_notes(experience: Experience, split: str, start: Start) -> str:

@@ -3,10 +3,14 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from foretune.bench.parts import Parts
@@ -49,7 +53,7 @@ def _play_in_processes(
     context = multiprocessing.get_context("spawn")
     with _environment(ONE_NUMERIC_THREAD):
         executor = ProcessPoolExecutor(
-            min(jobs, len(groups)), mp_context=context, initializer=_ignore_interrupts
+            min(jobs, len(groups)), mp_context=context, initializer=_belong_to_the_parent
         )
         try:
             waiting = {executor.submit(_play_group, group, settings, parts) for group in groups}
@@ -68,10 +72,20 @@ def _follow(waiting: set[Future[None]], parts: Parts, progress: Progress) -> Non
     while waiting:
         done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
         for future in done:
-            future.result()
+            _check_ended_well(future)
         now = parts.count()
         progress.step(now - seen)
         seen = now
+
+
+def _check_ended_well(future: Future[None]) -> None:
+    try:
+        future.result()
+    except BrokenProcessPool as error:
+        raise ForetuneError(
+            "the processes of a replay must not be ended from outside, but one was, perhaps "
+            "because memory ran out: the same command goes on; ask for fewer --jobs if it was that"
+        ) from error
 
 
 def _play_group(group: Group, settings: Settings, parts: Parts) -> None:
@@ -88,9 +102,17 @@ def _opened(path: Path) -> Experience:
     return Experience.open(path)
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the parent, which ends its workers."""
+def _belong_to_the_parent() -> None:
+    """Leave Ctrl-C to the parent, which ends its workers, and end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess | None) -> None:
+    if parent is not None:
+        parent.join()
+        # Runs are written in one step, so this may be at any moment.
+        os._exit(1)
 
 
 @contextmanager

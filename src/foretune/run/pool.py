@@ -82,9 +82,12 @@ class ProcessPool(Generic[Job, Result]):
             self._assign()
             spoke = wait([worker.connection for worker in self._staff], self._patience(end))
             for worker in list(self._staff):
-                if worker.connection in spoke or worker.verdict is not None:
+                outcome = None
+                if worker.verdict is not None or worker.fell_silent():
+                    outcome = self._dead(worker)
+                elif worker.connection in spoke:
                     outcome = self._heard(worker)
-                    outcomes += [outcome] if outcome is not None else []
+                outcomes += [outcome] if outcome is not None else []
             if end is not None and time.monotonic() >= end:
                 break
         self._assign()
@@ -120,10 +123,8 @@ class ProcessPool(Generic[Job, Result]):
         return LOOK_SECONDS if end is None else max(0.0, min(end - time.monotonic(), LOOK_SECONDS))
 
     def _heard(self, worker: Worker) -> Outcome[Result] | None:
-        """What a worker says, or what its silence means."""
+        """What a worker says, or what the end of its pipe means."""
         key = worker.key
-        if worker.verdict is not None:
-            return self._dead(worker)
         try:
             answer = worker.listen()
         except (EOFError, OSError):

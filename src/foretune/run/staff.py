@@ -122,12 +122,18 @@ class Worker:
         """Resident bytes; 0 when it is gone."""
         return resident_bytes(self.process.pid) or 0
 
+    def fell_silent(self) -> bool:
+        """True if it has ended without a last word, though what it has started holds its pipe."""
+        return self.process.poll() is not None and not self.connection.poll()
+
     def end(self) -> int:
         """Clear away a worker that is dead or dying, and return how it ended."""
         with self._lock:
             self._gone = True
             self.connection.close()
-            return self.process.wait()
+            code = self.process.wait()
+            self._kill()  # what it has started, and left behind
+            return code
 
     def kill(self) -> None:
         """End the worker and every process it has started."""
