@@ -141,6 +141,17 @@ class TestLikelihood:
                 numeric = (loss(flat + step) - loss(flat - step)) / 2e-6
                 assert gradient[place] == pytest.approx(float(numeric), rel=1e-5, abs=1e-7)
 
+    def test_the_prior_over_variances_by_hand(self, data: tuple[Floats, Floats]) -> None:
+        """Of five observations each bears a fifth of it."""
+        x, y = data
+        mask = np.arange(12) < 5
+        params = params_of(np.eye(3), scales=[0.5], signal=3.0, noise=0.2)
+        value, _ = posterior_and_gradient(linear, params, x, y, mask)
+        deviations = [np.log(3.0), (np.log(0.2) + 4.0) / 1.5]
+        expected = 0.5 * np.sum(np.square(deviations)) / 5
+        plain = likelihood(linear, params, x, y, mask)
+        assert float(value) - float(plain) == pytest.approx(expected, rel=1e-4)
+
     def test_equal_configurations_keep_value_and_gradient_finite(self) -> None:
         params = params_of(np.eye(3), scales=[10.0], signal=50.0, noise=1e-8)
         x, y = np.full((64, 3), 0.3), np.linspace(-1.0, 1.0, 64)
@@ -181,6 +192,16 @@ class TestDraws:
         assert set(batch.rows[0].tolist()) <= set(range(30, 40))
         assert batch.y[1, :3].mean() == pytest.approx(0.0, abs=1e-6)
         assert batch.y[1, :3].std() == pytest.approx(1.0)
+
+    def test_every_row_keeps_its_own_loss(self) -> None:
+        tasks = [Task(np.arange(30, 40), np.arange(10.0) ** 2)]
+        batch = draw(tasks, 6, lambda z, _: z + 1.0, np.random.default_rng(0))
+        expected = (np.asarray(batch.rows[0]) - 30.0) ** 2 + 1.0
+        np.testing.assert_allclose(batch.y[0], expected)
+
+    @pytest.mark.parametrize(("tasks", "chunks"), [(2, 6), (10, 6), (25, 15), (50, 30), (400, 30)])
+    def test_few_tasks_get_fewer_chunks(self, tasks: int, chunks: int) -> None:
+        assert Schedule(most_chunks=30).for_few(tasks).most_chunks == chunks
 
 
 class TestTraining:

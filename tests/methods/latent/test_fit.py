@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -70,6 +72,27 @@ def test_a_fit_lowers_the_objective_and_depends_on_the_trials_alone() -> None:
     end = np.concatenate([found.hyper.to_vector(), _flat(found.head)])
     value = [cold.objective(v, seen, z)[0] for v in (start, end)]
     assert value[1] < value[0] - 1.0
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"),
+    [(3, [(3, 15)]), (4, [(4, 50)]), (7, [(4, 50), (7, 15)]), (8, [(4, 50), (8, 50)])],
+)
+def test_a_fit_begins_where_the_last_anchor_ended(n: int, expected: list, monkeypatch) -> None:
+    made, plain = [], HeadFit.minimised
+
+    def recorded(self, begin, seen, z, iterations):
+        made.append((begin, len(seen.which), iterations, plain(self, begin, seen, z, iterations)))
+        return made[-1][-1]
+
+    monkeypatch.setattr(HeadFit, "minimised", recorded)
+    chosen = fit()
+    chosen(trials(n))
+    assert [(length, iterations) for _, length, iterations, _ in made] == expected
+    assert made[0][0].head is chosen.start
+    np.testing.assert_array_equal(made[0][0].hyper.to_vector(), PRIOR.mode)
+    for before, after in pairwise(made):
+        assert after[0] is before[-1]
 
 
 def test_a_strong_pull_holds_the_pre_trained_layer() -> None:

@@ -4,6 +4,7 @@ import pytest
 from foretune.learning import PastTask
 from foretune.methods.latent.embedding import Embedding, random_stack
 from foretune.methods.latent.sources import MetaFeatures, agreement, fit_ranker, panel
+from foretune.numerics.lambdamart import Ranker
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 
 NAN = float("nan")
@@ -63,6 +64,47 @@ def test_the_ranking_model_decides_where_trials_do_not() -> None:
     embeddings = [bowl_about(optimum) for optimum in (0.1, 0.5, 0.9)]
     configs = SPACE.sample(20, seed=4)
     assert panel(embeddings, np.array([0.3, 1.0, 0.7]), configs, np.ones(20)) == (1,)
+
+
+def test_the_ranking_model_has_a_small_say() -> None:
+    """Its first place counts a tenth of full agreement more than its last."""
+    embeddings = [bowl_about(optimum) for optimum in (0.1, 0.5, 0.9)]
+    configs = SPACE.sample(20, seed=4)
+    y = losses(configs, 0.5)
+    bowls = [embedding.bowl(configs) for embedding in embeddings]
+    lead = agreement(bowls[1], y) - agreement(bowls[0], y)
+    assert lead > 0.2
+    assert panel(embeddings, np.array([1.0, 0.0, 0.0]), configs, y) == (1,)
+    assert panel(embeddings, np.array([10.1 * lead, 0.0, 0.0]), configs, y) == (0,)
+    assert panel(embeddings, np.array([9.9 * lead, 0.0, 0.0]), configs, y) == (1,)
+
+
+def test_no_more_than_eight_sources_are_heard() -> None:
+    embeddings = [bowl_about(optimum) for optimum in np.linspace(0.1, 0.9, 40)]
+    configs = SPACE.sample(20, seed=4)
+    assert len(panel(embeddings, np.zeros(40), configs, losses(configs, 0.5))) == 8
+
+
+def test_each_source_is_ranked_for_the_others_alone(monkeypatch) -> None:
+    """Of three sources two are ranked at a time, by relevances 2 and 1."""
+    given = []
+
+    def recorded(*lists, **wishes) -> Ranker:
+        given.append((lists, wishes))
+        return Ranker("")
+
+    monkeypatch.setattr(Ranker, "fit", recorded)
+    embeddings = [bowl_about(optimum) for optimum in (0.1, 0.3, 0.9)]
+    configs = SPACE.sample(60, seed=5)
+    tasks = [PastTask(np.arange(60), losses(configs, optimum)) for optimum in (0.1, 0.3, 0.9)]
+    table = MetaFeatures.of([{"n": 1.0}, {"n": 2.0}, {"n": 9.0}])
+    fit_ranker(embeddings, tasks, configs, table, seed=7)
+    [((features, labels, lists), wishes)] = given
+    assert lists == [2, 2, 2]
+    # For the first task the second source is nearer than the third, and so on.
+    assert labels.tolist() == [2, 1, 2, 1, 1, 2]
+    np.testing.assert_allclose(features[:, 0], np.array([1, 2, 1, 1, 2, 1]) / 3)
+    assert wishes == {"k": 2, "seed": 7}
 
 
 def test_the_ranker_learns_that_near_meta_features_mean_a_near_optimum() -> None:

@@ -6,13 +6,15 @@ import pytest
 from foretune.contracts import Observations, Target
 from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Experience, Metric, Status
+from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
 from foretune.methods.pipeline.model import Choices, DeepPipe, DeepPipeSurrogate, Learnt
 from foretune.methods.pipeline.network import Embedding
 from foretune.methods.pipeline.random_network import RandomNetworkPrior
 from foretune.methods.pipeline.training import Tuned, last_due, untrained
-from foretune.numerics.scores import midrank_scores
+from foretune.numerics.scores import informed_scores, midrank_scores
+from foretune.numerics.transforms import standardise
 from foretune.progress import SILENT
 from foretune.space import Encoded, Space
 from tests.methods.pipeline.spaces import PIPELINE
@@ -28,6 +30,13 @@ def seen(configs: Encoded, losses: np.ndarray) -> Observations:
 
 def random_model(space: Space, sizes: Sizes = SMALL) -> DeepPipe:
     return untrained(Layout.of(space, sizes), space.sample(100, seed=0), seed=0)
+
+
+def with_a_mean(model: DeepPipe) -> DeepPipe:
+    """The network with random weights of the mean, which begins at 0."""
+    weights, biases = (array.copy() for array in model.layers[-1])
+    weights[:, -1] = 0.3 * np.random.default_rng(3).standard_normal(len(weights))
+    return replace(model, layers=(*model.layers[:-1], (weights, biases)))
 
 
 def past(space: Space, tasks: int = 8) -> Experience:
@@ -82,6 +91,35 @@ class TestSurrogate:
         np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.1)
         np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.1)
 
+    def test_with_a_learnt_mean_the_process_models_what_it_leaves_over(self) -> None:
+        """Informed scores minus the mean, under the kernel as learnt, added to the mean again."""
+        model = with_a_mean(random_model(PIPELINE))
+        configs, new = PIPELINE.sample(9, seed=1), PIPELINE.sample(6, seed=2)
+        losses = np.random.default_rng(0).random(9)
+        told = Observations(configs, losses[:, None], np.arange(9) >= 7)
+        posterior = DeepPipeSurrogate(Learnt.on(model, None)).condition(told, seed=0)
+
+        embedding = Embedding(model.layout)
+        (phi, mean), (new_phi, new_mean) = (
+            embedding.embed(model.layers, each) for each in (configs, new)
+        )
+        signal, noise = np.exp(model.log_signal), np.exp(model.log_noise)
+        z = informed_scores(standardise(losses), mean, np.full(9, np.sqrt(signal)))
+
+        def covariance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            distance = np.sqrt(np.square(a[:, None] - b[None, :]).sum(axis=2))
+            t = np.sqrt(5.0) * distance / np.exp(model.log_lengthscale)
+            return signal * (1.0 + t + t**2 / 3.0) * np.exp(-t)
+
+        cross = covariance(new_phi, phi)
+        inverse = np.linalg.inv(covariance(phi, phi) + noise * np.eye(9))
+        belief = posterior.predict(new)
+        assert np.ptp(mean) > 0.1
+        np.testing.assert_allclose(belief.mean, new_mean + cross @ inverse @ (z - mean), rtol=1e-5)
+        variance = signal - np.einsum("ij,jk,ik->i", cross, inverse, cross)
+        np.testing.assert_allclose(belief.std, np.sqrt(variance), rtol=1e-4)
+        assert posterior.best == pytest.approx(z[:7].min())
+
     def test_the_pool_is_embedded_once(self) -> None:
         pool = PIPELINE.sample(20, seed=0)
         learnt = Learnt.on(random_model(PIPELINE), pool)
@@ -102,6 +140,26 @@ class TestChoices:
         svm, forest = (0, 0), (0, 2)
         assert Choices((svm, forest)).used(configs).tolist() == [True, False, True]
         assert Choices().used(configs).tolist() == [False, False, False]
+
+
+class TestApart:
+    @pytest.mark.parametrize(("sizes", "distance"), [(SMALL, 1.0), (Sizes(latent=4), 2.0)])
+    def test_a_new_algorithm_has_dimensions_of_its_own(self, sizes: Sizes, distance: float) -> None:
+        """In lengthscales: its distance, and its hyperparameters in halves of their diagonal."""
+        forest = {"forest": {"share": (0.0, 1.0), "trees": (0.0, 1.0)}}
+        space = Space.of({"model": {**MODELS, **forest}})
+        model = grown(random_model(Space.of({"model": MODELS}), sizes), space).model
+        configs = space.encode(
+            [
+                {"model": "svm", "model:svm:C": 0.1},
+                {"model": "forest", "model:forest:share": 0.25, "model:forest:trees": 0.9},
+            ]
+        )
+        placed = model.place(configs).u / np.exp(model.start.log_lengthscales)
+        half = 0.5 * np.sqrt(2.0)
+        expected = [[0.0, 0.0, 0.0], [distance, -0.25 / half, 0.4 / half]]
+        np.testing.assert_allclose(placed[:, 4:], expected, atol=1e-6)
+        assert len(model.groups) == 4 + 3
 
 
 class TestTuning:

@@ -1,0 +1,109 @@
+import numpy as np
+
+from foretune.methods.zero_shot import obo as room
+from foretune.methods.zero_shot.obo import Belief, Search, _first_jobs, _pool, obo
+from foretune.numerics.greedy import greedy, mean
+from tests.methods.zero_shot.examples import bowls, candidates, jobs_of
+
+NAN = np.nan
+
+
+def nothing_known() -> Belief:
+    """Two trees that predict 1, 2, 3 on three tasks, for two candidates."""
+    samples = np.tile(np.array([1.0, 2.0, 3.0], np.float32)[None, :, None], (2, 1, 2))
+    samples[1] += 0.5
+    known = np.full((3, 2), NAN)
+    return Belief(np.arange(3), np.arange(2), known, samples, samples[0].copy())
+
+
+def test_a_loss_moves_what_is_expected_of_its_candidate_alone() -> None:
+    """A miss of 4 beside three predictions that count as right: the others rise by 1."""
+    belief = nothing_known()
+    belief.learn(0, 1, 5.0)
+    np.testing.assert_allclose(belief.samples[:, :, 1], [[5.0, 3.0, 4.0], [5.0, 3.5, 4.5]])
+    np.testing.assert_allclose(belief.samples[:, :, 0], [[1.0, 2.0, 3.0], [1.5, 2.5, 3.5]])
+
+
+def test_misses_are_averaged_and_not_added_up() -> None:
+    """Misses of 4 and of -2: the mean of them and three of 0 is 0.4."""
+    belief = nothing_known()
+    belief.learn(0, 1, 5.0)
+    belief.learn(1, 1, 0.0)
+    np.testing.assert_allclose(belief.samples[:, :, 1], [[5.0, 0.0, 3.4], [5.0, 0.0, 3.9]])
+
+
+def test_a_belief_keeps_what_is_known_and_predicts_the_rest() -> None:
+    configs = candidates(20)
+    losses = bowls(configs, tasks=6)
+    jobs = jobs_of(losses, configs)
+    jobs.run(np.repeat(np.arange(6), 10), np.tile(np.arange(10), 6))
+    belief = Belief.of(jobs, np.array([4, 1]), np.array([2, 15, 7]), seed=0)
+    np.testing.assert_allclose(belief.known[:, [0, 2]], losses[np.ix_([4, 1], [2, 7])], rtol=1e-6)
+    assert np.isnan(belief.known[:, 1]).all()
+    for tree in belief.samples:
+        np.testing.assert_allclose(tree[:, [0, 2]], belief.known[:, [0, 2]], rtol=1e-6)
+    np.testing.assert_allclose(belief.samples[:, :, 1].mean(axis=0), belief.predicted[:, 1])
+
+
+def search_on(belief: Belief, losses: np.ndarray, k: int) -> Search:
+    jobs = jobs_of(losses, candidates(losses.shape[1]))
+    jobs.run(*np.nonzero(~np.isnan(belief.known)))
+    return Search(jobs, belief, k)
+
+
+def test_what_a_portfolio_reaches_counts_missing_jobs_as_worst() -> None:
+    known = np.array([[0.2, 0.9, NAN], [0.8, NAN, NAN], [0.5, 0.1, NAN]])
+    samples = np.zeros((2, 3, 3), np.float32)
+    belief = Belief(np.arange(3), np.arange(3), known, samples, samples[0])
+    search = search_on(belief, np.nan_to_num(known), k=3)
+    # The first candidate sums to 1.5, the second to 1.9; together they reach 0.2, 0.8, 0.1.
+    np.testing.assert_allclose(
+        search.ceilings, [[0.9, 0.9, 0.9], [0.2, 0.8, 0.5], [0.2, 0.8, 0.1], [0.2, 0.8, 0.1]]
+    )
+
+
+def test_the_next_task_is_where_the_candidate_should_help_most() -> None:
+    known = np.array([[0.5, NAN], [0.5, NAN], [0.5, NAN]])
+    samples = np.zeros((2, 3, 2), np.float32)
+    # By one tree worse than what is reached, by the other better: only that counts.
+    samples[:, :, 1] = [[0.45, 0.9, 0.4], [0.45, 0.1, 0.4]]
+    samples[:, :, 0] = 0.5
+    belief = Belief(np.arange(3), np.arange(2), known, samples, samples[0])
+    search = search_on(belief, np.full((3, 2), 0.5), k=2)
+    assert search._best_task(1, 1) == 1
+    search.open[1, 1] = False
+    assert search._best_task(1, 1) == 2
+
+
+def test_every_task_begins_with_a_job_that_is_possible() -> None:
+    configs = candidates(10)
+    jobs = jobs_of(bowls(configs, tasks=5), configs, budget=4)
+    jobs.possible[:, 3:] = False
+    _first_jobs(jobs, np.array([2, 0, 1, 4, 3]), np.random.default_rng(0))
+    assert jobs.ran.sum(axis=1).tolist() == [1, 1, 1, 0, 1]
+    assert not jobs.ran[:, 3:].any()
+
+
+def test_a_large_pool_holds_what_was_begun_and_as_many_others_as_fit(monkeypatch) -> None:
+    monkeypatch.setattr(room, "LARGEST_POOL", 20)
+    configs = candidates(50)
+    jobs = jobs_of(bowls(configs, tasks=3), configs)
+    begun = np.array([41, 7, 30])
+    jobs.run(np.array([0, 1, 1]), begun)
+    pool = _pool(jobs, np.arange(3), np.random.default_rng(0))
+    assert len(pool) == len(set(pool.tolist())) == 20
+    assert pool[:3].tolist() == [7, 30, 41]
+    jobs.run(np.zeros(30, dtype=int), np.arange(30))
+    assert len(_pool(jobs, np.arange(3), np.random.default_rng(0))) == 32 + 10
+    assert _pool(jobs, np.array([2]), np.random.default_rng(0)).max() < 50
+
+
+def test_with_every_job_run_the_portfolio_is_the_greedy_one() -> None:
+    configs = candidates(6)
+    losses = bowls(configs, tasks=4).astype(np.float32)
+    jobs = jobs_of(losses, configs)
+    picks = obo(jobs, 2, mean, seed=0)
+    best = greedy(losses, 2)
+    assert jobs.left == 0
+    assert picks.chosen.tolist() == best.chosen.tolist()
+    np.testing.assert_allclose(picks.losses, best.losses, rtol=1e-5)
