@@ -51,8 +51,14 @@ def test_bad_evaluations_are_refused() -> None:
         experience.append([Evaluation("a", good | {"depth": 99}, {"error": 1.0})])
     with pytest.raises(ExperienceError, match="name of a task"):
         experience.append([Evaluation("", good, {"error": 1.0})])
-    with pytest.raises(ExperienceError, match="must be a number, but got None for 'error'"):
+    with pytest.raises(ExperienceError, match=r"must be a number .* but 'error' is None"):
         experience.append([Evaluation("a", good, {"error": None})])
+    with pytest.raises(ExperienceError, match="'error' is 1000"):
+        experience.append([Evaluation("a", good, {"error": 10**400})])
+    with pytest.raises(ExperienceError, match="'seconds' is 'long'"):
+        experience.append([Evaluation("a", good, {"error": 1.0}, seconds="long")])
+    with pytest.raises(ExperienceError, match=r"must be a dict, but got 1\.0"):
+        experience.append([Evaluation("a", good, 1.0)])
     with pytest.raises(UsageError, match=r"must be one of DONE.*but got 'broken'"):
         experience.append([Evaluation("a", good, {"error": 1.0}, status="broken")])
     for no_list in (Evaluation("a", good, {"error": 1.0}), [{"error": 1.0}]):

@@ -100,6 +100,8 @@ def test_notes_are_replaced_and_checked() -> None:
         small().with_meta_features({"whine": {}})
     with pytest.raises(ExperienceError, match="finite"):
         small().with_meta_features({"wine": {"rows": np.inf}})
+    with pytest.raises(ExperienceError, match="'rows' of task 'wine' is 'many'"):
+        small().with_meta_features({"wine": {"rows": "many"}})
     with pytest.raises(ExperienceError, match="'trian'"):
         small().with_splits({"s": {"trian": ["wine"]}})
     with pytest.raises(ExperienceError, match="'wine' twice"):

@@ -1,6 +1,6 @@
 """More experience out of two: appending evaluations, merging tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experie
         config_index=np.arange(len(added), dtype=np.int32) + np.int32(len(experience.configs)),
         values=np.array([_values_of(each, experience.metrics) for each in added]),
         status=np.array([status_of(each.status) for each in added], dtype=np.int8),
-        seconds=_numbers([each.seconds for each in added]),
+        seconds=_numbers("seconds", [each.seconds for each in added]),
         fidelity=_fidelity_of(added),
     )
     return _joined(before, after, _notes_of(experience))
@@ -138,6 +138,11 @@ def _checked(evaluations: Any) -> list[Evaluation]:
 
 def _values_of(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[float]:
     known = [metric.name for metric in metrics]
+    if not isinstance(evaluation.values, Mapping):
+        raise ExperienceError(
+            f"the values of an evaluation must be a dict, but got {evaluation.values!r}: "
+            f"write values={{'{known[0]}': number}}"
+        )
     for name in evaluation.values:
         if name not in known:
             raise ExperienceError(
@@ -150,21 +155,23 @@ def _values_of(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[float]
 def _number(name: str, value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ExperienceError(
-            f"the value of a metric must be a number, but got {value!r} for '{name}': give a "
-            "number, or leave the metric out where it was not measured"
+            f"what an evaluation measured must be a number that fits a float, but '{name}' is "
+            f"{value!r:.80}: give a number, or leave it out where it was not measured"
         ) from error
 
 
-def _numbers(numbers: Sequence[float | None]) -> NDArray[np.float32]:
-    return np.array([np.nan if x is None else x for x in numbers], dtype=np.float32)
+def _numbers(name: str, numbers: Sequence[float | None]) -> NDArray[np.float32]:
+    given = [np.nan if x is None else _number(name, x) for x in numbers]
+    with np.errstate(over="ignore"):  # what is too large for a short float is infinite
+        return np.array(given, dtype=np.float32)
 
 
 def _fidelity_of(evaluations: Sequence[Evaluation]) -> NDArray[np.float32] | None:
     if all(each.fidelity is None for each in evaluations):
         return None
-    return _numbers([each.fidelity for each in evaluations])
+    return _numbers("fidelity", [each.fidelity for each in evaluations])
 
 
 def _metric_order(ours: Sequence[Metric], theirs: Sequence[Metric]) -> list[int]:

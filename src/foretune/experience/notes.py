@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,18 +45,23 @@ def _check_tasks(of: str, names: Sequence[str], tasks: Sequence[str]) -> None:
 
 def _checked_meta_features(given: MetaFeatures, tasks: Sequence[str]) -> MetaFeatures:
     _check_tasks("meta-features", list(given), tasks)
-    checked = {
-        task: {name: float(value) for name, value in features.items()}
+    return {
+        task: {name: _meta_feature(task, name, value) for name, value in features.items()}
         for task, features in given.items()
     }
-    for task, features in checked.items():
-        for name, value in features.items():
-            if math.isinf(value):
-                raise ExperienceError(
-                    f"a meta-feature must be a finite number, or NaN where it is unknown, but "
-                    f"'{name}' of task '{task}' is {value}: replace it"
-                )
-    return checked
+
+
+def _meta_feature(task: str, name: str, given: Any) -> float:
+    try:
+        value = float(given)
+    except (TypeError, ValueError, OverflowError):
+        value = math.inf
+    if math.isinf(value):
+        raise ExperienceError(
+            "a meta-feature must be a finite number, or NaN where it is unknown, but "
+            f"'{name}' of task '{task}' is {given!r:.80}: replace it"
+        )
+    return value
 
 
 def _checked_splits(given: Splits, tasks: Sequence[str]) -> Splits:

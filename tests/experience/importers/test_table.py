@@ -196,6 +196,12 @@ def test_numbers_with_gaps_are_whole_only_where_all_are(tmp_path):
     assert numbers == [(1, 1.0), (2, 0.5), (4, 2.5), (None, None)]
 
 
+def test_large_numbers_with_gaps_are_no_whole_numbers(tmp_path):
+    path = written(tmp_path, "t,kind,c,y", "a,p,1e20,1", "a,p,2.0,2", "a,q,,3")
+    found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert [c.get("c") for c in found.task("a").configs.dicts()] == [1e20, 2.0, None]
+
+
 def test_empty_cells_beside_none_stay_gaps(tmp_path):
     path = written(
         tmp_path, "t,kind,norm,y", "a,x,None,1", "a,x,batch,2", "a,x,batch,3", "a,z,,4", "a,z,,5"

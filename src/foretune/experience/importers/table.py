@@ -16,6 +16,7 @@ from foretune.experience.importers.registry import TableColumns
 from foretune.experience.importers.tables import WORDS, need_columns, read_table, with_words
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
+from foretune.space.parameters import LARGEST_EXACT_INT
 
 
 def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILENT) -> Experience:
@@ -164,9 +165,13 @@ def _cells(column: "pd.Series[Any]") -> list[Any]:
     """
     filled = column.notna().to_numpy()
     present = column[filled]
-    if not filled.all() and pd.api.types.is_float_dtype(column.dtype) and (present % 1 == 0).all():
+    if not filled.all() and pd.api.types.is_float_dtype(column.dtype) and _all_whole(present):
         present = present.astype("int64")
     cells = np.full(len(column), None, dtype=object)
     cells[filled] = present.to_numpy(dtype=object)
     listed: list[Any] = cells.tolist()
     return listed
+
+
+def _all_whole(numbers: "pd.Series[Any]") -> bool:
+    return bool((numbers % 1 == 0).all() and (numbers.abs() <= LARGEST_EXACT_INT).all())
