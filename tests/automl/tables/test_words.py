@@ -37,6 +37,13 @@ def test_words_of_nearly_no_row_and_of_nearly_all_rows_tell_nothing():
     assert "rare3" in found
 
 
+def test_in_long_tables_a_word_needs_its_share_of_the_rows():
+    texts = pd.Series([f"n{i}" for i in range(2000)])
+    texts.iloc[:10] = "enough"
+    texts.iloc[10:19] = "few"
+    assert telling_words(texts, 10) == ("enough",)
+
+
 def test_large_and_small_letters_are_alike_and_digits_are_no_words():
     found = which_words(pd.Series(["An E5500, 12.50", "an e5500", "AN", None]), ("an", "e5500"))
     np.testing.assert_array_equal(found, [[1, 1], [1, 1], [1, 0], [np.nan, np.nan]])

@@ -16,6 +16,8 @@ MOST_WORDS = 300
 ROWS_A_WORD = 10
 """There are as many rows as this for every word, so that few rows are not described by many."""
 LEAST_ROWS_OF_A_WORD = 5
+LEAST_SHARE_OF_A_WORD = 0.005
+"""Of the rows: what fewer have, most models would not look at, and every column takes time."""
 MOST_CELLS = 20_000_000
 """Of the matrix that words become, which has to fit into memory."""
 LOOKED_AT = 20_000
@@ -37,7 +39,8 @@ def telling_words(present: "pd.Series[Any]", most: int) -> tuple[str, ...]:
     some = present.iloc[:: -(-len(present) // LOOKED_AT) or 1]
     rows_with = Counter(word for words in _words(some) for word in words)
     apart = {word: min(rows, len(some) - rows) for word, rows in rows_with.items()}
-    telling = [word for word, rows in apart.items() if rows >= LEAST_ROWS_OF_A_WORD]
+    least = max(LEAST_ROWS_OF_A_WORD, LEAST_SHARE_OF_A_WORD * len(some))
+    telling = [word for word, rows in apart.items() if rows >= least]
     return tuple(sorted(telling, key=lambda word: (-apart[word], word))[:most])
 
 
