@@ -26,7 +26,7 @@ from foretune.automl.conclusion import Blending, concluded, score_on
 from foretune.automl.fit import Job, Place
 from foretune.automl.plan import Wishes, planned
 from foretune.automl.tables.datasets import Table, Task
-from new_tables import CLASSES, New
+from new_tables import CLASSES, New, Row, play_all
 
 WAYS = (1, 3, 5, 10)
 """How many pipelines may be blended."""
@@ -36,7 +36,7 @@ TABLES = {
 }
 
 
-def played(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> list[dict]:
+def played(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> list[Row]:
     """A row for each way to conclude one search."""
     task = Task.CLASSIFICATION if table.task == CLASSES else Task.REGRESSION
     of = Table.of(learn, table.target, name=table.item, task=task)
@@ -95,13 +95,8 @@ def main() -> None:
     if given.tables == "summary":
         summary(given.files)
         return
-    rows = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
-    done = {(row["table"], row["task"]) for row in rows}
     tables, parted = TABLES[given.tables]
-    for table in tables:
-        if (table.item, table.task) not in done:
-            rows += played(table, *parted(table), given.trials)
-            pd.DataFrame(rows).to_csv(given.out, index=False)
+    play_all(tables, given.out, lambda table: played(table, *parted(table), given.trials))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ table that is in the file already is not played again.
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from sklearn.dummy import DummyClassifier
 from fit_versus_defaults import divided, scores
 from foretune import ForetuneClassifier, ForetuneRegressor
 from foretune.automl.tables.columns import ColumnKind, Schema
-from new_tables import CLASSES, NUMBERS, New
+from new_tables import CLASSES, NUMBERS, New, Row, play_all
 
 MOST_ROWS = 4_000
 TABLES = (
@@ -44,7 +45,7 @@ def texts_of(frame: pd.DataFrame) -> list[str]:
     return [column.name for column in columns if column.kind is ColumnKind.WORDS]
 
 
-def played(table: New, trials: int) -> list[dict[str, object]]:
+def played(table: New, trials: int) -> list[Row]:
     """A row with texts and one without."""
     learn, held = divided(table, most_rows=MOST_ROWS)
     y, of_held = learn.pop(table.target), held.pop(table.target)
@@ -87,12 +88,7 @@ def main() -> None:
     if given.summary:
         summary(given.out)
         return
-    rows = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
-    done = {row["table"] for row in rows}
-    for table in TABLES:
-        if table.item not in done:
-            rows += played(table, given.trials)
-            pd.DataFrame(rows).to_csv(given.out, index=False)
+    play_all(TABLES, given.out, partial(played, trials=given.trials))
 
 
 if __name__ == "__main__":

