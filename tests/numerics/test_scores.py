@@ -37,6 +37,13 @@ def test_smoothed_shares_of_three_losses_by_hand() -> None:
     np.testing.assert_allclose(smoothed_shares(np.array([1.0, 2.0, 3.0])), expected, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+def test_losses_near_the_largest_float_have_scores() -> None:
+    """The sum of the two in the middle, and the difference of the extremes, are larger than it."""
+    y = np.array([1.7e308, -1.7e308, 1.6e308, 1.5e308])
+    assert np.argsort(smoothed_scores(y)).tolist() == [1, 3, 2, 0]
+
+
 def test_losses_that_hardly_differ_get_scores_that_hardly_differ() -> None:
     """Ranks would spread the five that lie together over more than a standard deviation."""
     y = np.concatenate([1e-6 * np.arange(5.0), np.arange(1.0, 8.0)])

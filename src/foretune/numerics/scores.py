@@ -64,7 +64,8 @@ def _without_outliers(y: Floats) -> Floats:
     Once most trials have gathered around the best, the others are outliers, and the scores tell
     those apart that have gathered.
     """
-    median, best = float(np.median(y)), float(y.min())
+    with np.errstate(over="ignore"):
+        median, best = float(np.median(y)), float(y.min())
     limit = median + OUTLYING * (median - best)
     return np.minimum(y, limit) if median > best else y
 

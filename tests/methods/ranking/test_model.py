@@ -6,10 +6,11 @@ from scipy.special import ndtri
 
 from foretune.contracts import Observations, Target
 from foretune.methods.ranking.curvature import criterion
-from foretune.methods.ranking.ensemble import random_ensemble
+from foretune.methods.ranking.ensemble import one_loss, random_ensemble
 from foretune.methods.ranking.model import LARGEST_LIST, RankingPrior, Settings, _ranks_among
 from foretune.methods.ranking.tuning import Tuning, fine_tuned
 from foretune.numerics.anchored import informative_subset
+from foretune.numerics.transforms import standardise
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -97,6 +98,24 @@ def test_scorers_are_tuned_to_the_informative_trials_of_many() -> None:
     expected = fine_tuned(PRIOR.ensemble.scorers, inputs, rank, PRIOR.settings.tuning)
     for mine, theirs in zip(found.scorers, expected, strict=True):
         np.testing.assert_allclose(mine[0], theirs[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("enormous", [1e8, 1e30])
+def test_beside_an_enormous_loss_the_others_keep_their_order(enormous: float) -> None:
+    losses = seen(20).losses.copy()
+    losses[3] = enormous
+    y = one_loss(losses)
+    order = np.argsort(losses[:, 0])
+    assert np.argsort(y.astype(np.float32)).tolist() == order.tolist()
+    assert len(np.unique(y.astype(np.float32))) == 20
+    told = Observations(POOL.take(np.arange(20)), losses, np.zeros(20, dtype=bool))
+    found = PRIOR.surrogate(Target(SPACE, pool=POOL)).condition(told, seed=0)
+    assert found.incumbent == POOL.take([order[0]])
+
+
+@pytest.mark.parametrize("y", [[3.0], [1.0, 1e9], [0.5, 0.5, 0.5, 1e9], [0.1, 0.3, 0.2, 50.0]])
+def test_other_losses_are_standardised(y: list[float]) -> None:
+    np.testing.assert_array_equal(one_loss(np.array(y)[:, None]), standardise(np.array(y)))
 
 
 def test_utility_is_the_mean_gain_over_the_incumbent() -> None:

@@ -30,6 +30,9 @@ META_FEATURES = 16
 CLIP = 3.0
 """The largest standardised loss that the deep set is shown."""
 
+NEXT_TO_NOTHING = 1e-6
+"""Of the range of a task's losses: so little can hardly be told apart in single precision."""
+
 Singles: TypeAlias = NDArray[np.float32]
 
 
@@ -142,8 +145,19 @@ def centred(x: Floats) -> Floats:
 
 
 def one_loss(losses: Floats) -> Floats:
-    """(n, L) losses of one task as (n,): standardised, or the average of several's scores."""
-    return standardise(losses[:, 0]) if losses.shape[1] == 1 else scalarise(losses, midrank_scores)
+    """(n, L) losses of one task as (n,): standardised, or the average of several's scores.
+
+    One enormous loss, such as people note for a failure, would make all others equal in single
+    precision; then they count by their ranks.
+    """
+    by_rank = losses.shape[1] > 1 or _outlied(losses[:, 0])
+    return scalarise(losses, midrank_scores) if by_rank else standardise(losses[:, 0])
+
+
+def _outlied(y: Floats) -> bool:
+    """Whether the better half of the losses y (n,) differs, but by next to nothing of the range."""
+    best, middle, worst = np.sort(y)[[0, len(y) // 2, -1]].tolist()
+    return bool(0.0 < middle - best < NEXT_TO_NOTHING * (worst - best))
 
 
 def history_features(y: Floats) -> Floats:
