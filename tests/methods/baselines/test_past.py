@@ -5,7 +5,12 @@ from foretune.contracts import Target
 from foretune.errors import ArtifactError, MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.learning import PastTask, check_space, given, past_tasks
-from foretune.methods.baselines.past import best_of_each, load_configs, save_configs
+from foretune.methods.baselines.past import (
+    best_of_each,
+    load_configs,
+    ordered_tasks,
+    save_configs,
+)
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Space
 from foretune.testing import problem
@@ -31,6 +36,26 @@ def test_several_objectives_are_averaged_after_the_transform():
     ]
     unit = np.sqrt(1.5)
     np.testing.assert_allclose(task.z, [0.0, -unit / 2, unit / 2], atol=1e-12)
+
+
+def test_an_enormous_loss_leaves_the_others_in_order():
+    configs = SPACE.sample(5, seed=0)
+    matrix = np.array([[0.3, 0.2, 1e20, 0.1, 0.4]])
+    past = Experience.from_matrix(
+        SPACE, configs, ["a"], [Metric("error", Direction.MIN)], {"error": matrix}
+    )
+    [task] = ordered_tasks(past)
+    assert task.best == 3
+    assert list(np.argsort(task.z)) == [3, 1, 0, 4, 2]
+
+
+def test_several_objectives_are_put_in_order_by_their_standardised_mean():
+    configs = SPACE.sample(3, seed=0)
+    losses = {"error": np.array([[0.1, 0.2, 0.9]]), "seconds": np.array([[900.0, 100.0, 500.0]])}
+    metrics = [Metric("error", Direction.MIN), Metric("seconds", Direction.MIN)]
+    past = Experience.from_matrix(SPACE, configs, ["a"], metrics, losses)
+    expected = past_tasks(past, standardise)[0]
+    np.testing.assert_array_equal(ordered_tasks(past)[0].z, expected.z)
 
 
 def test_the_best_of_each_task_come_once_and_the_most_widely_good_first():

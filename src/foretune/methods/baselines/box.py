@@ -14,9 +14,14 @@ import numpy as np
 from foretune.arrays import Bools, Floats, Ints
 from foretune.contracts import Region, Surrogate, Target
 from foretune.experience import Experience
-from foretune.learning import check_space, given, past_tasks
+from foretune.learning import check_space, given
 from foretune.methods.baselines.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.baselines.past import best_of_each, load_configs, save_configs
+from foretune.methods.baselines.past import (
+    best_of_each,
+    load_configs,
+    ordered_tasks,
+    save_configs,
+)
 from foretune.numerics.transforms import standardise
 from foretune.progress import Progress
 from foretune.space import Encoded, Kind, Space
@@ -109,7 +114,7 @@ class BoxLearner:
         """Nothing here is random."""
         del seed, progress
         experience = given(experience)
-        rows = best_of_each(past_tasks(experience, standardise))
+        rows = best_of_each(ordered_tasks(experience))
         return BoxPrior(experience.configs.take(rows))
 
     def load(self, path: Path) -> BoxPrior:

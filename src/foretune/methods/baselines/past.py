@@ -6,11 +6,22 @@ from pathlib import Path
 import numpy as np
 
 from foretune.arrays import Floats, Ints
-from foretune.learning import PastTask
+from foretune.experience import Experience
+from foretune.learning import PastTask, past_tasks
 from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.normalise import unchanged
+from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 
 VERSION = 1
+
+
+def ordered_tasks(experience: Experience) -> list[PastTask]:
+    """Past tasks whose z puts evaluations in order: one loss as it is, several standardised.
+
+    Standardised, all losses beside an enormous one would be equal.
+    """
+    return past_tasks(experience, unchanged if len(experience.metrics) == 1 else standardise)
 
 
 def best_of_each(tasks: Sequence[PastTask]) -> Ints:
