@@ -204,6 +204,21 @@ def test_gaps_without_a_reason_get_the_default_and_a_warning(journal):
     assert [c["y"] for c in experience.task("a").configs.dicts()] == [0.5, 0.5, 0.75]
 
 
+def test_none_is_not_chosen_by_trials_that_lack_the_choice(journal):
+    features = CategoricalDistribution(["sqrt", None])
+    given = [{"x": x, "features": f} for x, f in ((0.1, None), (0.2, "sqrt"))]
+    store(
+        journal,
+        {
+            "a": [trial(params, {"x": X, "features": features}, 1.0) for params in given],
+            "b": points((0.3, 1.0)),
+        },
+    )
+    with pytest.warns(ForetuneWarning, match="they get its default"):
+        found = importer.read(journal).configs.dicts()
+    assert [config["features"] for config in found] == [None, "sqrt", "sqrt"]
+
+
 def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal):
     store(
         journal,

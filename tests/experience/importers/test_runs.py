@@ -60,6 +60,23 @@ def test_a_given_space_keeps_only_its_own(tmp_path):
     assert experience.metrics[0].direction is Direction.MAX
 
 
+def test_none_is_not_taken_for_the_default_of_a_given_space(tmp_path):
+    path = tmp_path / "space.json"
+    columns = TableColumns(values={"loss": "min"}, space=path)
+    runs = [run("a", {"x": 0.5}, 1.0, nothing=["depth"]), run("a", {"x": 0.7}, 2.0)]
+    path.write_text(Space.of({"x": (0.0, 1.0), "depth": (1, 9)}).to_json())
+    with pytest.raises(ExperienceError, match="'depth' is None in 1 of 2 runs"):
+        experience_of(runs, columns, "here")
+    path.write_text(Space.of({"x": (0.0, 1.0), "depth": [3, None]}).to_json())
+    found = experience_of(runs, columns, "here").configs.dicts()
+    assert [config["depth"] for config in found] == [None, 3]
+    # Where it is inactive, None says just that.
+    nested = {"x": (0.0, 1.0), "model": {"tree": {"depth": (1, 9)}, "line": {}}}
+    path.write_text(Space.of(nested).to_json())
+    line = run("a", {"x": 0.5, "model": "line"}, 1.0, nothing=["model:tree:depth"])
+    assert experience_of([line], columns, "here").configs.dicts() == [{"x": 0.5, "model": "line"}]
+
+
 @pytest.mark.parametrize(
     ("runs", "values", "said"),
     [
@@ -67,6 +84,7 @@ def test_a_given_space_keeps_only_its_own(tmp_path):
         ([run("a", {"x": 1}, 1.0)], {}, "'loss'"),
         ([run("a", {"x": 1}, 1.0)], {"error": "min"}, "'error'"),
         ([run("a", {"x": 1}, 1.0, failed=True)], {"loss": "min"}, "succeeded"),
+        ([run("a", {"x": 1}, 1.0)], {"loss": "up"}, "'loss' got 'up': write min or max"),
     ],
 )
 def test_what_is_missing_is_named(runs, values, said):

@@ -202,6 +202,13 @@ def test_large_numbers_with_gaps_are_no_whole_numbers(tmp_path):
     assert [c.get("c") for c in found.task("a").configs.dicts()] == [1e20, 2.0, None]
 
 
+def test_columns_of_a_parquet_file_may_be_numbered(tmp_path):
+    path = tmp_path / "numbered.parquet"
+    pd.DataFrame({0: ["a", "a"], 1: [1, 2], 2: [0.1, 0.2]}).to_parquet(path)
+    found = table.read(path, columns=TableColumns(task="0", values={"2": "min"}))
+    assert (found.tasks, found.space.names) == (("a",), ("1",))
+
+
 def test_empty_cells_beside_none_stay_gaps(tmp_path):
     path = written(
         tmp_path, "t,kind,norm,y", "a,x,None,1", "a,x,batch,2", "a,x,batch,3", "a,z,,4", "a,z,,5"

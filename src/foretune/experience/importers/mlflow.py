@@ -97,7 +97,8 @@ def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
     # MLflow counts in milliseconds.
     seconds = (info.end_time - info.start_time) / 1000 if info.end_time else float("nan")
     config = {name: value for name, value in params.items() if value is not None}
-    return Run(name, config, dict(data.metrics), info.status != SUCCEEDED, seconds)
+    nothing = params.keys() - config.keys()
+    return Run(name, config, dict(data.metrics), info.status != SUCCEEDED, seconds, nothing)
 
 
 def _value(text: str) -> Any:

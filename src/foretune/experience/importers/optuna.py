@@ -8,7 +8,7 @@ configurations that were never tried.
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -222,7 +222,7 @@ def _configurations(
                 stacklevel=3,
             )
     columns = {
-        parameter.name: [_fitting(parameter, trial.params.get(parameter.name)) for trial in trials]
+        parameter.name: [_fitting(parameter, trial.params) for trial in trials]
         for parameter in space.parameters
     }
     encoded = space.from_columns(columns, len(trials), fill_defaults=True, drop_inactive=True)
@@ -244,10 +244,14 @@ def _check_choices(name: str, distribution: "BaseDistribution") -> None:
         )
 
 
-def _fitting(parameter: Parameter, cell: Any) -> Any:
-    """A trial's value as the space writes it: on the grid, and within bounds that were rounded."""
-    if cell is None:
-        return None
+def _fitting(parameter: Parameter, params: Mapping[str, Any]) -> Any:
+    """A trial's value as the space writes it: on the grid, and within bounds that were rounded.
+
+    What it lacks is None, for the default to stand there; the default itself where None is a value.
+    """
+    if parameter.name not in params:
+        return parameter.default if None in parameter.choices else None
+    cell = params[parameter.name]
     if parameter.kind is Kind.ORDINAL:
         return min(parameter.choices, key=lambda choice: abs(choice - cell))
     if parameter.kind is Kind.FLOAT:

@@ -52,7 +52,8 @@ def _run(folder: Path) -> Run | None:
     values = {name: float(value) for name, value in said.items() if _is_number(value)}
     seconds = values.get(SECONDS, float("nan"))
     plain = {name: value for name, value in config.items() if _is_plain(value)}
-    return Run(folder.parent.resolve().name, plain, values, failed, seconds)
+    nothing = [name for name, value in config.items() if value is None]
+    return Run(folder.parent.resolve().name, plain, values, failed, seconds, nothing)
 
 
 def _last_line(path: Path) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foretune.errors import ExperienceError, UsageError
-from foretune.experience import Experience
+from foretune.experience import Direction, Experience
 from foretune.progress import SILENT, Progress
 
 
@@ -36,6 +36,17 @@ class TableColumns:
 
 
 NO_COLUMNS = TableColumns()
+
+
+def direction_of(column: str, given: str) -> Direction:
+    """The direction of a metric as it was written."""
+    try:
+        return Direction(given)
+    except ValueError:
+        raise ExperienceError(
+            f"a metric must be minimised or maximised, but '{column}' got '{given}': "
+            "write min or max"
+        ) from None
 
 
 @dataclass(frozen=True)

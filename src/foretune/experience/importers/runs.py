@@ -4,7 +4,7 @@ Such tools know neither the space nor which number is to become small or large. 
 inferred from the configurations as for tables, or given; the metrics are named by the user.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from foretune.errors import ExperienceError, UsageError
-from foretune.experience import Direction, Experience, Metric, Status
+from foretune.experience import Experience, Metric, Status
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.inference import infer_space
-from foretune.experience.importers.registry import TableColumns
-from foretune.space import Encoded, Space
+from foretune.experience.importers.registry import TableColumns, direction_of
+from foretune.space import Encoded, Parameter, Space
 
 MOST_NAMED = 12
 
@@ -31,6 +31,8 @@ class Run:
     """By the name of the metric."""
     failed: bool = False
     seconds: float = float("nan")
+    nothing: Collection[str] = ()
+    """Hyperparameters that were recorded as None, and so are not in `config`."""
 
 
 def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Experience:
@@ -104,7 +106,7 @@ def _metrics(runs: Sequence[Run], wanted: Mapping[str, str], source: str) -> tup
             raise ExperienceError(
                 f"a metric must be one that the runs logged, but got '{name}': choose among {shown}"
             )
-    return tuple(Metric(name, Direction(direction)) for name, direction in wanted.items())
+    return tuple(Metric(name, direction_of(name, direction)) for name, direction in wanted.items())
 
 
 def _succeeded(run: Run, metrics: Sequence[Metric]) -> bool:
@@ -130,5 +132,28 @@ def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, 
         space = Space.of(infer_space(cells))
         return space, space.from_columns(cells, len(runs))
     space = Space.from_json(existing(columns.space).read_text(encoding="utf-8"))
-    known = {name: cells[name] for name in space.names if name in cells}
-    return space, space.from_columns(known, len(runs), fill_defaults=True, drop_inactive=True)
+    known = {p.name: [_cell(run, p) for run in runs] for p in space.parameters}
+    configs = space.from_columns(known, len(runs), fill_defaults=True, drop_inactive=True)
+    _check_nothing(runs, space, configs)
+    return space, configs
+
+
+def _cell(run: Run, parameter: Parameter) -> Any:
+    """What a run says of a hyperparameter; None stands for the default unless it is a choice."""
+    name = parameter.name
+    if name in run.config or name in run.nothing or None not in parameter.choices:
+        return run.config.get(name)
+    return parameter.default
+
+
+def _check_nothing(runs: Sequence[Run], space: Space, configs: Encoded) -> None:
+    """Refuse None where the space has no such choice: the default would stand for it."""
+    for column, parameter in enumerate(space.parameters):
+        said = np.array([parameter.name in run.nothing for run in runs])
+        wrong = said & configs.active[:, column]
+        if wrong.any() and None not in parameter.choices:
+            raise ExperienceError(
+                f"a hyperparameter must have a value of the space, but '{parameter.name}' is None "
+                f"in {np.count_nonzero(wrong)} of {len(runs)} runs: make None a choice of it, or "
+                "leave these runs out"
+            )

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from foretune.errors import ExperienceError
-from foretune.experience import Direction, Experience
+from foretune.experience import Experience
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.inference import explain_missing, infer_space
-from foretune.experience.importers.registry import TableColumns
+from foretune.experience.importers.registry import TableColumns, direction_of
 from foretune.experience.importers.tables import WORDS, need_columns, read_table, with_words
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
@@ -31,7 +31,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             "a table needs a column that names the task and at least one metric, but "
             f"{'no task' if columns.task is None else 'no value'} column was named"
         )
-    metrics = {column: _direction(column, given) for column, given in columns.values.items()}
+    metrics = {column: direction_of(column, given) for column, given in columns.values.items()}
     _check_meanings(columns)
     frame = read_table(source, progress, texts=[columns.task])
     optional = (columns.config_column, columns.status, columns.seconds)
@@ -75,16 +75,6 @@ def _check_meanings(columns: TableColumns) -> None:
             )
         if column is not None:
             meanings[column] = meaning
-
-
-def _direction(column: str, given: str) -> Direction:
-    try:
-        return Direction(given)
-    except ValueError:
-        raise ExperienceError(
-            f"a metric must be minimised or maximised, but '{column}' got '{given}': "
-            "write min or max"
-        ) from None
 
 
 def _with_inferred_space(

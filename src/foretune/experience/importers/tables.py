@@ -61,7 +61,7 @@ def _read(path: Path, texts: Collection[str]) -> pd.DataFrame:
         )
     try:
         if name.endswith(PARQUET):
-            frame = pd.read_parquet(path)
+            frame = pd.read_parquet(path).rename(columns=str)  # they may be numbered
         else:
             frame = _read_csv(path, dtype=dict.fromkeys(texts, str))
     except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
