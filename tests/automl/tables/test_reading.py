@@ -35,7 +35,7 @@ def test_what_was_assumed_is_said(tmp_path):
         "90 rows; columns beside the target: 2 numbers, 1 boolean, 2 categories, 1 date.",
         "'class' is predicted as one of 5 classes (classification), because it does not hold "
         "numbers.",
-        "Not used, text that differs in most rows and repeats no words: 'note'.",
+        "Not used, text that differs in most rows, without words that help: 'note'.",
         "Not used, the numbers of the rows: 'row'.",
         "Not used, the same in every row: 'always'.",
         "Not used, no values: 'never'.",
@@ -121,8 +121,8 @@ BAD = {
     "only texts": (
         {"note": [f"note {i}" for i in range(N)], "row": range(N), "y": [0, 1] * 15},
         "y",
-        r"not used \(text that differs in most rows and repeats no words: 'note'; the numbers of "
-        r"the rows: 'row'\): add",
+        r"not used \(text that differs in most rows, without words that help: 'note'; "
+        r"the numbers of the rows: 'row'\): add",
     ),
     "an identifier": ({"x": X, "y": [f"id {i}" for i in range(N)]}, "y", "as an identifier has"),
     "numbers and a text": (

@@ -6,7 +6,7 @@ row numbers, texts without such words) have no place in it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -59,7 +59,9 @@ class ColumnKind(StrEnum):
     column of the matrix. Models of earlier releases know none.
     """
     TEXT = "text"
-    """Different in most rows, and without words that repeat, as identifiers are: not used."""
+    """Different in most rows, and without words that repeat, as identifiers are, or whose words
+    do not help: not used.
+    """
     COUNTER = "counter"
     """The numbers of the rows: not used."""
     CONSTANT = "constant"
@@ -67,7 +69,7 @@ class ColumnKind(StrEnum):
 
 
 UNUSED = {
-    ColumnKind.TEXT: "text that differs in most rows and repeats no words",
+    ColumnKind.TEXT: "text that differs in most rows, without words that help",
     ColumnKind.COUNTER: "the numbers of the rows",
     ColumnKind.CONSTANT: "the same in every row",
     ColumnKind.EMPTY: "no values",
@@ -168,6 +170,22 @@ class Schema:
     def features(self) -> tuple[str, ...]:
         """The names of the columns of the matrix."""
         return tuple(feature for column in self.columns for feature in column.features)
+
+    @property
+    def texts(self) -> dict[str, Bools]:
+        """Of each column of texts, which columns of the matrix, (d,), are its words."""
+        names = np.array([column.name for column in self.columns for _ in column.features])
+        texts = [column.name for column in self.columns if column.kind is ColumnKind.WORDS]
+        return {name: names == name for name in texts}
+
+    def without_words(self, names: Collection[str]) -> "Schema":
+        """The same columns, but the texts of these names are not used."""
+        return Schema(
+            tuple(
+                replace(column, kind=ColumnKind.TEXT, words=()) if column.name in names else column
+                for column in self.columns
+            )
+        )
 
     @property
     def categorical(self) -> Bools:

@@ -23,6 +23,7 @@ from foretune.automl.tables.cells import (
     read_numbers,
 )
 from foretune.automl.tables.columns import UNUSED, Schema, named_by_text
+from foretune.automl.tables.helpful import helpful
 from foretune.automl.tables.written_numbers import TableMark, decimal_mark, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
@@ -123,9 +124,22 @@ class Table:
         x = schema.matrix(known)
         if task is Task.REGRESSION:
             y = target_numbers(column, target)
-            return cls(name, task, schema, x, y, target_decimal=decimal)
-        codes, classes, kind = _classes(column, target)
-        return cls(name, task, schema, x, codes, classes, kind)
+            table = cls(name, task, schema, x, y, target_decimal=decimal)
+        else:
+            codes, classes, kind = _classes(column, target)
+            table = cls(name, task, schema, x, codes, classes, kind)
+        return table._with_helpful_texts()
+
+    def _with_helpful_texts(self) -> "Table":
+        """Without the words of texts that a cheap model does as well without."""
+        texts = self.schema.texts
+        if not texts:
+            return self
+        classes = self.task is Task.CLASSIFICATION
+        help_ = helpful(self.x, self.y, texts, classification=classes)
+        useless = {name: texts[name] for name, helps in help_.items() if not helps}
+        left = ~np.any([*useless.values(), np.zeros(self.x.shape[1], dtype=np.bool_)], axis=0)
+        return replace(self, schema=self.schema.without_words(useless), x=self.x[:, left])
 
     def rows(self, index: Ints) -> "Table":
         """Some of its rows."""

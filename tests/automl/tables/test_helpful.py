@@ -1,0 +1,79 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.tables.columns import ColumnKind
+from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.helpful import helpful
+from foretune.automl.tables.reading import training_of
+
+N = 300
+
+
+def given(seed=0):
+    """A number, words that say something of the target beside it, and words that do not."""
+    rng = np.random.default_rng(seed)
+    number = rng.normal(size=N)
+    words = rng.integers(0, 2, size=(N, 4)).astype(float)
+    return np.column_stack([number, words]), number + 3 * words[:, 0]
+
+
+TEXTS = {
+    "says": np.array([False, True, True, False, False]),
+    "tells nothing": np.array([False, False, False, True, True]),
+}
+
+
+@pytest.mark.parametrize("classification", [False, True])
+def test_words_help_where_they_say_something_of_the_target(classification):
+    x, y = given()
+    y = (y > 1).astype(float) if classification else y
+    found = helpful(x, y, TEXTS, classification=classification)
+    assert found == {"says": True, "tells nothing": False}
+
+
+def test_words_that_repeat_another_column_do_not_help():
+    x, y = given()
+    x[:, 0], y = x[:, 1], 3 * x[:, 1]
+    assert not any(helpful(x, y, TEXTS, classification=False).values())
+
+
+def test_without_other_columns_every_text_helps():
+    x, y = given()
+    texts = {"a": np.array([True, True, False, False]), "b": np.array([False, False, True, True])}
+    assert helpful(x[:, 1:], 0 * y, texts, classification=False) == {"a": True, "b": True}
+
+
+def test_gaps_empty_columns_and_classes_of_one_row_are_taken():
+    x, y = given()
+    x[::2, 1:] = np.nan
+    x[:, 0] = np.nan
+    classes = np.where(np.arange(N) == 5, 2.0, (y > 1).astype(float))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(helpful(x, classes, TEXTS, classification=True)) == set(TEXTS)
+        assert not any(helpful(x, np.arange(N) == 7.0, TEXTS, classification=True).values())
+
+
+def test_a_table_uses_texts_that_help_and_says_which():
+    rng = np.random.default_rng(1)
+    number, kind, mood = rng.normal(size=N), rng.integers(0, 2, N), rng.integers(0, 2, N)
+    frame = pd.DataFrame(
+        {
+            "review": [f"{('good', 'bad')[k]} item no{i}" for i, k in enumerate(kind)],
+            "number": number,
+            "note": [f"{('calm', 'loud')[m]} note no{i}" for i, m in enumerate(mood)],
+            "y": number + 2 * kind,
+        }
+    )
+    table = Table.of(frame, "y", task=Task.REGRESSION)
+    kinds = {column.name: column.kind for column in table.schema.columns}
+    assert kinds["review"] is ColumnKind.WORDS
+    assert kinds["note"] is ColumnKind.TEXT
+    assert table.schema.features == ("review (bad)", "review (good)", "number")
+    np.testing.assert_array_equal(table.x, np.column_stack([kind, 1 - kind, number]))
+    np.testing.assert_array_equal(table.schema.matrix(frame), table.x)
+    notes = training_of(frame, "y").notes
+    assert "Not used, text that differs in most rows, without words that help: 'note'." in notes
