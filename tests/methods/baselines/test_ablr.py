@@ -6,7 +6,7 @@ from foretune.contracts import Observations, Target
 from foretune.errors import ArtifactError, MethodError
 from foretune.methods.baselines import ablr as module
 from foretune.methods.baselines.ablr import Training, ablr, ablr_copula, activations, training_of
-from foretune.methods.baselines.regression import Regression
+from foretune.methods.baselines.regression import Regression, fit_precisions
 from foretune.numerics.transforms import standardise
 from foretune.search import Method, method
 from foretune.space import Space
@@ -83,6 +83,32 @@ def test_the_target_is_regressed_on_the_learnt_features():
     draws = posterior.sample(others, 4000, seed=0)
     np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.1)
     np.testing.assert_allclose(draws.std(axis=0), belief.std, rtol=0.15)
+
+
+def test_precisions_follow_the_observed_trials_and_weights_the_believed_too():
+    prior = ABLR.learn(small_experience(), seed=0)
+    configs = small_experience().space.sample(8, seed=4)
+    losses = np.random.default_rng(0).random((8, 1))
+    losses[7] = -3.0
+    real = np.arange(8) < 6
+    posterior = prior.surrogate(Target(prior.space)).condition(
+        Observations(configs, losses, ~real), seed=0
+    )
+    z, phi = standardise(losses[:, 0]), prior.features(configs)
+    precisions = fit_precisions(phi[real], z[real], prior.typical)
+    head = Regression.of(phi, z, *precisions)
+    belief = posterior.predict(configs)
+    np.testing.assert_allclose(belief.mean, phi @ head.mean)
+    np.testing.assert_allclose(belief.std, np.sqrt(np.diag(phi @ head.covariance @ phi.T)))
+    assert posterior.best == z[real].min()
+
+
+def test_the_targets_fit_starts_from_the_past_tasks_mean_precisions():
+    training = training_of(small_experience(), standardise, 5)
+    layers, precisions = training.minimise(5)
+    prior = ABLR.learn(small_experience(), seed=5)
+    np.testing.assert_array_equal(prior.typical, precisions.mean(axis=0))
+    np.testing.assert_array_equal(prior.layers[1][0], layers[1][0])
 
 
 def test_the_pool_gets_the_same_predictions_as_any_other_configurations():

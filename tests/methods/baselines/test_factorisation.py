@@ -9,7 +9,8 @@ from foretune.arrays import Floats
 from foretune.contracts import Observations, Prior, Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.learning import PastTask
+from foretune.learning import Catalogue, PastTask
+from foretune.methods.baselines import pmf as room
 from foretune.methods.baselines.factorisation import (
     RANK,
     LowRank,
@@ -19,7 +20,10 @@ from foretune.methods.baselines.factorisation import (
     tried_by,
 )
 from foretune.methods.baselines.oboe import OboeSurrogate, informative, oboe
-from foretune.methods.baselines.pmf import pmf
+from foretune.methods.baselines.pmf import PmfPrior, pmf
+from foretune.numerics.deep_kernel import DeepKernel
+from foretune.numerics.hyper import GPHyper
+from foretune.numerics.transforms import standardise
 from foretune.progress import SILENT
 from foretune.search import METHODS, Optimizer, Told
 from foretune.space import Space
@@ -198,6 +202,64 @@ def test_pmf_learns_more_than_the_principal_components(priors: dict[str, Prior])
     )
     predicted = posterior.predict(CONFIGS.take(np.arange(20, 60))).mean
     assert np.corrcoef(predicted, target[20:])[0, 1] > 0.6
+
+
+def test_the_process_of_pmf_by_hand() -> None:
+    """Over learnt positions, with the learnt kernel; a believed trial is never the best."""
+    positions = np.random.default_rng(4).standard_normal((60, RANK))
+    hyper = GPHyper(np.full(RANK, np.log(5.0)), np.log(0.8), np.log(0.05))
+    prior = PmfPrior(Catalogue(CONFIGS), positions, hyper)
+    rows, losses = [4, 9, 31, 50], np.array([3.0, 1.0, 2.0, -6.0])
+    told = Observations(CONFIGS.take(rows), losses[:, None], np.arange(4) == 3)
+    posterior = prior.surrogate(Target(SPACE)).condition(told, seed=0)
+
+    def covariance(a: Floats, b: Floats) -> Floats:
+        t = np.sqrt(5.0 * np.square(a[:, None] - b[None, :]).sum(axis=2)) / 5.0
+        return 0.8 * (1.0 + t + t**2 / 3.0) * np.exp(-t)
+
+    z = standardise(losses)
+    cross = covariance(positions[:10], positions[rows])
+    inverse = np.linalg.inv(covariance(positions[rows], positions[rows]) + 0.05 * np.eye(4))
+    belief = posterior.predict(CONFIGS.take(np.arange(10)))
+    np.testing.assert_allclose(belief.mean, cross @ inverse @ z, atol=1e-9)
+    variance = 0.8 - np.einsum("ij,jk,ik->i", cross, inverse, cross)
+    np.testing.assert_allclose(belief.std, np.sqrt(variance), atol=1e-9)
+    assert posterior.best == pytest.approx(z[1])
+
+
+def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
+    """Of the tasks that teach; what the others alone tried is read by the nearest of those."""
+    given = []
+
+    def recorded(features, params, curriculum, **wishes) -> DeepKernel:
+        given.append((features, params, curriculum, wishes))
+        return params
+
+    monkeypatch.setattr(room, "meta_train", recorded)
+    losses = low_rank_losses(10, seed=1)
+    losses[:, 50:] = np.nan
+    losses[3, 50:] = 1.0
+    experience = experience_of(losses)
+    # A seed that holds out the task which alone tried the last ten.
+    seed = next(s for s in range(99) if 3 in np.random.default_rng(s).permutation(10)[:2])
+    prior = pmf().learn(experience, seed=seed, progress=SILENT)
+    [(features, params, curriculum, wishes)] = given
+    assert wishes["seed"] == seed
+    assert len(prior.catalogue.configs) == 50
+    held = np.random.default_rng(seed).permutation(10)[:2].tolist()
+    teaching = [task for task in range(10) if task not in held]
+    assert (len(curriculum.tasks), len(curriculum.validation)) == (8, 2)
+    standardised = np.stack([standardise(losses[task, :50]) for task in teaching])
+    table = np.asarray(features(params.network, curriculum.x))
+    np.testing.assert_allclose(table[:, 0], standardised.mean(axis=0), atol=1e-5)
+    centred = standardised - standardised.mean(axis=0)
+    np.testing.assert_allclose(
+        table[:, 1:] @ table[:, 1:].T, centred.T @ centred / len(teaching), atol=1e-4
+    )
+    apart = curriculum.validation[held.index(3)]
+    near = Catalogue(experience.configs.take(np.arange(50))).rows(CONFIGS.take(np.arange(50, 60)))
+    assert apart.rows[50:].tolist() == near.tolist()
+    np.testing.assert_array_equal(prior.positions, table)
 
 
 def test_the_regression_of_oboe_by_hand() -> None:

@@ -7,6 +7,7 @@ from foretune.errors import MethodError
 from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
 from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.gp import GP, fit_hyper
+from foretune.numerics.scores import informed_scores, midrank_shares
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.search import Design, Method, Optimizer, Told
 from foretune.space import Encoded, Space
@@ -105,6 +106,42 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
     np.testing.assert_allclose(belief.mean, mean * SIGMA + 4 * new.x[:, 0] - 2, atol=1e-5)
     np.testing.assert_allclose(belief.std, std * SIGMA, atol=1e-5)
     assert posterior.best == pytest.approx(copula_scores(losses).min(), abs=1e-6)
+
+
+def test_draws_after_trials_have_the_predicted_moments() -> None:
+    surrogate = prior().surrogate(Target(SPACE))
+    configs, new = SPACE.sample(8, seed=0), SPACE.sample(5, seed=1)
+    posterior = surrogate.condition(seen(configs, list(np.arange(8.0))), seed=0)
+    draws, belief = posterior.sample(new, 4000, seed=0), posterior.predict(new)
+    np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.08)
+    np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.08)
+
+
+def test_informed_scores_rank_one_objective_by_its_losses_and_several_by_their_scores() -> None:
+    """Winsorised scores of many losses make the best equal, so one loss is ranked as it is."""
+    rng = np.random.default_rng(0)
+    mu, sigma = rng.normal(size=40), rng.uniform(0.5, 1.0, 40)
+    settings = Settings(target="informed", shares=midrank_shares, doubt=0.3)
+    one = rng.random(40)
+    expected = informed_scores(one, mu, sigma, doubt=0.3, shares=midrank_shares)
+    assert len(np.unique(copula_scores(one))) < len(np.unique(expected))
+    found = _residuals(told(one, [1.0], mu, sigma), settings, 1)
+    np.testing.assert_allclose(found * sigma + mu, expected)
+    two = rng.random((40, 2))
+    together = 0.2 * copula_scores(two[:, 0]) + 0.8 * copula_scores(two[:, 1])
+    expected = informed_scores(together, mu, sigma, doubt=0.3, shares=midrank_shares)
+    found = _residuals(told(two, [0.2, 0.8], mu, sigma), settings, 2)
+    np.testing.assert_allclose(found * sigma + mu, expected)
+
+
+def test_hidden_units_are_rectified_and_the_last_layer_is_not() -> None:
+    hidden = (np.array([[1.0, -1.0]], np.float32), np.array([0.0, 0.25], np.float32))
+    last = (np.array([[2.0, 0.0], [-4.0, 1.0]], np.float32), np.array([-3.0, 0.5], np.float32))
+    belief = Networks(((hidden, last), (hidden, last))).believe(np.array([[1.0], [0.0]]))
+    # At 1 the units are 1 and 0, at 0 they are 0 and 1/4.
+    np.testing.assert_allclose(belief.mu, [[-1.0, -1.0], [-4.0, -4.0]])
+    before = np.array([[0.5, 0.5], [0.75, 0.75]])
+    np.testing.assert_allclose(belief.sigma, np.log1p(np.exp(before)) + 0.001)
 
 
 def test_of_very_many_trials_the_best_are_kept(monkeypatch) -> None:
