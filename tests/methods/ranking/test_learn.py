@@ -6,12 +6,20 @@ import pytest
 from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.ranking.ensemble import history_features, load_ensemble, scores
-from foretune.methods.ranking.learn import gather, prime_from, steps_for
+from foretune.methods.ranking import learn as room
+from foretune.methods.ranking.curvature import criterion
+from foretune.methods.ranking.ensemble import (
+    history_features,
+    load_ensemble,
+    random_ensemble,
+    scores,
+)
+from foretune.methods.ranking.learn import Evaluations, _padded, gather, prime_from, steps_for
 from foretune.methods.ranking.training import (
     QUERY,
     SUPPORT,
     Weights,
+    _list_loss,
     draw_lists,
     jax_layers,
     meta_features_of,
@@ -115,6 +123,56 @@ def test_tasks_are_gathered_in_their_own_units() -> None:
     assert evaluations.counts.tolist() == [30, 30]
     assert evaluations.y[:30].std() == pytest.approx(1.0, rel=1e-4)
     assert evaluations.y[30:].std() == pytest.approx(1.0, rel=1e-4)
+
+
+def test_every_configuration_keeps_its_own_loss(monkeypatch) -> None:
+    """Of each task at most its share is drawn; losses are in the unit of the whole task."""
+    monkeypatch.setattr(room, "MOST_ROWS", 24)
+    monkeypatch.setattr(room, "LEAST_ROWS", 5)
+    past = experience(30, 0.1, 0.9)
+    evaluations = gather(past)
+    assert evaluations.counts.tolist() == [12, 12]
+    for task, best in enumerate((0.1, 0.9)):
+        rows = slice(12 * task, 12 * task + 12)
+        a = 0.5 * (evaluations.x[rows, 0] + 1.0)
+        every = np.abs(past.configs.x[:, 0] - best)
+        expected = (np.abs(a - best) - every.mean()) / every.std()
+        np.testing.assert_allclose(evaluations.y[rows], expected, atol=1e-4)
+        assert len(np.unique(a)) == 12
+
+
+def test_padding_keeps_tasks_one_after_the_other() -> None:
+    x, y = np.ones((8, 2), np.float32), np.arange(8, dtype=np.float32)
+    tasks = _padded(Evaluations(x, y, np.array([3, 5])), 16)
+    assert tasks.x.shape == (1024, 16)
+    assert float(tasks.x.sum()) == 16.0
+    assert tasks.y[:8].tolist() == y.tolist()
+    assert tasks.firsts[:2].tolist() == [0, 3]
+    assert tasks.counts.tolist() == [3, 5, 0, 0, 0, 0, 0, 0]
+    assert tasks.primes[:2].tolist() == [3, 5]
+    assert int(tasks.number) == 2
+
+
+def test_a_list_costs_what_its_scorer_loses_on_the_query() -> None:
+    """Per evaluation, by Equation 1, with meta-features of the support list."""
+    evaluations = gather(experience(40, 0.1, 0.9))
+    ensemble = random_ensemble(2, seed=3, meta_features=True)
+    weights = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
+    tasks = _padded(evaluations, 2)
+    draws = jnp.asarray([0.7, 0.3, 0.6, 0.9], jnp.float32)
+    scorer = [(layer[4], biases[4]) for layer, biases in weights.scorers]
+    compiled = jax.jit(_list_loss, static_argnames="loss")
+    found = compiled(weights, scorer, draws, tasks=tasks, loss="list-wise")
+    # 0.7 chooses the second of two tasks, whose rows begin at 40.
+    lists = jax.jit(draw_lists)(draws[1:], 40, 40, 41)
+    query, in_query, support, in_support = map(np.asarray, lists)
+    query, support = query[in_query], support[in_support]
+    x = 0.5 * (evaluations.x + 1.0)
+    z = ensemble.meta_features(x[support], evaluations.y[support].astype(np.float64))
+    s = scores(ensemble.scorers, ensemble.inputs(x[query], z))[[4]]
+    expected = criterion("list-wise", evaluations.y[query])(s).value[0] / len(query)
+    assert len(support) > 5
+    assert float(found) == pytest.approx(float(expected), rel=1e-4)
 
 
 def test_seeds_are_learnt_together_and_differ() -> None:
