@@ -33,10 +33,10 @@ def random_model(space: Space, sizes: Sizes = SMALL) -> DeepPipe:
 
 
 def with_a_mean(model: DeepPipe) -> DeepPipe:
-    """The network with random weights of the mean, which begins at 0."""
+    """The network with random weights of the mean and another signal, which begin at 0."""
     weights, biases = (array.copy() for array in model.layers[-1])
     weights[:, -1] = 0.3 * np.random.default_rng(3).standard_normal(len(weights))
-    return replace(model, layers=(*model.layers[:-1], (weights, biases)))
+    return replace(model, layers=(*model.layers[:-1], (weights, biases)), log_signal=-0.8)
 
 
 def past(space: Space, tasks: int = 8) -> Experience:
