@@ -177,6 +177,7 @@ def _demo(data: Path | None, target: str | None, test: Path | None) -> _Given:
 
 def _given(data: Path | None, target: str | None, task: str | None, test: Path | None) -> _Given:
     from foretune.automl.tables.reading import read_table, read_training
+    from foretune.terminal import TerminalProgress
 
     if data is None or target is None:
         lacking = "no table" if data is None else "no --target"
@@ -184,7 +185,7 @@ def _given(data: Path | None, target: str | None, task: str | None, test: Path |
             f"fit needs a table and the column to predict, but got {lacking}: say  foretune fit "
             "train.csv --target label,  or see it work with  foretune fit --demo"
         )
-    training = read_training(data, target, task=task)
+    training = read_training(data, target, task=task, progress=TerminalProgress())
     # Columns mean the same in both: 01 is a text where it was one.
     return _Given(training, None if test is None else read_table(test, texts=training.texts))
 

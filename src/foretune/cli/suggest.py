@@ -49,8 +49,9 @@ def suggest_command(
     from foretune.automl.plan import Wishes, planned
     from foretune.automl.tables.identities import task_name
     from foretune.automl.tables.reading import read_training
+    from foretune.terminal import TerminalProgress
 
-    training = read_training(data, target)
+    training = read_training(data, target, progress=TerminalProgress())
     table = training.table
     names = names_in(only)
     plan = planned(table, Wishes(metric=metric, space=space, only=names))

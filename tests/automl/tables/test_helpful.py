@@ -34,6 +34,14 @@ def test_words_help_where_they_say_something_of_the_target(classification):
     assert found == {"says": True, "tells nothing": False}
 
 
+def test_enormous_numbers_are_compared():
+    x, y = given()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = helpful(x * 1e300, y * 1e300, TEXTS, classification=False)
+    assert found == {"says": True, "tells nothing": False}
+
+
 def test_words_that_repeat_another_column_do_not_help():
     x, y = given()
     x[:, 0], y = x[:, 1], 3 * x[:, 1]
@@ -44,6 +52,14 @@ def test_without_other_columns_every_text_helps():
     x, y = given()
     texts = {"a": np.array([True, True, False, False]), "b": np.array([False, False, True, True])}
     assert helpful(x[:, 1:], 0 * y, texts, classification=False) == {"a": True, "b": True}
+
+
+def test_many_classes_are_judged_by_the_commonest():
+    x, y = given()
+    classes = (y > 1).astype(float)
+    classes[:40] = 2 + np.arange(40)
+    found = helpful(x, classes, TEXTS, classification=True)
+    assert found == {"says": True, "tells nothing": False}
 
 
 def test_gaps_empty_columns_and_classes_of_one_row_are_taken():

@@ -28,6 +28,7 @@ from foretune.automl.tables.written_numbers import TableMark, decimal_mark, tabl
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
 from foretune.files import replace_file
+from foretune.progress import SILENT, Progress
 
 LEAST_ROWS = 10
 MOST_CLASSES_OF_NUMBERS = 20
@@ -102,7 +103,13 @@ class Table:
 
     @classmethod
     def of(
-        cls, frame: pd.DataFrame, target: str, *, name: str = "table", task: Task | None = None
+        cls,
+        frame: pd.DataFrame,
+        target: str,
+        *,
+        name: str = "table",
+        task: Task | None = None,
+        progress: Progress = SILENT,
     ) -> "Table":
         """A table from a data frame; rows without a target are left out."""
         frame = named_by_text(frame)
@@ -128,15 +135,15 @@ class Table:
         else:
             codes, classes, kind = _classes(column, target)
             table = cls(name, task, schema, x, codes, classes, kind)
-        return table._with_helpful_texts()
+        return table._with_helpful_texts(progress)
 
-    def _with_helpful_texts(self) -> "Table":
+    def _with_helpful_texts(self, progress: Progress) -> "Table":
         """Without the words of texts that a cheap model does as well without."""
         texts = self.schema.texts
         if not texts:
             return self
         classes = self.task is Task.CLASSIFICATION
-        help_ = helpful(self.x, self.y, texts, classification=classes)
+        help_ = helpful(self.x, self.y, texts, classification=classes, progress=progress)
         useless = {name: texts[name] for name, helps in help_.items() if not helps}
         left = ~np.any([*useless.values(), np.zeros(self.x.shape[1], dtype=np.bool_)], axis=0)
         return replace(self, schema=self.schema.without_words(useless), x=self.x[:, left])

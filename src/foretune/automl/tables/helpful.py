@@ -8,21 +8,28 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from foretune.arrays import Bools, Floats
+from foretune.arrays import Bools, Floats, Ints
+from foretune.progress import SILENT, Progress, tracked
 
 LEAST_GAIN = 0.02
 """Of the loss that the other columns leave, so much must go, and more than its standard error."""
 MOST_ROWS = 2000
+MOST_CLASSES = 10
 FOLDS = 3
 TREES = 100
 """Of all classes together."""
-FEWEST_ROUNDS, MOST_ROUNDS = 5, 30
+MOST_ROUNDS = 30
 MODEL = {"learning_rate": 0.2, "max_leaf_nodes": 15, "random_state": 0}
 SMALLEST_PROBABILITY = 1e-6
 
 
 def helpful(
-    x: Floats, y: Floats, texts: Mapping[str, Bools], *, classification: bool
+    x: Floats,
+    y: Floats,
+    texts: Mapping[str, Bools],
+    *,
+    classification: bool,
+    progress: Progress = SILENT,
 ) -> dict[str, bool]:
     """Of each text whether its words help.
 
@@ -32,13 +39,24 @@ def helpful(
     others = ~np.logical_or.reduce(list(texts.values()))
     if not others.any():
         return dict.fromkeys(texts, True)
-    rows = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
+    rows = _some_rows(y, classification)
     x, y = _filled(x[rows]), y[rows]
-    without = _losses(x[:, others], y, classification)
-    return {
-        name: _is_gain(without, _losses(x[:, others | words], y, classification))
-        for name, words in texts.items()
-    }
+    if not classification:
+        y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
+    columns = [others, *(others | words for words in texts.values())]
+    compared = tracked(columns, progress, "seeing which texts help", len(columns))
+    without, *with_words = [_losses(x[:, used], y, classification) for used in compared]
+    return {name: _is_gain(without, losses) for name, losses in zip(texts, with_words, strict=True)}
+
+
+def _some_rows(y: Floats, classification: bool) -> Ints:
+    """In a random order, and of the commonest classes."""
+    order = np.random.default_rng(0).permutation(len(y))
+    if classification:
+        classes, counts = np.unique(y, return_counts=True)
+        common = classes[np.argsort(-counts, kind="stable")[:MOST_CLASSES]]
+        order = order[np.isin(y[order], common)]
+    return order[:MOST_ROWS]
 
 
 def _filled(x: Floats) -> Floats:
@@ -78,7 +96,7 @@ def _logarithmic(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
     classes = np.unique(y)
     likely = np.zeros((len(new), len(classes)))
     if len(classes) > 1:
-        rounds = int(np.clip(TREES // len(classes), FEWEST_ROUNDS, MOST_ROUNDS))
+        rounds = min(TREES // len(classes), MOST_ROUNDS)
         model = HistGradientBoostingClassifier(max_iter=rounds, **MODEL).fit(x, y)
         likely = model.predict_proba(new)
     found = (likely * (classes == right[:, None])).sum(axis=1)

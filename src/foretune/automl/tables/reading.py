@@ -33,6 +33,7 @@ from foretune.automl.tables.frames import (
 from foretune.automl.tables.written_numbers import maybe_thousands, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
+from foretune.progress import SILENT, Progress
 
 MOST_BYTES = 400 * 2**20
 """Larger tables are sampled while they are read, so that memory suffices for any file."""
@@ -96,6 +97,7 @@ def read_training(
     task: Task | str | None = None,
     most_bytes: int = MOST_BYTES,
     seed: int = 0,
+    progress: Progress = SILENT,
 ) -> Training:
     """The table in a file; a file larger than `most_bytes` is sampled.
 
@@ -117,7 +119,14 @@ def read_training(
             "rows is used."
         )
     return training_of(
-        frame, target, name=table_name(path), task=task, notes=notes, share=share, gaps=gaps
+        frame,
+        target,
+        name=table_name(path),
+        task=task,
+        notes=notes,
+        share=share,
+        gaps=gaps,
+        progress=progress,
     )
 
 
@@ -140,6 +149,7 @@ def training_of(
     notes: list[str] | None = None,
     share: float = 1.0,
     gaps: Sequence[str] = (),
+    progress: Progress = SILENT,
 ) -> Training:
     """The same for a data frame.
 
@@ -150,7 +160,7 @@ def training_of(
     asked = None if task is None else _task(task)
     known = target_of(frame[target], asked, table_mark(frame))[0].dropna()
     _check_repeats(known, target, asked)
-    table = Table.of(frame, target, name=name, task=asked)
+    table = Table.of(frame, target, name=name, task=asked, progress=progress)
     kinds = Counter(column.kind for column in table.schema.columns)
     facts = Facts(len(frame), frame.shape[1] - 1, len(frame) - len(known), dict(kinds), share)
     said = [
