@@ -70,6 +70,26 @@ class TestSurrogate:
         np.testing.assert_allclose(one.predict(new).mean, other.predict(new).mean, rtol=1e-5)
         assert one.best == pytest.approx(other.best)
 
+    @pytest.mark.parametrize("enormous", [1e9, 1e20, 1.7e308])
+    def test_beside_an_enormous_loss_the_others_keep_their_scores(self, enormous: float) -> None:
+        model = random_model(PIPELINE)
+        at = model.place(PIPELINE.sample(8, seed=1))
+        losses = np.arange(8.0)[:, None]
+        losses[3] = 1e6
+        expected = model.scores(losses, at)
+        losses[3] = enormous
+        np.testing.assert_allclose(model.scores(losses, at), expected, atol=1e-6)
+        assert len(np.unique(expected)) == 8
+
+    def test_several_losses_are_standardised_and_averaged(self) -> None:
+        model = random_model(PIPELINE)
+        at = model.place(PIPELINE.sample(8, seed=1))
+        losses = np.random.default_rng(2).random((8, 2)) * [1.0, 1000.0]
+        mean = 0.5 * (standardise(losses[:, 0]) + standardise(losses[:, 1]))
+        np.testing.assert_allclose(
+            model.scores(losses, at), informed_scores(mean, at.mean, np.ones(8))
+        )
+
     def test_believed_rows_leave_the_kernel_alone(self) -> None:
         model = random_model(PIPELINE, Sizes(factor=2, latent=4))
         surrogate = DeepPipeSurrogate(Learnt.on(model, None))

@@ -119,9 +119,10 @@ class DeepPipe:
 
         With a learnt mean, scores in the unit of past tasks; else standardised losses.
         """
-        y = scalarise(losses, standardise)
         if not self.layout.sizes.learns_mean:
-            return y
+            return scalarise(losses, standardise)
+        # Standardised, all losses beside an enormous one would be equal; one needs no unit here.
+        y = losses[:, 0] if losses.shape[1] == 1 else scalarise(losses, standardise)
         sigma = np.full(len(y), np.exp(0.5 * self.log_signal))
         return informed_scores(y, at.mean, sigma, shares=self.shares)
 
