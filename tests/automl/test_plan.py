@@ -153,6 +153,15 @@ def test_shares_of_a_target_that_may_be_zero_are_refused():
     assert planned(replace(zero, y=zero.y + 1.0), Wishes(metric="mape")).metric.name == "mape"
 
 
+def test_classes_of_very_few_rows_do_not_make_folds_fewer() -> None:
+    def folds(*, odd: int) -> int:
+        rows = ["u"] * 99 + ["v"] * (100 - odd) + ["misspelt"] + ["odd"] * odd
+        return planned(table(rows), Wishes()).protocol.folds
+
+    assert folds(odd=1) == folds(odd=3) == 5  # 4 of 200 rows are 2%.
+    assert folds(odd=4) == 4
+
+
 def test_a_class_that_makes_folds_fewer_is_named() -> None:
     even = table(["u", "v"] * 20)
     assert any("5-fold cross-validation on 40 rows." in n for n in planned(even, Wishes()).notes)

@@ -35,6 +35,10 @@ probable class is chosen and rare ones hardly ever, with 1 what is best by balan
 cost of many false alarms; half-way, little of either is lost."""
 USUAL_FOLDS = 5
 LEAST_ROWS_A_FOLD = 3
+NEGLIGIBLE_SHARE = 0.02
+"""Classes that have together at most this share of the rows do not make folds fewer: a single
+misspelt class would leave half of the rows to learn from.
+"""
 LARGEST_TARGET = 1e30
 """Of regressions. Beyond it, libraries of single precision predict the mean, or nothing."""
 EQUAL_TO_TREES = 1e-7
@@ -197,10 +201,18 @@ def _rare_shares(table: Table) -> tuple[float, ...]:
 
 
 def _folds(table: Table) -> int:
-    """Five, or as many as leave every fold a row of the rarest class, but at least two."""
+    """Five, or as many as leave every fold a row of each class that counts, but at least two."""
     if table.task is Task.REGRESSION:
         return max(2, min(USUAL_FOLDS, len(table) // LEAST_ROWS_A_FOLD))
-    return max(2, min(USUAL_FOLDS, int(_rows_a_class(table).min())))
+    return max(2, min(USUAL_FOLDS, int(_rows_a_class(table)[_rarest_that_counts(table)])))
+
+
+def _rarest_that_counts(table: Table) -> int:
+    """The code of the rarest class but for those that are negligible together."""
+    rows = _rows_a_class(table)
+    order = np.argsort(rows, kind="stable")
+    negligible = np.cumsum(rows[order]) <= NEGLIGIBLE_SHARE * len(table)
+    return int(order[np.argmin(negligible)])
 
 
 def _rows_a_class(table: Table) -> Ints:
@@ -213,5 +225,5 @@ def _why_few_folds(protocol: Protocol, table: Table) -> str:
     if table.task is Task.REGRESSION or protocol.folds == USUAL_FOLDS or not cross_validated:
         return ""
     rows = _rows_a_class(table)
-    rarest = int(rows.argmin())
+    rarest = _rarest_that_counts(table)
     return f", because the class '{table.classes[rarest]}' has {counted(int(rows[rarest]), 'row')}"
