@@ -75,6 +75,14 @@ def test_the_next_task_is_where_the_candidate_should_help_most() -> None:
     assert search._best_task(1, 1) == 2
 
 
+def test_where_every_job_was_run_no_step_is_left() -> None:
+    known = np.array([[0.2, 0.9], [0.8, 0.4]])
+    samples = np.tile(known.astype(np.float32), (2, 1, 1))
+    search = search_on(Belief(np.arange(2), np.arange(2), known, samples, samples[0]), known, k=1)
+    assert not search.step()
+    assert search.jobs.used == 4
+
+
 def test_every_task_begins_with_a_job_that_is_possible() -> None:
     configs = candidates(10)
     jobs = jobs_of(bowls(configs, tasks=5), configs, budget=4)
