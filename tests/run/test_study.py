@@ -277,6 +277,26 @@ def test_studies_of_other_programs_are_left_alone(url):
         opened(url, name="theirs")
 
 
+def test_a_study_that_is_deleted_meanwhile_is_one_clear_error(url):
+    optuna = pytest.importorskip("optuna")
+    with opened(url) as study:
+        number = study.begin(CONFIGS[0], chosen_by="random")
+        optuna.delete_study(storage=url, study_name="study")
+        with pytest.raises(UsageError, match="must stay in its store"):
+            study.end(number, status=Status.DONE, values={"error": 1.0})
+        with pytest.raises(UsageError, match="must stay in its store"):
+            study.trials()
+
+
+@pytest.mark.parametrize("directions", [["maximize"], ["minimize", "minimize"]])
+def test_an_empty_study_of_another_program_must_have_the_same_direction(url, directions):
+    optuna = pytest.importorskip("optuna")
+    with opened(url):
+        optuna.create_study(storage=url, study_name="theirs", directions=directions)
+    with pytest.raises(UsageError, match=f"'theirs' was created to {', '.join(directions)}"):
+        opened(url, name="theirs")
+
+
 @pytest.mark.parametrize(
     ("given", "url"),
     [

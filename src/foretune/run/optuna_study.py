@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 IDENTITY = "foretune"
 """User attribute of the study: its space, metrics and settings."""
+NOT_FOUND = "Record does not exist."
+"""What Optuna says of a study or a trial that was deleted meanwhile."""
 BUSY_SECONDS = 120
 """How long SQLite waits for another program that writes."""
 
@@ -294,8 +296,25 @@ def _create(
             f"a study must have been begun by foretune, but '{name}' was begun by another program: "
             "choose another name (or another store)"
         )
+    _check_directions(study, metrics)
     _name_metrics(study, metrics)
     study.set_user_attr(IDENTITY, wanted)
+
+
+def _check_directions(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
+    """Refuse an empty study of another program that is to optimise something else."""
+    theirs = [direction.name.lower() for direction in study.directions]
+    ours = _directions(metrics)
+    if theirs != ours:
+        raise UsageError(
+            f"a study must optimise what is asked for ({', '.join(ours)}), but "
+            f"'{study.study_name}' was created to {', '.join(theirs)}: choose another name, or "
+            "another direction"
+        )
+
+
+def _directions(metrics: Sequence[Metric]) -> list[Literal["minimize", "maximize"]]:
+    return ["minimize" if metric.sign > 0 else "maximize" for metric in metrics]
 
 
 def _created_or_loaded(
@@ -309,7 +328,7 @@ def _created_or_loaded(
         return optuna.create_study(
             storage=database,
             study_name=name,
-            directions=["minimize" if m.sign > 0 else "maximize" for m in metrics],
+            directions=_directions(metrics),
             load_if_exists=True,
         )
     finally:
@@ -353,6 +372,13 @@ def _plain_errors(url: str) -> Iterator[None]:
         raise UsageError(
             f"the store '{shown(url)}' needs a database driver, but it cannot be imported "
             f"({error}): install one, such as psycopg[binary] or pymysql"
+        ) from error
+    except KeyError as error:
+        if error.args != (NOT_FOUND,):
+            raise
+        raise UsageError(
+            f"a study must stay in its store while it is worked on, but '{shown(url)}' no longer "
+            "holds it or one of its trials: the same command begins it anew"
         ) from error
     except (StorageInternalError, SQLAlchemyError, sqlite3.Error, RuntimeError, OSError) as error:
         if isinstance(error, StorageInternalError) and error.__cause__ is not None:

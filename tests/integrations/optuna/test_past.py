@@ -13,7 +13,7 @@ from optuna.distributions import (
 
 from foretune.experience import Experience, Metric
 from foretune.integrations.optuna.past import Past
-from foretune.integrations.optuna.storage import past_studies
+from foretune.integrations.optuna.storage import past_studies, same_storage
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
 
@@ -116,6 +116,16 @@ def test_choices_that_no_space_can_hold_are_left_out(storage):
     past = past_studies(storage, 1, but=None)
     assert past.tasks[-2:] == ("lists 0", "lists 1")
     assert "layers" not in {name for name, _ in past.columns}
+
+
+def test_a_file_is_the_same_storage_however_it_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short, whole, other = (
+        optuna.storages.RDBStorage(f"sqlite:///{path}")
+        for path in ("mine.db", tmp_path / "mine.db", "other.db")
+    )
+    assert same_storage(short, whole)
+    assert not same_storage(short, other)
 
 
 def test_projected_on_a_new_space(storage):

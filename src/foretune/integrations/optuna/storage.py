@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,15 @@ def same_storage(one: BaseStorage, other: BaseStorage) -> bool:
     first, second = _database(one), _database(other)
     if first is None or second is None:
         return one is other
-    return bool(first.engine.url == second.engine.url)
+    return _place(first) == _place(second)
+
+
+def _place(database: RDBStorage) -> object:
+    """The address of a database; a file may be written as several."""
+    url = database.engine.url
+    if url.get_backend_name() == "sqlite" and url.database:
+        return Path(url.database).resolve()
+    return url
 
 
 def _database(storage: BaseStorage) -> RDBStorage | None:
