@@ -41,6 +41,12 @@ def test_a_single_file_holds_itself(folder):
     assert content(archive, "b.csv") == b"b"
 
 
+def test_a_member_that_is_damaged_is_refused(wheel):
+    wheel.write_bytes(wheel.read_bytes().replace(b"b.csvb", b"b.csvx", 1))  # its name, its content
+    with pytest.raises(ExperienceError, match=r"must be whole, but .* is not \(Bad CRC-32"):
+        content(Archive.at(wheel), "b.csv")
+
+
 def test_whole_parts_of_a_path_must_match(folder):
     assert Archive.at(folder).find("r/a.csv") is None
 

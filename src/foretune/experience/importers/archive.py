@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from foretune.errors import ExperienceError
-from foretune.experience.importers.packed import check_size
+from foretune.experience.importers.packed import DAMAGED, check_size
 
 
 def existing(source: Path | str) -> Path:
@@ -37,10 +37,8 @@ class Archive:
             try:
                 with zipfile.ZipFile(path) as zipped:
                     names = [i.filename for i in zipped.infolist() if not i.is_dir()]
-            except (zipfile.BadZipFile, ValueError, RuntimeError) as error:
-                raise ExperienceError(
-                    f"an archive must be whole, but '{path}' is not ({error}): get it again"
-                ) from error
+            except (ValueError, *DAMAGED) as error:
+                raise _not_whole(path, error) from error
             return cls(path, _outermost_first(names))
         return cls(path, (path.name,))
 
@@ -72,10 +70,17 @@ class Archive:
             with self.path.open("rb") as stream:
                 yield stream
         else:
-            with zipfile.ZipFile(self.path) as zipped, zipped.open(member) as stream:
-                entry = zipped.getinfo(member)
-                check_size(member, entry.compress_size, entry.file_size)
-                yield stream
+            try:
+                with zipfile.ZipFile(self.path) as zipped, zipped.open(member) as stream:
+                    entry = zipped.getinfo(member)
+                    check_size(member, entry.compress_size, entry.file_size)
+                    yield stream
+            except DAMAGED as error:  # also what whoever reads the stream meets there
+                raise _not_whole(self.path, error) from error
+
+
+def _not_whole(path: Path, error: Exception) -> ExperienceError:
+    return ExperienceError(f"an archive must be whole, but '{path}' is not ({error}): get it again")
 
 
 def _outermost_first(names: Iterable[str]) -> tuple[str, ...]:
