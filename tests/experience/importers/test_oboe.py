@@ -61,6 +61,20 @@ def test_sizes_become_meta_features(matrices):
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("error_matrix.csv", f'{HEADER}\n00003,0.1,0.2,0.3,0.3"5,0.4\n', "CSV matrix"),
+        ("dataset_sizes.csv", ",0,1\n1121,29<,14\n", "CSV matrix"),
+        ("dataset_sizes.csv", ",0\n1121,294\n", "a column of rows"),
+    ],
+)
+def test_refuses_cells_that_are_no_numbers(matrices, name, content, said):
+    (matrices / name).write_text(content)
+    with pytest.raises(ExperienceError, match=said):
+        oboe.read(matrices)
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "cannot be read"),
@@ -181,4 +195,21 @@ def test_refuses_damaged_tensors(tensors, content):
 def test_refuses_pickled_tensors(tensors):
     np.savez(tensors / "TensorOboe" / tensor_oboe.SECONDS, a=np.array([{}], dtype=object))
     with pytest.raises(ExperienceError, match="array named 'a'"):
+        tensor_oboe.read(tensors)
+
+
+def test_refuses_tensors_that_are_packed_wrongly(tensors):
+    path = tensors / "TensorOboe" / tensor_oboe.SECONDS
+    content = bytearray(path.read_bytes())
+    begin = content.index(b"a.npy") + len(b"a.npy")
+    content[begin : begin + 24] = b"\xff" * 24
+    path.write_bytes(content)
+    with pytest.raises(ExperienceError, match=r"'TensorOboe/.* cannot be read"):
+        tensor_oboe.read(tensors)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"imputer": {"algorithms": [["a"]]}}'])
+def test_refuses_another_search_space(tensors, content):
+    (tensors / tensor_oboe.SEARCH_SPACE).write_text(content)
+    with pytest.raises(ExperienceError, match="must be JSON that lists the algorithms"):
         tensor_oboe.read(tensors)

@@ -44,8 +44,8 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
         configs,
         tasks,
         [ERROR],
-        {ERROR.name: errors.to_numpy(dtype=np.float64)},
-        seconds=seconds.to_numpy(dtype=np.float64),
+        {ERROR.name: errors.to_numpy()},
+        seconds=seconds.to_numpy(),
         meta_features=_sizes(archive, tasks),
     )
 
@@ -90,7 +90,7 @@ def inferred(models: Sequence[Sequence[Part]], name: str) -> tuple[Space, Encode
 def _matrix(archive: Archive, member: str) -> pd.DataFrame:
     with archive.open(member) as stream:
         try:
-            matrix = pd.read_csv(stream, index_col=0, dtype={0: str})
+            matrix = pd.read_csv(stream, index_col=0, dtype={0: str}).astype(np.float64)
         except ValueError as error:
             raise ExperienceError(f"'{member}' cannot be read as a CSV matrix: {error}") from error
     if matrix.empty:
@@ -115,8 +115,10 @@ def _sizes(archive: Archive, tasks: Sequence[str]) -> dict[str, dict[str, float]
     if member is None:
         return {}
     sizes = _matrix(archive, member)
+    if sizes.shape[1] < 2:
+        raise ExperienceError(f"'{member}' must have a column of rows and one of columns")
     known = {
-        str(name): {"instances": float(rows), "features": float(columns)}
+        str(name): {"instances": rows, "features": columns}
         for name, rows, columns in sizes.iloc[:, :2].itertuples()
     }
     short = {task: task.lstrip("0") for task in tasks}

@@ -7,7 +7,6 @@ dataset on which nothing was run is left out too.
 
 import itertools
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from foretune.experience import Direction, Experience, Metric
 from foretune.experience.importers.archive import Archive
 from foretune.experience.importers.matrices import with_records
 from foretune.experience.importers.oboe import Part, inferred
+from foretune.experience.importers.packed import DAMAGED
 from foretune.progress import SILENT, Progress, tracked
 
 ERRORS = "error_tensor_imputed_20-4-2-2-8-20_f16_compressed.npz"
@@ -39,8 +39,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     archive = Archive.at(source)
     members = [archive.need(name) for name in (ERRORS, SECONDS)]
     errors, seconds = (_tensor(archive, m) for m in tracked(members, progress, "reading", 2))
-    with archive.open(archive.need(SEARCH_SPACE)) as stream:
-        pipelines = _pipelines(json.load(stream))
+    pipelines = _pipelines(archive, archive.need(SEARCH_SPACE))
     if errors.shape != seconds.shape or errors.shape[1] != len(pipelines):
         raise ExperienceError(
             f"errors and run times must be known for {len(pipelines)} pipelines, but the tensors "
@@ -67,17 +66,25 @@ def _tensor(archive: Archive, member: str) -> Floats:
     with archive.open(member) as stream:
         try:
             tensor = np.load(stream, allow_pickle=False)["a"]
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            flattened: Floats = tensor.reshape(len(tensor), -1).astype(np.float64)
+        except (ValueError, KeyError, TypeError, *DAMAGED) as error:
             raise ExperienceError(
                 f"'{member}' must hold one array named 'a', but it cannot be read: {error}"
             ) from error
-    flattened: Floats = tensor.reshape(len(tensor), -1).astype(np.float64)
     return flattened
 
 
-def _pipelines(search_space: Mapping[str, Any]) -> list[tuple[Part, ...]]:
+def _pipelines(archive: Archive, member: str) -> list[tuple[Part, ...]]:
     """Every combination of the steps' settings, in the order of the tensors."""
-    return list(itertools.product(*(_settings(search_space[step], step) for step in STEPS)))
+    with archive.open(member) as stream:
+        try:
+            steps = json.load(stream)
+            return list(itertools.product(*(_settings(steps[step], step) for step in STEPS)))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ExperienceError(
+                f"'{member}' must be JSON that lists the algorithms of {', '.join(STEPS)} and "
+                f"their hyperparameters, but it is not: {error!r}"
+            ) from error
 
 
 def _settings(step: Mapping[str, Any], name: str) -> list[Part]:
