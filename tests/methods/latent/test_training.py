@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from foretune.methods.latent.embedding import activations
 from foretune.methods.latent.learn import padded
 from foretune.methods.latent.training import (
     Networks,
@@ -36,6 +37,18 @@ def test_the_classifiers_cross_entropy_by_hand() -> None:
     both = jnp.asarray([True, True])
     assert cross_entropy(classifier, U, both) == pytest.approx(by_hand, abs=1e-5)
     assert cross_entropy(classifier, U, jnp.asarray([True, False])) == 0.0
+
+
+def test_numpy_and_jax_read_stacked_networks_alike() -> None:
+    rng = np.random.default_rng(0)
+    sizes = ((3, 4), (4, 5), (5, 2))
+    stack = tuple((rng.normal(size=(2, i, o)), rng.normal(size=(2, o))) for i, o in sizes)
+    x = rng.normal(size=(2, 6, 3))
+    layers = [tuple(jnp.asarray(array, dtype=jnp.float32) for array in layer) for layer in stack]
+    found = jax.jit(applied)(layers, jnp.asarray(x, dtype=jnp.float32))
+    for m in range(2):
+        expected = activations(stack, x[m], np.full(6, m))[-1]
+        np.testing.assert_allclose(found[m], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_every_pair_of_algorithms_has_a_classifier() -> None:
