@@ -283,6 +283,15 @@ def test_refuses_too_few_names(pmf, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("entry", "content"), [("pipelines", [["x"]]), ("error", [[1], []]), ("init_ids", 5)]
+)
+def test_refuses_entries_that_are_no_tables(pmf, tmp_path, entry, content):
+    pmf[entry] = content
+    with pytest.raises(ExperienceError, match="must hold tables of numbers"):
+        read(pmf, tmp_path)
+
+
+@pytest.mark.parametrize(
     ("content", "message"), [("{", "must be a JSON file"), ("[]", "'pipelines'"), ("{}", "entry")]
 )
 def test_refuses_other_files(tmp_path, content, message):

@@ -120,3 +120,11 @@ def test_refuses_other_files(tmp_path, content, message):
 def test_refuses_a_folder_without_its_files(tmp_path):
     with pytest.raises(ExperienceError, match=r"meta-test-dataset\.json"):
         hpob.read(tmp_path)
+
+
+@pytest.mark.parametrize("design", [[3], [-1], ["first"], 2, None])
+def test_refuses_initial_designs_that_name_no_rows_of_their_dataset(folder, design):
+    content = {"5860": {"31": {"test0": design}}}
+    (folder / "bo-initializations.json").write_text(json.dumps(content))
+    with pytest.raises(ExperienceError, match="the initial designs of dataset '31' must"):
+        hpob.read(folder, space_id="5860")

@@ -52,6 +52,16 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     initial pipelines for them.
     """
     [data] = tracked(map(_load, [existing(source)]), progress, "reading the meta-dataset", 1)
+    try:
+        return _experience(data, source)
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise ExperienceError(
+            "a meta-dataset of DeepPipe must hold tables of numbers as it was published, but "
+            f"'{source}' does not ({error}): get the file again"
+        ) from error
+
+
+def _experience(data: dict[str, Any], source: Path | str) -> Experience:
     layout = _layout_of(data, source)
     table = np.asarray(data.pop("pipelines"), dtype=np.float64)
     errors = np.asarray(data.pop("error"), dtype=np.float64)
@@ -75,7 +85,7 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         with path.open(encoding="utf-8") as stream:
             data = json.load(stream)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ExperienceError(
             f"a meta-dataset must be a JSON file, but '{path}' is not: {error}"
         ) from error

@@ -112,11 +112,28 @@ def _experience(
         np.concatenate([accuracies for _, accuracies in tables]),
         splits={"hpob": {part: list(of) for part, of in datasets.items()}},
         starts={
-            task: {seed: [firsts[task] + int(i) for i in rows] for seed, rows in of.items()}
-            for task, of in designs.items()
-            if task in firsts
+            task: _starts(designs[task], task, first, size)
+            for (task, first), size in zip(firsts.items(), sizes, strict=True)
+            if task in designs
         },
     )
+
+
+def _starts(designs: Any, task: str, first: int, size: int) -> dict[str, list[int]]:
+    """The initial designs of a dataset, whose rows begin at `first` of all."""
+    try:
+        rows = {seed: [int(row) for row in of] for seed, of in designs.items()}
+    except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
+        raise ExperienceError(
+            f"the initial designs of dataset '{task}' must be lists of its rows by name, but they "
+            "are not"
+        ) from error
+    if any(not 0 <= row < size for of in rows.values() for row in of):
+        raise ExperienceError(
+            f"the initial designs of dataset '{task}' must name rows between 0 and {size - 1}, but "
+            "they name others"
+        )
+    return {seed: [first + row for row in of] for seed, of in rows.items()}
 
 
 def _table(table: Any, task: str) -> tuple[Floats, Floats]:
