@@ -43,6 +43,10 @@ def linear_with_mean(network: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.A
     return x @ network, 3.0 * x[:, 0]
 
 
+def mean_alone(network: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return x, x @ network
+
+
 def params_of(network: Floats, *, scales: list[float], signal: float, noise: float) -> DeepKernel:
     kernel = Kernel(jnp.log(jnp.asarray(scales)), jnp.log(signal), jnp.log(noise))
     return DeepKernel(jnp.asarray(network, dtype=jnp.float32), kernel)
@@ -140,6 +144,18 @@ class TestLikelihood:
                 step[place] = 1e-6
                 numeric = (loss(flat + step) - loss(flat - step)) / 2e-6
                 assert gradient[place] == pytest.approx(float(numeric), rel=1e-5, abs=1e-7)
+
+    def test_gradient_of_a_learnt_mean_by_hand(self, data: tuple[Floats, Floats]) -> None:
+        """-X' K^-1 (y - X v) per observation, where the mean is X v."""
+        x, y = data
+        params = params_of(np.array([0.3, -0.2, 0.5]), scales=[0.7], signal=1.3, noise=0.1)
+        _, gradient = posterior_and_gradient(mean_alone, params, x, y, np.ones(12, dtype=bool))
+        t = np.sqrt(5.0 * np.square(x[:, None] - x[None, :]).sum(axis=2)) / 0.7
+        covariance = 1.3 * (1.0 + t + t**2 / 3.0) * np.exp(-t)
+        covariance += (0.1 + LEAST_NOISE) * np.eye(12)
+        residual = y - x @ np.array([0.3, -0.2, 0.5])
+        expected = -x.T @ np.linalg.solve(covariance, residual) / 12
+        np.testing.assert_allclose(gradient.network, expected, rtol=1e-3)
 
     def test_the_prior_over_variances_by_hand(self, data: tuple[Floats, Floats]) -> None:
         """Of five observations each bears a fifth of it."""
