@@ -115,6 +115,7 @@ def test_refuses_a_source_without_tasks(tmp_path):
         ({"900000000": NAVAL["000000000"]}, "points outside"),
         ({"000000000": {"val_loss": [1.0]}}, "'train_time'"),
         ({"000000000": {"val_loss": ["x"], "train_time": [1.0]}}, "'val_loss'"),
+        ({"000000000": {"val_loss": [10**400], "train_time": [1.0]}}, "'val_loss'"),
     ],
 )
 def test_refuses_other_tables(tmp_path, table, message):

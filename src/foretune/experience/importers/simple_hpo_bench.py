@@ -108,7 +108,7 @@ def _means(table: object, measurement: str, task: str) -> Floats:
     assert isinstance(table, dict)
     try:
         repeated = np.array([of[measurement] for of in table.values()], dtype=np.float64)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise ExperienceError(
             f"each entry of the table of '{task}' must hold a list of numbers '{measurement}', "
             "all equally long, but at least one does not"
