@@ -6,13 +6,21 @@ import pytest
 from foretune.contracts import Observations, Target
 from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Experience, Metric, Status
+from foretune.learning import PastTask
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
 from foretune.methods.pipeline.model import Choices, DeepPipe, DeepPipeSurrogate, Learnt
 from foretune.methods.pipeline.network import Embedding
 from foretune.methods.pipeline.random_network import RandomNetworkPrior
-from foretune.methods.pipeline.training import Tuned, last_due, untrained
+from foretune.methods.pipeline.training import (
+    Tuned,
+    _deep_kernel,
+    _model,
+    last_due,
+    schedules_for,
+    untrained,
+)
 from foretune.numerics.scores import informed_scores, midrank_scores
 from foretune.numerics.transforms import standardise
 from foretune.progress import SILENT
@@ -189,6 +197,30 @@ class TestTuning:
     )
     def test_when_it_is_due(self, n: int, growth: float, due: int) -> None:
         assert last_due(n, growth) == due
+
+    def test_what_is_trained_becomes_the_same_model_again(self) -> None:
+        model = replace(random_model(PIPELINE), log_lengthscale=0.7, log_signal=-0.2, log_noise=-3)
+        again = _model(model.layout, _deep_kernel(model))
+        assert again.log_lengthscale == pytest.approx(0.7)
+        assert again.log_signal == pytest.approx(-0.2)
+        assert again.log_noise == pytest.approx(-3.0)
+        for (weights, biases), (w, b) in zip(model.layers, again.layers, strict=True):
+            np.testing.assert_array_equal(weights, w)
+            np.testing.assert_array_equal(biases, b)
+
+    @pytest.mark.parametrize(
+        ("tasks", "rows", "batch", "effort"),
+        [(3, 20, (4, 32), 0.2), (50, 7, (16, 8), 0.5), (300, 900, (16, 64), 1.0)],
+    )
+    def test_few_tasks_are_learnt_for_less_long(
+        self, tasks: int, rows: int, batch: tuple[int, int], effort: float
+    ) -> None:
+        past_task = PastTask(np.arange(rows), np.zeros(rows))
+        found = schedules_for([past_task] * tasks)
+        assert [(each.tasks, each.observations) for each in found] == [batch] * 3
+        assert [each.chunk for each in found] == [round(100 * effort)] * 3
+        assert [each.most_chunks for each in found] == [round(n * effort) for n in (90, 40, 20)]
+        assert [each.rate for each in found] == [3e-3, 1e-3, 3e-4]
 
     def test_training_fits_the_trials_better_than_random_weights(self) -> None:
         prior = RandomNetworkPrior(Sizes(factor=4), seed=0)
