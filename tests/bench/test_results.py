@@ -155,6 +155,25 @@ def test_a_damaged_file_is_refused(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        b"{",
+        b"[]",
+        b'{"version": "1"}',
+        b'{"version": 1, "pools": null}',
+        b'{"version": 1, "pools": {}, "settings": {}}',
+    ],
+)
+def test_a_file_with_spoilt_settings_is_refused(tmp_path, spoilt):
+    path = tmp_path / "results.parquet"
+    save(two_methods(), path)
+    table = pq.read_table(path).replace_schema_metadata({b"foretune.results": spoilt})
+    pq.write_table(table, path)
+    with pytest.raises(ExperienceError, match="must be whole"):
+        read(path)
+
+
 def test_another_parquet_file_is_refused(tmp_path):
     path = tmp_path / "other.parquet"
     pd.DataFrame({"a": [1]}).to_parquet(path)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from foretune.arrays import Bools, Floats, Ints
 from foretune.bench.metrics import best_so_far
 from foretune.bench.pools import PoolFacts
-from foretune.errors import ExperienceError, UsageError
+from foretune.errors import ExperienceError, ForetuneError, UsageError
 from foretune.files import replace_file
 from foretune.report.wording import counted
 
@@ -156,10 +156,25 @@ def read(path: Path) -> Results:
             f"results must be a Parquet file, but '{path}' cannot be read ({error}): "
             "run the benchmark again"
         ) from error
+    try:
+        return _decoded(path, table)
+    except ForetuneError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise ExperienceError(
+            f"results must be whole, but what '{path}' says of its runs cannot be read "
+            f"({type(error).__name__}: {error}): run the benchmark again"
+        ) from error
+
+
+def _decoded(path: Path, table: pa.Table) -> Results:
     metadata = json.loads((table.schema.metadata or {}).get(_METADATA_KEY, b"{}"))
     rows = table.to_pandas()
     _check(path, metadata, rows)
     pools = {task: PoolFacts.from_dict(facts) for task, facts in metadata["pools"].items()}
+    for task in rows["task"].unique():
+        if task not in pools:
+            raise LookupError(f"nothing is known of the task {task}")
     settings = Settings.from_dict(metadata["settings"])
     return Results(settings, pools, rows, metadata.get("held_out"))
 
