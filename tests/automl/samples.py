@@ -35,3 +35,22 @@ def mixed_table(task, n=90, seed=0):
     if task is Task.CLASSIFICATION:
         return Table.of(frame.drop(columns="amount"), "class", name="mixed", task=task)
     return Table.of(frame.drop(columns="class"), "amount", name="mixed", task=task)
+
+
+def table_with_texts(task, n=120, *, others=True):
+    """One text that helps and one that does not, beside numbers and categories or alone."""
+    rng = np.random.default_rng(2)
+    good = rng.random(n) < 0.5
+    number = rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "review": [f"{'fine' if each else 'awful'} item no{i}" for i, each in enumerate(good)],
+            "note": [f"{rng.choice(['red', 'blue'])} note no{i}" for i in range(n)],
+        }
+    )
+    frame.loc[::9, "review"] = None
+    if others:
+        frame = frame.assign(number=number, letter=rng.choice(list("xyz"), n))
+        frame.loc[::7, "number"] = np.nan
+    frame["y"] = np.where(good, "yes", "no") if task is Task.CLASSIFICATION else good + 0.1 * number
+    return Table.of(frame, "y", name="texts", task=task)

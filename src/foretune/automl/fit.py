@@ -330,7 +330,7 @@ def _scored(plan: Plan, rows: str) -> str:
 
 def described(plan: Plan, task: str) -> Remembered:
     """What later fits may know about this one."""
-    table = plan.table
+    table = plan.table.without_texts
     classes = table.task is Task.CLASSIFICATION
     found = meta_features(table.x, table.categorical, table.y, classification=classes)
     metrics = tuple(SCORERS[name].metric for name in plan.protocol.metrics)

@@ -29,19 +29,12 @@ def test_words_that_halve_the_rows_come_first():
 
 
 def test_words_of_nearly_no_row_and_of_nearly_all_rows_tell_nothing():
-    texts = pd.Series([f"always rare{i // 5} odd{i // 4}" for i in range(60)])
-    texts.iloc[:4] = "without"
+    texts = pd.Series([f"always rare{i // 3} odd{i // 2}" for i in range(60)])
+    texts.iloc[:2] = "without"
     found = telling_words(texts, 100)
     assert "always" not in found
     assert "odd3" not in found
     assert "rare3" in found
-
-
-def test_in_long_tables_a_word_needs_its_share_of_the_rows():
-    texts = pd.Series([f"n{i}" for i in range(2000)])
-    texts.iloc[:10] = "enough"
-    texts.iloc[10:19] = "few"
-    assert telling_words(texts, 10) == ("enough",)
 
 
 def test_large_and_small_letters_are_alike_and_digits_are_no_words():
@@ -49,11 +42,11 @@ def test_large_and_small_letters_are_alike_and_digits_are_no_words():
     np.testing.assert_array_equal(found, [[1, 1], [1, 1], [1, 0], [np.nan, np.nan]])
 
 
-def test_there_are_no_more_words_than_rows_and_memory_allow():
-    assert most_words(10_000, 1) == 300
-    assert most_words(10_000, 3) == 100
-    assert most_words(500, 1) == 50
-    assert most_words(2_000_000, 2) == 5
+def test_there_are_no_more_words_than_memory_allows():
+    assert most_words(1_000, 1) == 2000
+    assert most_words(1_000, 4) == 500
+    assert most_words(100_000, 1) == 100
+    assert most_words(1_000_000, 2) == 5
 
 
 def test_only_some_rows_of_a_long_table_are_looked_at(monkeypatch):
@@ -84,8 +77,8 @@ def test_columns_of_texts_share_the_words():
     frame = pd.DataFrame({"a": many, "b": many, "n": np.linspace(0, 1, 1000) ** 2})
     a, b, _ = Schema.infer(frame).columns
     assert len(a.words) == len(b.words) == 70
-    wide = pd.DataFrame(dict.fromkeys("abcdefgh", many))
-    assert {len(column.words) for column in Schema.infer(wide).columns} == {300 // 8}
+    wide = pd.DataFrame({f"c{i}": many for i in range(50)})
+    assert {len(column.words) for column in Schema.infer(wide).columns} == {2000 // 50}
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=40))
@@ -111,7 +104,7 @@ def test_what_words_are_used_is_said(tmp_path):
     notes = read_training(path, "y").notes
     assert notes[0] == "100 rows; columns beside the target: 1 text."
     assert (
-        "Of the texts of 'who', every word that repeats is a column to learn from: "
+        "The texts of 'who' are learnt from by their words, of which 4 repeat: "
         "'miss', 'mr', 'anna', 'bo'." in notes
     )
 

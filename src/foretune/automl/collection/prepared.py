@@ -62,8 +62,9 @@ def _noted(note: Path) -> Known | None:
 
 
 def _known(source: Source, table: Table) -> Known:
+    plain = table.without_texts
     described = meta_features(
-        table.x, table.categorical, table.y, classification=table.task is Task.CLASSIFICATION
+        plain.x, plain.categorical, plain.y, classification=table.task is Task.CLASSIFICATION
     )
     return Known(
         source.name,

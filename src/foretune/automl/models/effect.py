@@ -22,12 +22,13 @@ class Effect:
 
     @classmethod
     def on(cls, table: Table) -> "Effect":
-        """Encoders need categories, imputers missing numbers, and scalers numbers."""
-        numbers = table.x[:, ~table.categorical]
+        """Encoders need categories, imputers missing numbers, and scalers numbers or texts."""
+        texts = table.schema.texts.values()
+        numbers = table.x[:, ~np.any([table.categorical, *texts], axis=0)]
         does_nothing = {
             "encoder": not table.categorical.any(),
             "imputer": bool(np.isfinite(numbers).all()),
-            "scaler": numbers.shape[1] == 0,
+            "scaler": numbers.shape[1] == 0 and not texts,
         }
         return cls(frozenset(stage for stage, nothing in does_nothing.items() if nothing))
 

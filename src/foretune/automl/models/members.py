@@ -52,7 +52,8 @@ def refit(
 ) -> Member:
     """Fit a configuration to a table, or to some rows of it."""
     x, y = (table.x, table.y) if rows is None else (table.x[rows], table.y[rows])
-    pipeline = build_pipeline(config, table.categorical, table.task, seed=seed)
+    texts = tuple(table.schema.texts.values())
+    pipeline = build_pipeline(config, table.categorical, table.task, seed=seed, texts=texts)
     with _quiet():
         if table.task is Task.REGRESSION:
             return Member(dict(config), pipeline.fit(x, y))

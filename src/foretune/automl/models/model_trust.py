@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from foretune.automl.discriminant import QuadraticDiscriminant
+from foretune.automl.tables.text_encoder import TextEncoder
 
 TYPES = frozenset(
     {
@@ -28,6 +29,7 @@ TYPES = frozenset(
         "collections.OrderedDict",
         "collections.defaultdict",
         f"{QuadraticDiscriminant.__module__}.{QuadraticDiscriminant.__name__}",
+        f"{TextEncoder.__module__}.{TextEncoder.__name__}",
         "lightgbm.basic.Booster",
         "lightgbm.sklearn.LGBMClassifier",
         "lightgbm.sklearn.LGBMRegressor",

@@ -1,10 +1,11 @@
 """From a configuration of a shipped space to a scikit-learn pipeline that is not fitted.
 
-A pipeline takes the matrix of a `Table`: numbers, codes of categories, NaN where a value is
-missing.
+A pipeline takes the matrix of a `Table`: numbers, codes of categories, words of texts, NaN where a
+value is missing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,25 @@ UNKNOWN_CODE = -1.0
 MOST_QUANTILES = 200
 
 
-def build_pipeline(config: Mapping[str, Any], categorical: Bools, task: Task, *, seed: int) -> Any:
+def build_pipeline(
+    config: Mapping[str, Any],
+    categorical: Bools,
+    task: Task,
+    *,
+    seed: int,
+    texts: Sequence[Bools] = (),
+) -> Any:
     """The pipeline that a configuration describes.
 
-    categorical: (d,), which columns of the matrix hold codes.
+    categorical: (d,), which columns of the matrix hold codes. texts: for each text, which columns,
+    (d,), are its words.
     """
     from sklearn.pipeline import Pipeline
 
+    kinds = _Kinds(categorical, tuple(texts), task, seed)
     if "algorithm" in config:
         algorithm, params = _chosen(config, "algorithm")
-        steps = [("columns", _plain_columns(categorical))]
+        steps = [("columns", _plain_columns(kinds))]
         steps.append(("estimator", cash_classifier(algorithm, params, seed)))
         return Pipeline(steps)
     if "estimator" not in config:
@@ -38,7 +48,7 @@ def build_pipeline(config: Mapping[str, Any], categorical: Bools, task: Task, *,
             f"but got {sorted(config)}: see  foretune spaces"
         )
     algorithm, params = _chosen(config, "estimator")
-    steps = [("columns", _columns(config, categorical, task, seed))]
+    steps = [("columns", _columns(config, kinds))]
     steps += _reducer(*_chosen(config, "reducer"), task, seed)
     steps.append(("estimator", estimator(algorithm, task, params, seed)))
     return Pipeline(steps)
@@ -56,7 +66,40 @@ def _chosen(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:
     return algorithm, params
 
 
-def _plain_columns(categorical: Bools) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """What the columns of a matrix hold, for transformers of each kind."""
+
+    categorical: Bools
+    texts: tuple[Bools, ...]
+    task: Task
+    seed: int
+
+    def transformed(self, numbers: Any, categories: Any, scaler: Any) -> Any:
+        """Each transformer on its columns; alone, where there are no others, which is faster."""
+        from sklearn.compose import ColumnTransformer
+
+        plain = ~np.any([self.categorical, *self.texts], axis=0)
+        if plain.all() or self.categorical.all():
+            return numbers if plain.all() else categories
+        blocks = [("numbers", numbers, plain), ("categories", categories, self.categorical)]
+        for place, words in enumerate(self.texts):
+            blocks.append((f"text {place}", self._text(scaler), words))
+        return ColumnTransformer(
+            [(name, each, np.flatnonzero(of)) for name, each, of in blocks if of.any()]
+        )
+
+    def _text(self, scaler: Any) -> Any:
+        from sklearn.base import clone
+        from sklearn.pipeline import Pipeline
+
+        from foretune.automl.tables.text_encoder import TextEncoder
+
+        encoder = TextEncoder(self.task is Task.CLASSIFICATION, self.seed)
+        return Pipeline([("encoder", encoder), ("scaler", clone(scaler, safe=False))])
+
+
+def _plain_columns(kinds: _Kinds) -> Any:
     """The paper's preparation (the most frequent value for missing ones), and a common scale."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -66,39 +109,25 @@ def _plain_columns(categorical: Bools) -> Any:
         return SimpleImputer(strategy="most_frequent", keep_empty_features=True)
 
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return _by_kind(
-        make_pipeline(imputer(), StandardScaler()), make_pipeline(imputer(), encoder), categorical
+    return kinds.transformed(
+        make_pipeline(imputer(), StandardScaler()),
+        make_pipeline(imputer(), encoder),
+        StandardScaler(),
     )
 
 
-def _columns(config: Mapping[str, Any], categorical: Bools, task: Task, seed: int) -> Any:
+def _columns(config: Mapping[str, Any], kinds: _Kinds) -> Any:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
 
     strategy, _ = _chosen(config, "imputer")
     scaler, _ = _chosen(config, "scaler")
-    numbers = Pipeline(
-        [
-            ("imputer", SimpleImputer(strategy=strategy, keep_empty_features=True)),
-            ("scaler", _SCALERS[scaler](seed)),
-        ]
-    )
+    scaled = _SCALERS[scaler](kinds.seed)
+    imputer = SimpleImputer(strategy=strategy, keep_empty_features=True)
+    numbers = Pipeline([("imputer", imputer), ("scaler", scaled)])
     encoder, params = _chosen(config, "encoder")
-    return _by_kind(numbers, _ENCODERS[encoder](params, task, seed), categorical)
-
-
-def _by_kind(numbers: Any, categories: Any, categorical: Bools) -> Any:
-    """Each transformer on its columns; alone, where there are no others, because that is faster."""
-    from sklearn.compose import ColumnTransformer
-
-    if categorical.all() or not categorical.any():
-        return categories if categorical.any() else numbers
-    return ColumnTransformer(
-        [
-            ("numbers", numbers, np.flatnonzero(~categorical)),
-            ("categories", categories, np.flatnonzero(categorical)),
-        ]
-    )
+    categories = _ENCODERS[encoder](params, kinds.task, kinds.seed)
+    return kinds.transformed(numbers, categories, scaled)
 
 
 def _reducer(reducer: str, params: Params, task: Task, seed: int) -> list[tuple[str, Any]]:

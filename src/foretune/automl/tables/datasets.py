@@ -23,7 +23,6 @@ from foretune.automl.tables.cells import (
     read_numbers,
 )
 from foretune.automl.tables.columns import UNUSED, Schema, named_by_text
-from foretune.automl.tables.helpful import helpful
 from foretune.automl.tables.written_numbers import TableMark, decimal_mark, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
@@ -142,11 +141,25 @@ class Table:
         texts = self.schema.texts
         if not texts:
             return self
+        from foretune.automl.tables.helpful import helpful  # needs scikit-learn's models
+
         classes = self.task is Task.CLASSIFICATION
         help_ = helpful(self.x, self.y, texts, classification=classes, progress=progress)
-        useless = {name: texts[name] for name, helps in help_.items() if not helps}
-        left = ~np.any([*useless.values(), np.zeros(self.x.shape[1], dtype=np.bool_)], axis=0)
-        return replace(self, schema=self.schema.without_words(useless), x=self.x[:, left])
+        return self._without_words([name for name, helps in help_.items() if not helps])
+
+    @property
+    def without_texts(self) -> "Table":
+        """Without the words of texts, if it has other columns; these describe it."""
+        texts = self.schema.texts
+        has_others = not np.any(list(texts.values()), axis=0).all() if texts else True
+        return self._without_words(list(texts)) if has_others else self
+
+    def _without_words(self, names: Sequence[str]) -> "Table":
+        if not names:
+            return self
+        texts = self.schema.texts
+        left = ~np.any([texts[name] for name in names], axis=0)
+        return replace(self, schema=self.schema.without_words(names), x=self.x[:, left])
 
     def rows(self, index: Ints) -> "Table":
         """Some of its rows."""

@@ -1,7 +1,7 @@
-"""Which texts help: a cheap model of the table, with the words of a text and without.
+"""Which texts help: a cheap model of the table, with a text and without.
 
-Most titles and names tell a model nothing that it could learn, and every word is a column that
-takes time and may mislead; of sentences the words are often the best that a table has.
+Most titles and names tell a model nothing that it could learn, and what they seem to tell misleads
+it; sentences are often the best that a table has.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from foretune.arrays import Bools, Floats, Ints
+from foretune.automl.tables.text_encoder import TextEncoder
 from foretune.progress import SILENT, Progress, tracked
 
 LEAST_GAIN = 0.02
@@ -31,21 +32,21 @@ def helpful(
     classification: bool,
     progress: Progress = SILENT,
 ) -> dict[str, bool]:
-    """Of each text whether its words help.
+    """Of each text whether it helps.
 
     x: (n, d). y: (n,), numbers or codes of classes. texts: which columns of x, (d,), are the words
     of a text. Where there is nothing else, every text helps.
     """
-    others = ~np.logical_or.reduce(list(texts.values()))
+    others = ~np.any(list(texts.values()), axis=0)
     if not others.any():
         return dict.fromkeys(texts, True)
     rows = _some_rows(y, classification)
-    x, y = _filled(x[rows]), y[rows]
+    plain, y = _filled(x[np.ix_(rows, others)]), y[rows]
     if not classification:
         y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
-    columns = [others, *(others | words for words in texts.values())]
-    compared = tracked(columns, progress, "seeing which texts help", len(columns))
-    without, *with_words = [_losses(x[:, used], y, classification) for used in compared]
+    words = [None, *(x[np.ix_(rows, of)] for of in texts.values())]
+    compared = tracked(words, progress, "seeing which texts help", len(words))
+    without, *with_words = [_losses(plain, each, y, classification) for each in compared]
     return {name: _is_gain(without, losses) for name, losses in zip(texts, with_words, strict=True)}
 
 
@@ -72,14 +73,20 @@ def _is_gain(without: Floats, with_words: Floats) -> bool:
     return bool(gains.mean() > max(LEAST_GAIN * without.mean(), error))
 
 
-def _losses(x: Floats, y: Floats, classification: bool) -> Floats:
+def _losses(x: Floats, words: Floats | None, y: Floats, classification: bool) -> Floats:
     """(n,), the loss of each row by a model of the others: logarithmic, or squared."""
     from sklearn.model_selection import KFold
 
     of = _logarithmic if classification else _squared
-    folds = KFold(FOLDS).split(x)
-    # The rows are in a random order, and those of the folds follow each other.
-    return np.concatenate([of(x[known], y[known], x[held], y[held]) for known, held in folds])
+    losses = np.empty(len(y))
+    for known, held in KFold(FOLDS).split(x):
+        learnt, new = x[known], x[held]
+        if words is not None:
+            encoder = TextEncoder(classification)
+            learnt = np.hstack([learnt, encoder.fit_transform(words[known], y[known])])
+            new = np.hstack([new, encoder.transform(words[held])])
+        losses[held] = of(learnt, y[known], new, y[held])
+    return losses
 
 
 def _squared(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:

@@ -300,8 +300,8 @@ def _written_notes(table: Table, target: str) -> list[str]:
 
 def _column_notes(schema: Schema) -> list[str]:
     notes = [
-        f"Of the texts of '{column.name}', every word that repeats is a column to learn from: "
-        f"{listed(column.words)}."
+        f"The texts of '{column.name}' are learnt from by their words, of which "
+        f"{len(column.words):,} repeat: {listed(column.words)}."
         for column in schema.columns
         if column.words
     ]
@@ -309,9 +309,10 @@ def _column_notes(schema: Schema) -> list[str]:
         names = [column.name for column in schema.columns if column.kind is kind]
         if names:
             notes.append(f"Not used, {why}: {listed(names)}.")
-    if len(schema.features) > MANY_COLUMNS:
+    columns = len(schema.features) - sum(len(column.words) for column in schema.columns)
+    if columns > MANY_COLUMNS:
         notes.append(
-            f"There are {len(schema.features):,} columns to learn from: every trial takes longer, "
+            f"There are {columns:,} columns to learn from: every trial takes longer, "
             "and pipelines that select columns are worth more."
         )
     return notes

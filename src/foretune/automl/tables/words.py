@@ -11,14 +11,10 @@ import pandas as pd
 from foretune.arrays import Floats
 from foretune.automl.tables.cells import text_of
 
-MOST_WORDS = 300
+MOST_WORDS = 2000
 """Of all columns of texts together: every word is a column of the matrix."""
-ROWS_A_WORD = 10
-"""There are as many rows as this for every word, so that few rows are not described by many."""
-LEAST_ROWS_OF_A_WORD = 5
-LEAST_SHARE_OF_A_WORD = 0.005
-"""Of the rows: what fewer have, most models would not look at, and every column takes time."""
-MOST_CELLS = 20_000_000
+LEAST_ROWS_OF_A_WORD = 3
+MOST_CELLS = 10_000_000
 """Of the matrix that words become, which has to fit into memory."""
 LOOKED_AT = 20_000
 """Words are chosen among those of so many rows, because texts may be long."""
@@ -28,7 +24,7 @@ _WORD = re.compile(r"\w*[^\W\d_]\w*")
 
 def most_words(rows: int, columns: int) -> int:
     """How many words each of so many columns of texts may have."""
-    return min(MOST_WORDS // columns, rows // ROWS_A_WORD, MOST_CELLS // max(1, rows * columns))
+    return min(MOST_WORDS // columns, MOST_CELLS // max(1, rows * columns))
 
 
 def telling_words(present: "pd.Series[Any]", most: int) -> tuple[str, ...]:
@@ -39,8 +35,7 @@ def telling_words(present: "pd.Series[Any]", most: int) -> tuple[str, ...]:
     some = present.iloc[:: -(-len(present) // LOOKED_AT) or 1]
     rows_with = Counter(word for words in _words(some) for word in words)
     apart = {word: min(rows, len(some) - rows) for word, rows in rows_with.items()}
-    least = max(LEAST_ROWS_OF_A_WORD, LEAST_SHARE_OF_A_WORD * len(some))
-    telling = [word for word, rows in apart.items() if rows >= least]
+    telling = [word for word, rows in apart.items() if rows >= LEAST_ROWS_OF_A_WORD]
     return tuple(sorted(telling, key=lambda word: (-apart[word], word))[:most])
 
 
