@@ -356,6 +356,14 @@ def test_parts_of_other_settings_are_refused(out):
     assert Parts.beside(out).count() == 1
 
 
+def test_parts_whose_settings_cannot_be_read_are_refused(out):
+    with pytest.raises(KeyboardInterrupt):
+        replay(table(), ["random"], trials=3, seeds=1, out=out, progress=Interrupting(1))
+    (Parts.beside(out).folder / "settings.json").write_text('{"of": "another version"}')
+    with pytest.raises(UsageError, match="settings that cannot be read"):
+        replay(table(), ["random"], trials=3, seeds=1, out=out)
+
+
 def test_results_of_other_settings_are_refused_and_kept(out):
     replay(table(), ["random"], trials=3, seeds=1, out=out)
     before = out.read_bytes()

@@ -67,8 +67,11 @@ class Parts:
         begun = self.folder / _SETTINGS
         if not begun.exists():
             return
-        earlier = Settings.from_dict(json.loads(begun.read_text(encoding="utf-8")))
-        difference = settings.difference(earlier)
+        try:
+            earlier = Settings.from_dict(json.loads(begun.read_text(encoding="utf-8")))
+            difference = settings.difference(earlier)
+        except (ValueError, TypeError, LookupError):  # of another version, or spoilt
+            difference = "settings that cannot be read"
         if difference:
             raise UsageError(
                 f"an interrupted replay goes on with equal settings only, but got {difference} "
