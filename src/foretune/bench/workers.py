@@ -83,8 +83,9 @@ def _check_ended_well(future: Future[None]) -> None:
         future.result()
     except BrokenProcessPool as error:
         raise ForetuneError(
-            "the processes of a replay must not be ended from outside, but one was, perhaps "
-            "because memory ran out: the same command goes on; ask for fewer --jobs if it was that"
+            "the processes of a replay must live until it ends, but one did not, perhaps because "
+            "memory ran out: the same command goes on, with fewer --jobs if it was that; a script "
+            'of your own must guard its start with  if __name__ == "__main__"'
         ) from error
 
 
