@@ -346,6 +346,7 @@ def test_urls_without_a_password_are_shown_as_they_are(url):
         ("{tmp}/torn.db", "is damaged (database disk image is malformed)"),
         ("postgresql+nodriver://me:secret@localhost/x", "must be within reach"),
         ("mysql+mysqlconnector://me:secret@localhost/x", "needs a database driver"),
+        ("what?.db", "must not hold a question mark"),
     ],
 )
 def test_stores_that_cannot_be_are_refused_in_a_sentence(tmp_path, given, said):

@@ -23,6 +23,11 @@ def storage_url(given: str) -> str:
                 "a store must be a URL (sqlite:///PATH, postgresql://..., mysql://...) or the path "
                 f"of an SQLite file ending with {', '.join(SQLITE_FILES)}, but got '{given}'"
             )
+        if "?" in given:
+            raise UsageError(
+                f"the path of a store must not hold a question mark, but got '{given}': in a URL "
+                "options follow it; name the file otherwise"
+            )
         given = SQLITE + given
     kind, rest = given.split("://", 1)
     if kind == "sqlite":
