@@ -58,15 +58,13 @@ def test_every_pair_of_algorithms_has_a_classifier() -> None:
     ]  # fmt: skip
 
 
-def test_networks_start_with_one_for_each_algorithm_and_each_pair() -> None:
-    networks = initial_networks(jax.random.key(0), 4, 40)
-    shapes = [weights.shape for weights, _ in (*networks.embedding, *networks.classifiers)]
-    assert shapes == [(4, 40, 32), (4, 32, 32), (4, 32, 3), (6, 3, 16), (6, 16, 1)]
-    for weights, biases in networks.embedding[:2]:
-        assert float(weights.std()) == pytest.approx(np.sqrt(2.0 / weights.shape[1]), rel=0.05)
-        assert not biases.any()
-    alone = initial_networks(jax.random.key(0), 1, 8)
-    assert alone.classifiers[0][0].shape == (1, 3, 16)
+@pytest.mark.parametrize(("algorithms", "pairs"), [(4, 6), (2, 1), (1, 1)])
+def test_every_algorithm_and_every_pair_has_a_network(algorithms: int, pairs: int) -> None:
+    networks = jax.eval_shape(lambda: initial_networks(jax.random.key(0), algorithms, 40))
+    of_algorithms = [weights.shape for weights, _ in networks.embedding]
+    assert of_algorithms == [(algorithms, 40, 32), (algorithms, 32, 32), (algorithms, 32, 3)]
+    of_pairs = [weights.shape for weights, _ in networks.classifiers]
+    assert of_pairs == [(pairs, 3, 16), (pairs, 16, 1)]
 
 
 def test_the_descent_is_that_of_equation_13() -> None:
