@@ -116,6 +116,12 @@ def test_a_majority_is_more_than_half(share: float, trusted: bool) -> None:
     assert mixture.trusts_past is trusted
 
 
+def test_those_that_past_tasks_taught_have_their_majority_together() -> None:
+    weights, taught = np.array([0.3, 0.3, 0.4]), np.array([True, True, False])
+    assert MixturePosterior((UP, UP, DOWN), weights, taught).trusts_past
+    assert not MixturePosterior((UP, DOWN, DOWN), weights, ~taught).trusts_past
+
+
 def test_it_says_whom_it_believed() -> None:
     places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2]
     said = council(UP, DOWN).explained(seen(places, places))
