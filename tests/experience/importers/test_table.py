@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-from foretune.errors import ExperienceError
+from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Status
 from foretune.experience.importers import TableColumns, table
 from foretune.space import Kind, Space
@@ -200,6 +200,17 @@ def test_large_numbers_with_gaps_are_no_whole_numbers(tmp_path):
     path = written(tmp_path, "t,kind,c,y", "a,p,1e20,1", "a,p,2.0,2", "a,q,,3")
     found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
     assert [c.get("c") for c in found.task("a").configs.dicts()] == [1e20, 2.0, None]
+
+
+def test_row_numbers_and_empty_columns_without_a_name_are_no_hyperparameters(tmp_path):
+    columns = TableColumns(task="t", values={"y": "min"})
+    numbered = written(tmp_path, ",t,x,y", "0,a,1,1", "5,a,2,2")
+    with pytest.warns(ForetuneWarning, match="taken for the numbers of the rows"):
+        assert table.read(numbered, columns=columns).space.names == ("x",)
+    empty = written(tmp_path, "t,x,y,", "a,1,1,", "a,2,2,")
+    assert table.read(empty, columns=columns).space.names == ("x",)
+    meant = written(tmp_path, "t,x,y,", "a,1,1,3", "a,2,2,4")
+    assert set(table.read(meant, columns=columns).space.names) == {"x", "Unnamed: 3"}
 
 
 def test_columns_of_a_parquet_file_may_be_numbered(tmp_path):

@@ -1,6 +1,8 @@
 """Any table of evaluations: CSV or Parquet, one evaluation a row."""
 
 import json
+import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.errors import ExperienceError
+from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.inference import explain_missing, infer_space
@@ -17,6 +19,9 @@ from foretune.experience.importers.tables import WORDS, need_columns, read_table
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
 from foretune.space.parameters import LARGEST_EXACT_INT
+
+UNNAMED = re.compile(r"Unnamed: \d+")
+"""What pandas calls a column without a name."""
 
 
 def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILENT) -> Experience:
@@ -87,7 +92,8 @@ def _with_inferred_space(
     if config_column is not None:
         columns = _columns_of_json(frame[config_column].tolist(), config_column)
     else:
-        columns = {str(c): _cells(frame[c]) for c in frame.columns if c not in named}
+        meant = [c for c in frame.columns if c not in named and not _is_no_column(frame, c)]
+        columns = {str(c): _cells(frame[c]) for c in meant}
         doubtful = _texts_with_unexplained_gaps(columns)
         worded = with_words(frame, source, doubtful)
         columns |= {name: _cells(worded[name]) for name in doubtful}
@@ -100,6 +106,21 @@ def _with_inferred_space(
     space = Space.of(infer_space(columns, Path(source).name.split(".")[0]))
     expanded = pd.DataFrame(columns, index=frame.index, dtype=object)
     return pd.concat([frame[named], expanded], axis=1), space
+
+
+def _is_no_column(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column without a name is empty, or numbers the rows as pandas writes it first."""
+    if not UNNAMED.fullmatch(name):
+        return False
+    if name == frame.columns[0] and pd.api.types.is_integer_dtype(frame[name].dtype):
+        warnings.warn(
+            "the first column has no name and holds whole numbers: it is taken for the numbers of "
+            "the rows and left out; give it a name if it is a hyperparameter",
+            ForetuneWarning,
+            stacklevel=2,
+        )
+        return True
+    return bool(frame[name].isna().all())
 
 
 def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
