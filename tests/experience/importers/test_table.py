@@ -1,4 +1,5 @@
 import json
+import zipfile
 
 import pandas as pd
 import pytest
@@ -211,6 +212,14 @@ def test_row_numbers_and_empty_columns_without_a_name_are_no_hyperparameters(tmp
     assert table.read(empty, columns=columns).space.names == ("x",)
     meant = written(tmp_path, "t,x,y,", "a,1,1,3", "a,2,2,4")
     assert set(table.read(meant, columns=columns).space.names) == {"x", "Unnamed: 3"}
+
+
+def test_what_macos_adds_to_a_zip_file_is_no_second_table(tmp_path):
+    path = tmp_path / "runs.csv.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("runs.csv", "t,x,y\na,1,1\na,2,2\n")
+        packed.writestr("__MACOSX/._runs.csv", "not a table")
+    assert len(table.read(path, columns=TableColumns(task="t", values={"y": "min"}))) == 2
 
 
 def test_columns_of_a_parquet_file_may_be_numbered(tmp_path):

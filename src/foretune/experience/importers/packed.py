@@ -65,7 +65,7 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
     suffix = path.suffix.lower()
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            entries = [entry for entry in archive.infolist() if _is_content(entry)]
             if len(entries) != 1:
                 raise ValueError(f"it holds {len(entries)} files instead of one")
             check_size(path.name, entries[0].compress_size, entries[0].file_size)
@@ -77,3 +77,8 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
     else:
         with path.open("rb") as stream:
             yield stream
+
+
+def _is_content(entry: zipfile.ZipInfo) -> bool:
+    """Whether an entry is a file, and not what macOS adds to each one."""
+    return not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
