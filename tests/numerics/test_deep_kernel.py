@@ -220,6 +220,20 @@ class TestDraws:
     def test_few_tasks_get_fewer_chunks(self, tasks: int, chunks: int) -> None:
         assert Schedule(most_chunks=30).for_few(tasks).most_chunks == chunks
 
+    def test_a_batch_loses_what_its_tasks_lose_on_average(
+        self, data: tuple[Floats, Floats]
+    ) -> None:
+        x, y = data
+        params = params_of(np.eye(3), scales=[0.5], signal=1.0, noise=0.1)
+        tasks = [Task(np.arange(7), y[:7]), Task(np.arange(4, 11), y[4:11])]
+        batch = draw(tasks, 7, standardised, np.random.default_rng(0))
+        each = [
+            float(likelihood(linear, params, x[rows], z, mask))
+            for rows, z, mask in zip(*map(np.asarray, batch), strict=True)
+        ]
+        found = mean_loss(linear, params, jnp.asarray(x), batch)
+        assert float(found) == pytest.approx(np.mean(each), rel=1e-4)
+
 
 class TestTraining:
     x = np.random.default_rng(3).random((60, 3))

@@ -64,10 +64,18 @@ def test_the_mixture_has_the_moments_of_its_parts() -> None:
     mixture = MixturePosterior(
         (Line(2.0, 0.3), Line(0.0, 0.4)), np.array([0.25, 0.75]), FIRST_TAUGHT
     )
-    belief = mixture.predict(at(1.0))
-    assert belief.mean[0] == pytest.approx(0.5)
-    second_moment = 0.25 * (4 + 0.09) + 0.75 * 0.16
-    assert belief.std[0] == pytest.approx(np.sqrt(second_moment - 0.25))
+    belief = mixture.predict(at(1.0, 0.4))
+    np.testing.assert_allclose(belief.mean, [0.5, 0.2])
+    second_moments = 0.25 * (np.array([4.0, 0.64]) + 0.09) + 0.75 * 0.16
+    np.testing.assert_allclose(belief.std, np.sqrt(second_moments - [0.25, 0.04]))
+
+
+def test_every_draw_of_the_mixture_is_one_experts() -> None:
+    mixture = MixturePosterior((UP, DOWN), np.array([0.25, 0.75]), FIRST_TAUGHT)
+    draws = mixture.sample(at(0.2, 0.6), 2000, seed=0)
+    of_first = (draws == [0.2, 0.6]).all(axis=1)
+    assert (of_first | (draws == [-0.2, -0.6]).all(axis=1)).all()
+    assert of_first.mean() == pytest.approx(0.25, abs=0.04)
 
 
 def test_its_improvement_is_the_mean_of_theirs() -> None:
@@ -157,6 +165,14 @@ def test_an_expert_without_weight_is_not_asked() -> None:
     mixture = council(UP, Broken(-1.0)).condition(seen(places, places), seed=0)
     assert isinstance(mixture, MixturePosterior)
     assert len(mixture.experts) == 1
+    assert mixture.weights.tolist() == [1.0]
+
+
+def test_a_single_expert_is_believed_alone() -> None:
+    alone = AutoSurrogate(("nothing",), (UP,), np.zeros(1), np.array([False]))
+    told = seen([0.1, 0.5, 0.9], [3.0, 2.0, 1.0])
+    assert alone.weights(told).tolist() == [1.0]
+    np.testing.assert_allclose(alone.condition(told, seed=0).predict(at(0.4)).mean, [0.4])
 
 
 def test_old_mistakes_are_forgotten() -> None:
