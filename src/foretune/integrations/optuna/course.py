@@ -101,7 +101,7 @@ class Course:
         if space is None:
             return self.knowledge.first_guess()
         optimizer = self._optimizer_in(space, trials)
-        optimizer.withdraw(list(optimizer.pending))
+        self._hold_unranked(optimizer, space)
         optimizer.assume_pending(self._running(space, trial, trials))
         seed = derived_seed(self.seed, trial.number, 0, COMPLETING)
         among = _completions(space, decided, seed)
@@ -160,18 +160,21 @@ class Course:
             self._worst = np.maximum(before, losses).tolist()
         return Told(tuple(losses.tolist()), config=config)
 
+    def _hold_unranked(self, optimizer: Optimizer, space: Space) -> None:
+        """Leave nothing pending but the trials that cannot be ranked yet.
+
+        There may be hundreds of them: those that are pending already stay so.
+        """
+        pending, held = set(optimizer.pending), {_held_id(one): one for one in self._unranked}
+        optimizer.withdraw(pending - held.keys())
+        new = [one for id_, one in held.items() if id_ not in pending]
+        optimizer.assume_pending(_held(space, new))
+
     def _running(
         self, space: Space, trial: FrozenTrial, trials: Sequence[FrozenTrial]
     ) -> list[Suggestion]:
-        """The trials under way: those of this process as planned, others as far as they say.
-
-        With them those that were pruned and cannot be told of yet.
-        """
+        """The trials under way: those of this process as planned, others as far as they say."""
         found = []
-        for pruned in self._unranked:
-            config = legal_config(space, _tried(space, pruned), fill=True)
-            if config is not None:
-                found.append(Suggestion(pruned.number, config, "pruned"))
         for other in trials:
             if other.state is TrialState.RUNNING and other.number != trial.number:
                 params = {**self.plans.get(other.number, {}), **other.params}
@@ -179,6 +182,19 @@ class Course:
                 if config is not None:
                     found.append(Suggestion(other.number, config, "running"))
         return found
+
+
+def _held(space: Space, pruned: Iterable[FrozenTrial]) -> Iterator[Suggestion]:
+    """What pruned trials tried, for the optimiser to wait for."""
+    for trial in pruned:
+        config = legal_config(space, _tried(space, trial), fill=True)
+        if config is not None:
+            yield Suggestion(_held_id(trial), config, "pruned")
+
+
+def _held_id(trial: FrozenTrial) -> int:
+    """Ids of suggestions are not negative."""
+    return -1 - trial.number
 
 
 def legal_config(space: Space, params: Mapping[str, Any], *, fill: bool) -> dict[str, Any] | None:
