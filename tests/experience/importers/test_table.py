@@ -214,6 +214,12 @@ def test_row_numbers_and_empty_columns_without_a_name_are_no_hyperparameters(tmp
     assert set(table.read(meant, columns=columns).space.names) == {"x", "Unnamed: 3"}
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    path = written(tmp_path, '"t",x,y,"y",', "a,1,1,1,", "a,2,2,2,")
+    with pytest.raises(ExperienceError, match="has 'y' twice"):
+        table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+
+
 def test_what_macos_adds_to_a_zip_file_is_no_second_table(tmp_path):
     path = tmp_path / "runs.csv.zip"
     with zipfile.ZipFile(path, "w") as packed:

@@ -1,7 +1,10 @@
 """Reading a CSV or Parquet file into a data frame."""
 
+import csv
 import re
+from collections import Counter
 from collections.abc import Collection
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +79,27 @@ def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
         start = stream.read(LOOKED_AT).decode("utf-8-sig", errors="replace")
     separator = "\t" if ".tsv" in path.name.lower() else found_separator(start)
     decimal = _decimal_mark(start, separator)
+    _check_names(path, start, separator)
     with unpacked(path) as stream:
         frame: pd.DataFrame = pd.read_csv(
             stream, sep=separator, decimal=decimal, low_memory=False, **how
         )
     return frame
+
+
+def _check_names(path: Path, start: str, separator: str) -> None:
+    """Refuse two columns of one name: pandas would call the second one otherwise."""
+    lines = StringIO(start, newline=None)
+    try:
+        header = next(filter(None, csv.reader(lines, delimiter=separator)), [])
+    except csv.Error:
+        return  # it is for pandas to say what is wrong
+    twice = [name for name, times in Counter(filter(None, header)).items() if times > 1]
+    if twice:
+        raise ExperienceError(
+            f"the columns of a table must have different names, but '{path.name}' has "
+            f"'{twice[0]}' twice: rename one of them, or leave it out"
+        )
 
 
 def _decimal_mark(start: str, separator: str) -> str:
