@@ -40,6 +40,15 @@ def test_each_algorithm_has_the_process_of_its_own_trials() -> None:
     assert posterior.best == y.min()
 
 
+def test_several_losses_are_standardised_and_averaged() -> None:
+    configs = SPACE.sample(8, seed=0)
+    losses = np.random.default_rng(0).random((8, 2)) * [1.0, 1000.0]
+    told = Observations(configs, losses, np.zeros(8, dtype=bool))
+    posterior = IndependentSurrogate.of(Target(SPACE, ("error", "seconds"))).condition(told, seed=0)
+    mean = 0.5 * (standardise(losses[:, 0]) + standardise(losses[:, 1]))
+    assert posterior.best == pytest.approx(mean.min())
+
+
 def test_an_untried_algorithm_is_believed_to_be_like_all() -> None:
     configs = SPACE.sample(30, seed=0)
     configs = configs.take(configs.values[:, 0] == 0)
