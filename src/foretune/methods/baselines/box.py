@@ -13,17 +13,10 @@ import numpy as np
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.contracts import Region, Surrogate, Target
-from foretune.experience import Experience
-from foretune.learning import check_space, given
+from foretune.learning import check_space
 from foretune.methods.baselines.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.baselines.past import (
-    best_of_each,
-    load_configs,
-    ordered_tasks,
-    save_configs,
-)
+from foretune.methods.baselines.past import BestOfEachLearner, save_configs
 from foretune.numerics.transforms import standardise
-from foretune.progress import Progress
 from foretune.space import Encoded, Kind, Space
 from foretune.space.sampling import legal_values
 
@@ -106,22 +99,6 @@ class BoxPrior:
         save_configs(path, KIND, self.best)
 
 
-@dataclass(frozen=True, slots=True)
-class BoxLearner:
-    """Finds the best configuration of each past task."""
-
-    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> BoxPrior:
-        """Nothing here is random."""
-        del seed, progress
-        experience = given(experience)
-        rows = best_of_each(ordered_tasks(experience))
-        return BoxPrior(experience.configs.take(rows))
-
-    def load(self, path: Path) -> BoxPrior:
-        """Read saved configurations."""
-        return BoxPrior(load_configs(path, KIND))
-
-
-def gp_in_a_box() -> BoxLearner:
+def gp_in_a_box() -> BestOfEachLearner[BoxPrior]:
     """The learner of AutoGP."""
-    return BoxLearner()
+    return BestOfEachLearner(KIND, BoxPrior)

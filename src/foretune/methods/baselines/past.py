@@ -1,19 +1,44 @@
 """The past tasks' best configurations, which some baselines open with or stay near."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from foretune.arrays import Floats, Ints
+from foretune.contracts import Prior
 from foretune.experience import Experience
-from foretune.learning import PastTask, past_tasks
+from foretune.learning import PastTask, given, past_tasks
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.normalise import unchanged
 from foretune.numerics.transforms import standardise
+from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
 VERSION = 1
+MadeOf = TypeVar("MadeOf", bound=Prior)
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfEachLearner(Generic[MadeOf]):
+    """Finds the best configuration of each past task, of which a prior is made."""
+
+    kind: str
+    """Of the artifact that keeps them."""
+    prior: Callable[[Encoded], MadeOf]
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> MadeOf:
+        """Nothing here is random."""
+        del seed, progress
+        experience = given(experience)
+        rows = best_of_each(ordered_tasks(experience))
+        return self.prior(experience.configs.take(rows))
+
+    def load(self, path: Path) -> MadeOf:
+        """Read saved configurations."""
+        return self.prior(load_configs(path, self.kind))
 
 
 def ordered_tasks(experience: Experience) -> list[PastTask]:

@@ -9,17 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foretune.contracts import Surrogate, Target
-from foretune.experience import Experience
-from foretune.learning import check_space, given
+from foretune.learning import check_space
 from foretune.methods.baselines.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.baselines.past import (
-    best_of_each,
-    load_configs,
-    ordered_tasks,
-    save_configs,
-)
+from foretune.methods.baselines.past import BestOfEachLearner, save_configs
 from foretune.numerics.transforms import standardise
-from foretune.progress import Progress
 from foretune.space import Encoded
 
 KIND = "foretune-ws-gp"
@@ -46,24 +39,6 @@ class WarmStartPrior:
         save_configs(path, KIND, self.best)
 
 
-@dataclass(frozen=True, slots=True)
-class WarmStartLearner:
-    """Finds the best configuration of each past task."""
-
-    def learn(
-        self, experience: Experience | None, *, seed: int, progress: Progress
-    ) -> WarmStartPrior:
-        """Nothing here is random."""
-        del seed, progress
-        experience = given(experience)
-        rows = best_of_each(ordered_tasks(experience))
-        return WarmStartPrior(experience.configs.take(rows))
-
-    def load(self, path: Path) -> WarmStartPrior:
-        """Read saved configurations."""
-        return WarmStartPrior(load_configs(path, KIND))
-
-
-def warm_started_gp() -> WarmStartLearner:
+def warm_started_gp() -> BestOfEachLearner[WarmStartPrior]:
     """The learner of WS-GP."""
-    return WarmStartLearner()
+    return BestOfEachLearner(KIND, WarmStartPrior)
