@@ -31,8 +31,7 @@ def check_ready(
     check_same_target(place.model, target)
     if test is not None:
         known, y = known_rows(test, target, table.task, table.classes, decimal=table.target_decimal)
-        schema = table.schema.as_written_in(known)
-        schema.check_numbers(known, schema.matrix(known))
+        table.schema.as_written_in(known).check_numbers(known)
         check_divisible(wishes.metric, y, of=" of the test table")
 
 

@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from foretune.automl.models.members import refit
 from foretune.automl.models.model import Model
 from foretune.automl.models.predicting import Wanted, predict_file
 from foretune.automl.models.spaces import shipped
-from foretune.automl.tables import words
+from foretune.automl.tables import columns, words
 from foretune.automl.tables.columns import ColumnKind, Schema
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.reading import read_training
@@ -40,6 +42,19 @@ def test_words_of_nearly_no_row_and_of_nearly_all_rows_tell_nothing():
 def test_large_and_small_letters_are_alike_and_digits_are_no_words():
     found = which_words(pd.Series(["An E5500, 12.50", "an e5500", "AN", None]), ("an", "e5500"))
     np.testing.assert_array_equal(found, [[1, 1], [1, 1], [1, 0], [np.nan, np.nan]])
+
+
+def test_marks_belong_to_the_words_of_scripts_with_spaces():
+    hindi = pd.Series(["अच्छी किताब है।", "बुरी किताब है।"] * 3)
+    assert telling_words(hindi, 9) == ("अच्छी", "बुरी")
+    apart = pd.Series(["cafe\u0301", "CAFE\u0301s"])
+    np.testing.assert_array_equal(which_words(apart, ("café", "cafés")), np.eye(2))
+
+
+def test_digits_without_end_take_no_time():
+    began = time.process_time()
+    assert which_words(pd.Series(["1" * 100_000 + " fine"]), ("fine",)).all()
+    assert time.process_time() - began < 5.0
 
 
 def test_there_are_no_more_words_than_memory_allows():
@@ -95,6 +110,47 @@ def test_the_schema_survives_json():
     schema = Schema.infer(pd.DataFrame({"who": TITLES, "n": np.arange(100) % 7}))
     assert Schema.from_list(schema.to_list()) == schema
     assert "words" not in schema.to_list()[1]
+
+
+@pytest.mark.parametrize("spoilt", ["abcd", [1, 2, 3, 4], ["a", "a", "b", "c"], {"a": 1}, None])
+def test_words_in_a_file_that_are_no_texts_are_refused(spoilt):
+    plain = Schema.infer(pd.DataFrame({"who": TITLES})).to_list()
+    with pytest.raises(ValueError, match="the words of a text are different texts"):
+        Schema.from_list([plain[0] | {"words": spoilt}])
+
+
+def test_the_matrix_of_many_rows_comes_in_parts(monkeypatch):
+    frame = pd.DataFrame({"who": TITLES})
+    schema = Schema.infer(frame)
+    monkeypatch.setattr(columns, "MOST_CELLS", 4 * 30)
+    parts = list(schema.in_parts(frame))
+    assert [len(part) for part, _ in parts] == [30, 30, 30, 10]
+    np.testing.assert_array_equal(np.vstack([x for _, x in parts]), schema.matrix(frame))
+    [(none, x)] = schema.in_parts(frame[:0])
+    assert none.empty
+    assert x.shape == (0, 4)
+
+
+def test_a_model_predicts_some_rows_at_a_time(tmp_path, monkeypatch):
+    frame = pd.DataFrame({"who": TITLES, "y": ["man", "woman"] * 50})
+    config = shipped("pipeline-classification").build(["naive_bayes"]).sample(1, seed=0).dicts()[0]
+    table = Table.of(frame, "y")
+    model = Model.of(table, [refit(config, table, seed=0)], target="y", metric="accuracy")
+    whole, likely = model.predict(frame), model.predict_proba(frame)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    monkeypatch.setattr(columns, "MOST_CELLS", 4 * 30)
+    lengths = []
+    read = columns.which_words
+    monkeypatch.setattr(
+        columns,
+        "which_words",
+        lambda given, words: (lengths.append(len(given)), read(given, words))[1],
+    )
+    np.testing.assert_array_equal(model.predict(frame), whole)
+    np.testing.assert_allclose(model.predict_proba(frame), likely)
+    predict_file(model, tmp_path / "new.csv", out := tmp_path / "p.csv", Wanted())
+    assert list(pd.read_csv(out)["y"]) == list(whole)
+    assert max(lengths) == 30
 
 
 def test_what_words_are_used_is_said(tmp_path):

@@ -89,11 +89,13 @@ class Model:
         table of the fit, such as a category that it did not have, counts as missing. Numbers may
         have another mark of fractions than there.
         """
-        return self.predict_rows(self.schema.as_written_in(frame).matrix(frame))
+        parts = self.schema.as_written_in(frame).in_parts(frame)
+        return np.concatenate([self.predict_rows(x) for _, x in parts])
 
     def predict_proba(self, frame: pd.DataFrame) -> Floats:
         """(n, classes) probabilities."""
-        return self.probabilities(self.schema.as_written_in(frame).matrix(frame))
+        parts = self.schema.as_written_in(frame).in_parts(frame)
+        return np.concatenate([self.probabilities(x) for _, x in parts])
 
     def predict_rows(self, x: Floats, probabilities: Floats | None = None) -> NDArray[Any]:
         """The same as `predict` for rows that `schema` has read.

@@ -102,11 +102,13 @@ def _predict(
                 notes = _ignored(model, part, wanted.keep)
             # Where a part leaves a doubt about the mark of fractions, those before it decide.
             schema = schema.as_written_in(part)
-            x = schema.matrix(part)
             if not rows:
-                schema.check_numbers(part, x)
-            unread.update(schema.unread(part, x))
-            writer.write(copied, _predicted(model, x, wanted))
+                schema.check_numbers(part)
+            predicted = []
+            for some, x in schema.in_parts(part):
+                unread.update(schema.unread(some, x))
+                predicted.append(_predicted(model, x, wanted))
+            writer.write(copied, pd.concat(predicted, ignore_index=True))
             rows += len(part)
             progress.step(note=f"{rows:,} rows")
     finally:

@@ -6,7 +6,7 @@ row numbers, texts without such words) have no place in it.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -31,7 +31,7 @@ from foretune.automl.tables.cells import (
     texts_of,
     truths,
 )
-from foretune.automl.tables.words import most_words, telling_words, which_words
+from foretune.automl.tables.words import MOST_CELLS, most_words, telling_words, which_words
 from foretune.automl.tables.written_numbers import (
     MARKS,
     TableMark,
@@ -206,6 +206,21 @@ class Schema:
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
         frame = named_by_text(frame)
+        blocks = [column.read(frame[column.name]) for column in self._used(frame)]
+        return np.hstack(blocks) if blocks else np.empty((len(frame), 0))
+
+    def in_parts(self, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Floats]]:
+        """Some rows at a time and their matrix: that of all words may be a hundred times the texts.
+
+        A table without rows has one part.
+        """
+        rows = max(1, MOST_CELLS // max(1, len(self.features)))
+        for first in range(0, max(1, len(frame)), rows):
+            part = frame.iloc[first : first + rows]
+            yield part, self.matrix(part)
+
+    def _used(self, frame: pd.DataFrame) -> list[Column]:
+        """The columns that have a place in the matrix; refuses a table that lacks one."""
         used = [column for column in self.columns if column.features]
         lacking = [column.name for column in used if column.name not in frame.columns]
         if lacking:
@@ -213,13 +228,12 @@ class Schema:
                 f"a table must have the columns the model was trained on, but {listed(lacking)} "
                 f"{'is missing: add it' if len(lacking) == 1 else 'are missing: add them'}"
             )
-        blocks = [column.read(frame[column.name]) for column in used]
-        return np.hstack(blocks) if blocks else np.empty((len(frame), 0))
+        return used
 
     def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
         """How many values of which column count as missing in the matrix, although they are not."""
         frame = named_by_text(frame)
-        used = [column for column in self.columns if column.features]
+        used = self._used(frame)
         first = np.cumsum([0, *(len(column.features) for column in used)])
         lost = {
             column.name: int((frame[column.name].notna().to_numpy() & np.isnan(values)).sum())
@@ -227,16 +241,15 @@ class Schema:
         }
         return {name: count for name, count in lost.items() if count}
 
-    def check_numbers(self, frame: pd.DataFrame, matrix: Floats) -> None:
+    def check_numbers(self, frame: pd.DataFrame) -> None:
         """Refuse a new table in which no value of a column of numbers, or durations, is one."""
-        lost = self.unread(frame, matrix)
         frame = named_by_text(frame)
-        for column in self.columns:
-            if column.kind not in MUST_BE_READ or column.name not in lost:
-                continue
+        for column in self._used(frame):
             given = frame[column.name].dropna()
             kind, infinite = column.kind, column.kind is ColumnKind.NUMBER and is_plain(given)
-            if len(given) == lost[column.name] and not infinite:
+            if kind not in MUST_BE_READ or given.empty or infinite:
+                continue
+            if np.isnan(column.read(given)).all():
                 raise UsageError(
                     f"a column of {kind}s must hold {kind}s in a new table too, but none of "
                     f"'{column.name}' can be read as one, such as '{given.iloc[0]}': write them as "
@@ -258,7 +271,7 @@ class Schema:
                 str(each["date_format"]),
                 str(each.get("decimal", "")),
                 _parts_of(each),
-                tuple(str(word) for word in each.get("words", ())),
+                _words_of(each),
             )
             for each in given
         )
@@ -291,6 +304,15 @@ def _parts_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
     """The parts of the dates of a column that `_plain_values` has described."""
     is_date = plain["kind"] == ColumnKind.DATE
     return tuple(plain.get("date_parts", dates.FIRST_PARTS if is_date else ()))
+
+
+def _words_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words of a column that `_plain_values` has described; refuses what cannot be words."""
+    words = plain.get("words", [])
+    are_texts = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
+    if not are_texts or len(set(words)) < len(words):
+        raise ValueError("the words of a text are different texts")
+    return tuple(words)
 
 
 def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Texts: the words that repeat in a column of them, and which row has which."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -18,7 +19,13 @@ MOST_CELLS = 10_000_000
 """Of the matrix that words become, which has to fit into memory."""
 LOOKED_AT = 20_000
 """Words are chosen among those of so many rows, because texts may be long."""
-_WORD = re.compile(r"\w*[^\W\d_]\w*")
+_MARKS = "".join(
+    each for each in map(chr, range(0x300, 0xE00)) if unicodedata.category(each).startswith("M")
+)
+"""Vowels of Hindi, Tamil, Arabic and others, which are no letters. Thai and later scripts have no
+spaces between words, so that marks divide them.
+"""
+_WORD = re.compile(rf"\b[\d_]*[^\W\d_][\w{_MARKS}]*")
 """With a letter: the digits of 1.25 and of dates are no words."""
 
 
@@ -52,4 +59,6 @@ def which_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
 def _words(texts: Iterable[Any]) -> Iterator[set[str]]:
     """The different words of each text, large and small letters alike."""
     for text in texts:
-        yield {word for word in _WORD.findall(text_of(text).casefold()) if len(word) > 1}
+        # An accent may be part of a letter or stand behind it.
+        plain = unicodedata.normalize("NFC", text_of(text).casefold())
+        yield {word for word in _WORD.findall(plain) if len(word) > 1}
