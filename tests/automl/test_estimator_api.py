@@ -142,6 +142,16 @@ def test_columns_of_every_kind():
         classifier.predict(new[["city", *new.columns.drop("city")]])
 
 
+@pytest.mark.parametrize("of_time", [pd.to_datetime, pd.to_timedelta])
+def test_dates_and_durations_stand_beside_numbers(of_time):
+    days = np.random.default_rng(0).integers(0, 400, 60)
+    X = pd.DataFrame({"when": of_time(days, unit="D"), "number": days % 7.0})
+    regressor = a_regressor(trials=1, only=("elastic_net",)).fit(X, days)
+    assert regressor.score(X, days) > 0.5
+    gap = X.assign(when=[None, *X["when"][1:]])
+    assert np.isfinite(regressor.predict(gap)).all()
+
+
 def test_columns_go_by_position_where_one_side_has_no_names(cancer):
     X, new, y, _ = cancer
     names = [f"measure {column}" for column in range(X.shape[1])]

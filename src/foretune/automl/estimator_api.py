@@ -215,7 +215,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         """All columns in one table, and the name of the target."""
         x, target = validate_data(
             self,
-            X,
+            _without_times(X),
             _as_array(y),
             dtype=None,
             ensure_all_finite="allow-nan",
@@ -231,7 +231,9 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _frame(self, X: ArrayLike) -> pd.DataFrame:
         """With the columns of the fit: by name where both have names, else by position."""
-        x = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        x = validate_data(
+            self, _without_times(X), dtype=None, ensure_all_finite="allow-nan", reset=False
+        )
         frame = _as_frame(X, x)
         named = self._from_frame and isinstance(X, pd.DataFrame)
         if named and set(frame.columns) == set(self._columns):
@@ -317,6 +319,14 @@ def _as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
         return given.rename(columns=str).reset_index(drop=True)
     names = [f"x{column}" for column in range(checked.shape[1])]
     return pd.DataFrame(checked, columns=names)
+
+
+def _without_times(given: ArrayLike) -> ArrayLike:
+    """Dates and durations as objects: NumPy has no type that holds them beside numbers."""
+    if not isinstance(given, pd.DataFrame):
+        return given
+    times = given.select_dtypes(["datetime", "datetimetz", "timedelta"]).columns
+    return given.astype(dict.fromkeys(times, object)) if len(times) else given
 
 
 def _as_array(y: ArrayLike) -> ArrayLike:
