@@ -34,6 +34,14 @@ def test_words_help_where_they_say_something_of_the_target(classification):
     assert found == {"says": True, "tells nothing": False}
 
 
+@pytest.mark.parametrize("classification", [False, True])
+def test_words_of_few_rows_may_help(classification):
+    x, y = given()
+    y = x[:, 1] if classification else y
+    found = helpful(x[:36], y[:36], TEXTS, classification=classification)
+    assert found == {"says": True, "tells nothing": False}
+
+
 def test_enormous_numbers_are_compared():
     x, y = given()
     with warnings.catch_warnings():

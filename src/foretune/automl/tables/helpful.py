@@ -21,6 +21,9 @@ TREES = 100
 """Of all classes together."""
 MOST_ROUNDS = 30
 MODEL = {"learning_rate": 0.2, "max_leaf_nodes": 15, "random_state": 0}
+SMALLEST_LEAF = 5
+LARGEST_LEAF = 20
+"""Rows: scikit-learn's own, with which fewer than 40 rows are never divided, whatever they hold."""
 SMALLEST_PROBABILITY = 1e-6
 
 
@@ -89,10 +92,17 @@ def _losses(x: Floats, words: Floats | None, y: Floats, classification: bool) ->
     return losses
 
 
+def _leaf(rows: int) -> int:
+    """How many rows a leaf has at least."""
+    return min(LARGEST_LEAF, max(SMALLEST_LEAF, rows // 8))
+
+
 def _squared(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    model = HistGradientBoostingRegressor(max_iter=MOST_ROUNDS, **MODEL).fit(x, y)
+    model = HistGradientBoostingRegressor(
+        max_iter=MOST_ROUNDS, min_samples_leaf=_leaf(len(y)), **MODEL
+    ).fit(x, y)
     losses: Floats = (model.predict(new) - right) ** 2
     return losses
 
@@ -104,7 +114,9 @@ def _logarithmic(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
     likely = np.zeros((len(new), len(classes)))
     if len(classes) > 1:
         rounds = min(TREES // len(classes), MOST_ROUNDS)
-        model = HistGradientBoostingClassifier(max_iter=rounds, **MODEL).fit(x, y)
+        model = HistGradientBoostingClassifier(
+            max_iter=rounds, min_samples_leaf=_leaf(len(y)), **MODEL
+        ).fit(x, y)
         likely = model.predict_proba(new)
     found = (likely * (classes == right[:, None])).sum(axis=1)
     losses: Floats = -np.log(np.maximum(found, SMALLEST_PROBABILITY))
