@@ -4,10 +4,10 @@ import pytest
 
 from foretune.automl.plan import Wishes, planned
 from foretune.automl.tables.datasets import Task
-from foretune.automl.telling import Words, advice, story
+from foretune.automl.telling import Words, advice, facts, story
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
-from tests.automl.samples import mixed_table
+from tests.automl.samples import mixed_table, table_with_texts
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,13 @@ def test_the_trials_that_opened_the_search_are_counted(opened, said) -> None:
     fit = SimpleNamespace(wishes=wishes, knowledge=None, trials=trials, relied_on="")
     assert advice(fit)[-1].startswith(said)
     assert advice(fit)[-1].endswith("the model chose the other 1.")
+
+
+def test_a_text_that_is_missing_is_one_value_however_many_words_there_are() -> None:
+    table = table_with_texts(Task.CLASSIFICATION)
+    # Of 120 rows, 14 have no text and 18 no number; all have a letter.
+    assert table.x.shape[1] == 4
+    assert ("missing values", f"{(14 + 18) / 360:.1%}") in facts(table)
 
 
 def test_pipelines_are_named_by_their_estimators() -> None:

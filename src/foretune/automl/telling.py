@@ -87,7 +87,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
     """What a reader wants to know about the data first."""
     kinds = [column.kind.value for column in table.schema.columns]
     counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    missing = float(np.isnan(table.x).mean()) if table.x.size else 0.0
+    missing = float(table.schema.gaps(table.x).mean()) if table.x.size else 0.0
     about = [
         ("rows", f"{len(table):,}"),
         ("columns", f"{len(kinds)} ({counted})"),

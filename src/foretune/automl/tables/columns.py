@@ -230,14 +230,18 @@ class Schema:
             )
         return used
 
+    def gaps(self, matrix: Floats) -> Bools:
+        """(n, columns that are used), where the matrix has no value, be it one number or many."""
+        wide = [len(column.features) for column in self.columns if column.features]
+        missing: Bools = np.isnan(matrix[:, np.cumsum([0, *wide])[:-1]])
+        return missing
+
     def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
         """How many values of which column count as missing in the matrix, although they are not."""
         frame = named_by_text(frame)
-        used = self._used(frame)
-        first = np.cumsum([0, *(len(column.features) for column in used)])
         lost = {
-            column.name: int((frame[column.name].notna().to_numpy() & np.isnan(values)).sum())
-            for column, values in zip(used, matrix.T[first[:-1]], strict=True)
+            column.name: int((frame[column.name].notna().to_numpy() & gaps).sum())
+            for column, gaps in zip(self._used(frame), self.gaps(matrix).T, strict=True)
         }
         return {name: count for name, count in lost.items() if count}
 
