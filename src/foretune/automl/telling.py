@@ -1,6 +1,7 @@
 """The report of a fit: what the page needs, gathered from what the job did."""
 
 import platform
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +12,7 @@ from foretune.arrays import Floats
 from foretune.automl.fit import Fit
 from foretune.automl.models.scores import SCORERS, of_the_model
 from foretune.automl.search import ranked
+from foretune.automl.tables.columns import counted_kinds
 from foretune.automl.tables.datasets import Table, Task
 from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Metric
@@ -85,12 +87,11 @@ def story(fit: Fit, table: Table, words: Words) -> Story:
 
 def facts(table: Table) -> list[tuple[str, str]]:
     """What a reader wants to know about the data first."""
-    kinds = [column.kind.value for column in table.schema.columns]
-    counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    kinds = Counter(column.kind for column in table.schema.columns)
     missing = float(table.schema.gaps(table.x).mean()) if table.x.size else 0.0
     about = [
         ("rows", f"{len(table):,}"),
-        ("columns", f"{len(kinds)} ({counted})"),
+        ("columns", f"{kinds.total()} ({counted_kinds(kinds)})"),
         ("missing values", f"{missing:.1%}"),
         ("task", str(table.task)),
     ]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from foretune.automl.tables.cells import keeps_from_numbers
-from foretune.automl.tables.columns import ColumnKind, Schema
+from foretune.automl.tables.columns import NAMES, ColumnKind, Schema, counted_kinds
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
 
@@ -313,3 +313,9 @@ def test_numbered_columns_are_counted_too():
     schema = Schema.infer(pd.DataFrame({0: ["a", "b"] * 5}))
     new = pd.DataFrame({0: ["a", "c"]})
     assert schema.unread(new, schema.matrix(new)) == {"0": 1}
+
+
+def test_kinds_are_counted_for_people():
+    counts = {ColumnKind.WORDS: 1, ColumnKind.NUMBER: 1200, ColumnKind.TEXT: 2, ColumnKind.DATE: 0}
+    assert counted_kinds(counts) == "1,200 numbers, 1 text, 2 unused texts"
+    assert NAMES.keys() == set(ColumnKind)

@@ -82,6 +82,11 @@ def test_texts_become_a_column_a_word():
     np.testing.assert_array_equal(matrix, [[1, 0, 0, 1], [0, 0, 0, 0], [np.nan] * 4])
 
 
+def test_what_is_longer_than_a_word_is_none():
+    found = telling_words(pd.Series(["x" * 50 + " a", "y" * 51, "b"] * 5), 9)
+    assert found == ("x" * 50,)
+
+
 def test_identifiers_are_still_left_out():
     assert only(pd.DataFrame({"id": [f"ID-{i:05}" for i in range(100)]})).kind is ColumnKind.TEXT
     assert only(pd.DataFrame({"p": [f"{i}.25 / {i}" for i in range(100)]})).kind is ColumnKind.TEXT

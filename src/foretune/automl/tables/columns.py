@@ -75,6 +75,19 @@ UNUSED = {
     ColumnKind.EMPTY: "no values",
 }
 """Why columns of some kinds are left out."""
+NAMES = {
+    ColumnKind.NUMBER: ("number", "numbers"),
+    ColumnKind.BOOLEAN: ("boolean", "booleans"),
+    ColumnKind.CATEGORY: ("category", "categories"),
+    ColumnKind.DATE: ("date", "dates"),
+    ColumnKind.DURATION: ("duration", "durations"),
+    ColumnKind.WORDS: ("text", "texts"),
+    ColumnKind.TEXT: ("unused text", "unused texts"),
+    ColumnKind.COUNTER: ("row number", "row numbers"),
+    ColumnKind.CONSTANT: ("constant", "constants"),
+    ColumnKind.EMPTY: ("empty", "empty"),
+}
+"""One column of a kind, and several of them, for people."""
 MUST_BE_READ = (ColumnKind.NUMBER, ColumnKind.DURATION)
 """Of such columns a new table must have a value that can be read, where it has any."""
 TEXT_SHARE = 0.5
@@ -287,6 +300,15 @@ class Schema:
         if any(column.decimal not in ("", *MARKS) for column in columns):
             raise ValueError(f"the mark of fractions is one of {MARKS}")
         return cls(columns)
+
+
+def counted_kinds(counts: Mapping[ColumnKind, int]) -> str:
+    """How many columns there are of which kinds, for people."""
+    return ", ".join(
+        f"{counts[kind]:,} {plural if counts[kind] > 1 else singular}"
+        for kind, (singular, plural) in NAMES.items()
+        if counts.get(kind)
+    )
 
 
 def _plain_values(column: Column) -> dict[str, Any]:

@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 
 from foretune.automl.tables.cells import has_leading_zeros, keeps_from_numbers, not_numbers
-from foretune.automl.tables.columns import UNUSED, ColumnKind, Schema, named_by_text
+from foretune.automl.tables.columns import (
+    UNUSED,
+    ColumnKind,
+    Schema,
+    counted_kinds,
+    named_by_text,
+)
 from foretune.automl.tables.datasets import (
     LabelKind,
     Table,
@@ -41,15 +47,6 @@ LEAST_OF_A_CLASS = 5
 MANY_COLUMNS = 1000
 DIFFERENT_SHARE = 0.5
 """A target of which more than this share of rows is a class of its own is taken for names."""
-NAMES = {
-    ColumnKind.NUMBER: ("number", "numbers"),
-    ColumnKind.BOOLEAN: ("boolean", "booleans"),
-    ColumnKind.CATEGORY: ("category", "categories"),
-    ColumnKind.DATE: ("date", "dates"),
-    ColumnKind.DURATION: ("duration", "durations"),
-    ColumnKind.WORDS: ("text", "texts"),
-}
-"""One column of a kind that is used, and several of them."""
 WRITTEN = {
     ",": "with a decimal comma",
     ".": "with thousands apart or with a unit",
@@ -266,12 +263,8 @@ def _counts_rows(known: "pd.Series[Any]") -> bool:
 
 
 def _shape_note(facts: Facts) -> str:
-    used = [
-        f"{facts.kinds[kind]:,} {plural if facts.kinds[kind] > 1 else singular}"
-        for kind, (singular, plural) in NAMES.items()
-        if kind in facts.kinds
-    ]
-    return f"{facts.rows:,} rows; columns beside the target: {', '.join(used)}."
+    used = {kind: count for kind, count in facts.kinds.items() if kind not in UNUSED}
+    return f"{facts.rows:,} rows; columns beside the target: {counted_kinds(used)}."
 
 
 def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task | None) -> str:

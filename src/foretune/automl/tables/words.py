@@ -19,6 +19,8 @@ MOST_CELLS = 10_000_000
 """Of the matrix that words become, which has to fit into memory."""
 LOOKED_AT = 20_000
 """Words are chosen among those of so many rows, because texts may be long."""
+LONGEST_WORD = 50
+"""Longer ones are keys, or texts in a script without spaces."""
 _MARKS = "".join(
     each for each in map(chr, range(0x300, 0xE00)) if unicodedata.category(each).startswith("M")
 )
@@ -61,4 +63,4 @@ def _words(texts: Iterable[Any]) -> Iterator[set[str]]:
     for text in texts:
         # An accent may be part of a letter or stand behind it.
         plain = unicodedata.normalize("NFC", text_of(text).casefold())
-        yield {word for word in _WORD.findall(plain) if len(word) > 1}
+        yield {word for word in _WORD.findall(plain) if 1 < len(word) <= LONGEST_WORD}
