@@ -23,7 +23,8 @@ from sklearn.pipeline import make_pipeline
 
 from fit_versus_defaults import divided, scores
 from foretune import ForetuneClassifier, ForetuneRegressor
-from foretune.automl.tables.columns import ColumnKind, Schema
+from foretune.automl.tables.columns import ColumnKind
+from foretune.automl.tables.schema import Schema
 from new_tables import CLASSES, NUMBERS, New, Row, play_all
 
 MOST_ROWS = 4_000

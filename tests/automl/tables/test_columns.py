@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from foretune.automl.tables.cells import keeps_from_numbers
-from foretune.automl.tables.columns import NAMES, ColumnKind, Schema, counted_kinds
+from foretune.automl.tables.columns import NAMES, ColumnKind, counted_kinds
+from foretune.automl.tables.schema import Schema
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.automl.tables.columns import ColumnKind, Schema
+from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.dates import (
     CLOCKS,
     DAYS,
@@ -16,6 +16,7 @@ from foretune.automl.tables.dates import (
     date_parts,
     read_dates,
 )
+from foretune.automl.tables.schema import Schema
 
 
 def parts_of(texts, written):

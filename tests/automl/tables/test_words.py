@@ -12,9 +12,11 @@ from foretune.automl.models.model import Model
 from foretune.automl.models.predicting import Wanted, predict_file
 from foretune.automl.models.spaces import shipped
 from foretune.automl.tables import columns, words
-from foretune.automl.tables.columns import ColumnKind, Schema
+from foretune.automl.tables import schema as schemas
+from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.reading import read_training
+from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.words import most_words, telling_words, which_words
 
 TITLES = [f"{'Mr' if i % 2 else 'Miss'} {'Anna' if i % 5 else 'Bo'} no. {i}.25" for i in range(100)]
@@ -127,7 +129,7 @@ def test_words_in_a_file_that_are_no_texts_are_refused(spoilt):
 def test_the_matrix_of_many_rows_comes_in_parts(monkeypatch):
     frame = pd.DataFrame({"who": TITLES})
     schema = Schema.infer(frame)
-    monkeypatch.setattr(columns, "MOST_CELLS", 4 * 30)
+    monkeypatch.setattr(schemas, "MOST_CELLS", 4 * 30)
     parts = list(schema.in_parts(frame))
     assert [len(part) for part, _ in parts] == [30, 30, 30, 10]
     np.testing.assert_array_equal(np.vstack([x for _, x in parts]), schema.matrix(frame))
@@ -143,7 +145,7 @@ def test_a_model_predicts_some_rows_at_a_time(tmp_path, monkeypatch):
     model = Model.of(table, [refit(config, table, seed=0)], target="y", metric="accuracy")
     whole, likely = model.predict(frame), model.predict_proba(frame)
     frame.to_csv(tmp_path / "new.csv", index=False)
-    monkeypatch.setattr(columns, "MOST_CELLS", 4 * 30)
+    monkeypatch.setattr(schemas, "MOST_CELLS", 4 * 30)
     lengths = []
     read = columns.which_words
     monkeypatch.setattr(

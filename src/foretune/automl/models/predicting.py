@@ -14,8 +14,8 @@ from pyarrow.parquet import ParquetWriter
 
 from foretune.arrays import Floats
 from foretune.automl.models.model import Model
-from foretune.automl.tables.columns import Schema
 from foretune.automl.tables.frames import read_parts_with_copies, table_bytes
+from foretune.automl.tables.schema import Schema
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
 from foretune.files import replace_file

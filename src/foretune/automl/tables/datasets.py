@@ -22,7 +22,8 @@ from foretune.automl.tables.cells import (
     numbers_in,
     read_numbers,
 )
-from foretune.automl.tables.columns import UNUSED, Schema, named_by_text
+from foretune.automl.tables.columns import UNUSED
+from foretune.automl.tables.schema import Schema, named_by_text
 from foretune.automl.tables.written_numbers import TableMark, decimal_mark, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion

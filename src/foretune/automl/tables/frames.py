@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow.lib import ArrowException
 from pyarrow.parquet import ParquetFile
 
-from foretune.automl.tables.columns import named_by_text
+from foretune.automl.tables.schema import named_by_text
 from foretune.automl.tables.text_files import READ, TextForm, check_header, text_form
 from foretune.errors import UsageError
 

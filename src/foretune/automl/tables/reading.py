@@ -10,13 +10,7 @@ import numpy as np
 import pandas as pd
 
 from foretune.automl.tables.cells import has_leading_zeros, keeps_from_numbers, not_numbers
-from foretune.automl.tables.columns import (
-    UNUSED,
-    ColumnKind,
-    Schema,
-    counted_kinds,
-    named_by_text,
-)
+from foretune.automl.tables.columns import UNUSED, ColumnKind, counted_kinds
 from foretune.automl.tables.datasets import (
     LabelKind,
     Table,
@@ -36,6 +30,7 @@ from foretune.automl.tables.frames import (
     table_bytes,
     table_name,
 )
+from foretune.automl.tables.schema import Schema, named_by_text
 from foretune.automl.tables.written_numbers import maybe_thousands, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed

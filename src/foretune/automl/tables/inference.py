@@ -1,0 +1,122 @@
+"""Finding out what the columns of a table are."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from foretune.automl.tables import dates
+from foretune.automl.tables.cells import (
+    are_written_durations,
+    hashable,
+    is_duration,
+    is_plain,
+    read_numbers,
+    text_of,
+    truths,
+)
+from foretune.automl.tables.columns import Column, ColumnKind
+from foretune.automl.tables.words import most_words, telling_words
+from foretune.automl.tables.written_numbers import TableMark, decimal_mark
+
+TEXT_SHARE = 0.5
+"""Strings of which more than this share are different are text, if there are many of them."""
+MOST_CATEGORIES_OF_FEW_ROWS = 20
+
+
+def inferred_columns(frame: pd.DataFrame, table: TableMark) -> tuple[Column, ...]:
+    """The columns of a table; `table` decides where numbers can be read in two ways."""
+    columns = tuple(_column_of(name, frame[name], table) for name in frame.columns)
+    return _with_words(columns, frame)
+
+
+def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
+    if is_plain(given):
+        return Column(name, _kind_of_numbers(given.to_numpy()))
+    present = hashable(given.dropna())
+    if pd.api.types.is_float_dtype(present.dtype):
+        present = present[np.isfinite(present.to_numpy(dtype=np.float64))]
+    distinct = present.nunique()
+    if distinct < 2:
+        return Column(name, ColumnKind.CONSTANT if distinct else ColumnKind.EMPTY)
+    if isinstance(present.dtype, pd.CategoricalDtype):
+        return _category(name, present)
+    kind = _typed_kind(present, complete=len(present) == len(given))
+    if kind is ColumnKind.DATE:
+        return _date(name)
+    return Column(name, kind) if kind is not None else _of_texts(name, present, distinct, table)
+
+
+def _with_words(columns: tuple[Column, ...], frame: pd.DataFrame) -> tuple[Column, ...]:
+    """The columns, those of texts with the words that repeat in them, where there are any."""
+    texts = [column for column in columns if column.kind is ColumnKind.TEXT]
+    if not texts:
+        return columns
+    most = most_words(len(frame), len(texts))
+    words = {text.name: telling_words(frame[text.name].dropna(), most) for text in texts}
+    return tuple(
+        replace(column, kind=ColumnKind.WORDS, words=words[column.name])
+        if words.get(column.name)
+        else column
+        for column in columns
+    )
+
+
+def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:
+    """The kind of a column of plain numbers, of which a wide table may have thousands."""
+    present = values[np.isfinite(values)]
+    if not len(present):
+        return ColumnKind.EMPTY
+    if present.min() == present.max():
+        return ColumnKind.CONSTANT
+    counts = len(present) == len(values) and _counts(present)
+    return ColumnKind.COUNTER if counts else ColumnKind.NUMBER
+
+
+def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
+    """What the type of a column says about it; None for texts."""
+    if pd.api.types.is_bool_dtype(present.dtype):
+        return ColumnKind.BOOLEAN
+    if pd.api.types.is_numeric_dtype(present.dtype):
+        counts = complete and _counts(present.to_numpy())
+        return ColumnKind.COUNTER if counts else ColumnKind.NUMBER
+    if is_duration(present):
+        return ColumnKind.DURATION
+    return ColumnKind.DATE if dates.is_date(present) else None
+
+
+def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:
+    if np.isfinite(read_numbers(present)).all():
+        return Column(name, ColumnKind.NUMBER)
+    if np.isfinite(truths(present)).all():
+        return Column(name, ColumnKind.BOOLEAN)
+    if date_format := dates.date_format(present):
+        return _date(name, date_format)
+    if are_written_durations(present):
+        return Column(name, ColumnKind.DURATION)
+    if mark := decimal_mark(present, table):
+        return Column(name, ColumnKind.NUMBER, decimal=mark)
+    return _of_words(name, present, distinct)
+
+
+def _of_words(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
+    """A column of texts that say nothing else."""
+    if distinct > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(present)):
+        return Column(name, ColumnKind.TEXT)
+    return _category(name, present)
+
+
+def _date(name: str, date_format: str = "") -> Column:
+    return Column(name, ColumnKind.DATE, date_format=date_format, date_parts=dates.PARTS)
+
+
+def _category(name: str, present: "pd.Series[Any]") -> Column:
+    texts = sorted({text_of(value) for value in hashable(present).unique()})
+    return Column(name, ColumnKind.CATEGORY, tuple(texts))
+
+
+def _counts(values: Any) -> bool:
+    """Whether whole numbers go up by one from row to row."""
+    return len(values) > 2 and bool((np.diff(values.astype(np.float64)) == 1.0).all())

@@ -1,0 +1,221 @@
+"""The columns of a table, and one matrix of numbers out of them.
+
+Every later step works on that matrix: numbers as they are, categories as codes, NaN where a value
+is missing. Texts become the words that repeat in them. Columns that cannot help (constant, empty,
+row numbers, texts without such words) have no place in it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune.arrays import Bools, Floats
+from foretune.automl.tables import dates
+from foretune.automl.tables.cells import is_plain
+from foretune.automl.tables.columns import MUST_BE_READ, Column, ColumnKind
+from foretune.automl.tables.inference import inferred_columns
+from foretune.automl.tables.words import MOST_CELLS
+from foretune.automl.tables.written_numbers import MARKS, TableMark, table_mark
+from foretune.errors import UsageError
+from foretune.experience.naming import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table, in their order."""
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def infer(cls, frame: pd.DataFrame, table: TableMark | None = None) -> "Schema":
+        """The schema of a table; refuses columns of the same name.
+
+        table: what decides how numbers are written that can be read in two ways; these columns
+        themselves if None.
+        """
+        frame = named_by_text(frame)
+        return cls(inferred_columns(frame, table or table_mark(frame)))
+
+    def as_written_in(self, frame: pd.DataFrame) -> "Schema":
+        """The same columns, with the marks of fractions that a new table has.
+
+        A model of 1.234,5 may meet 1234.5, and the other way round.
+        """
+        frame = named_by_text(frame)
+        table = table_mark(frame)
+        return Schema(
+            tuple(
+                column.as_written_in(frame[column.name], table)
+                if column.name in frame.columns
+                else column
+                for column in self.columns
+            )
+        )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns of the matrix."""
+        return tuple(feature for column in self.columns for feature in column.features)
+
+    @property
+    def texts(self) -> dict[str, Bools]:
+        """Of each column of texts, which columns of the matrix, (d,), are its words."""
+        names = np.array([column.name for column in self.columns for _ in column.features])
+        texts = [column.name for column in self.columns if column.kind is ColumnKind.WORDS]
+        return {name: names == name for name in texts}
+
+    def without_words(self, names: Collection[str]) -> "Schema":
+        """The same columns, but the texts of these names are not used."""
+        return Schema(
+            tuple(
+                replace(column, kind=ColumnKind.TEXT, words=()) if column.name in names else column
+                for column in self.columns
+            )
+        )
+
+    @property
+    def categorical(self) -> Bools:
+        """(d,), which columns of the matrix hold codes."""
+        kinds = [column.kind for column in self.columns for _ in column.features]
+        return np.array([kind is ColumnKind.CATEGORY for kind in kinds], dtype=np.bool_)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The columns that are to be read as they are written, where a file has no types.
+
+        1.234 may be 1234, and a part of a file in which all codes look like 01 or TRUE, or all
+        dates like 2024, would lose what they are.
+        """
+        read = (ColumnKind.CATEGORY, ColumnKind.DATE, ColumnKind.WORDS)
+        return tuple(each.name for each in self.columns if each.decimal or each.kind in read)
+
+    def matrix(self, frame: pd.DataFrame) -> Floats:
+        """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
+        frame = named_by_text(frame)
+        blocks = [column.read(frame[column.name]) for column in self._used(frame)]
+        return np.hstack(blocks) if blocks else np.empty((len(frame), 0))
+
+    def in_parts(self, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Floats]]:
+        """Some rows at a time and their matrix: that of all words may be a hundred times the texts.
+
+        A table without rows has one part.
+        """
+        rows = max(1, MOST_CELLS // max(1, len(self.features)))
+        for first in range(0, max(1, len(frame)), rows):
+            part = frame.iloc[first : first + rows]
+            yield part, self.matrix(part)
+
+    def _used(self, frame: pd.DataFrame) -> list[Column]:
+        """The columns that have a place in the matrix; refuses a table that lacks one."""
+        used = [column for column in self.columns if column.features]
+        lacking = [column.name for column in used if column.name not in frame.columns]
+        if lacking:
+            raise UsageError(
+                f"a table must have the columns the model was trained on, but {listed(lacking)} "
+                f"{'is missing: add it' if len(lacking) == 1 else 'are missing: add them'}"
+            )
+        return used
+
+    def gaps(self, matrix: Floats) -> Bools:
+        """(n, columns that are used), where the matrix has no value, be it one number or many."""
+        wide = [len(column.features) for column in self.columns if column.features]
+        missing: Bools = np.isnan(matrix[:, np.cumsum([0, *wide])[:-1]])
+        return missing
+
+    def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
+        """How many values of which column count as missing in the matrix, although they are not."""
+        frame = named_by_text(frame)
+        lost = {
+            column.name: int((frame[column.name].notna().to_numpy() & gaps).sum())
+            for column, gaps in zip(self._used(frame), self.gaps(matrix).T, strict=True)
+        }
+        return {name: count for name, count in lost.items() if count}
+
+    def check_numbers(self, frame: pd.DataFrame) -> None:
+        """Refuse a new table in which no value of a column of numbers, or durations, is one."""
+        frame = named_by_text(frame)
+        for column in self._used(frame):
+            given = frame[column.name].dropna()
+            kind, infinite = column.kind, column.kind is ColumnKind.NUMBER and is_plain(given)
+            if kind not in MUST_BE_READ or given.empty or infinite:
+                continue
+            if np.isnan(column.read(given)).all():
+                raise UsageError(
+                    f"a column of {kind}s must hold {kind}s in a new table too, but none of "
+                    f"'{column.name}' can be read as one, such as '{given.iloc[0]}': write them as "
+                    "in the table of the fit, or leave them empty where they are not known"
+                )
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Plain values, for JSON."""
+        return [_plain_values(column) for column in self.columns]
+
+    @classmethod
+    def from_list(cls, given: Sequence[dict[str, Any]]) -> "Schema":
+        """The schema that `to_list` has described."""
+        columns = tuple(
+            Column(
+                str(each["name"]),
+                ColumnKind(each["kind"]),
+                tuple(str(category) for category in each["categories"]),
+                str(each["date_format"]),
+                str(each.get("decimal", "")),
+                _parts_of(each),
+                _words_of(each),
+            )
+            for each in given
+        )
+        unknown = {column.date_format for column in columns} - {"", *dates.FORMATS}
+        if unknown:
+            raise ValueError(f"a schema has no dates written as {sorted(unknown)}")
+        if any(not {*column.date_parts} <= {*dates.PARTS} for column in columns):
+            raise ValueError(f"the parts of a date are among {dates.PARTS}")
+        if any(column.decimal not in ("", *MARKS) for column in columns):
+            raise ValueError(f"the mark of fractions is one of {MARKS}")
+        return cls(columns)
+
+
+def _plain_values(column: Column) -> dict[str, Any]:
+    """Of a column, for JSON.
+
+    Parts of dates are named only where they are not those of before, and words where there are
+    some: what is made of these values tells tables apart, and those that were remembered are to be
+    known again.
+    """
+    plain = asdict(column)
+    if column.date_parts in ((), dates.FIRST_PARTS):
+        del plain["date_parts"]
+    if not column.words:
+        del plain["words"]
+    return plain
+
+
+def _parts_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts of the dates of a column that `_plain_values` has described."""
+    is_date = plain["kind"] == ColumnKind.DATE
+    return tuple(plain.get("date_parts", dates.FIRST_PARTS if is_date else ()))
+
+
+def _words_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words of a column that `_plain_values` has described; refuses what cannot be words."""
+    words = plain.get("words", [])
+    are_texts = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
+    if not are_texts or len(set(words)) < len(words):
+        raise ValueError("the words of a text are different texts")
+    return tuple(words)
+
+
+def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as the names of its columns; refuses those of the same name."""
+    names = [str(name) for name in frame.columns]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise UsageError(
+            f"the columns of a table must have different names, but got {listed(twice)} more "
+            "than once: rename them"
+        )
+    return frame.set_axis(names, axis=1)
