@@ -25,7 +25,8 @@ from fit_versus_defaults import divided
 from foretune.automl.conclusion import Blending, concluded, score_on
 from foretune.automl.fit import Job, Place
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from new_tables import CLASSES, New, Row, play_all
 
 WAYS = (1, 3, 5, 10)

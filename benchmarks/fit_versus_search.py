@@ -29,7 +29,8 @@ from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.models.effect import Effect
 from foretune.automl.plan import Wishes, planned
 from foretune.automl.search import HeldTrial, begun_with
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.contracts import Target
 from foretune.experience import Status
 from foretune.experience.meta_features import meta_features

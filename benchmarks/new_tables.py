@@ -33,6 +33,11 @@ class New:
     target: str
     without: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return self.item
+
 
 TABLES = (
     New(CLASSES, "modeldata", "attrition", "Attrition"),
@@ -85,7 +90,7 @@ def play_all(tables: Iterable[New], out: Path, play: Callable[[New], list[Row]])
     rows = pd.read_csv(out).to_dict("records") if out.exists() else []
     done = {(row["table"], row["task"]) for row in rows}
     for table in tables:
-        if (table.item, table.task) not in done:
+        if (table.name, table.task) not in done:
             rows += play(table)
             pd.DataFrame(rows).to_csv(out, index=False)
 

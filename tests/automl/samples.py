@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 
 
 def mixed_frame(n=90, seed=0):

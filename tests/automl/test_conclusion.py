@@ -13,7 +13,8 @@ from foretune.automl.models.evaluation import Score, evaluate
 from foretune.automl.models.members import Member
 from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 

@@ -305,3 +305,45 @@ def test_labels_of_several_types_are_refused(cancer, labels):
     y = np.array([*labels] * (len(X) // 2), dtype=object)
     with pytest.raises(UsageError, match=r"must be of one type, but got '.*', '.*'"):
         a_classifier().fit(X, y)
+
+
+def patients(n=40, rows=6, seed=0):
+    """A number tells patients apart, and each has its class by chance: nothing to learn."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(n), rows)
+    X = rng.normal(size=n)[patient, None] + rng.normal(size=(n * rows, 1)) / 100
+    return X, (rng.random(n) < 0.5)[patient], patient
+
+
+def test_groups_are_scored_by_models_that_have_not_seen_them():
+    X, y, patient = patients()
+    by_chance = a_classifier(only=("rf",), metric="accuracy").fit(X, y)
+    assert by_chance.best_score_ > 0.8
+    kept_together = a_classifier(only=("rf",), metric="accuracy").fit(X, y, groups=patient)
+    assert kept_together.best_score_ < 0.65
+    assert kept_together.n_features_in_ == 1
+    assert kept_together.predict(X).shape == y.shape
+
+
+def test_rows_in_order_are_scored_by_models_of_earlier_ones():
+    days = pd.Series(pd.date_range("2024-01-01", periods=240, freq="D"))
+    X, y = np.random.default_rng(0).normal(size=(240, 2)), np.arange(240.0) ** 2
+    shuffled = np.random.default_rng(1).permutation(240)
+    regressor = a_regressor().fit(X[shuffled], y[shuffled], order=days[shuffled])
+    # What grows cannot be foretold from noise, and each part lies above all that came before.
+    assert regressor.best_score_ < -1.0
+    assert regressor.fit_.plan.protocol.folds == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"groups": [1, 2]}, "groups needs a value for each of the 240 rows, but got 2"),
+        ({"order": np.zeros(240)}, "'order' is the same in all"),
+        ({"groups": np.arange(240), "order": np.arange(240)}, "got both"),
+    ],
+)
+def test_groups_and_orders_that_cannot_be(given, said):
+    X, y, _ = patients()
+    with pytest.raises(UsageError, match=said):
+        a_classifier().fit(X, y, **given)

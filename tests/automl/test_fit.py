@@ -9,8 +9,9 @@ from foretune.automl.fit import Job, Place
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.model import Model
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.run.study import StudyTrial

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 
 from .samples import mixed_table

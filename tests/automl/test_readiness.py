@@ -8,7 +8,7 @@ from foretune.automl.models.model import Model
 from foretune.automl.models.spaces import shipped
 from foretune.automl.plan import Wishes
 from foretune.automl.readiness import check_ready
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 
 from .samples import mixed_frame, mixed_table

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.automl.telling import Words, advice, facts, story
 from foretune.experience import Status
 from foretune.run.study import StudyTrial

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
 
@@ -15,7 +16,7 @@ from foretune.automl.models.model import Model
 from foretune.automl.models.scores import SCORERS
 from foretune.automl.models.spaces import shipped
 from foretune.automl.plan import DEFAULT_ENSEMBLE
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.cli.fit import _with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
@@ -325,3 +326,29 @@ def test_help_names_every_metric_and_how_many_pipelines_are_blended(foretune) ->
     words = re.split(r"[\s,;:.]+", shown)
     assert set(SCORERS) <= set(words)
     assert f"{DEFAULT_ENSEMBLE} if not given" in " ".join(shown.split())
+
+
+def test_rows_that_belong_together_or_follow_each_other(foretune, train: Path, tmp_path) -> None:
+    code, shown, _ = foretune(
+        "fit", train, "--target", "class", "--group", "town", "--ignore", "note,day", *QUICK
+    )
+    assert code == 0
+    assert re.search("Not used, as asked for: .*town.*note.*day", shown)
+    assert re.search(r"5-fold cross-validation on 90 rows, all of one 'town' together", shown)
+    code, shown, _ = foretune("fit", train, "--target", "class", "--order", "day", *QUICK)
+    assert code == 0
+    assert "the later half of 90 rows by 'day', in 3 parts" in shown
+    # Both have a search of their own in the same folder, and the last one has the model.
+    storage = f"sqlite:///{tmp_path / 'train-foretune' / 'study.db'}"
+    assert len(optuna.get_all_study_names(storage)) == 2
+    new = mixed_frame(20, seed=4).drop(columns=["class", "amount"])
+    new.to_csv("new.csv", index=False)
+    code, _, _ = foretune("predict", "train-foretune/model.foretune", "new.csv", "-o", "out.csv")
+    assert code == 0
+
+
+def test_a_group_that_is_not_there(foretune, train: Path) -> None:
+    code, _, said = foretune("fit", train, "--target", "class", "--group", "twon", *QUICK)
+    assert code == 2
+    assert "no 'twon'" in said
+    assert "town" in said

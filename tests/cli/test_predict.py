@@ -12,7 +12,8 @@ from foretune.automl.models import predicting
 from foretune.automl.models.members import refit
 from foretune.automl.models.model import Model
 from foretune.automl.models.spaces import shipped
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.cli.predict import predict_command
 from tests.automl.samples import mixed_frame, mixed_table
 

@@ -29,8 +29,9 @@ from foretune.automl.journal import Journal
 from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.predicting import Wanted, predict_file
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.reading import read_training
+from foretune.automl.tables.targets import Task
 from foretune.cli.tune import _space as space_of_file
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience

@@ -15,8 +15,9 @@ from foretune.automl.models.model import Model
 from foretune.automl.models.scores import Predictions, scorer
 from foretune.automl.plan import Plan
 from foretune.automl.search import predictions_path, ranked
-from foretune.automl.tables.datasets import Table, Task, codes_of, target_numbers, target_of
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import named_by_text
+from foretune.automl.tables.targets import Task, codes_of, target_numbers, target_of
 from foretune.automl.tables.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience import Status

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -30,8 +30,10 @@ from foretune.automl.search import (
     known_before,
     searched,
 )
-from foretune.automl.tables.datasets import LEAST_ROWS, Table, Task
+from foretune.automl.tables.datasets import LEAST_ROWS, Table
 from foretune.automl.tables.identities import task_name
+from foretune.automl.tables.roles import Roles
+from foretune.automl.tables.targets import Task
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience
@@ -78,10 +80,22 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         self.remember = remember
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Search for a pipeline and fit it to all rows."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+    ) -> Self:
+        """Search for a pipeline and fit it to all rows.
+
+        groups: (n,), rows of one value are scored by pipelines that have seen none of them. order:
+        (n,), numbers or dates; rows are scored by pipelines that have seen earlier ones alone.
+        """
         frame, target = self._training(X, y)
-        table = Table.of(frame, target, name=type(self).__name__, task=self._task)
+        frame, roles = _with_roles(frame, groups=groups, order=order)
+        table = Table.of(frame, target, name=type(self).__name__, task=self._task, roles=roles)
         self._search(table, target)
         return self
 
@@ -224,9 +238,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         )
         frame = _as_frame(X, x)
         self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
-        name = TARGET
-        while name in frame.columns:
-            name += "_"
+        name = _new_name(TARGET, frame)
         return frame.assign(**{name: self._target(target)}), name
 
     def _frame(self, X: ArrayLike) -> pd.DataFrame:
@@ -319,6 +331,30 @@ def _as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
         return given.rename(columns=str).reset_index(drop=True)
     names = [f"x{column}" for column in range(checked.shape[1])]
     return pd.DataFrame(checked, columns=names)
+
+
+def _new_name(wanted: str, frame: pd.DataFrame) -> str:
+    """A name that no column has."""
+    while wanted in frame.columns:
+        wanted += "_"
+    return wanted
+
+
+def _with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataFrame, Roles]:
+    """The table with groups, or with the order of the rows, as a column that is not learnt from."""
+    added = {}
+    for role, values in given.items():
+        if values is None:
+            continue
+        column = values if isinstance(values, pd.Series) else pd.Series(column_or_1d(values))
+        if len(column) != len(frame):
+            raise UsageError(
+                f"{role} needs a value for each of the {len(frame):,} rows, but got "
+                f"{len(column):,}: give as many"
+            )
+        added[role] = _new_name(role, frame)
+        frame = frame.assign(**{added[role]: column.reset_index(drop=True)})
+    return frame, Roles(added.get("groups"), added.get("order"), tuple(added.values()))
 
 
 def _without_times(given: ArrayLike) -> ArrayLike:

@@ -35,8 +35,9 @@ from foretune.automl.search import (
     known_before,
     searched,
 )
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint, task_name
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.experience.meta_features import meta_features

@@ -10,7 +10,9 @@ from foretune.arrays import Ints
 from foretune.automl.models.evaluation import Protocol
 from foretune.automl.models.scores import check_divisible, scorer
 from foretune.automl.models.spaces import ShippedSpace, shipped
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.arrangement import Arranged
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.experience.naming import listed
@@ -35,6 +37,8 @@ probable class is chosen and rare ones hardly ever, with 1 what is best by balan
 cost of many false alarms; half-way, little of either is lost."""
 USUAL_FOLDS = 5
 LEAST_ROWS_A_FOLD = 3
+PARTS_IN_ORDER = 3
+"""Of the later half of rows in order: a sixth of the rows each."""
 NEGLIGIBLE_SHARE = 0.02
 """Classes that have together at most this share of the rows do not make folds fewer: a single
 misspelt class would leave half of the rows to learn from.
@@ -202,6 +206,9 @@ def _rare_shares(table: Table) -> tuple[float, ...]:
 
 def _folds(table: Table) -> int:
     """Five, or as many as leave every fold a row of each class that counts, but at least two."""
+    if table.arrangement is not None:
+        in_order = table.arrangement.kind is Arranged.IN_ORDER
+        return PARTS_IN_ORDER if in_order else min(USUAL_FOLDS, table.arrangement.groups)
     if table.task is Task.REGRESSION:
         return max(2, min(USUAL_FOLDS, len(table) // LEAST_ROWS_A_FOLD))
     return max(2, min(USUAL_FOLDS, int(_rows_a_class(table)[_rarest_that_counts(table)])))
@@ -221,8 +228,8 @@ def _rows_a_class(table: Table) -> Ints:
 
 def _why_few_folds(protocol: Protocol, table: Table) -> str:
     """Why folds are fewer than usual, where a class is to blame: its rows may be left out."""
-    cross_validated = len(table) < protocol.cross_validated_below
-    if table.task is Task.REGRESSION or protocol.folds == USUAL_FOLDS or not cross_validated:
+    usual = protocol.folds == USUAL_FOLDS or table.arrangement is not None
+    if table.task is Task.REGRESSION or usual or not protocol.cross_validates(table):
         return ""
     rows = _rows_a_class(table)
     rarest = _rarest_that_counts(table)

@@ -13,7 +13,8 @@ from foretune.automl.fit import Fit
 from foretune.automl.models.scores import SCORERS, of_the_model
 from foretune.automl.search import ranked
 from foretune.automl.tables.columns import counted_kinds
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Metric
 from foretune.report.curves import expected_best

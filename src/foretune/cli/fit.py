@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from foretune.automl.fit import Fit, Place
     from foretune.automl.tables.reading import Training
+    from foretune.automl.tables.roles import Roles
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
@@ -41,6 +42,11 @@ PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
 @click.option(
     "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
 )
+@click.option("--group", metavar="COLUMN", help="Rows of one value, such as those of a customer, "
+              "are scored by models that have seen none of them.")  # fmt: skip
+@click.option("--order", metavar="COLUMN", help="Dates or numbers: rows are scored by models of "
+              "earlier ones.")  # fmt: skip
+@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from.")
 @click.option("--space", metavar="NAME", help="`foretune spaces` lists them.")
 @click.option("--only", metavar="A,B", help="Only these estimators, e.g. lightgbm,rf.")
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
@@ -67,6 +73,9 @@ def fit_command(
     metric: str | None,
     test: Path | None,
     task: str | None,
+    group: str | None,
+    order: str | None,
+    ignore: str | None,
     space: str | None,
     only: str | None,
     method: str,
@@ -95,12 +104,15 @@ def fit_command(
       foretune fit train.csv --target label
       foretune fit train.csv --target price --time 10m --jobs 4 -o price-model
       foretune fit train.csv --target label --test test.csv --metric auc --ensemble 1
+      foretune fit visits.csv --target ill --group patient --ignore name,diagnosis
+      foretune fit sales.csv --target revenue --order date
       foretune predict train-foretune/model.foretune new.csv -o predictions.csv
     """
     from foretune.automl.fit import Job, Place
     from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
     from foretune.automl.readiness import check_ready
     from foretune.automl.search import StoppedBeforeAnyTrial
+    from foretune.automl.tables.roles import Roles
     from foretune.cli.display import display
     from foretune.integrations.mlflow_log import logged
     from foretune.run.sites import Site
@@ -108,7 +120,8 @@ def fit_command(
     from foretune.terminal import TerminalProgress
 
     site = Site(executor, address)
-    given = _demo(data, target, test) if demo else _given(data, target, task, test)
+    roles = Roles(group, order, names_in(ignore))
+    given = _demo(data, target, test, roles) if demo else _given(data, target, task, test, roles)
     wishes = Wishes(
         trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
         seconds=time_,
@@ -163,7 +176,7 @@ class _Given:
     test: "pd.DataFrame | None"
 
 
-def _demo(data: Path | None, target: str | None, test: Path | None) -> _Given:
+def _demo(data: Path | None, target: str | None, test: Path | None, roles: "Roles") -> _Given:
     from foretune.automl.demo import NAME, TARGET, demo_frames
     from foretune.automl.tables.reading import training_of
 
@@ -172,10 +185,12 @@ def _demo(data: Path | None, target: str | None, test: Path | None) -> _Given:
             "--demo brings a table of its own, but got another one: leave one of them out"
         )
     learn, held = demo_frames()
-    return _Given(training_of(learn, TARGET, name=NAME), held)
+    return _Given(training_of(learn, TARGET, name=NAME, roles=roles), held)
 
 
-def _given(data: Path | None, target: str | None, task: str | None, test: Path | None) -> _Given:
+def _given(
+    data: Path | None, target: str | None, task: str | None, test: Path | None, roles: "Roles"
+) -> _Given:
     from foretune.automl.tables.reading import read_table, read_training
     from foretune.terminal import TerminalProgress
 
@@ -185,7 +200,7 @@ def _given(data: Path | None, target: str | None, task: str | None, test: Path |
             f"fit needs a table and the column to predict, but got {lacking}: say  foretune fit "
             "train.csv --target label,  or see it work with  foretune fit --demo"
         )
-    training = read_training(data, target, task=task, progress=TerminalProgress())
+    training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
     # Columns mean the same in both: 01 is a text where it was one.
     return _Given(training, None if test is None else read_table(test, texts=training.texts))
 

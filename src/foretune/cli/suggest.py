@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--metric", metavar="NAME", help="Else as `foretune fit` chooses.")
 @click.option("--space", type=click.Choice(SPACES), help="Else the pipelines for the task.")
 @click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
+@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def suggest_command(
     data: Path,
@@ -32,6 +33,7 @@ def suggest_command(
     metric: str | None,
     space: str | None,
     only: str | None,
+    ignore: str | None,
     as_json: bool,
 ) -> None:
     """Print the configurations that past datasets recommend for DATA, without running any.
@@ -49,9 +51,11 @@ def suggest_command(
     from foretune.automl.plan import Wishes, planned
     from foretune.automl.tables.identities import task_name
     from foretune.automl.tables.reading import read_training
+    from foretune.automl.tables.roles import Roles
     from foretune.terminal import TerminalProgress
 
-    training = read_training(data, target, progress=TerminalProgress())
+    roles = Roles(ignored=names_in(ignore))
+    training = read_training(data, target, roles=roles, progress=TerminalProgress())
     table = training.table
     names = names_in(only)
     plan = planned(table, Wishes(metric=metric, space=space, only=names))

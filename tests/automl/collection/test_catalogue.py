@@ -10,8 +10,8 @@ import pytest
 from foretune.automl.collection import catalogue
 from foretune.automl.collection.catalogue import group, load
 from foretune.automl.collection.entries import ENTRIES, FOLDERS, Entry
-from foretune.automl.tables.datasets import Task
 from foretune.automl.tables.frames import Layout
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.wheels import Wheel
 

@@ -18,7 +18,8 @@ from foretune.automl.collection.sources import Source, sources
 from foretune.automl.collection.trial import TableTrial
 from foretune.automl.journal import Journal
 from foretune.automl.models.evaluation import Protocol, evaluate
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, Status
 from foretune.progress import SILENT

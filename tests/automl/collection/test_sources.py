@@ -1,7 +1,7 @@
 import pytest
 
 from foretune.automl.collection.sources import sources
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
 

@@ -34,7 +34,7 @@ from foretune.automl.knowledge.narrowing import narrowed
 from foretune.automl.models.scores import SCORERS, scorer
 from foretune.automl.models.spaces import CLASSIFIERS, REGRESSORS, shipped
 from foretune.automl.recordings import Fit
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.contracts import Target
 from foretune.errors import (
     ArtifactError,

@@ -12,8 +12,8 @@ import pytest
 from foretune.automl.knowledge.joining import joined
 from foretune.automl.knowledge.memory import Memory, home
 from foretune.automl.recordings import Fit
-from foretune.automl.tables.datasets import Task
 from foretune.automl.tables.identities import task_name
+from foretune.automl.tables.targets import Task
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from foretune.automl.models.blend import blend
 from foretune.automl.models.scores import Predictions, scorer
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 
 

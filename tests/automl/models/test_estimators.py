@@ -4,7 +4,7 @@ import pytest
 from foretune.automl.models.evaluation import Protocol, evaluate
 from foretune.automl.models.members import refit
 from foretune.automl.models.spaces import CASH, CLASSIFIERS, OPTIONAL, REGRESSORS, shipped
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from tests.automl.samples import mixed_table
 
 CASES = [

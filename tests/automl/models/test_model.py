@@ -12,8 +12,9 @@ from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
 from foretune.automl.models.model_file import DESCRIPTION, ENTRY
 from foretune.automl.models.spaces import SPACES, shipped
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import Schema
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame, mixed_table
 

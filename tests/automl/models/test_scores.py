@@ -10,7 +10,7 @@ from foretune.automl.models.scores import (
     of_the_model,
     scorer,
 )
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 
 

@@ -8,7 +8,8 @@ from foretune.automl.models.evaluation import Protocol, evaluate
 from foretune.automl.models.members import refit
 from foretune.automl.models.model import Model
 from foretune.automl.models.spaces import SPACES, shipped
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.experience.meta_features import meta_features
 from tests.automl.samples import mixed_table, table_with_texts
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from foretune.automl.conclusion import known_rows
-from foretune.automl.tables.datasets import LabelKind, Table, Task, codes_of, inferred_task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import LabelKind, Task, codes_of, inferred_task
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame, mixed_table
 

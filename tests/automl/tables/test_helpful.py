@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from foretune.automl.tables.columns import ColumnKind
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.helpful import helpful
 from foretune.automl.tables.reading import training_of
+from foretune.automl.tables.targets import Task
 
 N = 300
 

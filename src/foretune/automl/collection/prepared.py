@@ -7,8 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from foretune.automl.collection.sources import Source
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint
+from foretune.automl.tables.targets import Task
 from foretune.experience.meta_features import meta_features
 from foretune.files import write_text
 from foretune.progress import Progress

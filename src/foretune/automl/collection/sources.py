@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from foretune.automl.collection import catalogue
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.frames import read_frame, table_name
 from foretune.automl.tables.reading import training_of
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 

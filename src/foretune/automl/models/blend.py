@@ -12,7 +12,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.automl.models.scores import Predictions, scorer
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 
 ROUNDS = 50

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from foretune.automl.models.spaces import EXTRAS
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import MissingExtraError
 
 Params: TypeAlias = Mapping[str, Any]

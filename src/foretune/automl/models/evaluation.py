@@ -10,10 +10,17 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.scores import SCORERS, Predictions, Scorer, by_shares, scorer
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.models.splits import Splits, cross_validation, hold_out
+from foretune.automl.tables.arrangement import Arranged, Arrangement
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
+from foretune.report.wording import counted
 
-HELD_OUT = 1 / 3
+FEW_GROUPS = 100
+"""Where rows belong together in fewer groups than this, one split of them is noisy, however many
+rows there are.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,8 @@ class Protocol:
 
     Tables with fewer than `cross_validated_below` rows are cross-validated with `folds` folds;
     of larger ones, a third is held out once, because then the noise of one split is small beside
-    the differences between configurations. Classes keep their shares in every part.
+    the differences between configurations. Classes keep their shares in every part. Rows that
+    belong together stay so, and rows in order are scored by what came before them.
     """
 
     metrics: tuple[str, ...]
@@ -40,11 +48,28 @@ class Protocol:
                 f"{self.folds} and {len(self.metrics)}: choose them"
             )
 
+    def cross_validates(self, table: Table) -> bool:
+        """Whether the table is too small for a single split."""
+        by = table.arrangement
+        few_groups = by and by.kind is Arranged.TOGETHER and by.groups < FEW_GROUPS
+        return bool(few_groups) or len(table) < self.cross_validated_below
+
     def describe(self, table: Table) -> str:
         """What is done with this table, for people."""
-        if len(table) < self.cross_validated_below:
-            return f"{self.folds}-fold cross-validation on {len(table):,} rows"
-        return f"a third of {len(table):,} rows held out"
+        rows, cross_validates = f"{len(table):,} rows", self.cross_validates(table)
+        if table.arrangement is not None and table.arrangement.kind is Arranged.IN_ORDER:
+            by = f"by '{table.arrangement.column}'"
+            if not cross_validates:
+                return f"the last third of {rows} {by}, learning from what comes before"
+            parts = len(self.splits(table))
+            return (
+                f"the later half of {rows} {by}, in {counted(parts, 'part')}, learning from all "
+                "that comes before each"
+            )
+        together = _kept_together(table.arrangement)
+        if cross_validates:
+            return f"{len(self.splits(table))}-fold cross-validation on {rows}{together}"
+        return f"a third of {rows} held out{together}"
 
     def defined_on(self, table: Table) -> "Protocol":
         """The same without metrics that no split of a table defines; refuses to lose the first."""
@@ -68,14 +93,11 @@ class Protocol:
         measured = [*plain, *(by_shares(each, self.shares) for each in classes)]
         return {each.metric.name: each for each in measured}
 
-    def splits(self, table: Table) -> list[tuple[Ints, Ints]]:
+    def splits(self, table: Table) -> Splits:
         """(rows to learn from, rows to score on), the same for every configuration."""
-        rng = np.random.default_rng(self.seed)
-        cross_validated = len(table) < self.cross_validated_below
-        parts = self.folds if cross_validated else round(1 / HELD_OUT)
-        part = _dealt(table, parts, rng)
-        scored = range(parts) if cross_validated else range(1)
-        return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in scored]
+        if self.cross_validates(table):
+            return cross_validation(table, self.folds, self.seed)
+        return hold_out(table, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +157,7 @@ def _predictions(member: Member, table: Table, held: Ints, *, probabilities: boo
     return Predictions(table.y[held], member.predict(x), certain)
 
 
-def _dealt(table: Table, parts: int, rng: np.random.Generator) -> Ints:
-    """(n,), the part of each row; each class, or range of the target, is spread evenly."""
-    order = rng.permutation(len(table))
-    # Sorting by the target and dealing the rows out like cards stratifies both kinds of tasks.
-    order = order[np.argsort(table.y[order], kind="stable")]
-    part = np.empty(len(table), dtype=np.int64)
-    part[order] = np.arange(len(table)) % parts
-    return part
+def _kept_together(arrangement: Arrangement | None) -> str:
+    if arrangement is None:
+        return ""
+    return f", all of one '{arrangement.column}' together ({arrangement.groups:,} of them)"

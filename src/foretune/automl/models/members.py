@@ -10,7 +10,8 @@ import numpy as np
 
 from foretune.arrays import Floats, Ints
 from foretune.automl.models.pipelines import build_pipeline
-from foretune.automl.tables.datasets import Table, Task
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
 
 
 @dataclass(frozen=True, eq=False)

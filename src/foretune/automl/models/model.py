@@ -13,8 +13,9 @@ from foretune.arrays import Floats
 from foretune.automl.models.members import Member
 from foretune.automl.models.model_file import read_model, write_model
 from foretune.automl.models.scores import chosen_classes
-from foretune.automl.tables.datasets import LabelKind, Table, Task
+from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import Schema
+from foretune.automl.tables.targets import LabelKind, Task
 from foretune.automl.tables.written_numbers import MARKS
 from foretune.errors import UsageError
 

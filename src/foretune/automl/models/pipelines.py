@@ -12,7 +12,7 @@ import numpy as np
 
 from foretune.arrays import Bools
 from foretune.automl.models.estimators import Params, cash_classifier, estimator
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import SpaceError
 from foretune.space.notation import SEPARATOR
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from foretune.arrays import Floats
-from foretune.automl.tables.datasets import Task
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience import Direction, Metric
 

@@ -4,7 +4,7 @@ Most titles and names tell a model nothing that it could learn, and what they se
 it; sentences are often the best that a table has.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -33,12 +33,14 @@ def helpful(
     texts: Mapping[str, Bools],
     *,
     classification: bool,
+    groups: Floats | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, bool]:
     """Of each text whether it helps.
 
     x: (n, d). y: (n,), numbers or codes of classes. texts: which columns of x, (d,), are the words
-    of a text. Where there is nothing else, every text helps.
+    of a text. Where there is nothing else, every text helps. groups: (n,), rows of one number are
+    never both learnt from and scored on; each row is on its own if None.
     """
     others = ~np.any(list(texts.values()), axis=0)
     if not others.any():
@@ -49,7 +51,9 @@ def helpful(
         y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
     words = [None, *(x[np.ix_(rows, of)] for of in texts.values())]
     compared = tracked(words, progress, "seeing which texts help", len(words))
-    without, *with_words = [_losses(plain, each, y, classification) for each in compared]
+    together = np.arange(len(y)) if groups is None else groups[rows]
+    folds = _folds(together)
+    without, *with_words = [_losses(plain, each, y, classification, folds) for each in compared]
     return {name: _is_gain(without, losses) for name, losses in zip(texts, with_words, strict=True)}
 
 
@@ -76,13 +80,27 @@ def _is_gain(without: Floats, with_words: Floats) -> bool:
     return bool(gains.mean() > max(LEAST_GAIN * without.mean(), error))
 
 
-def _losses(x: Floats, words: Floats | None, y: Floats, classification: bool) -> Floats:
-    """(n,), the loss of each row by a model of the others: logarithmic, or squared."""
-    from sklearn.model_selection import KFold
+def _folds(groups: Floats | Ints) -> list[tuple[Ints, Ints]]:
+    """(rows to learn from, rows to score on); rows are in a random order already."""
+    from sklearn.model_selection import GroupKFold, KFold
 
+    different = len(np.unique(groups))
+    if different in (1, len(groups)):
+        return list(KFold(FOLDS).split(groups))
+    return list(GroupKFold(min(FOLDS, different)).split(groups, groups=groups))
+
+
+def _losses(
+    x: Floats,
+    words: Floats | None,
+    y: Floats,
+    classification: bool,
+    folds: Sequence[tuple[Ints, Ints]],
+) -> Floats:
+    """(n,), the loss of each row by a model of the others: logarithmic, or squared."""
     of = _logarithmic if classification else _squared
     losses = np.empty(len(y))
-    for known, held in KFold(FOLDS).split(x):
+    for known, held in folds:
         learnt, new = x[known], x[held]
         if words is not None:
             encoder = TextEncoder(classification)

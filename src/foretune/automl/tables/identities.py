@@ -21,6 +21,10 @@ def fingerprint(table: Table) -> str:
     digest = hashlib.sha256(json.dumps([table.schema.to_list(), table.classes]).encode())
     digest.update(np.ascontiguousarray(table.x).tobytes())
     digest.update(np.ascontiguousarray(table.y).tobytes())
+    if table.arrangement is not None:
+        # The same rows are another task where they are scored in another way.
+        digest.update(table.arrangement.kind.encode())
+        digest.update(np.ascontiguousarray(table.arrangement.values).tobytes())
     return digest.hexdigest()[:FINGERPRINT_DIGITS]
 
 

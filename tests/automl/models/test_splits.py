@@ -1,0 +1,143 @@
+"""Rows that belong together stay so, and what comes later is never learnt from."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretune.automl.models.evaluation import Protocol
+from foretune.automl.models.splits import cross_validation, dealt_together, hold_out, later_rows
+from foretune.automl.tables.arrangement import Arranged, Arrangement
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.schema import Schema
+from foretune.automl.tables.targets import Task
+
+groups_of_rows = st.lists(st.integers(0, 9), min_size=2, max_size=60).filter(
+    lambda given: len(set(given)) > 1
+)
+
+
+def arranged(kind, values, y=None):
+    values = np.asarray(values, dtype=np.float64)
+    y = np.arange(len(values), dtype=np.float64) if y is None else np.asarray(y, dtype=np.float64)
+    arrangement = Arrangement(kind, "by", values)
+    x = np.empty((len(values), 0))
+    return Table("t", Task.REGRESSION, Schema(()), x, y, arrangement=arrangement)
+
+
+@given(values=groups_of_rows, folds=st.integers(2, 5), seed=st.integers(0, 99))
+def test_no_group_is_both_learnt_from_and_scored(values, folds, seed):
+    table = arranged(Arranged.TOGETHER, values)
+    groups = table.arrangement.values
+    for splits in (cross_validation(table, folds, seed), hold_out(table, seed)):
+        for learn, held in splits:
+            assert len(learn) * len(held)
+            assert not set(groups[learn]) & set(groups[held])
+            assert sorted([*learn, *held]) == list(range(len(table)))
+
+
+@given(values=groups_of_rows, folds=st.integers(2, 5))
+def test_each_row_of_a_group_is_scored_once(values, folds):
+    table = arranged(Arranged.TOGETHER, values)
+    held = np.concatenate([held for _, held in cross_validation(table, folds, 0)])
+    assert sorted(held) == list(range(len(table)))
+
+
+@given(values=groups_of_rows, parts=st.integers(1, 5), first=st.floats(0.1, 0.9))
+def test_what_comes_later_or_at_once_is_not_learnt_from(values, parts, first):
+    order = np.array(values, dtype=np.float64)
+    splits = later_rows(order, first=first, parts=parts)
+    assert splits
+    for learn, held in splits:
+        assert len(learn) * len(held)
+        assert order[learn].max() < order[held].min()
+    scored = np.concatenate([held for _, held in splits])
+    assert len(set(scored)) == len(scored)
+    assert order[scored].max() == order.max()
+    # All that comes before is learnt from, and what is scored last follows without a gap.
+    assert all(len(learn) == (order < order[held].min()).sum() for learn, held in splits)
+
+
+def test_the_later_half_in_parts():
+    splits = later_rows(np.arange(12.0)[::-1], first=0.5, parts=3)
+    # Row 0 comes last of the twelve.
+    assert [sorted(held) for _, held in splits] == [[4, 5], [2, 3], [0, 1]]
+    assert [len(learn) for learn, _ in splits] == [6, 8, 10]
+
+
+def test_months_stay_whole():
+    months = np.repeat(np.arange(4.0), 5)
+    [(learn, held)] = later_rows(months, first=2 / 3, parts=1)
+    assert set(months[learn]) == {0.0, 1.0, 2.0}
+    assert set(months[held]) == {3.0}
+
+
+def test_the_last_of_two_points_in_time_however_much_it_holds():
+    order = np.array([0.0] * 3 + [1.0] * 7)
+    [(learn, held)] = later_rows(order, first=0.5, parts=3)
+    assert list(learn) == [0, 1, 2]
+    assert list(held) == list(range(3, 10))
+
+
+def test_parts_are_even_in_size_and_in_target():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 4)
+    y = np.repeat(rng.normal(size=60), 4)
+    part = dealt_together(groups, y, 5, np.random.default_rng(1))
+    assert np.bincount(part).tolist() == [48] * 5
+    means = np.array([y[part == each].mean() for each in range(5)])
+    # At random it would be 0.29.
+    assert means.std() < 0.15
+
+
+def test_one_large_group_is_a_part_of_its_own():
+    groups = np.array([0] * 50 + list(range(1, 51)))
+    part = dealt_together(groups, np.zeros(100), 2, np.random.default_rng(0))
+    assert set(part[:50]) != set(part[50:])
+    assert np.bincount(part).tolist() == [50, 50]
+
+
+def test_a_third_is_held_out_even_beside_a_large_group():
+    groups = [0] * 60 + [1] * 30 + [2] * 10
+    [(learn, held)] = hold_out(arranged(Arranged.TOGETHER, groups), seed=0)
+    assert (len(learn), len(held)) == (70, 30)
+
+
+def test_another_seed_deals_other_groups():
+    table = arranged(Arranged.TOGETHER, np.repeat(np.arange(30), 3), y=np.zeros(90))
+    first, second = (hold_out(table, seed)[0][1] for seed in (0, 1))
+    assert set(first) != set(second)
+    assert set(first) == set(hold_out(table, 0)[0][1])
+
+
+@pytest.mark.parametrize(("groups", "splits"), [(99, 5), (100, 1)])
+def test_few_groups_are_cross_validated_however_many_rows_they_have(groups, splits):
+    table = arranged(Arranged.TOGETHER, np.arange(3000) % groups)
+    assert len(Protocol(("r2",)).splits(table)) == splits
+
+
+def test_many_rows_in_order_are_held_out_once():
+    table = arranged(Arranged.IN_ORDER, np.arange(3000))
+    [(learn, held)] = Protocol(("r2",)).splits(table)
+    assert learn.max() < held.min()
+    assert len(held) == 1000
+
+
+def said_of(kind, rows):
+    return Protocol(("r2",)).describe(arranged(kind, np.arange(rows)))
+
+
+def test_what_is_done_is_said():
+    together, in_order = Arranged.TOGETHER, Arranged.IN_ORDER
+    assert said_of(together, 60) == (
+        "5-fold cross-validation on 60 rows, all of one 'by' together (60 of them)"
+    )
+    assert said_of(together, 3000) == (
+        "a third of 3,000 rows held out, all of one 'by' together (3,000 of them)"
+    )
+    assert said_of(in_order, 60) == (
+        "the later half of 60 rows by 'by', in 5 parts, learning from all that comes before each"
+    )
+    assert said_of(in_order, 3000) == (
+        "the last third of 3,000 rows by 'by', learning from what comes before"
+    )

@@ -1,0 +1,146 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.tables.arrangement import Arranged, Arrangement
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.identities import fingerprint
+from foretune.automl.tables.roles import Roles
+from foretune.automl.tables.targets import Task
+from foretune.automl.tables.written_numbers import no_mark
+from foretune.errors import UsageError
+from tests.automl.samples import mixed_frame
+
+
+def order_of(values):
+    return list(Arrangement.in_order("by", pd.Series(values), no_mark).values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, 1, 2, 1],
+        [0.3, -0.1, 0.2, -0.1],
+        ["1.003", "1.001", "1.002", "1.001"],
+        ["2024-03-01", "2023-12-31", "2024-01-15", "2023-12-31"],
+        ["01/03/2024", "31/12/2023", "15/01/2024", "31/12/2023"],
+        pd.to_datetime(["2024-03-01", "2023-12-31", "2024-01-15", "2023-12-31"]),
+        pd.to_datetime(["2024-03-01", "2023-12-31", "2024-01-15", "2023-12-31"]).tz_localize("CET"),
+        pd.PeriodIndex(["2024-03", "2023-12", "2024-01", "2023-12"], freq="M"),
+        pd.to_timedelta([3, 1, 2, 1], unit="h"),
+    ],
+)
+def test_numbers_dates_and_spans_put_rows_in_order(values):
+    assert order_of(values) == [2.0, 0.0, 1.0, 0.0]
+
+
+def test_numbers_of_rows_are_an_order():
+    assert order_of([5, 6, 7, 8]) == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["late", "early", "late"], "holds category values such as 'late'"),
+        ([1.0, None, 2.0], "1 of 3 have none"),
+        ([None, None], "2 of 2 have none"),
+        ([7, 7, 7], "is the same in all"),
+        (["2024-01-01"] * 3, "is the same in all"),
+    ],
+)
+def test_what_is_no_order_is_refused(values, said):
+    with pytest.raises(UsageError, match=said):
+        order_of(values)
+
+
+def test_rows_without_a_group_are_on_their_own():
+    found = Arrangement.together("by", pd.Series(["a", None, "b", "a", None]))
+    assert found.values[0] == found.values[3]
+    assert found.groups == 4
+
+
+def test_groups_of_any_values():
+    found = Arrangement.together("by", pd.Series([1, "1", [2], [2], True], dtype=object))
+    assert found.values[2] == found.values[3] != found.values[4]
+
+
+def test_one_group_is_none():
+    with pytest.raises(UsageError, match="at least two groups, but 'by' is the same in all"):
+        Arrangement.together("by", pd.Series(["a"] * 4))
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        (Roles(group="lettr"), "the group column must be in the table.* 'letter'"),
+        (Roles(order="dy"), "the order column must be in the table.* 'day'"),
+        (Roles(ignored=("day", "nose")), "the ignored column must be in the table.* 'nose'"),
+        (Roles(group="class"), "the group column must be another one than the target"),
+        (Roles(order="class"), "the order column must be another one than the target"),
+        (Roles(ignored=("class",)), "the ignored column must be another one than the target"),
+        (Roles(group="letter", order="day"), "got both a column of groups"),
+    ],
+)
+def test_roles_that_cannot_be(roles, said):
+    with pytest.raises(UsageError, match=said):
+        Table.of(mixed_frame(), "class", roles=roles)
+
+
+def test_groups_are_not_learnt_from_and_the_order_is():
+    frame = mixed_frame()
+    by_letter = Table.of(frame, "class", roles=Roles(group="letter", ignored=("amount", "letter")))
+    assert not {"letter", "amount"} & set(by_letter.schema.features)
+    assert by_letter.arrangement.kind is Arranged.TOGETHER
+    assert by_letter.arrangement.groups == 3
+    by_day = Table.of(frame, "class", roles=Roles(order="day"))
+    assert "day (days)" in by_day.schema.features
+    assert list(by_day.arrangement.values) == list(range(len(frame)))
+
+
+def test_only_rows_with_a_target_need_a_place():
+    frame = mixed_frame()
+    frame.loc[3, ["class", "day"]] = None
+    table = Table.of(frame, "class", roles=Roles(order="day"))
+    assert len(table.arrangement) == len(table) == len(frame) - 1
+
+
+def test_an_arrangement_follows_its_rows(tmp_path):
+    table = Table.of(mixed_frame(), "class", roles=Roles(group="letter"))
+    some = table.rows(np.array([5, 1, 7]))
+    assert list(some.arrangement.values) == list(table.arrangement.values[[5, 1, 7]])
+    kept = table.without_rare_classes(25)
+    assert len(kept.classes) < len(table.classes)
+    assert len(kept.arrangement) == len(kept) < len(table)
+    sampled = table.sample(30, seed=0)
+    assert len(sampled.arrangement) == 30
+    table.save(tmp_path / "t.npz")
+    opened = Table.open(tmp_path / "t.npz")
+    assert opened.arrangement.kind is Arranged.TOGETHER
+    assert opened.arrangement.column == "letter"
+    assert np.array_equal(opened.arrangement.values, table.arrangement.values)
+
+
+def test_an_arrangement_of_other_rows_is_refused(tmp_path):
+    table = Table.of(mixed_frame(), "class", roles=Roles(group="letter"))
+    table.save(tmp_path / "t.npz")
+    with np.load(tmp_path / "t.npz") as arrays:
+        spoilt = {**arrays, "arrangement": arrays["arrangement"][:-1]}
+    np.savez(tmp_path / "t.npz", **spoilt)
+    with pytest.raises(UsageError, match="an arrangement of other rows"):
+        Table.open(tmp_path / "t.npz")
+
+
+def test_the_same_rows_scored_in_another_way_are_another_task():
+    frame = mixed_frame().drop(columns="amount")
+    ignored = ("letter",)
+    tables = [
+        Table.of(frame, "class", task=Task.CLASSIFICATION, roles=roles)
+        for roles in (
+            Roles(ignored=ignored),
+            Roles(group="letter"),
+            Roles(order="day", ignored=ignored),
+            Roles(order="number", ignored=ignored),
+        )
+    ]
+    assert all(np.array_equal(tables[0].x, table.x, equal_nan=True) for table in tables)
+    assert len({fingerprint(table) for table in tables}) == 4
