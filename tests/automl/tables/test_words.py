@@ -53,6 +53,22 @@ def test_marks_belong_to_the_words_of_scripts_with_spaces():
     np.testing.assert_array_equal(which_words(apart, ("café", "cafés")), np.eye(2))
 
 
+def test_scripts_without_spaces_have_words_of_one_and_two_characters():
+    found = which_words(
+        pd.Series(["很好的酒店, OK2", "好", "坏"]), ("很", "好", "很好", "的酒", "ok2")
+    )
+    np.testing.assert_array_equal(found, [[1, 1, 1, 1, 1], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
+    # Nothing goes across a comma, a space or a letter.
+    apart = which_words(pd.Series(["好\uff0c的", "好 的", "好a的"]), ("好", "的", "好的"))
+    np.testing.assert_array_equal(apart, [[1, 1, 0]] * 3)
+    japanese = pd.Series(["とても良い本", "良くない本", "コーヒー"])
+    np.testing.assert_array_equal(which_words(japanese, ("良い", "ない", "ーヒ")), np.eye(3))
+    thai = pd.Series(["ดีมาก", "ไม่ดี"])
+    np.testing.assert_array_equal(which_words(thai, ("มา", "ม่")), np.eye(2))
+    korean = pd.Series(["정말 좋은 책", "나쁜 책"])
+    np.testing.assert_array_equal(which_words(korean, ("좋은", "나쁜")), np.eye(2))
+
+
 def test_digits_without_end_take_no_time():
     began = time.process_time()
     assert which_words(pd.Series(["1" * 100_000 + " fine"]), ("fine",)).all()

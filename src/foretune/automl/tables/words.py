@@ -20,15 +20,18 @@ MOST_CELLS = 10_000_000
 LOOKED_AT = 20_000
 """Words are chosen among those of so many rows, because texts may be long."""
 LONGEST_WORD = 50
-"""Longer ones are keys, or texts in a script without spaces."""
+"""Longer ones are keys."""
 _MARKS = "".join(
     each for each in map(chr, range(0x300, 0xE00)) if unicodedata.category(each).startswith("M")
 )
-"""Vowels of Hindi, Tamil, Arabic and others, which are no letters. Thai and later scripts have no
-spaces between words, so that marks divide them.
-"""
+"""Vowels of Hindi, Tamil, Arabic and others, which are no letters."""
 _WORD = re.compile(rf"\b[\d_]*[^\W\d_][\w{_MARKS}]*")
 """With a letter: the digits of 1.25 and of dates are no words."""
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+"""Text in a script without spaces between words; the second line is Chinese and Japanese."""
 
 
 def most_words(rows: int, columns: int) -> int:
@@ -59,8 +62,15 @@ def which_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
 
 
 def _words(texts: Iterable[Any]) -> Iterator[set[str]]:
-    """The different words of each text, large and small letters alike."""
+    """The different words of each text, large and small letters alike.
+
+    Where a script has no spaces, every character and every two that follow each other are words.
+    """
     for text in texts:
         # An accent may be part of a letter or stand behind it.
         plain = unicodedata.normalize("NFC", text_of(text).casefold())
-        yield {word for word in _WORD.findall(plain) if 1 < len(word) <= LONGEST_WORD}
+        runs = _UNSPACED.findall(plain)
+        spaced = _UNSPACED.sub(" ", plain) if runs else plain
+        words = {word for word in _WORD.findall(spaced) if 1 < len(word) <= LONGEST_WORD}
+        pairs = (run[at : at + 2] for run in runs for at in range(len(run) - 1))
+        yield words.union(*runs, pairs)
