@@ -320,3 +320,14 @@ def test_kinds_are_counted_for_people():
     counts = {ColumnKind.WORDS: 1, ColumnKind.NUMBER: 1200, ColumnKind.TEXT: 2, ColumnKind.DATE: 0}
     assert counted_kinds(counts) == "1,200 numbers, 1 text, 2 unused texts"
     assert NAMES.keys() == set(ColumnKind)
+
+
+def test_categories_of_pandas_that_differ_in_most_rows_are_texts():
+    towns = pd.Series([f"town {i % 4}" for i in range(100)], dtype="category")
+    names = pd.Series([f"{'Mr' if i % 2 else 'Miss'} number {i}" for i in range(100)])
+    numbers = pd.Series(np.arange(100)[::-1], dtype="category")
+    frame = pd.DataFrame({"town": towns, "name": names.astype("category"), "number": numbers})
+    kinds = [column.kind for column in Schema.infer(frame).columns]
+    assert kinds == [ColumnKind.CATEGORY, ColumnKind.WORDS, ColumnKind.TEXT]
+    plain = Schema.infer(frame).matrix(frame.astype(object))
+    np.testing.assert_array_equal(Schema.infer(frame).matrix(frame), plain)

@@ -42,7 +42,7 @@ def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
     if distinct < 2:
         return Column(name, ColumnKind.CONSTANT if distinct else ColumnKind.EMPTY)
     if isinstance(present.dtype, pd.CategoricalDtype):
-        return _category(name, present)
+        return _of_words(name, present.astype(object), distinct)
     kind = _typed_kind(present, complete=len(present) == len(given))
     if kind is ColumnKind.DATE:
         return _date(name)
