@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from foretune.experience import Direction, Metric, Status
-from foretune.report.story import MapPoint, Source, Step, Story, StoryTrial, steps_of
+from foretune.report.story import ColumnLoss, MapPoint, Source, Step, Story, StoryTrial, steps_of
 from foretune.space import Space
 
 SCORE = Metric("score", Direction.MAX)
@@ -73,6 +73,7 @@ def hostile() -> Story:
         best=0,
         pipeline=[Step(HOSTILE, HOSTILE, {HOSTILE: HOSTILE})],
         ensemble=[(1.0, 0)],
+        columns=[ColumnLoss(HOSTILE, 1.0, True)],
         transferred=[Source(HOSTILE, 1, 2, HOSTILE)],
         advice=[HOSTILE],
         embedding=[MapPoint(float(i), float(i % 5), HOSTILE, 0.5, i) for i in range(20)],

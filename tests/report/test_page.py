@@ -19,7 +19,7 @@ from foretune.report.markup import Markup, element, joined
 from foretune.report.page import page, write_page
 from foretune.report.payload import in_script
 from foretune.report.sections import setting_text
-from foretune.report.story import MapPoint, Source, Step, StoryTrial
+from foretune.report.story import ColumnLoss, MapPoint, Source, Step, StoryTrial
 from foretune.report.wording import duration_text, number_text
 from foretune.space import Space
 from tests.report.stories import FLAT, HOSTILE, SCORE, STAGED, hostile, some_trials, told
@@ -75,6 +75,7 @@ FULL = {
     "facts": [("rows", "150")],
     "assumptions": ["'id' is no feature"],
     "ensemble": [(0.75, 3), (0.25, 1)],
+    "columns": [ColumnLoss("age", 0.25, True), ColumnLoss("town", 0.01, False)],
     "transferred": [Source("shipped", 70, 14000, "public tables")],
     "advice": ["The first five were a portfolio."],
     "embedding": [MapPoint(0.0, 1.0, "tree", 0.5, 1), MapPoint(1.0, 0.0, "line")],
@@ -86,7 +87,7 @@ FULL = {
 
 def test_a_full_story_has_all_its_parts():
     found = read(told(**FULL))
-    parts = ["course", "pipeline", "next", "importance", "map", "trials"]
+    parts = ["course", "pipeline", "next", "columns", "importance", "map", "trials"]
     parts += ["experience", "data", "run"]
     assert [key for key in found.ids if key in parts] == parts
     assert len(set(found.ids)) == len(found.ids)
@@ -97,7 +98,7 @@ def test_a_full_story_has_all_its_parts():
 
 def test_what_is_empty_is_left_out():
     found = read(told(FLAT))
-    assert not {"data", "run", "next", "map", "front"} & set(found.ids)
+    assert not {"data", "run", "next", "columns", "map", "front"} & set(found.ids)
     assert "started from nothing" in found.text
 
 
@@ -119,6 +120,18 @@ def test_a_blend_is_told_of_with_its_score_and_its_members():
     for number, share in ((2, "75%"), (1, "25%")):
         assert f"trial {number}, {trials[number].config['model']} {share}" in found.text
     assert "blends" not in read(told(trials=trials, best=2)).text
+
+
+def test_columns_that_count_are_told_of():
+    columns = [ColumnLoss(f"c{i}", 1.0 / (i + 1), i < 14) for i in range(20)]
+    found = read(told(columns=columns))
+    assert "Which columns count" in found.text
+    for text in ("c0 1", "c1 0.5", "c11 0.08333", "8 columns of less or no sure effect left out."):
+        assert text in found.text
+    assert "c12" not in found.text
+    unsure = read(told(columns=columns[14:]))
+    assert "No column counts for more than chance." in unsure.text
+    assert "c14" not in unsure.text
 
 
 RICH_SCALER = Space.of(

@@ -11,6 +11,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.automl.fit import Fit
 from foretune.automl.models.scores import SCORERS, of_the_model
+from foretune.automl.models.worth import Worth
 from foretune.automl.search import ranked
 from foretune.automl.tables.columns import counted_kinds
 from foretune.automl.tables.datasets import Table
@@ -19,7 +20,7 @@ from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Metric
 from foretune.report.curves import expected_best
 from foretune.report.embedding import flattened
-from foretune.report.story import MapPoint, Source, Story, StoryTrial, steps_of
+from foretune.report.story import ColumnLoss, MapPoint, Source, Story, StoryTrial, steps_of
 from foretune.search.registry import METHODS
 from foretune.space import Encoded, Space
 
@@ -41,6 +42,8 @@ class Words:
     command: str = ""
     assumptions: Sequence[str] = ()
     test_score: float | None = None
+    columns: Sequence[Worth] = ()
+    """What columns are worth to the best pipeline, the most first."""
     next_steps: Sequence[tuple[str, str]] = ()
 
 
@@ -76,6 +79,7 @@ def story(fit: Fit, table: Table, words: Words) -> Story:
         test_score=words.test_score,
         ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),
         blended=fit.conclusion.blended,
+        columns=[ColumnLoss(each.column, each.lost, each.is_sure) for each in words.columns],
         transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
         advice=advice(fit),
         expected_random=_expected_random(fit),

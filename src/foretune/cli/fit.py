@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from foretune.automl.fit import Fit, Place
+    from foretune.automl.models.worth import Worth
     from foretune.automl.tables.reading import Training
     from foretune.automl.tables.roles import Roles
 
@@ -26,6 +27,8 @@ FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it."""
+MOST_NAMED = 3
+"""Columns that count most, of which the command tells."""
 PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
 """What says more to people than a metric itself."""
 
@@ -223,6 +226,21 @@ def _in_plain_words(metric: str, values: Mapping[str, float]) -> str:
     return f", {', '.join(said)}" if said else ""
 
 
+def _worth(found: "Fit") -> "list[Worth]":
+    """What columns are worth to the best pipeline; Ctrl-C does without."""
+    from foretune.automl.models.worth import column_worth
+    from foretune.terminal import TerminalProgress
+
+    plan = found.plan
+    if found.ending == "stopped" or found.conclusion.interrupted:
+        return []
+    try:
+        config = found.conclusion.best.config
+        return column_worth(config, plan.table, plan.protocol, progress=TerminalProgress())
+    except KeyboardInterrupt:
+        return []
+
+
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
     from foretune.automl.conclusion import scores_on
@@ -230,7 +248,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     from foretune.automl.readiness import check_same_target
     from foretune.automl.telling import Words, story
     from foretune.report.page import write_page
-    from foretune.report.wording import counted
+    from foretune.report.wording import counted, listed
     from foretune.run.addresses import shown
 
     metric, model = found.plan.metric, found.conclusion.model
@@ -238,6 +256,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     # First of all: whatever is wrong with a test table, the search was not for nothing.
     model.save(place.model)
     found.experience().save(place.trials)
+    worth = _worth(found)
     measured = (metric.name, *PLAIN.get(metric.name, ()))
     tested = {} if given.test is None else scores_on(model, given.test, measured)
     model_file = shlex.quote(str(place.model))
@@ -251,6 +270,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         command=command,
         assumptions=given.training.notes,
         test_score=tested.get(metric.name),
+        columns=worth,
         next_steps=[
             ("Predict", predict),
             ("Go on", _with_trials(given_words, 2 * len(found.trials))),
@@ -271,6 +291,8 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         )
     if found.conclusion.remark:
         click.echo(found.conclusion.remark)
+    if counts := [each.column for each in worth if each.is_sure][:MOST_NAMED]:
+        click.echo(f"It goes most by {listed(counts)}")
     if tested:
         also = _in_plain_words(metric.name, tested)
         click.echo(f"On the test table: {metric.name} {tested[metric.name]:.4g}{also}")

@@ -77,7 +77,7 @@ def _parts(story: Story, columns: Columns, found: Importance) -> list[Markup]:
         parts.append(_front(story, len(unbeaten(columns.losses[:, :2]))))
     if story.pipeline or story.objectives == 1:
         parts.append(sections.best_pipeline(story))
-    parts.append(sections.next_steps(story))
+    parts += [sections.next_steps(story), sections.columns_that_count(story)]
     if done:
         parts.append(sections.effects(story, found))
     if story.embedding:

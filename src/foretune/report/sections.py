@@ -9,11 +9,12 @@ from foretune.experience import Direction, Status
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, element, joined
 from foretune.report.story import Source, Step, Story
-from foretune.report.wording import counted, duration_text, number_text
+from foretune.report.wording import counted, duration_text, number_text, shortened
 
 NOTHING = frozenset({"none", "passthrough", "drop"})
 """Algorithms that leave the data as they are: drawn faintly."""
 MOST_EFFECTS = 12
+LONGEST_COLUMN = 60
 LEAST_EFFECT = 0.005
 """What would be shown as 0 % is left out."""
 WEAK_FOREST = 0.2
@@ -128,6 +129,34 @@ def bar(share: float) -> Markup:
         class_="bar",
         aria_hidden="true",
     )
+
+
+def columns_that_count(story: Story) -> Markup:
+    """Which columns of the data the best pipeline goes by."""
+    if not story.columns:
+        return joined()
+    said = (
+        f"How much worse the {story.metric.name} of the best pipeline gets, on rows that it has "
+        "not learnt from, when the values of a column change places among them. Of columns that "
+        "tell the same, each may seem to count for little."
+    )
+    shown = [each for each in story.columns if each.is_sure][:MOST_EFFECTS]
+    if not shown:
+        rest = paragraph("No column counts for more than chance.", kind="empty")
+        return section("columns", "Which columns count", paragraph(said), rest)
+    rows = [
+        element(
+            "tr",
+            element("th", shortened(each.column, LONGEST_COLUMN), scope="row"),
+            element("td", bar(each.lost / shown[0].lost)),
+            element("td", number_text(each.lost), class_="number"),
+        )
+        for each in shown
+    ]
+    parts = [paragraph(said), element("table", element("tbody", rows), class_="bars")]
+    if left := len(story.columns) - len(shown):
+        parts.append(paragraph(f"{counted(left, 'column')} of less or no sure effect left out."))
+    return section("columns", "Which columns count", *parts)
 
 
 def effects(story: Story, found: Importance) -> Markup:

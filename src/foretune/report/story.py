@@ -64,6 +64,17 @@ class MapPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnLoss:
+    """What the best pipeline loses where the values of a column of the data change places."""
+
+    column: str
+    lost: float
+    """Of the first metric; positive where the score gets worse."""
+    is_sure: bool
+    """Whether that is more than chance."""
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
     """Everything a report says about one run. What is left empty is left out of the page."""
 
@@ -94,6 +105,8 @@ class Story:
     """Weight and trial number of each member."""
     blended: float | None = None
     """The first metric of the members together, on the rows that chose them."""
+    columns: Sequence[ColumnLoss] = ()
+    """Of the data, the one that counts most first."""
     transferred: Sequence[Source] = ()
     advice: Sequence[str] = ()
     """What the method did and why, one sentence each."""

@@ -136,7 +136,13 @@ def evaluate(
     splits = protocol.splits(table)
     for learn, held in splits:
         member = refit(config, table, seed=protocol.seed, rows=learn)
-        given = _predictions(member, table, held, probabilities=probabilities)
+        given = predicted(
+            member,
+            table.x[held],
+            table.y[held],
+            classes=len(table.classes),
+            probabilities=probabilities,
+        )
         for name, each in scorers.items():
             folds[name].append(each.score(given))
         if keep_predictions:
@@ -151,10 +157,12 @@ def evaluate(
     return replace(score, rows=np.concatenate(rows), predictions=np.concatenate(predictions))
 
 
-def _predictions(member: Member, table: Table, held: Ints, *, probabilities: bool) -> Predictions:
-    x = table.x[held]
-    certain = member.probabilities(x, len(table.classes)) if probabilities else None
-    return Predictions(table.y[held], member.predict(x), certain)
+def predicted(
+    member: Member, x: Floats, y: Floats, *, classes: int, probabilities: bool
+) -> Predictions:
+    """What a fitted pipeline says of rows x whose targets y are known."""
+    certain = member.probabilities(x, classes) if probabilities else None
+    return Predictions(y, member.predict(x), certain)
 
 
 def _kept_together(arrangement: Arrangement | None) -> str:

@@ -62,6 +62,16 @@ class Schema:
         return tuple(feature for column in self.columns for feature in column.features)
 
     @property
+    def places(self) -> dict[str, slice]:
+        """Of each column that is used, the columns of the matrix that it has become."""
+        used = [column for column in self.columns if column.features]
+        ends = np.cumsum([len(column.features) for column in used]).tolist()
+        return {
+            column.name: slice(begin, end)
+            for column, begin, end in zip(used, [0, *ends], ends, strict=False)
+        }
+
+    @property
     def texts(self) -> dict[str, Bools]:
         """Of each column of texts, which columns of the matrix, (d,), are its words."""
         names = np.array([column.name for column in self.columns for _ in column.features])
@@ -122,8 +132,8 @@ class Schema:
 
     def gaps(self, matrix: Floats) -> Bools:
         """(n, columns that are used), where the matrix has no value, be it one number or many."""
-        wide = [len(column.features) for column in self.columns if column.features]
-        missing: Bools = np.isnan(matrix[:, np.cumsum([0, *wide])[:-1]])
+        first = [of.start for of in self.places.values()]
+        missing: Bools = np.isnan(matrix[:, first])
         return missing
 
     def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:

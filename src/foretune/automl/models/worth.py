@@ -1,0 +1,89 @@
+"""What each column is worth to a pipeline: permutation importance on rows it has not learnt from.
+
+Breiman, "Random forests" (Machine Learning 45, 2001): where the values of a column change places
+among the rows, what the pipeline knew by that column is lost, and its score with it. What a date or
+a text has become changes places together.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretune.arrays import Floats, Ints
+from foretune.automl.models.evaluation import Protocol, predicted
+from foretune.automl.models.members import Member, refit
+from foretune.automl.models.scores import Scorer
+from foretune.automl.tables.datasets import Table
+from foretune.progress import SILENT, Progress, tracked
+
+SHUFFLES = 5
+MOST_ROWS = 1000
+FEWEST_ROWS = 30
+"""Fewer would tell little."""
+MOST_SECONDS = 10.0
+"""For all predictions; slow pipelines of wide tables are asked about fewer rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What the score of a pipeline loses without a column."""
+
+    column: str
+    lost: float
+    """Of the first metric, on average over shuffles; positive where the score gets worse."""
+    spread: float
+    """The standard deviation over shuffles."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether chance alone would hardly lose as much.
+
+        To a column that tells nothing, the rows as they are are one more shuffle.
+        """
+        return self.lost > 2.0 * self.spread
+
+
+def column_worth(
+    config: Mapping[str, Any], table: Table, protocol: Protocol, *, progress: Progress = SILENT
+) -> list[Worth]:
+    """What each column is worth, the most first; nothing where that would take too long."""
+    learn, held = protocol.splits(table)[-1]
+    rng = np.random.default_rng(protocol.seed)
+    held = rng.permutation(held)[:MOST_ROWS]
+    scorer = protocol.scorers(table.task)[protocol.metrics[0]]
+    columns = table.schema.places
+    member = refit(config, table, seed=protocol.seed, rows=learn)
+    held = held[: _affordable(member, table, held, SHUFFLES * len(columns))]
+    if len(held) < FEWEST_ROWS or not scorer.defined(table.y[held]):
+        return []
+    x = table.x[held]
+    whole = _loss(member, table, held, x, scorer)
+    found = []
+    for name, places in tracked(
+        columns.items(), progress, "seeing which columns count", len(columns)
+    ):
+        lost = []
+        for _ in range(SHUFFLES):
+            shuffled = x.copy()
+            shuffled[:, places] = x[rng.permutation(len(x)), places]
+            lost.append(_loss(member, table, held, shuffled, scorer) - whole)
+        found.append(Worth(name, float(np.mean(lost)), float(np.std(lost, ddof=1))))
+    return sorted(found, key=lambda worth: -worth.lost)
+
+
+def _affordable(member: Member, table: Table, rows: Ints, times: int) -> int:
+    """How many rows can be predicted so many times, going by what all of them take."""
+    began = time.monotonic()
+    member.predict(table.x[rows])
+    seconds = max(time.monotonic() - began, 1e-6)
+    return int(len(rows) * MOST_SECONDS / (seconds * times))
+
+
+def _loss(member: Member, table: Table, rows: Ints, x: Floats, scorer: Scorer) -> float:
+    """What the pipeline would lose on these rows if they were x."""
+    needed = scorer.needs_probabilities
+    given = predicted(member, x, table.y[rows], classes=len(table.classes), probabilities=needed)
+    return scorer.metric.sign * scorer.score(given)
