@@ -51,11 +51,16 @@ def initial_layers(key: jax.Array, sizes: Sequence[int]) -> list[Layer]:
 
 
 def hidden(layers: Sequence[Layer], x: jax.Array, key: jax.Array, dropout: float) -> jax.Array:
-    """The last layer's rectified activations (n, width), in training: units drop out."""
-    for number, (weights, biases) in enumerate(layers):
+    """The last layer's rectified activations (n, width), in training: units drop out.
+
+    All layers have one width, and draw together: random numbers are what XLA compiles slowest.
+    """
+    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(len(layers)))
+    shape = (len(x), len(layers[0][1]))
+    kept = jax.vmap(partial(jax.random.bernoulli, p=1.0 - dropout, shape=shape))(keys)
+    for (weights, biases), its_kept in zip(layers, kept, strict=True):
         x = jax.nn.relu(x @ weights + biases)
-        kept = jax.random.bernoulli(jax.random.fold_in(key, number), 1.0 - dropout, x.shape)
-        x = jnp.where(kept, x / (1.0 - dropout), 0.0)
+        x = jnp.where(its_kept, x / (1.0 - dropout), 0.0)
     return x
 
 
