@@ -21,7 +21,7 @@ import pandas as pd
 
 from fit_versus_defaults import scores
 from foretune import ForetuneClassifier, ForetuneRegressor
-from foretune.automl.models.splits import later_rows
+from foretune.automl.tables.arrangement import later_rows
 from new_tables import CLASSES, NUMBERS, New, Row, frame_of, play_all
 
 MOST_ROWS = 4_000

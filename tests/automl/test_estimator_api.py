@@ -339,6 +339,8 @@ def test_rows_in_order_are_scored_by_models_of_earlier_ones():
     ("given", "said"),
     [
         ({"groups": [1, 2]}, "groups needs a value for each of the 240 rows, but got 2"),
+        ({"groups": "patient"}, "groups must be one column .* got the text 'patient'"),
+        ({"order": np.zeros((240, 2))}, "order must be one column .* got ndarray"),
         ({"order": np.zeros(240)}, "'order' is the same in all"),
         ({"groups": np.arange(240), "order": np.arange(240)}, "got both"),
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
 from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 
@@ -168,3 +169,39 @@ def test_a_class_that_makes_folds_fewer_is_named() -> None:
     assert any("5-fold cross-validation on 40 rows." in n for n in planned(even, Wishes()).notes)
     plan = planned(table(["u"] * 37 + ["v"] * 2 + ["odd"]), Wishes())
     assert any("2-fold" in n and "because the class 'odd' has 1 row." in n for n in plan.notes)
+
+
+def arranged(y: list[object] | np.ndarray, **roles: np.ndarray) -> Table:
+    frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=len(y)), "y": y, **roles})
+    return Table.of(frame, "y", roles=Roles(**{role: role for role in roles}))
+
+
+def test_classes_that_no_model_can_foretell_are_named() -> None:
+    late = ["u", "v"] * 20 + ["w"] * 20
+    [note] = [n for n in planned(arranged(late, order=np.arange(60)), Wishes()).notes if "'w'" in n]
+    # The last ten rows are scored by models that have seen ten of the class.
+    assert note.startswith("10 of 30 scored rows are of classes that no row learnt from has: 'w'.")
+    of_one_group = arranged(late, group=np.arange(60) // 20)
+    assert any("20 of 60 scored rows" in note for note in planned(of_one_group, Wishes()).notes)
+    known = planned(arranged(["u", "v", "w"] * 20, order=np.arange(60)), Wishes())
+    assert not any("scored rows" in note for note in known.notes)
+
+
+def test_rows_that_the_search_draws_must_differ_in_their_group() -> None:
+    rows = MOST_SEARCH_ROWS + 10_000
+    # The first row is not among those that are drawn.
+    one_row = arranged(np.arange(rows) % 2, order=np.minimum(np.arange(rows), 1))
+    with pytest.raises(
+        UsageError, match=r"must differ in it, but .* 30,000 of 40,000 rows"
+    ):
+        planned(one_row, Wishes())
+
+
+def test_arranged_rows_have_as_many_parts_as_there_are_groups() -> None:
+    y = np.random.default_rng(1).normal(size=60)
+    folds = {
+        groups: planned(arranged(y, group=np.arange(60) % groups), Wishes()).protocol.folds
+        for groups in (2, 4, 5, 6)
+    }
+    assert folds == {2: 2, 4: 4, 5: 5, 6: 5}
+    assert planned(arranged(y, order=np.arange(60)), Wishes()).protocol.folds == 3

@@ -56,6 +56,7 @@ def test_the_main_job(foretune, train: Path, tmp_path) -> None:
     assert "train" in shown
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_the_same_command_goes_on(foretune, train: Path, tmp_path) -> None:
     foretune("fit", train, "--target", "class", *QUICK)
     more = ("--trials", 4, *QUICK[2:])
@@ -65,6 +66,7 @@ def test_the_same_command_goes_on(foretune, train: Path, tmp_path) -> None:
     assert len(Experience.open("train-foretune/trials.parquet")) == 4
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_ctrl_c_before_a_trial_has_ended_is_a_stop(foretune, train: Path, monkeypatch) -> None:
     def interrupted(study, *_, **__):
         study.begin(study.space.sample(1, seed=0).dicts()[0], chosen_by="random")
@@ -86,6 +88,7 @@ def test_the_help_says_where_the_demo_comes_from(foretune) -> None:
     assert "--demo On a table of credits that comes along." in " ".join(shown.split())
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_the_command_to_predict_can_be_copied(foretune, train: Path, tmp_path) -> None:
     code, shown, _ = foretune("fit", train, "--target", "class", *QUICK, "-o", "my model")
     assert code == 0
@@ -145,6 +148,7 @@ def test_the_model_of_another_target_is_not_replaced(foretune, train: Path) -> N
     assert {path.name: path.read_bytes() for path in made.iterdir()} == before
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
     foretune, train: Path, monkeypatch
 ) -> None:
@@ -166,6 +170,7 @@ def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
     assert not model.with_name("report.html").exists()
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, monkeypatch) -> None:
     def fails(*given: object) -> float:
         raise UsageError("no score")
@@ -176,6 +181,7 @@ def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, mo
     assert Model.open("train-foretune/model.foretune").target == "class"
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_a_damaged_memory_is_one_sentence_and_stops_nothing(foretune, train: Path, tmp_path):
     folder = tmp_path / "home/experience"
     folder.mkdir(parents=True)
@@ -196,6 +202,7 @@ def test_three_rows_are_too_few(foretune, tmp_path) -> None:
     assert "at least 10 rows" in error
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_columns_without_a_value_and_infinities_are_lived_with(foretune, tmp_path) -> None:
     frame = mixed_frame().drop(columns="class")
     frame["infinite"] = np.where(np.arange(len(frame)) % 7 == 0, np.inf, frame["number"])
@@ -206,6 +213,7 @@ def test_columns_without_a_value_and_infinities_are_lived_with(foretune, tmp_pat
     assert "r2" in shown
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_text_of_users_is_escaped_in_the_report(foretune, tmp_path) -> None:
     frame = mixed_frame().drop(columns="amount")
     frame["<script>alert(1)</script>"] = frame["number"]
@@ -218,6 +226,7 @@ def test_text_of_users_is_escaped_in_the_report(foretune, tmp_path) -> None:
     assert "<b>" not in page
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_trials_are_an_optuna_study(foretune, train: Path) -> None:
     optuna = pytest.importorskip("optuna")
     foretune("fit", train, "--target", "class", *QUICK)
@@ -228,6 +237,7 @@ def test_trials_are_an_optuna_study(foretune, train: Path) -> None:
     assert json.dumps(study.best_params)
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_test_tables_and_new_ones_are_read_as_the_table_of_the_fit(foretune, tmp_path) -> None:
     codes = ["01", "02", "TRUE", "1.50"] * 20
     frame = pd.DataFrame({"code": codes, "size": np.arange(80) % 7})
@@ -249,6 +259,7 @@ def test_test_tables_and_new_ones_are_read_as_the_table_of_the_fit(foretune, tmp
     assert pd.read_csv("out.csv", dtype=str)["y"].tolist() == new["y"].tolist()
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_the_accuracy_that_is_told_is_that_of_the_model(foretune, tmp_path) -> None:
     rng = np.random.default_rng(0)
     rare = rng.random(400) < 0.08
@@ -283,6 +294,7 @@ def test_a_model_is_a_blend_unless_one_pipeline_is_wanted(foretune, train: Path)
     assert len(Model.open("train-foretune/model.foretune").members) == 1
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
     foretune, train: Path
 ) -> None:
@@ -293,6 +305,7 @@ def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
     assert "One pipeline and no blend" in Path("train-foretune/report.html").read_text()
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatch) -> None:
     opened = Study.open
     monkeypatch.setattr(Study, "open", lambda _, *given, **named: opened(None, *given, **named))
@@ -302,6 +315,7 @@ def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatc
     assert (code, "s3cret" in page, "postgresql://me:***@db/x" in page) == (0, False, True)
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_a_search_that_was_begun_otherwise_is_told_in_the_words_of_fit(
     foretune, train: Path
 ) -> None:
@@ -328,6 +342,7 @@ def test_help_names_every_metric_and_how_many_pipelines_are_blended(foretune) ->
     assert f"{DEFAULT_ENSEMBLE} if not given" in " ".join(shown.split())
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_rows_that_belong_together_or_follow_each_other(foretune, train: Path, tmp_path) -> None:
     code, shown, _ = foretune(
         "fit", train, "--target", "class", "--group", "town", "--ignore", "note,day", *QUICK
@@ -337,7 +352,7 @@ def test_rows_that_belong_together_or_follow_each_other(foretune, train: Path, t
     assert re.search(r"5-fold cross-validation on 90 rows, all of one 'town' together", shown)
     code, shown, _ = foretune("fit", train, "--target", "class", "--order", "day", *QUICK)
     assert code == 0
-    assert "the later half of 90 rows by 'day', in 3 parts" in shown
+    assert "the last 45 of 90 rows by 'day', in 3 parts" in shown
     # Both have a search of their own in the same folder, and the last one has the model.
     storage = f"sqlite:///{tmp_path / 'train-foretune' / 'study.db'}"
     assert len(optuna.get_all_study_names(storage)) == 2

@@ -346,7 +346,7 @@ def _with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.Data
     for role, values in given.items():
         if values is None:
             continue
-        column = values if isinstance(values, pd.Series) else pd.Series(column_or_1d(values))
+        column = _one_column(role, values)
         if len(column) != len(frame):
             raise UsageError(
                 f"{role} needs a value for each of the {len(frame):,} rows, but got "
@@ -355,6 +355,20 @@ def _with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.Data
         added[role] = _new_name(role, frame)
         frame = frame.assign(**{added[role]: column.reset_index(drop=True)})
     return frame, Roles(added.get("groups"), added.get("order"), tuple(added.values()))
+
+
+def _one_column(role: str, values: ArrayLike) -> "pd.Series[Any]":
+    if isinstance(values, pd.Series):
+        return values
+    try:
+        return pd.Series(column_or_1d(values))
+    except ValueError:
+        # Said here, because scikit-learn takes it for the target.
+        shown = f"the text '{values}'" if isinstance(values, str) else type(values).__name__
+        raise UsageError(
+            f"{role} must be one column with a value for each row, but got {shown}: give a list, "
+            "a Series or an array of one dimension"
+        ) from None
 
 
 def _without_times(given: ArrayLike) -> ArrayLike:

@@ -129,7 +129,7 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         metric, why = _default_metric(table, space.metrics)
         rare = _rare_shares(table) if metric == "log_loss" else ()
     others = [name for name in space.metrics if name != metric]
-    searched = table.sample(MOST_SEARCH_ROWS, seed=wishes.seed)
+    searched = _searched(table, wishes.seed)
     protocol = Protocol(
         (scorer(metric, table.task).metric.name, *others),
         folds=_folds(searched),
@@ -139,6 +139,7 @@ def planned(table: Table, wishes: Wishes) -> Plan:
     notes = [
         f"Optimising {metric}, {why}.",
         f"Trials are scored by {protocol.describe(searched)}{_why_few_folds(protocol, searched)}.",
+        *_unmet_notes(protocol, searched),
         *_scale_notes(table),
     ]
     check_divisible(metric, table.y)
@@ -164,6 +165,33 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         searched,
         tuple(notes),
     )
+
+
+def _searched(table: Table, seed: int) -> Table:
+    """The rows that trials are scored on."""
+    drawn = table.sample(MOST_SEARCH_ROWS, seed=seed)
+    if drawn.arrangement is not None and drawn.arrangement.groups < 2:
+        raise UsageError(
+            f"rows that are scored by '{drawn.arrangement.column}' must differ in it, but it is "
+            f"the same in all of the {len(drawn):,} of {len(table):,} rows that the search draws: "
+            "choose another column"
+        )
+    return drawn
+
+
+def _unmet_notes(protocol: Protocol, table: Table) -> list[str]:
+    """Classes that no model can foretell: of the latest rows, or of a single group."""
+    if table.task is not Task.CLASSIFICATION or table.arrangement is None:
+        return []
+    splits = [(table.y[learn], table.y[held]) for learn, held in protocol.splits(table)]
+    unmet = np.concatenate([held[~np.isin(held, learnt)] for learnt, held in splits])
+    if not len(unmet):
+        return []
+    names = [table.classes[int(code)] for code in np.unique(unmet)]
+    return [
+        f"{len(unmet):,} of {sum(len(held) for _, held in splits):,} scored rows are of classes "
+        f"that no row learnt from has: {listed(names)}. They make every score worse."
+    ]
 
 
 def _scale_notes(table: Table) -> list[str]:

@@ -1,16 +1,19 @@
 """Rows that belong together stay so, and what comes later is never learnt from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foretune.automl.models.evaluation import Protocol
-from foretune.automl.models.splits import cross_validation, dealt_together, hold_out, later_rows
-from foretune.automl.tables.arrangement import Arranged, Arrangement
+from foretune.automl.models.splits import cross_validation, dealt_together, hold_out
+from foretune.automl.tables.arrangement import Arranged, Arrangement, later_rows
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import Task
+from foretune.errors import UsageError
 
 groups_of_rows = st.lists(st.integers(0, 9), min_size=2, max_size=60).filter(
     lambda given: len(set(given)) > 1
@@ -27,7 +30,7 @@ def arranged(kind, values, y=None):
 
 @given(values=groups_of_rows, folds=st.integers(2, 5), seed=st.integers(0, 99))
 def test_no_group_is_both_learnt_from_and_scored(values, folds, seed):
-    table = arranged(Arranged.TOGETHER, values)
+    table = arranged(Arranged.TOGETHER, np.repeat(values, 2))
     groups = table.arrangement.values
     for splits in (cross_validation(table, folds, seed), hold_out(table, seed)):
         for learn, held in splits:
@@ -38,7 +41,7 @@ def test_no_group_is_both_learnt_from_and_scored(values, folds, seed):
 
 @given(values=groups_of_rows, folds=st.integers(2, 5))
 def test_each_row_of_a_group_is_scored_once(values, folds):
-    table = arranged(Arranged.TOGETHER, values)
+    table = arranged(Arranged.TOGETHER, np.repeat(values, 2))
     held = np.concatenate([held for _, held in cross_validation(table, folds, 0)])
     assert sorted(held) == list(range(len(table)))
 
@@ -104,7 +107,7 @@ def test_a_third_is_held_out_even_beside_a_large_group():
 
 
 def test_another_seed_deals_other_groups():
-    table = arranged(Arranged.TOGETHER, np.repeat(np.arange(30), 3), y=np.zeros(90))
+    table = arranged(Arranged.TOGETHER, np.repeat(np.arange(30), 3), y=np.arange(90) % 3)
     first, second = (hold_out(table, seed)[0][1] for seed in (0, 1))
     assert set(first) != set(second)
     assert set(first) == set(hold_out(table, 0)[0][1])
@@ -123,21 +126,60 @@ def test_many_rows_in_order_are_held_out_once():
     assert len(held) == 1000
 
 
-def said_of(kind, rows):
-    return Protocol(("r2",)).describe(arranged(kind, np.arange(rows)))
+def test_early_rows_that_are_all_alike_are_not_learnt_from_alone():
+    y = np.r_[np.zeros(35), np.arange(25)]
+    splits = cross_validation(arranged(Arranged.IN_ORDER, np.arange(60), y), 3, seed=0)
+    # The first of three parts would be scored by a model of the first 30 rows.
+    assert [(len(learn), held[0]) for learn, held in splits] == [(40, 40), (50, 50)]
+
+
+def test_groups_beside_which_all_rows_are_alike_are_not_scored():
+    groups = np.repeat(np.arange(3), 20)
+    y = np.where(groups == 1, np.arange(60), 0)
+    splits = cross_validation(arranged(Arranged.TOGETHER, groups, y), 3, seed=0)
+    assert {*np.concatenate([groups[held] for _, held in splits])} == {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "those"),
+    [
+        (Arranged.IN_ORDER, 60, "that come first"),
+        (Arranged.IN_ORDER, 3000, "that come first"),
+        (Arranged.TOGETHER, 60, "of other groups"),
+    ],
+)
+def test_rows_to_learn_from_must_differ(kind, rows, those):
+    later = np.arange(rows) >= rows - 1
+    with pytest.raises(UsageError, match=f"by 'by' those {those} all have the same one"):
+        Protocol(("rmse",)).splits(arranged(kind, later, y=later))
+
+
+def test_a_part_of_a_table_without_an_arrangement_may_be_all_alike():
+    table = arranged(Arranged.TOGETHER, np.arange(10), y=np.arange(10) == 0)
+    assert len(cross_validation(replace(table, arrangement=None), 2, seed=0)) == 2
+
+
+def said_of(kind, values, y=None):
+    return Protocol(("r2",)).describe(arranged(kind, values, y))
 
 
 def test_what_is_done_is_said():
     together, in_order = Arranged.TOGETHER, Arranged.IN_ORDER
-    assert said_of(together, 60) == (
+    assert said_of(together, np.arange(60)) == (
         "5-fold cross-validation on 60 rows, all of one 'by' together (60 of them)"
     )
-    assert said_of(together, 3000) == (
-        "a third of 3,000 rows held out, all of one 'by' together (3,000 of them)"
+    assert said_of(together, np.arange(3000)) == (
+        "1,000 of 3,000 rows held out, all of one 'by' together (3,000 of them)"
     )
-    assert said_of(in_order, 60) == (
-        "the later half of 60 rows by 'by', in 5 parts, learning from all that comes before each"
+    assert said_of(together, np.repeat(range(3), 20), y=[*[0] * 20, *range(20), *[0] * 20]) == (
+        "40 of 60 rows held out, in 2 parts, all of one 'by' together (3 of them)"
     )
-    assert said_of(in_order, 3000) == (
-        "the last third of 3,000 rows by 'by', learning from what comes before"
+    assert said_of(in_order, np.arange(60)) == (
+        "the last 30 of 60 rows by 'by', in 5 parts, learning from all that comes before each"
+    )
+    assert said_of(in_order, np.arange(3000)) == (
+        "the last 1,000 of 3,000 rows by 'by', learning from what comes before"
+    )
+    assert said_of(in_order, np.arange(60) >= 50) == (
+        "the last 10 of 60 rows by 'by', learning from what comes before"
     )

@@ -28,6 +28,9 @@ def order_of(values):
         pd.to_datetime(["2024-03-01", "2023-12-31", "2024-01-15", "2023-12-31"]).tz_localize("CET"),
         pd.PeriodIndex(["2024-03", "2023-12", "2024-01", "2023-12"], freq="M"),
         pd.to_timedelta([3, 1, 2, 1], unit="h"),
+        pd.Categorical([30, 4, 5, 4]),
+        pd.Categorical(["2024-03-01", "2023-12-31", "2024-01-15", "2023-12-31"]),
+        pd.Categorical(pd.to_datetime(["2024-03-01", "2023-12-31", "2024-01-15", "2023-12-31"])),
     ],
 )
 def test_numbers_dates_and_spans_put_rows_in_order(values):
@@ -41,8 +44,14 @@ def test_numbers_of_rows_are_an_order():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (["late", "early", "late"], "holds category values such as 'late'"),
+        (["late", "early", "late"], "holds values such as 'late'"),
+        (["2024-01-01", "2024-01-02", "soon"], "holds values such as 'soon'"),
+        (["1,5", "2,5", "many"], "holds values such as 'many'"),
+        ([True, False], "holds values such as 'True'"),
+        ([[1], [2]], "holds values such as '.1.'"),
         ([1.0, None, 2.0], "1 of 3 have none"),
+        (pd.Categorical([1, None, 2]), "1 of 3 have none"),
+        ([1.0, np.inf, 1.0], "1 of 3 have none"),
         ([None, None], "2 of 2 have none"),
         ([7, 7, 7], "is the same in all"),
         (["2024-01-01"] * 3, "is the same in all"),
@@ -84,6 +93,13 @@ def test_one_group_is_none():
 def test_roles_that_cannot_be(roles, said):
     with pytest.raises(UsageError, match=said):
         Table.of(mixed_frame(), "class", roles=roles)
+
+
+@pytest.mark.parametrize("roles", [Roles(group="letter"), Roles(ignored=("letter",))])
+def test_columns_that_are_left_out_as_asked_for_leave_nothing_to_learn_from(roles):
+    frame = mixed_frame()[["letter", "class"]]
+    with pytest.raises(UsageError, match=r"are not used \(as asked for: 'letter'\)"):
+        Table.of(frame, "class", roles=roles)
 
 
 def test_groups_are_not_learnt_from_and_the_order_is():

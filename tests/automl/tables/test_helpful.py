@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.tables.arrangement import Arranged, Arrangement
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.helpful import helpful
@@ -69,6 +70,40 @@ def test_many_classes_are_judged_by_the_commonest():
     classes[:40] = 2 + np.arange(40)
     found = helpful(x, classes, TEXTS, classification=True)
     assert found == {"says": True, "tells nothing": False}
+
+
+def test_words_of_a_month_do_not_help_in_the_next_ones():
+    rng = np.random.default_rng(0)
+    month = np.arange(600) // 25
+    number, level = rng.normal(size=600), rng.normal(size=24)[month]
+    x = np.column_stack([number, month[:, None] == np.arange(24)])
+    y = (2 * number + level > 0).astype(float)
+    texts = {"campaign": np.arange(25) > 0}
+    at_random = helpful(x, y, texts, classification=True)
+    days = Arrangement(Arranged.IN_ORDER, "day", np.arange(600.0))
+    in_order = helpful(x, y, texts, classification=True, arrangement=days)
+    assert (at_random, in_order) == ({"campaign": True}, {"campaign": False})
+
+
+def test_words_of_one_patient_do_not_help_with_others():
+    rng = np.random.default_rng(0)
+    patient = np.arange(N) // 10
+    x = np.column_stack([rng.normal(size=N), patient[:, None] == np.arange(30)])
+    y = (rng.random(30) < 0.5)[patient].astype(float)
+    texts = {"name": np.arange(31) > 0}
+    at_random = helpful(x, y, texts, classification=True)
+    patients = Arrangement(Arranged.TOGETHER, "patient", patient.astype(float))
+    together = helpful(x, y, texts, classification=True, arrangement=patients)
+    assert (at_random, together) == ({"name": True}, {"name": False})
+
+
+@pytest.mark.parametrize("kind", Arranged)
+@pytest.mark.parametrize("lone", [0, N - 1])
+def test_texts_are_judged_beside_a_group_of_one_row(kind, lone):
+    x, y = given()
+    arrangement = Arrangement(kind, "by", (np.arange(N) > 0) if lone == 0 else np.arange(N) == lone)
+    found = helpful(x, y, TEXTS, classification=False, arrangement=arrangement)
+    assert set(found) == set(TEXTS)
 
 
 def test_gaps_empty_columns_and_classes_of_one_row_are_taken():

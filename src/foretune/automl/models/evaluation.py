@@ -10,12 +10,11 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.scores import SCORERS, Predictions, Scorer, by_shares, scorer
-from foretune.automl.models.splits import Splits, cross_validation, hold_out
-from foretune.automl.tables.arrangement import Arranged, Arrangement
+from foretune.automl.models.splits import cross_validation, hold_out
+from foretune.automl.tables.arrangement import Arranged, Arrangement, Splits
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
-from foretune.report.wording import counted
 
 FEW_GROUPS = 100
 """Where rows belong together in fewer groups than this, one split of them is noisy, however many
@@ -56,20 +55,19 @@ class Protocol:
 
     def describe(self, table: Table) -> str:
         """What is done with this table, for people."""
-        rows, cross_validates = f"{len(table):,} rows", self.cross_validates(table)
+        rows, splits = f"{len(table):,} rows", self.splits(table)
+        scored = sum(len(held) for _, held in splits)
         if table.arrangement is not None and table.arrangement.kind is Arranged.IN_ORDER:
-            by = f"by '{table.arrangement.column}'"
-            if not cross_validates:
-                return f"the last third of {rows} {by}, learning from what comes before"
-            parts = len(self.splits(table))
-            return (
-                f"the later half of {rows} {by}, in {counted(parts, 'part')}, learning from all "
-                "that comes before each"
-            )
+            last = f"the last {scored:,} of {rows} by '{table.arrangement.column}'"
+            if len(splits) == 1:
+                return f"{last}, learning from what comes before"
+            return f"{last}, in {len(splits)} parts, learning from all that comes before each"
         together = _kept_together(table.arrangement)
-        if cross_validates:
-            return f"{len(self.splits(table))}-fold cross-validation on {rows}{together}"
-        return f"a third of {rows} held out{together}"
+        if scored == len(table):
+            return f"{len(splits)}-fold cross-validation on {rows}{together}"
+        share = f"{scored:,} of" if together else "a third of"
+        parts = f", in {len(splits)} parts" if len(splits) > 1 else ""
+        return f"{share} {rows} held out{parts}{together}"
 
     def defined_on(self, table: Table) -> "Protocol":
         """The same without metrics that no split of a table defines; refuses to lose the first."""

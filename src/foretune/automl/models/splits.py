@@ -1,54 +1,37 @@
 """Which rows a pipeline learns from and which it is scored on."""
 
-from typing import TypeAlias
-
 import numpy as np
 
 from foretune.arrays import Floats, Ints
-from foretune.automl.tables.arrangement import Arranged
+from foretune.automl.models.scores import differ
+from foretune.automl.tables.arrangement import FIRST_SCORED, Arranged, Splits, later_rows
 from foretune.automl.tables.datasets import Table
+from foretune.errors import UsageError
 
 HELD_OUT = 1 / 3
-FIRST_SCORED = 1 / 2
-"""Of rows in order, those before this share are only learnt from where parts of the rest are
-scored one after the other: a model of much fewer rows would say little about the final one."""
-
-Splits: TypeAlias = list[tuple[Ints, Ints]]
-"""(rows to learn from, rows to score on) of each model."""
 
 
 def cross_validation(table: Table, folds: int, seed: int) -> Splits:
-    """Every row is scored once; of rows in order, the later half, by what came before them."""
+    """Every row is scored once; of rows in order, the later half, by what came before them.
+
+    Only where there is something to learn before.
+    """
     if _kind(table) is Arranged.IN_ORDER:
-        return later_rows(_values(table), first=FIRST_SCORED, parts=folds)
+        return _learnable(later_rows(_values(table), first=FIRST_SCORED, parts=folds), table)
     part = _dealt(table, folds, seed)
-    return [_by_part(part, each) for each in np.unique(part)]
+    return _learnable([_by_part(part, each) for each in np.unique(part)], table)
 
 
 def hold_out(table: Table, seed: int) -> Splits:
     """A third of the rows is scored once; of rows in order, the last third."""
     if _kind(table) is Arranged.IN_ORDER:
-        return later_rows(_values(table), first=1.0 - HELD_OUT, parts=1)
+        return _learnable(later_rows(_values(table), first=1.0 - HELD_OUT, parts=1), table)
     part = _dealt(table, round(1 / HELD_OUT), seed)
     if _kind(table) is not Arranged.TOGETHER:
         return [_by_part(part, 0)]
     # Parts of rows that belong together may differ much in size.
     away = np.abs(np.bincount(part) - HELD_OUT * len(part))
-    return [_by_part(part, int(np.argmin(away)))]
-
-
-def later_rows(order: Floats, *, first: float, parts: int) -> Splits:
-    """The rows after a share `first` of them in so many parts, each scored by what came before it.
-
-    order: (n,), when a row comes; those that come at once are never divided. Where nothing begins
-    so late, what comes last of all is scored.
-    """
-    before = np.searchsorted(np.sort(order), order)
-    begin = min(max(1, round(first * len(order))), int(before.max()))
-    begins = np.linspace(begin, len(order), parts, endpoint=False).round()
-    part = np.searchsorted(begins, before, side="right") - 1
-    scored = [np.flatnonzero(part == each) for each in range(parts)]
-    return [(np.flatnonzero(order < order[held].min()), held) for held in scored if len(held)]
+    return _learnable([_by_part(part, int(np.argmin(away)))], table)
 
 
 def dealt_together(groups: Ints, y: Floats, parts: int, rng: np.random.Generator) -> Ints:
@@ -68,6 +51,22 @@ def dealt_together(groups: Ints, y: Floats, parts: int, rng: np.random.Generator
         rows[part_of[group]] += sizes[group]
     dealt: Ints = part_of[groups]
     return dealt
+
+
+def _learnable(splits: Splits, table: Table) -> Splits:
+    """Without models of rows that all have the same target: most pipelines refuse to learn that.
+
+    Early rows, or those of other groups, may be such; rows that are dealt at random are not.
+    """
+    by = table.arrangement
+    usable = [(learn, held) for learn, held in splits if by is None or differ(table.y[learn])]
+    if by is not None and not usable:
+        those = "that come first" if by.kind is Arranged.IN_ORDER else "of other groups"
+        raise UsageError(
+            f"rows to learn from must differ in their target, but by '{by.column}' those {those} "
+            "all have the same one: choose another column, or leave it out"
+        )
+    return usable
 
 
 def _dealt(table: Table, parts: int, seed: int) -> Ints:

@@ -6,18 +6,25 @@ drawn at random would promise too much of both.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from foretune.arrays import Floats, Ints
 from foretune.automl.tables import dates
-from foretune.automl.tables.cells import hashable, read_durations
+from foretune.automl.tables.cells import hashable, is_plain, read_durations, read_numbers
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.inference import inferred_columns
-from foretune.automl.tables.written_numbers import TableMark
+from foretune.automl.tables.written_numbers import MARKS, TableMark
 from foretune.errors import UsageError
+
+FIRST_SCORED = 1 / 2
+"""Of rows in order, those before this share are only learnt from where parts of the rest are
+scored one after the other: a model of much fewer rows would say little about the final one."""
+
+Splits: TypeAlias = list[tuple[Ints, Ints]]
+"""(rows to learn from, rows to score on) of each model."""
 
 
 class Arranged(StrEnum):
@@ -84,24 +91,44 @@ class Arrangement:
         return replace(self, values=self.values[index])
 
 
+def later_rows(order: Floats, *, first: float, parts: int) -> Splits:
+    """The rows after a share `first` of them in so many parts, each scored by what came before it.
+
+    order: (n,), when a row comes; those that come at once are never divided. Where nothing begins
+    so late, what comes last of all is scored.
+    """
+    before = np.searchsorted(np.sort(order), order)
+    begin = min(max(1, round(first * len(order))), int(before.max()))
+    begins = np.linspace(begin, len(order), parts, endpoint=False).round()
+    part = np.searchsorted(begins, before, side="right") - 1
+    scored = [np.flatnonzero(part == each) for each in range(parts)]
+    return [(np.flatnonzero(order < order[held].min()), held) for held in scored if len(held)]
+
+
 def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
     """(n,), a number that grows with the place of a row; NaN where it has none."""
+    if isinstance(given.dtype, pd.CategoricalDtype):
+        given = given.astype(object)  # Whatever saves memory, the values are numbers or dates.
     [column] = inferred_columns(given.to_frame(name), mark)
     if column.kind is ColumnKind.DATE:
         read = dates.read_dates(given, column.date_format)
         return dates.date_parts(read, ("days",))[:, 0]
     if column.kind is ColumnKind.DURATION:
         return read_durations(given)
+    if column.kind in (ColumnKind.NUMBER, ColumnKind.COUNTER) or is_plain(given):
+        return read_numbers(given, column.decimal)
     if column.kind in (ColumnKind.CONSTANT, ColumnKind.EMPTY):
         return np.where(given.isna(), np.nan, 0.0)
-    if column.kind in (ColumnKind.NUMBER, ColumnKind.COUNTER):
-        return replace(column, kind=ColumnKind.NUMBER).read(given)[:, 0]
     raise UsageError(
-        f"rows follow each other by numbers or dates, but '{name}' holds {column.kind} values"
-        f"{_such_as(given)}: choose another column, or write it as 2024-12-31"
+        f"rows follow each other by numbers or dates, but '{name}' holds values such as "
+        f"'{_odd_one(given)}': choose another column, or write dates as 2024-12-31"
     )
 
 
-def _such_as(given: "pd.Series[Any]") -> str:
-    present = given.dropna()
-    return "" if present.empty else f" such as '{present.iloc[0]}'"
+def _odd_one(given: "pd.Series[Any]") -> str:
+    """A value that is neither number nor date, read in the way that leaves the fewest."""
+    present = hashable(given.dropna())
+    ways = [np.isnan(read_numbers(present, decimal)) for decimal in ("", *MARKS)]
+    ways += [dates.read_dates(present, each).isna().to_numpy() for each in dates.BARE_FORMATS]
+    left = min(ways, key=np.sum)
+    return str((present[left] if left.any() else present).iloc[0])

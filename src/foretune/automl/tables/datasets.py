@@ -103,7 +103,7 @@ class Table:
                 f"{len(known)}: add rows"
             )
         if not schema.features:
-            raise UsageError(_nothing_to_learn_from(name, schema))
+            raise UsageError(_nothing_to_learn_from(name, schema, roles.left_out()))
         column, decimal = target_of(frame[target], task, mark)
         column = column[present]
         task = task or inferred_task(column)
@@ -125,9 +125,13 @@ class Table:
         from foretune.automl.tables.helpful import helpful  # needs scikit-learn's models
 
         classes = self.task is Task.CLASSIFICATION
-        groups = None if self.arrangement is None else self.arrangement.values
         help_ = helpful(
-            self.x, self.y, texts, classification=classes, groups=groups, progress=progress
+            self.x,
+            self.y,
+            texts,
+            classification=classes,
+            arrangement=self.arrangement,
+            progress=progress,
         )
         return self._without_words([name for name, helps in help_.items() if not helps])
 
@@ -238,12 +242,12 @@ class Table:
             raise ValueError(f"a target beyond its {len(codes)} classes")
 
 
-def _nothing_to_learn_from(name: str, schema: Schema) -> str:
+def _nothing_to_learn_from(name: str, schema: Schema, as_asked: Sequence[str]) -> str:
     """What is wrong with a table none of whose columns is used."""
     left_out = {
         why: [column.name for column in schema.columns if column.kind is kind]
         for kind, why in UNUSED.items()
-    }
+    } | {"as asked for": as_asked}
     shown = "; ".join(f"{why}: {listed(names)}" for why, names in left_out.items() if names)
     have = f"those of '{name}' are not used ({shown})" if shown else f"'{name}' has no other"
     return f"a table needs a column to learn from beside its target, but {have}: add columns"

@@ -4,11 +4,18 @@ Most titles and names tell a model nothing that it could learn, and what they se
 it; sentences are often the best that a table has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from foretune.arrays import Bools, Floats, Ints
+from foretune.automl.tables.arrangement import (
+    FIRST_SCORED,
+    Arranged,
+    Arrangement,
+    Splits,
+    later_rows,
+)
 from foretune.automl.tables.text_encoder import TextEncoder
 from foretune.progress import SILENT, Progress, tracked
 
@@ -33,14 +40,15 @@ def helpful(
     texts: Mapping[str, Bools],
     *,
     classification: bool,
-    groups: Floats | None = None,
+    arrangement: Arrangement | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, bool]:
     """Of each text whether it helps.
 
     x: (n, d). y: (n,), numbers or codes of classes. texts: which columns of x, (d,), are the words
-    of a text. Where there is nothing else, every text helps. groups: (n,), rows of one number are
-    never both learnt from and scored on; each row is on its own if None.
+    of a text. Where there is nothing else, every text helps. arrangement: of the rows, which are
+    then seen as the models of the search see them: words of one patient, or of one month, tell
+    nothing of others.
     """
     others = ~np.any(list(texts.values()), axis=0)
     if not others.any():
@@ -51,8 +59,7 @@ def helpful(
         y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
     words = [None, *(x[np.ix_(rows, of)] for of in texts.values())]
     compared = tracked(words, progress, "seeing which texts help", len(words))
-    together = np.arange(len(y)) if groups is None else groups[rows]
-    folds = _folds(together)
+    folds = _folds(y, None if arrangement is None else arrangement.rows(rows))
     without, *with_words = [_losses(plain, each, y, classification, folds) for each in compared]
     return {name: _is_gain(without, losses) for name, losses in zip(texts, with_words, strict=True)}
 
@@ -80,14 +87,18 @@ def _is_gain(without: Floats, with_words: Floats) -> bool:
     return bool(gains.mean() > max(LEAST_GAIN * without.mean(), error))
 
 
-def _folds(groups: Floats | Ints) -> list[tuple[Ints, Ints]]:
-    """(rows to learn from, rows to score on); rows are in a random order already."""
+def _folds(y: Floats, by: Arrangement | None) -> Splits:
+    """Rows are in a random order already; where none could be learnt from, they are dealt so."""
     from sklearn.model_selection import GroupKFold, KFold
 
-    different = len(np.unique(groups))
-    if different in (1, len(groups)):
-        return list(KFold(FOLDS).split(groups))
-    return list(GroupKFold(min(FOLDS, different)).split(groups, groups=groups))
+    arranged: Iterable[tuple[Ints, Ints]] = []
+    if by is not None and by.groups > 1:
+        if by.kind is Arranged.IN_ORDER:
+            arranged = later_rows(by.values, first=FIRST_SCORED, parts=FOLDS)
+        else:
+            arranged = GroupKFold(min(FOLDS, by.groups)).split(y, groups=by.values)
+    usable = [(known, held) for known, held in arranged if np.ptp(y[known]) > 0.0]
+    return usable or list(KFold(FOLDS).split(y))
 
 
 def _losses(
@@ -95,19 +106,19 @@ def _losses(
     words: Floats | None,
     y: Floats,
     classification: bool,
-    folds: Sequence[tuple[Ints, Ints]],
+    folds: Splits,
 ) -> Floats:
-    """(n,), the loss of each row by a model of the others: logarithmic, or squared."""
+    """The loss of each row that is scored, by a model of others: logarithmic, or squared."""
     of = _logarithmic if classification else _squared
-    losses = np.empty(len(y))
+    losses = []
     for known, held in folds:
         learnt, new = x[known], x[held]
         if words is not None:
             encoder = TextEncoder(classification)
             learnt = np.hstack([learnt, encoder.fit_transform(words[known], y[known])])
             new = np.hstack([new, encoder.transform(words[held])])
-        losses[held] = of(learnt, y[known], new, y[held])
-    return losses
+        losses.append(of(learnt, y[known], new, y[held]))
+    return np.concatenate(losses)
 
 
 def _leaf(rows: int) -> int:
