@@ -191,9 +191,7 @@ def test_rows_that_the_search_draws_must_differ_in_their_group() -> None:
     rows = MOST_SEARCH_ROWS + 10_000
     # The first row is not among those that are drawn.
     one_row = arranged(np.arange(rows) % 2, order=np.minimum(np.arange(rows), 1))
-    with pytest.raises(
-        UsageError, match=r"must differ in it, but .* 30,000 of 40,000 rows"
-    ):
+    with pytest.raises(UsageError, match=r"must differ in it, but .* 30,000 of 40,000 rows"):
         planned(one_row, Wishes())
 
 
