@@ -117,9 +117,8 @@ def test_slow_pipelines_are_asked_about_fewer_rows_or_not_at_all(monkeypatch):
 def test_more_predictions_leave_time_for_fewer_rows():
     table = a_table()
     member = refit(linear(), table, seed=0)
-    rows = np.arange(len(table))
-    many = worth._affordable(member, table, rows, 10**9)
-    assert many < len(table) < worth._affordable(member, table, rows, 1)
+    many = worth._affordable(member, table.x, 10**9)
+    assert many < len(table) < worth._affordable(member, table.x, 1)
 
 
 def test_chance_is_not_sure():

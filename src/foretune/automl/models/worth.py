@@ -8,16 +8,17 @@ a text has become changes places together.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Floats
 from foretune.automl.models.evaluation import Protocol, predicted
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.scores import Scorer
 from foretune.automl.tables.datasets import Table
-from foretune.progress import SILENT, Progress, tracked
+from foretune.progress import SILENT, Progress
 
 SHUFFLES = 5
 MOST_ROWS = 1000
@@ -52,38 +53,45 @@ def column_worth(
     """What each column is worth, the most first; nothing where that would take too long."""
     learn, held = protocol.splits(table)[-1]
     rng = np.random.default_rng(protocol.seed)
-    held = rng.permutation(held)[:MOST_ROWS]
     scorer = protocol.scorers(table.task)[protocol.metrics[0]]
     columns = table.schema.places
-    member = refit(config, table, seed=protocol.seed, rows=learn)
-    held = held[: _affordable(member, table, held, SHUFFLES * len(columns))]
-    if len(held) < FEWEST_ROWS or not scorer.defined(table.y[held]):
-        return []
-    x = table.x[held]
-    whole = _loss(member, table, held, x, scorer)
-    found = []
-    for name, places in tracked(
-        columns.items(), progress, "seeing which columns count", len(columns)
-    ):
-        lost = []
-        for _ in range(SHUFFLES):
-            shuffled = x.copy()
-            shuffled[:, places] = x[rng.permutation(len(x)), places]
-            lost.append(_loss(member, table, held, shuffled, scorer) - whole)
-        found.append(Worth(name, float(np.mean(lost)), float(np.std(lost, ddof=1))))
+    progress.start("seeing which columns count", 1 + len(columns))
+    try:
+        member = refit(config, table, seed=protocol.seed, rows=learn)
+        progress.step()
+        held = rng.permutation(held)[:MOST_ROWS]
+        held = held[: _affordable(member, table.x[held], SHUFFLES * len(columns))]
+        if len(held) < FEWEST_ROWS or not scorer.defined(table.y[held]):
+            return []
+        x = table.x[held]
+        loss = partial(_loss, member, table.y[held], len(table.classes), scorer)
+        whole, found = loss(x), []
+        for name, places in columns.items():
+            lost = [loss(_shuffled(x, places, rng)) - whole for _ in range(SHUFFLES)]
+            found.append(Worth(name, float(np.mean(lost)), float(np.std(lost, ddof=1))))
+            progress.step()
+    finally:
+        progress.stop()
     return sorted(found, key=lambda worth: -worth.lost)
 
 
-def _affordable(member: Member, table: Table, rows: Ints, times: int) -> int:
-    """How many rows can be predicted so many times, going by what all of them take."""
+def _shuffled(x: Floats, places: slice, rng: np.random.Generator) -> Floats:
+    """The rows (n, d), of which the values of some columns have changed places."""
+    shuffled = x.copy()
+    shuffled[:, places] = x[rng.permutation(len(x)), places]
+    return shuffled
+
+
+def _affordable(member: Member, x: Floats, times: int) -> int:
+    """How many rows can be predicted so many times, going by what x takes."""
     began = time.monotonic()
-    member.predict(table.x[rows])
+    member.predict(x)
     seconds = max(time.monotonic() - began, 1e-6)
-    return int(len(rows) * MOST_SECONDS / (seconds * times))
+    return int(len(x) * MOST_SECONDS / (seconds * times))
 
 
-def _loss(member: Member, table: Table, rows: Ints, x: Floats, scorer: Scorer) -> float:
-    """What the pipeline would lose on these rows if they were x."""
+def _loss(member: Member, y: Floats, classes: int, scorer: Scorer, x: Floats) -> float:
+    """What the pipeline would lose if the rows of targets y were x."""
     needed = scorer.needs_probabilities
-    given = predicted(member, x, table.y[rows], classes=len(table.classes), probabilities=needed)
+    given = predicted(member, x, y, classes=classes, probabilities=needed)
     return scorer.metric.sign * scorer.score(given)
