@@ -1,8 +1,10 @@
 """Several test processes share the cores: one numeric thread each, or they wait for each other."""
 
 import os
+import pickle
 import signal
 
+import pytest
 from hypothesis import settings
 
 from foretune.run.threads import ONE_NUMERIC_THREAD
@@ -19,3 +21,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 )
+
+
+@pytest.fixture
+def trials_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials of `fit` run in the process of the test, without limits.
+
+    For tests of what becomes of trials: a worker process imports for seconds before its first one.
+    """
+    from foretune.run.inline import InlineExecutor
+    from foretune.run.sites import Site
+
+    class Here(InlineExecutor):
+        def start(self) -> None:
+            self._function.prepare()
+
+    # Through pickle as on the way to a worker: what cannot go there is not to pass here.
+    monkeypatch.setattr(
+        Site, "pool", lambda _, function, **__: Here(pickle.loads(pickle.dumps(function)))
+    )

@@ -47,6 +47,7 @@ def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
     assert remembered.meta_features[found.about.task]["log_rows"] == pytest.approx(np.log(90))
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_trials_that_a_crash_kept_from_the_memory_are_remembered_by_the_next_run(tmp_path) -> None:
     made, plan = job(tmp_path)
     made.remember = False
@@ -60,6 +61,7 @@ def test_trials_that_a_crash_kept_from_the_memory_are_remembered_by_the_next_run
         assert len(remembered) == 4
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_the_same_call_goes_on(tmp_path) -> None:
     first, plan = job(tmp_path)
     earlier = first.run(plan)
@@ -69,6 +71,7 @@ def test_the_same_call_goes_on(tmp_path) -> None:
     assert later.trials[:4] == earlier.trials
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_another_table_in_the_same_folder_has_a_study_of_its_own(tmp_path) -> None:
     made, plan = job(tmp_path)
     made.run(plan)
@@ -79,6 +82,7 @@ def test_another_table_in_the_same_folder_has_a_study_of_its_own(tmp_path) -> No
     assert len(found.trials) == 4
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_fits_in_one_folder_keep_their_tables_apart(tmp_path) -> None:
     first, plan = job(tmp_path, trials=1)
     first.run(plan)
@@ -112,6 +116,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
     assert sum(trial.status is not None for trial in resumed.run(plan).trials) == 4
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
     made, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
     found = made.run(plan)
@@ -122,6 +127,7 @@ def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
     assert len(found.conclusion.model.members) == len(weights)
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_an_ensemble_blends_no_predictions_of_another_target(tmp_path) -> None:
     first, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
     blended = first.run(plan).conclusion.blended
@@ -135,6 +141,7 @@ def test_an_ensemble_blends_no_predictions_of_another_target(tmp_path) -> None:
     assert again.run(plan).conclusion.blended == blended
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_the_trials_are_an_experience(tmp_path) -> None:
     made, plan = job(tmp_path)
     found = made.run(plan)
@@ -144,6 +151,7 @@ def test_the_trials_are_an_experience(tmp_path) -> None:
     assert again.metrics[0].name == "log_loss"
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
     made, plan = job(tmp_path, metric="accuracy")
     found = made.run(plan)
@@ -178,6 +186,7 @@ def test_what_is_advised_after_failures_alone_works(tmp_path) -> None:
     assert more.run(plan).conclusion.best.number == 1
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
     made, plan = job(tmp_path)
     made.remember = False
