@@ -320,14 +320,14 @@ def test_what_stops_it_costs_the_running_trials_only(out, tmp_path, how):
         mixed_frame().drop(columns="amount").to_csv(folder / f"{name}.csv", index=False)
     command = [sys.executable, "-c", "from foretune.cli import main; main()", "collect"]
     command += ["--space", "cash", "--only", ",".join(ONLY), "--datasets", str(folder)]
-    command += ["--evaluations", "40", "--folds", "2", "--jobs", "1", "-o", str(out)]
+    command += ["--evaluations", "20", "--folds", "2", "--jobs", "1", "-o", str(out)]
     journal = Folder.beside(out).journal
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     _wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3, process)
     os.kill(process.pid, how)
     process.communicate(timeout=120)
     finished = len(Journal(journal).lines)
-    assert 3 <= finished < 80
+    assert 3 <= finished < 40
     if how == signal.SIGINT:
         assert process.returncode == 130
         # The last line may have been written while the interrupt arrived.
@@ -335,16 +335,16 @@ def test_what_stops_it_costs_the_running_trials_only(out, tmp_path, how):
     recipe = Recipe(
         "cash",
         Protocol(("accuracy", "balanced_accuracy"), folds=2),
-        evaluations=40,
+        evaluations=20,
         only=ONLY,
         memory_bytes=2**31,
     )
     evaluated = []
     start = partial(_counting, evaluated)
     made = made_of(recipe, sources(str(folder), Task.CLASSIFICATION), out, start)
-    assert len(evaluated) == 80 - finished
-    assert len(made) == 80
-    assert len(set(zip(made.task_index, made.config_index, strict=True))) == 80
+    assert len(evaluated) == 40 - finished
+    assert len(made) == 40
+    assert len(set(zip(made.task_index, made.config_index, strict=True))) == 40
     assert np.isfinite(made.losses).all()
 
 
