@@ -94,7 +94,7 @@ def test_fits_in_one_folder_keep_their_tables_apart(tmp_path) -> None:
     assert {fingerprint(each) for each in kept} == {fingerprint(plan.table), fingerprint(other)}
 
 
-def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
+def test_ctrl_c_keeps_the_best_so_far(tmp_path, request) -> None:
     class Impatient:
         ended_trials = 0
 
@@ -112,6 +112,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
     assert found.ending == "stopped"
     assert sum(trial.status is Status.DONE for trial in found.trials) >= 2
     assert len(found.conclusion.model.predict(mixed_frame())) == 90
+    request.getfixturevalue("trials_here")
     resumed, plan = job(tmp_path)
     assert sum(trial.status is not None for trial in resumed.run(plan).trials) == 4
 
@@ -171,19 +172,17 @@ def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:
         known_rows(frame.astype({"y": "Int64"}), "y", Task.CLASSIFICATION, ("0", "2"))
 
 
-def test_where_all_trials_fail_the_reasons_are_given(tmp_path) -> None:
-    made, plan = job(tmp_path, trials=2, trial_memory=1)
-    with pytest.raises(UsageError, match=r"none of 2 did .*memory"):
-        made.run(plan)
-
-
-def test_what_is_advised_after_failures_alone_works(tmp_path) -> None:
+def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(
+    tmp_path, request
+) -> None:
     """Failed trials count: without the advice, lifted limits would change nothing."""
-    made, plan = job(tmp_path, trials=1, trial_memory=1)
-    with pytest.raises(UsageError, match=r"memory a trial; failed trials count, so raise --trials"):
+    made, plan = job(tmp_path, trials=2, trial_memory=1)
+    with pytest.raises(UsageError, match=r"none of 2 did .*memory") as failed:
         made.run(plan)
-    more, plan = job(tmp_path, trials=2)
-    assert more.run(plan).conclusion.best.number == 1
+    assert "memory a trial; failed trials count, so raise --trials" in str(failed.value)
+    request.getfixturevalue("trials_here")
+    more, plan = job(tmp_path, trials=3)
+    assert more.run(plan).conclusion.best.number == 2
 
 
 @pytest.mark.usefixtures("trials_here")
