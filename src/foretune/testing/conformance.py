@@ -19,11 +19,20 @@ from foretune.space import Encoded
 from foretune.testing.problems import Problem, problem
 
 KINDS = ("flat", "cash", "pipeline")
+TRIALS = 8
+BATCHES = (1, 1, 3, 3)
+"""So many trials go wrong one after the other: trouble meets single ones and others pending."""
 
 
 @cache
 def _prior(method: Method, kind: str) -> Prior:
     return method.learn(problem(kind).experience, seed=0, progress=SILENT)
+
+
+@cache
+def _searched(suite: "type[MethodConformance]", kind: str) -> tuple[Suggestion, ...]:
+    """What a fresh optimiser suggests one after the other: run once, compared by several tests."""
+    return tuple(run(suite().optimizer(kind), problem(kind), trials=TRIALS))
 
 
 class MethodConformance:
@@ -45,12 +54,18 @@ class MethodConformance:
         target = self.target(kind, pool=pool)
         return Optimizer(target, self.method, _prior(self.method, kind), seed=seed)
 
+    def resumed(self, kind: str, *, trials: int) -> Optimizer:
+        """An optimiser that is told the first trials of the search, and has asked for none."""
+        optimizer = self.optimizer(kind)
+        history = [s.config for s in _searched(type(self), kind)[:trials]]
+        tell_elsewhere(optimizer, problem(kind), optimizer.target.space.encode(history))
+        return optimizer
+
     def test_suggestions_lie_in_the_space(self, kind: str) -> None:
         """What is suggested can be encoded, which checks every rule of the space."""
-        optimizer = self.optimizer(kind)
-        suggestions = run(optimizer, problem(kind), trials=8)
-        encoded = optimizer.target.space.encode([s.config for s in suggestions])
-        assert len(encoded) == 8
+        suggestions = _searched(type(self), kind)
+        encoded = self.target(kind).space.encode([s.config for s in suggestions])
+        assert len(encoded) == TRIALS
         assert not _repeats(encoded)
 
     def test_a_pool_is_tried_without_repeats_to_its_end(self) -> None:
@@ -64,8 +79,7 @@ class MethodConformance:
 
     def test_asking_for_many_gives_different_ones(self) -> None:
         """ask(6) gives 6 different ones, pending ones are not suggested again."""
-        optimizer = self.optimizer("cash")
-        run(optimizer, problem("cash"), trials=7)
+        optimizer = self.resumed("cash", trials=7)
         batch = optimizer.ask(6)
         later = optimizer.ask()
         encoded = optimizer.target.space.encode([s.config for s in [*batch, *later]])
@@ -75,9 +89,9 @@ class MethodConformance:
     def test_trouble_is_survived(self, trouble: str) -> None:
         """Failures, NaN, constant and absurd losses leave the optimiser able to go on."""
         optimizer = self.optimizer("pipeline")
-        for number in range(8):
-            suggestion = optimizer.ask()[0]
-            optimizer.tell([_troubled(suggestion, trouble, number)])
+        for size in BATCHES:
+            asked = optimizer.ask(size)
+            optimizer.tell(_troubled(s, trouble, s.id) for s in asked)
         assert optimizer.target.space.encode([optimizer.ask()[0].config])
 
     @pytest.mark.parametrize("observations", [1, 2, 500])
@@ -91,27 +105,19 @@ class MethodConformance:
 
     def test_a_resumed_study_goes_on_as_if_never_stopped(self, kind: str) -> None:
         """An optimiser rebuilt from the trials alone suggests what the old one would have."""
-        uninterrupted = self.optimizer(kind)
-        history = run(uninterrupted, problem(kind), trials=7)
-        resumed = self.optimizer(kind)
-        tell_elsewhere(
-            resumed, problem(kind), resumed.target.space.encode([s.config for s in history])
-        )
-        assert resumed.ask()[0].config == uninterrupted.ask()[0].config
+        resumed = self.resumed(kind, trials=TRIALS - 1)
+        assert resumed.ask()[0].config == _searched(type(self), kind)[-1].config
 
     def test_a_saved_prior_suggests_the_same(self, kind: str) -> None:
         """With the same seed, a prior and its saved and loaded copy suggest the same."""
-        prior = _prior(self.method, kind)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "prior.safetensors"
-            prior.save(path)
+            _prior(self.method, kind).save(path)
             loaded = self.method.load(path)
-        target = self.target(kind)
-        runs = [
-            run(Optimizer(target, self.method, either, seed=5), problem(kind), trials=7)
-            for either in (prior, loaded)
-        ]
-        assert [s.config for s in runs[0]] == [s.config for s in runs[1]]
+        fresh = self.optimizer(kind)
+        optimizer = Optimizer(fresh.target, self.method, loaded, seed=fresh.seed)
+        again = run(optimizer, problem(kind), trials=TRIALS)
+        assert [s.config for s in again] == [s.config for s in _searched(type(self), kind)]
 
 
 def run(optimizer: Optimizer, on: Problem, *, trials: int) -> list[Suggestion]:
