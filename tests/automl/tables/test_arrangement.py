@@ -5,6 +5,7 @@ import pytest
 from foretune.automl.tables.arrangement import Arranged, Arrangement
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint
+from foretune.automl.tables.reading import training_of
 from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.written_numbers import no_mark
@@ -73,9 +74,27 @@ def test_groups_of_any_values():
     assert found.values[2] == found.values[3] != found.values[4]
 
 
-def test_one_group_is_none():
-    with pytest.raises(UsageError, match="at least two groups, but 'by' is the same in all"):
-        Arrangement.together("by", pd.Series(["a"] * 4))
+def test_rows_without_a_group_are_told():
+    frame = mixed_frame()
+    frame.loc[:9, "class"] = None
+    lacking = frame["town"][10:].isna().sum()
+    said = f"Rows without a 'town', each taken for one of its own: {lacking} of 80."
+    assert said in training_of(frame, "class", roles=Roles(group="town")).notes
+    others = training_of(frame, "class", roles=Roles(group="letter", ignored=("town",))).notes
+    assert not any("each taken for one" in note for note in others)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"), [(["a"] * 4, "is the same in all"), ([None] * 4, "holds no value")]
+)
+def test_one_group_is_none(values, said):
+    with pytest.raises(UsageError, match=f"at least two groups, but 'by' {said}"):
+        Arrangement.together("by", pd.Series(values))
+
+
+def test_two_of_a_kind_are_enough():
+    assert Arrangement.together("by", pd.Series(["a", "a", "b"])).groups == 2
+    assert order_of([1, 1, 2]) == [0.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(

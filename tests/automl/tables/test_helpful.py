@@ -98,10 +98,10 @@ def test_words_of_one_patient_do_not_help_with_others():
 
 
 @pytest.mark.parametrize("kind", Arranged)
-@pytest.mark.parametrize("lone", [0, N - 1])
-def test_texts_are_judged_beside_a_group_of_one_row(kind, lone):
+@pytest.mark.parametrize("lone", [1, N - 1, N])
+def test_texts_are_judged_beside_a_group_of_one_row_or_without_another(kind, lone):
     x, y = given()
-    arrangement = Arrangement(kind, "by", (np.arange(N) > 0) if lone == 0 else np.arange(N) == lone)
+    arrangement = Arrangement(kind, "by", (np.arange(N) >= lone).astype(float))
     found = helpful(x, y, TEXTS, classification=False, arrangement=arrangement)
     assert set(found) == set(TEXTS)
 

@@ -53,10 +53,11 @@ class Arrangement:
         lacking = codes < 0
         values = codes.astype(np.float64)
         values[lacking] = len(names) + np.arange(lacking.sum())
-        if len(np.unique(values)) < 2:
+        if len(names) == 0 or len(np.unique(values)) < 2:
+            held = "is the same in all of them" if len(names) else "holds no value"
             raise UsageError(
-                f"rows that are kept together must form at least two groups, but '{column}' is the "
-                "same in all of them: choose another column"
+                f"rows that are kept together must form at least two groups, but '{column}' "
+                f"{held}: choose another column"
             )
         return cls(Arranged.TOGETHER, column, values)
 

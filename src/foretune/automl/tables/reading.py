@@ -165,6 +165,7 @@ def training_of(
     known = target_of(frame[target], asked, table_mark(frame))[0].dropna()
     _check_repeats(known, target, asked)
     table = Table.of(frame, target, name=name, task=asked, roles=roles, progress=progress)
+    said_of_roles = _role_notes(roles, frame[frame[target].notna()])
     frame = frame.drop(columns=roles.left_out())
     kinds = Counter(column.kind for column in table.schema.columns)
     facts = Facts(
@@ -176,7 +177,7 @@ def training_of(
         _task_note(table, target, known, asked),
         *_written_notes(table, target),
         *_column_notes(table.schema),
-        *_role_notes(roles),
+        *said_of_roles,
         *_nearly_numbers_notes(frame, table.schema),
         *_thousands_notes(frame, table),
         *_row_notes(frame, target, facts, source.gaps),
@@ -322,9 +323,17 @@ def _column_notes(schema: Schema) -> list[str]:
     return notes
 
 
-def _role_notes(roles: Roles) -> list[str]:
+def _role_notes(roles: Roles, known: pd.DataFrame) -> list[str]:
+    """What became of columns, and of rows without a group among those that have a target."""
     left_out = roles.left_out()
-    return [f"Not used, as asked for: {listed(left_out)}."] if left_out else []
+    notes = [f"Not used, as asked for: {listed(left_out)}."] if left_out else []
+    gaps = 0 if roles.group is None else int(known[roles.group].isna().sum())
+    if gaps:
+        notes.append(
+            f"Rows without a '{roles.group}', each taken for one of its own: {gaps:,} of "
+            f"{len(known):,}."
+        )
+    return notes
 
 
 def _nearly_numbers_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
