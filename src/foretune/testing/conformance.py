@@ -23,16 +23,12 @@ TRIALS = 8
 BATCHES = (1, 1, 3, 3)
 """So many trials go wrong one after the other: trouble meets single ones and others pending."""
 
+_SEARCHES: dict[tuple[type, str], list[Suggestion]] = {}
+
 
 @cache
 def _prior(method: Method, kind: str) -> Prior:
     return method.learn(problem(kind).experience, seed=0, progress=SILENT)
-
-
-@cache
-def _searched(suite: "type[MethodConformance]", kind: str) -> tuple[Suggestion, ...]:
-    """What a fresh optimiser suggests one after the other: run once, compared by several tests."""
-    return tuple(run(suite().optimizer(kind), problem(kind), trials=TRIALS))
 
 
 class MethodConformance:
@@ -54,16 +50,23 @@ class MethodConformance:
         target = self.target(kind, pool=pool)
         return Optimizer(target, self.method, _prior(self.method, kind), seed=seed)
 
+    def searched(self, kind: str) -> list[Suggestion]:
+        """What a fresh optimiser suggests one after the other; run once for all tests."""
+        key = (type(self), kind)
+        if key not in _SEARCHES:
+            _SEARCHES[key] = run(self.optimizer(kind), problem(kind), trials=TRIALS)
+        return _SEARCHES[key]
+
     def resumed(self, kind: str, *, trials: int) -> Optimizer:
         """An optimiser that is told the first trials of the search, and has asked for none."""
         optimizer = self.optimizer(kind)
-        history = [s.config for s in _searched(type(self), kind)[:trials]]
+        history = [s.config for s in self.searched(kind)[:trials]]
         tell_elsewhere(optimizer, problem(kind), optimizer.target.space.encode(history))
         return optimizer
 
     def test_suggestions_lie_in_the_space(self, kind: str) -> None:
         """What is suggested can be encoded, which checks every rule of the space."""
-        suggestions = _searched(type(self), kind)
+        suggestions = self.searched(kind)
         encoded = self.target(kind).space.encode([s.config for s in suggestions])
         assert len(encoded) == TRIALS
         assert not _repeats(encoded)
@@ -106,7 +109,7 @@ class MethodConformance:
     def test_a_resumed_study_goes_on_as_if_never_stopped(self, kind: str) -> None:
         """An optimiser rebuilt from the trials alone suggests what the old one would have."""
         resumed = self.resumed(kind, trials=TRIALS - 1)
-        assert resumed.ask()[0].config == _searched(type(self), kind)[-1].config
+        assert resumed.ask()[0].config == self.searched(kind)[-1].config
 
     def test_a_saved_prior_suggests_the_same(self, kind: str) -> None:
         """With the same seed, a prior and its saved and loaded copy suggest the same."""
@@ -117,7 +120,7 @@ class MethodConformance:
         fresh = self.optimizer(kind)
         optimizer = Optimizer(fresh.target, self.method, loaded, seed=fresh.seed)
         again = run(optimizer, problem(kind), trials=TRIALS)
-        assert [s.config for s in again] == [s.config for s in _searched(type(self), kind)]
+        assert [s.config for s in again] == [s.config for s in self.searched(kind)]
 
 
 def run(optimizer: Optimizer, on: Problem, *, trials: int) -> list[Suggestion]:
