@@ -139,6 +139,14 @@ def test_only_rows_with_a_target_need_a_place():
     assert len(table.arrangement) == len(table) == len(frame) - 1
 
 
+def test_rows_without_a_target_tell_how_dates_are_written():
+    days = pd.date_range("2024-01-01", periods=60, freq="3D")
+    frame = mixed_frame(60).assign(day=days.strftime("%m/%d/%Y"))
+    frame.loc[days.day > 12, "class"] = None
+    table = Table.of(frame, "class", roles=Roles(order="day"))
+    assert list(table.arrangement.values) == list(range(len(table)))
+
+
 def test_an_arrangement_follows_its_rows(tmp_path):
     table = Table.of(mixed_frame(), "class", roles=Roles(group="letter"))
     some = table.rows(np.array([5, 1, 7]))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from foretune.arrays import Floats, Ints
+from foretune.arrays import Bools, Floats, Ints
 from foretune.automl.tables import dates
 from foretune.automl.tables.cells import hashable, is_plain, read_durations, read_numbers
 from foretune.automl.tables.columns import ColumnKind
@@ -62,9 +62,15 @@ class Arrangement:
         return cls(Arranged.TOGETHER, column, values)
 
     @classmethod
-    def in_order(cls, column: str, given: "pd.Series[Any]", mark: TableMark) -> "Arrangement":
-        """By numbers or dates; mark: how the table writes numbers that can be read in two ways."""
+    def in_order(
+        cls, column: str, given: "pd.Series[Any]", mark: TableMark, known: Bools | None = None
+    ) -> "Arrangement":
+        """By numbers or dates; mark: how the table writes numbers that can be read in two ways.
+
+        known: (n,), which rows are meant, if not all. The others help to tell 3/4 from 4/3.
+        """
         places = _places(column, given, mark)
+        places = places if known is None else places[known]
         lacking = np.isnan(places)
         if lacking.any():
             raise UsageError(

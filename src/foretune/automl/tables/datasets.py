@@ -114,7 +114,7 @@ class Table:
         else:
             codes, classes, kind = target_classes(column, target)
             table = cls(name, task, schema, x, codes, classes, kind)
-        table = replace(table, arrangement=roles.arrangement(known, mark))
+        table = replace(table, arrangement=roles.arrangement(frame, present, mark))
         return table._with_helpful_texts(progress)
 
     def _with_helpful_texts(self, progress: Progress) -> "Table":

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from foretune.arrays import Bools
 from foretune.automl.tables.arrangement import Arrangement
 from foretune.automl.tables.written_numbers import TableMark
 from foretune.errors import UsageError
@@ -48,13 +49,14 @@ class Roles:
         group = () if self.group is None else (self.group,)
         return list(dict.fromkeys((*group, *self.ignored)))
 
-    def arrangement(self, rows: pd.DataFrame, mark: TableMark) -> Arrangement | None:
+    def arrangement(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Arrangement | None:
         """How the rows that are learnt from belong together, or follow each other.
 
-        mark: how the table writes numbers that can be read in two ways.
+        known: (n,), which rows these are. mark: how the table writes numbers that can be read in
+        two ways.
         """
         if self.group is not None:
-            return Arrangement.together(self.group, rows[self.group])
+            return Arrangement.together(self.group, frame[self.group][known])
         if self.order is not None:
-            return Arrangement.in_order(self.order, rows[self.order], mark)
+            return Arrangement.in_order(self.order, frame[self.order], mark, known)
         return None
