@@ -5,13 +5,14 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import norm
 
+from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.copula.learn import gather
-from foretune.methods.copula.prior import LEAST_SIGMA, Networks, load_networks
-from foretune.methods.copula.training import fit_networks, negative_log_likelihood
+from foretune.methods.copula.prior import LEAST_SIGMA, load_networks
+from foretune.methods.copula.training import negative_log_likelihood
 from foretune.methods.copula.variants import cts, gcp_prior
-from foretune.numerics.training import as_arrays, hidden
+from foretune.numerics.training import hidden
 from foretune.numerics.transforms import copula_scores
 from foretune.progress import SILENT
 from foretune.space import Space
@@ -29,6 +30,11 @@ def experience(sizes: tuple[int, ...], loss) -> Experience:
     return Experience.build(
         SPACE, [Metric("loss", Direction.MIN)], names, task, configs, index, values
     )
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return gcp_prior().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=SILENT)
 
 
 def test_the_loss_is_equation_1() -> None:
@@ -92,15 +98,10 @@ def test_seeds_learnt_together_equal_seeds_learnt_alone() -> None:
     )
 
 
-def test_numpy_and_jax_read_the_network_alike() -> None:
-    past = experience((50, 50), lambda x, t: x[:, 0])
-    scores = gather(past, copula_scores)
-    firsts = np.array([0, 50], dtype=np.int32)
-    keys = jax.random.split(jax.random.key(0), 1)
-    stacked = fit_networks(keys, scores.x, scores.z, firsts, scores.counts, 2)
-    layers = [(w[0], b[0]) for w, b in stacked]
+def test_numpy_and_jax_read_the_network_alike(prior) -> None:
+    [layers] = prior.networks.layers
     x = SPACE.sample(7, seed=2).x
-    belief = Networks((as_arrays(layers),)).believe(x)
+    belief = prior.networks.believe(x)
     activations = hidden(layers[:-1], jnp.asarray(x, jnp.float32), jax.random.key(1), 0.0)
     mu, raw = (activations @ layers[-1][0] + layers[-1][1]).T
     np.testing.assert_allclose(belief.mu[:, 0], mu, atol=1e-4)
@@ -125,8 +126,7 @@ def test_large_experience_is_thinned_out_evenly(monkeypatch) -> None:
     assert scores.counts.tolist() == [66, 66, 66]
 
 
-def test_networks_are_saved_and_loaded(tmp_path) -> None:
-    prior = gcp_prior().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=SILENT)
+def test_networks_are_saved_and_loaded(prior, tmp_path) -> None:
     prior.save(tmp_path / "prior")
     networks, space = load_networks(tmp_path / "prior", kind=prior.kind)
     assert space == SPACE
@@ -135,9 +135,6 @@ def test_networks_are_saved_and_loaded(tmp_path) -> None:
     np.testing.assert_array_equal(prior.networks.believe(x).sigma, networks.believe(x).sigma)
 
 
-def test_another_space_is_refused() -> None:
-    from foretune.contracts import Target
-
-    prior = cts().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=SILENT)
+def test_another_space_is_refused(prior) -> None:
     with pytest.raises(MethodError, match="the space it was learnt on"):
         prior.surrogate(Target(Space.of({"other": (0.0, 1.0)})))

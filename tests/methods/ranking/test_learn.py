@@ -57,10 +57,13 @@ def test_training_is_shorter_where_there_is_little_to_learn() -> None:
     assert steps_for(9000) == steps_for(10**6) == 5000
 
 
+every_list = jax.jit(jax.vmap(draw_lists, in_axes=(0, None, None, None)))
+
+
 def drawn(count: int, times: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """The rows of query and support lists of a task of `count` evaluations from row 7 on."""
     draws = np.random.default_rng(0).random((times, 3), np.float32)
-    lists = jax.vmap(draw_lists, in_axes=(0, None, None, None))(draws, 7, count, prime_from(count))
+    lists = every_list(draws, 7, count, prime_from(count))
     query, in_query, support, in_support = map(np.asarray, lists)
     return [(query[k][in_query[k]], support[k][in_support[k]]) for k in range(times)]
 
@@ -86,14 +89,15 @@ def test_numpy_and_jax_read_a_history_alike(prior) -> None:
     x, y = rng.random((6, 2)), np.array([3.0, 1.0, 1.0, 50.0, 2.0, 0.0])
     valid = np.array([True] * 6 + [False] * 2)
     padded_y = jnp.asarray(np.append(y, [9.0, -9.0]), jnp.float32)
-    found = padded_features(padded_y, jnp.asarray(valid))
+    found = jax.jit(padded_features)(padded_y, jnp.asarray(valid))
     np.testing.assert_allclose(found[:6], history_features(y), atol=1e-5)
     ensemble = prior.ensemble
     weights = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
     padded_x = jnp.asarray(np.concatenate([2 * x - 1, rng.random((2, 2))]), jnp.float32)
-    z = meta_features_of(weights, padded_x, padded_y, jnp.asarray(valid))
+    read = jax.jit(meta_features_of)
+    z = read(weights, padded_x, padded_y, jnp.asarray(valid))
     np.testing.assert_allclose(z, ensemble.meta_features(x, y), atol=1e-4)
-    nothing = meta_features_of(weights, padded_x, padded_y, jnp.zeros(8, dtype=bool))
+    nothing = read(weights, padded_x, padded_y, jnp.zeros(8, dtype=bool))
     np.testing.assert_allclose(
         nothing, ensemble.meta_features(np.empty((0, 2)), np.empty(0)), atol=1e-4
     )
