@@ -3,11 +3,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.model_selection import GroupKFold, cross_val_score, cross_validate, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foretune.automl import search
@@ -317,12 +318,23 @@ def patients(n=40, rows=6, seed=0):
 
 def test_groups_are_scored_by_models_that_have_not_seen_them():
     X, y, patient = patients()
-    by_chance = a_classifier(only=("rf",), metric="accuracy").fit(X, y)
+    by_chance = a_classifier(only=("knn",), metric="accuracy").fit(X, y)
     assert by_chance.best_score_ > 0.8
-    kept_together = a_classifier(only=("rf",), metric="accuracy").fit(X, y, groups=patient)
+    kept_together = a_classifier(only=("knn",), metric="accuracy").fit(X, y, groups=patient)
     assert kept_together.best_score_ < 0.65
     assert kept_together.n_features_in_ == 1
     assert kept_together.predict(X).shape == y.shape
+
+
+def test_scikit_learn_passes_groups_on():
+    X, y, patient = patients(n=12, rows=4)
+    classifier = a_classifier(only=("naive_bayes",), trials=1, ensemble=1)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = clone(classifier.set_fit_request(groups=True))
+        given = {"params": {"groups": patient}, "cv": GroupKFold(2)}
+        found = cross_validate(asked, X, y, return_estimator=True, error_score="raise", **given)
+    for each in found["estimator"]:
+        assert "all of one 'groups' together (6 of them)" in each.fit_.plan.notes[1]
 
 
 def test_rows_in_order_are_scored_by_models_of_earlier_ones():
