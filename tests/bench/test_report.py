@@ -26,10 +26,17 @@ def file(tmp_path):
     return path
 
 
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Figures are drawn and not written, for tests of tables and text."""
+    monkeypatch.setattr("foretune.bench.report.save_figure", lambda *_: [])
+
+
 def table_named(made, name):
     return next(table for table in made.tables if table.name == name)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_numbers_of_the_tables(file, tmp_path):
     made = report([file], tmp_path / "report", trials=[1, 3, 99])
     adtm = table_named(made, "toy-adtm")
@@ -71,6 +78,7 @@ def test_files_of_a_report(file, tmp_path):
     assert "![toy-adtm](toy-adtm.png)" in page
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_text_shows_plot_and_tables(file, tmp_path):
     text = report([file], tmp_path / "report", trials=[3]).text
     assert "toy: average distance to the minimum over trials" in text
@@ -78,6 +86,7 @@ def test_the_text_shows_plot_and_tables(file, tmp_path):
     assert "Improvement over exact random search" in text
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_order_of_methods_is_the_callers_or_the_registrys(file, tmp_path):
     made = report([file], tmp_path / "report", methods=["gp", "random"], baseline="gp", trials=[1])
     assert [row[0] for row in table_named(made, "toy-rank").rows] == ["gp", "random"]
@@ -98,6 +107,7 @@ def test_several_suites_are_reported_together_too(file, tmp_path):
     assert (out / "overall-critical-difference-2.png").exists()
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_report_says_how_the_runs_were_made(file, tmp_path):
     made = report([file], tmp_path / "report", trials=[1])
     [row] = table_named(made, "runs").rows
@@ -123,6 +133,7 @@ def test_a_report_of_several_objectives_is_about_hypervolume(tmp_path):
     assert not [table for table in made.tables if table.name.endswith(("adtm", "improvement"))]
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_runs_that_were_left_out_are_counted(tmp_path):
     path = tmp_path / "results.parquet"
     save(results({("t1", "a", 0): [1.0], ("t1", "a", 1): [1.0], ("t1", "b", 0): [0.0]}), path)
@@ -146,6 +157,7 @@ def test_wishes_that_cannot_be_met_write_nothing(file, tmp_path, wish, message):
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_one_sample_says_nothing_about_its_spread(tmp_path):
     path = tmp_path / "results.parquet"
     save(results({("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}), path)
@@ -154,6 +166,7 @@ def test_one_sample_says_nothing_about_its_spread(tmp_path):
     assert table_named(made, "toy-red").rows[1] == ("gp", "-50.00% ± -")
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_spread_of_a_rank_is_not_cut_where_ranks_end(tmp_path):
     path = tmp_path / "results.parquet"
     runs = {("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}
