@@ -12,6 +12,7 @@ from foretune.automl.models.spaces import shipped
 from foretune.automl.recordings import Fit
 from foretune.automl.tables.identities import task_name
 from foretune.automl.tables.reading import read_training
+from foretune.automl.tables.roles import Roles
 from foretune.cli.suggest import suggest_command
 from foretune.experience import Evaluation
 from tests.automl.past import ONLY, SPACE, past
@@ -67,14 +68,22 @@ def test_programs_get_json(table):
         assert each["seconds"] == 2.0
 
 
-def test_what_was_best_on_this_very_table_comes_first(table):
-    task = task_name(read_training(table, "amount").table)
+@pytest.mark.parametrize(
+    ("roles", "words"),
+    [
+        (Roles(), ()),
+        (Roles(group="letter"), ("--group", "letter")),
+        (Roles(order="day", ignored=("town",)), ("--order", "day", "--ignore", "town")),
+    ],
+)
+def test_what_was_best_on_this_very_table_comes_first(table, roles, words):
+    task = task_name(read_training(table, "amount", roles=roles).table)
     space = shipped(SPACE).build(ONLY)
     configs = space.sample(3, seed=0).dicts()
     found = [Evaluation(task, configs[i], {"r2": i / 10}) for i in range(3)]
     metrics = (SCORERS["r2"].metric,)
     Memory.of_user().remember(Fit(SPACE, space, metrics, task, {}), found)
-    ended = run(table, "--target", "amount", "-k", "2", "--json")
+    ended = run(table, "--target", "amount", "-k", "2", "--json", *words)
     first, _ = json.loads(ended.output)["suggestions"]
     assert first["config"] == configs[2]
     assert "the best of your 3 trials on this table (r2 0.2)" in first["why"]

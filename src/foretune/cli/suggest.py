@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 @click.option("--metric", metavar="NAME", help="Else as `foretune fit` chooses.")
 @click.option("--space", type=click.Choice(SPACES), help="Else the pipelines for the task.")
 @click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
+@click.option("--group", metavar="COLUMN", help="As in `foretune fit`.")
+@click.option("--order", metavar="COLUMN", help="As in `foretune fit`.")
 @click.option("--ignore", metavar="A,B", help="Columns that are not learnt from.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def suggest_command(
@@ -33,6 +35,8 @@ def suggest_command(
     metric: str | None,
     space: str | None,
     only: str | None,
+    group: str | None,
+    order: str | None,
     ignore: str | None,
     as_json: bool,
 ) -> None:
@@ -54,7 +58,7 @@ def suggest_command(
     from foretune.automl.tables.roles import Roles
     from foretune.terminal import TerminalProgress
 
-    roles = Roles(ignored=names_in(ignore))
+    roles = Roles(group, order, names_in(ignore))
     training = read_training(data, target, roles=roles, progress=TerminalProgress())
     table = training.table
     names = names_in(only)
