@@ -50,4 +50,4 @@ def test_one_failure_does_not_rule_a_choice_out_but_five_do() -> None:
 def test_believed_rows_are_not_counted_as_successes() -> None:
     configs = SPACE.sample(3, seed=0)
     rows = Observations(configs, np.ones((3, 1)), np.array([False, False, True]))
-    assert learn_feasibility(rows).forest is None
+    assert learn_feasibility(rows).trees is None

@@ -18,6 +18,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Observations
+from foretune.numerics.forests import grown
 from foretune.space import Encoded
 
 TREES = 50
@@ -34,16 +35,15 @@ BARRIER = 1e3
 class Feasibility:
     """How likely a configuration is to run, learnt from the trials that failed."""
 
-    forest: Any | None
-    """A fitted classifier of successes; None while nothing has failed, or nothing succeeded."""
+    trees: list[Any] | None
+    """They classify successes; None while nothing has failed, or nothing succeeded."""
 
     def probability(self, x: Encoded) -> Floats:
         """(len(x),), the probability of success; 1 as long as nothing can be told."""
-        if self.forest is None or len(x) == 0:
+        if self.trees is None or len(x) == 0:
             return np.ones(len(x))
         codes = x.codes.astype(np.float32)
-        # Asking the trees themselves is ten times as fast as `predict_proba` on small batches.
-        votes = [tree.tree_.predict(codes)[:, 1] for tree in self.forest.estimators_]
+        votes = [tree.predict(codes)[:, 1] for tree in self.trees]
         share: Floats = np.mean(votes, axis=0)
         return np.maximum(share, LEAST_PROBABILITY)
 
@@ -61,8 +61,7 @@ def learn_feasibility(seen: Observations) -> Feasibility:
     succeeded = seen.succeeded[told]
     if succeeded.all() or not succeeded.any():
         return Feasibility(None)
-    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.tree import DecisionTreeClassifier
 
-    forest = RandomForestClassifier(TREES, max_features=None, random_state=0)
-    forest.fit(seen.configs.take(told).codes.astype(np.float32), succeeded)
-    return Feasibility(forest)
+    codes = seen.configs.take(told).codes.astype(np.float32)
+    return Feasibility(grown(DecisionTreeClassifier(), codes, succeeded, trees=TREES, seed=0))

@@ -12,6 +12,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction
 from foretune.methods.baselines.stateless import StatelessLearner
+from foretune.numerics.forests import grown
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
@@ -26,22 +27,22 @@ LEAST_STD = 1e-3
 class ForestPosterior:
     """A fitted forest, read tree by tree."""
 
-    forest: Any
+    trees: list[Any]
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and spread of the trees' predictions."""
-        trees = self._by_tree(x)
-        return Prediction(trees.mean(axis=0), np.maximum(trees.std(axis=0), LEAST_STD))
+        each = self._by_tree(x)
+        return Prediction(each.mean(axis=0), np.maximum(each.std(axis=0), LEAST_STD))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """The predictions of `n` trees drawn at random."""
-        drawn = np.random.default_rng(seed).integers(len(self.forest.estimators_), size=n)
+        drawn = np.random.default_rng(seed).integers(len(self.trees), size=n)
         return self._by_tree(x)[drawn]
 
     def _by_tree(self, x: Encoded) -> Floats:
         codes = x.codes.astype(np.float32)
-        return np.stack([tree.tree_.predict(codes)[:, 0] for tree in self.forest.estimators_])
+        return np.stack([tree.predict(codes)[:, 0] for tree in self.trees])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,13 @@ class ForestSurrogate:
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The forest's belief after all successful and believed trials."""
-        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.tree import DecisionTreeRegressor
 
         good = seen.successes()
         y = scalarise(good.losses, standardise)
-        forest = RandomForestRegressor(
-            TREES, max_features=FEATURES_PER_SPLIT, min_samples_split=3, random_state=seed
-        )
-        forest.fit(good.configs.codes.astype(np.float32), y)
-        return ForestPosterior(forest, float(y[~good.believed].min()))
+        tree = DecisionTreeRegressor(max_features=FEATURES_PER_SPLIT, min_samples_split=3)
+        trees = grown(tree, good.configs.codes.astype(np.float32), y, trees=TREES, seed=seed)
+        return ForestPosterior(trees, float(y[~good.believed].min()))
 
 
 def forest() -> StatelessLearner:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from foretune.arrays import Floats, Ints
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.panel import panel_of
+from foretune.numerics.forests import grown
 from foretune.numerics.greedy import Aggregate, Picks, greedy
 
 Samples: TypeAlias = NDArray[np.float32]
@@ -108,19 +109,19 @@ class Belief:
 
 def _tree_predictions(known: Floats, codes: Floats, seed: int) -> Samples:
     """(T, D, N), what each tree predicts for all tasks and candidates."""
-    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.tree import DecisionTreeRegressor
 
     about_tasks = task_features(known)
     task, candidate = np.nonzero(~np.isnan(known))
     inputs = np.hstack([codes[candidate], about_tasks[task]]).astype(np.float32)
-    forest = RandomForestRegressor(TREES, random_state=seed)
-    forest.fit(inputs, known[task, candidate])
+    losses = known[task, candidate]
+    trees = grown(DecisionTreeRegressor(), inputs, losses, trees=TREES, seed=seed)
     samples = np.empty((TREES, *known.shape), dtype=np.float32)
     for row, features in enumerate(about_tasks):
         repeated = np.broadcast_to(features, (len(codes), len(features)))
         grid = np.hstack([codes, repeated]).astype(np.float32)
-        for number, tree in enumerate(forest):
-            samples[number, row] = tree.tree_.predict(grid)[:, 0]
+        for number, tree in enumerate(trees):
+            samples[number, row] = tree.predict(grid)[:, 0]
     return samples
 
 

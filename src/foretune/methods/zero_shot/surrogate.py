@@ -4,11 +4,13 @@ import numpy as np
 
 from foretune.arrays import Ints
 from foretune.methods.zero_shot.jobs import Jobs
+from foretune.numerics.forests import grown
 from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
 
 BEST_OF_EACH = 200
 """Where tasks share no configurations, so many of the best of each may enter a portfolio."""
 
+TREES = 100
 LARGEST_FIT = 2000
 """A forest learns from at most so many evaluations of its task."""
 
@@ -46,7 +48,7 @@ def _columns(jobs: Jobs) -> Ints:
 
 def completed(jobs: Jobs, columns: Ints, rng: np.random.Generator) -> Losses:
     """The losses in these columns, predicted where not evaluated; NaN for tasks without any."""
-    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.tree import DecisionTreeRegressor
 
     codes = jobs.candidates.codes.astype(np.float32)
     every, tasks = np.arange(len(codes)), len(jobs.possible)
@@ -55,9 +57,8 @@ def completed(jobs: Jobs, columns: Ints, rng: np.random.Generator) -> Losses:
         known = jobs.known(np.array([task]), every)[0]
         rows = rng.permutation(np.flatnonzero(~np.isnan(known)))[:LARGEST_FIT]
         if len(rows):
-            forest = RandomForestRegressor(random_state=int(rng.integers(2**31)))
-            forest.fit(codes[rows], known[rows])
-            # Each tree's own prediction skips the checks that cost more than small trees do.
-            trees = [tree.tree_.predict(codes[columns])[:, 0] for tree in forest]
-            table[task] = np.where(np.isnan(known[columns]), np.mean(trees, axis=0), known[columns])
+            seed = int(rng.integers(2**31))
+            trees = grown(DecisionTreeRegressor(), codes[rows], known[rows], trees=TREES, seed=seed)
+            each = [tree.predict(codes[columns])[:, 0] for tree in trees]
+            table[task] = np.where(np.isnan(known[columns]), np.mean(each, axis=0), known[columns])
     return table
