@@ -1,7 +1,11 @@
-"""`foretune fit` tells which columns count."""
+"""`foretune fit` tells which columns count, and what all of them are worth."""
+
+import re
 
 import numpy as np
 import pandas as pd
+
+from foretune.cli.fit import _no_better
 
 
 def test_the_columns_that_count_are_named(foretune, tmp_path, monkeypatch) -> None:
@@ -18,3 +22,10 @@ def test_the_columns_that_count_are_named(foretune, tmp_path, monkeypatch) -> No
     page = (tmp_path / "sums-foretune" / "report.html").read_text()
     assert "Which columns count" in page
     assert "rig&lt;b&gt;ht" in page
+    assert re.search(r"Always predicting the mean: r2 -0\.0\d*\n", shown)
+    assert "Without columns" in page
+
+
+def test_a_search_that_finds_nothing_is_told_so() -> None:
+    assert _no_better(-0.1) == ""
+    assert _no_better(0.0) == _no_better(0.1) != ""

@@ -75,6 +75,7 @@ FULL = {
     "facts": [("rows", "150")],
     "assumptions": ["'id' is no feature"],
     "ensemble": [(0.75, 3), (0.25, 1)],
+    "without_columns": 0.125,
     "columns": [ColumnLoss("age", 0.25, True), ColumnLoss("town", 0.01, False)],
     "transferred": [Source("shipped", 70, 14000, "public tables")],
     "advice": ["The first five were a portfolio."],
@@ -92,6 +93,7 @@ def test_a_full_story_has_all_its_parts():
     assert [key for key in found.ids if key in parts] == parts
     assert len(set(found.ids)) == len(found.ids)
     assert not found.open
+    assert "Without columns 0.125" in found.text
     for text in ("Test score 0.75", "150", "'id' is no feature", "14,000", "61 s", "0.1.0"):
         assert text in found.text
 

@@ -42,6 +42,8 @@ class Words:
     command: str = ""
     assumptions: Sequence[str] = ()
     test_score: float | None = None
+    without_columns: float | None = None
+    """What a guess scores that knows no column."""
     columns: Sequence[Worth] = ()
     """What columns are worth to the best pipeline, the most first."""
     next_steps: Sequence[tuple[str, str]] = ()
@@ -79,6 +81,7 @@ def story(fit: Fit, table: Table, words: Words) -> Story:
         test_score=words.test_score,
         ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),
         blended=fit.conclusion.blended,
+        without_columns=words.without_columns,
         columns=[ColumnLoss(each.column, each.lost, each.is_sure) for each in words.columns],
         transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
         advice=advice(fit),

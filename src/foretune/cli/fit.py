@@ -226,6 +226,13 @@ def _in_plain_words(metric: str, values: Mapping[str, float]) -> str:
     return f", {', '.join(said)}" if said else ""
 
 
+def _no_better(more: float) -> str:
+    """What to make of a best trial that loses more than a guess does."""
+    if more < 0.0:
+        return ""
+    return ". No trial is better: the columns may say nothing about the target"
+
+
 def _worth(found: "Fit") -> "list[Worth]":
     """What columns are worth to the best pipeline; Ctrl-C does without."""
     from foretune.automl.models.worth import column_worth
@@ -244,6 +251,7 @@ def _worth(found: "Fit") -> "list[Worth]":
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
     from foretune.automl.conclusion import scores_on
+    from foretune.automl.models.baseline import guessed, without_columns
     from foretune.automl.models.scores import of_the_model
     from foretune.automl.readiness import check_same_target
     from foretune.automl.telling import Words, story
@@ -257,6 +265,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     model.save(place.model)
     found.experience().save(place.trials)
     worth = _worth(found)
+    baseline = without_columns(found.plan.table, found.plan.protocol)
     measured = (metric.name, *PLAIN.get(metric.name, ()))
     tested = {} if given.test is None else scores_on(model, given.test, measured)
     model_file = shlex.quote(str(place.model))
@@ -270,6 +279,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         command=command,
         assumptions=given.training.notes,
         test_score=tested.get(metric.name),
+        without_columns=baseline,
         columns=worth,
         next_steps=[
             ("Predict", predict),
@@ -283,6 +293,11 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         f"Best of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
         f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares))} "
         f"(trial {best.number}, {named(best.config)})"
+    )
+    guess = guessed(metric.name, found.plan.table.task)
+    click.echo(
+        f"Always predicting {guess}: {metric.name} {baseline:.4g}"
+        + _no_better(metric.sign * (best.values[metric.name] - baseline))
     )
     if found.conclusion.blended is not None:
         click.echo(

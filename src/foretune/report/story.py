@@ -105,6 +105,8 @@ class Story:
     """Weight and trial number of each member."""
     blended: float | None = None
     """The first metric of the members together, on the rows that chose them."""
+    without_columns: float | None = None
+    """The first metric of a guess that knows no column of the data."""
     columns: Sequence[ColumnLoss] = ()
     """Of the data, the one that counts most first."""
     transferred: Sequence[Source] = ()
