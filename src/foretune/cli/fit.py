@@ -255,8 +255,9 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     from foretune.automl.models.scores import of_the_model
     from foretune.automl.readiness import check_same_target
     from foretune.automl.telling import Words, story
+    from foretune.experience.naming import listed
     from foretune.report.page import write_page
-    from foretune.report.wording import counted, listed
+    from foretune.report.wording import counted
     from foretune.run.addresses import shown
 
     metric, model = found.plan.metric, found.conclusion.model

@@ -83,7 +83,8 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
     if story.test_score is not None:
         tiles.append(("Test score", number_text(story.test_score), "on unseen data"))
     if story.without_columns is not None:
-        tiles.append(("Without columns", number_text(story.without_columns), "always one guess"))
+        value = number_text(story.without_columns)
+        tiles.append(("Without columns", value, "the same guess for every row"))
     tiles.append(("Trials", f"{len(story.trials):,}", _endings(story)))
     seconds = np.array([trial.seconds for trial in story.trials], dtype=np.float64)
     if np.isfinite(seconds).any():
