@@ -62,7 +62,7 @@ def people(n=200, seed=0):
 @parametrize_with_checks(
     [
         a_classifier(trials=2, space="cash", only=("knn", "gaussian_nb")),
-        a_regressor(trials=3, only=("elastic_net",)),
+        a_regressor(trials=2, only=("elastic_net",)),
     ]
 )
 def test_scikit_learn_accepts_it(estimator, check):
