@@ -21,7 +21,10 @@ SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 
 
 def experience(sizes: tuple[int, ...], loss) -> Experience:
-    """Task t has `sizes[t]` random configurations with the losses loss(x, t)."""
+    """Task t has `sizes[t]` random configurations with the losses loss(x, t).
+
+    Up to 1,024 in all: more would be padded to another length, and compiled anew.
+    """
     configs = SPACE.sample(sum(sizes), seed=0)
     task = np.repeat(np.arange(len(sizes)), sizes)
     values = loss(configs.x, task)
@@ -57,7 +60,7 @@ def test_its_gradient_agrees_with_finite_differences() -> None:
 
 
 def test_the_prior_learns_what_tasks_have_in_common() -> None:
-    past = experience((400,) * 4, lambda x, t: (1.0 + t) * (x[:, 0] - 0.3) ** 2 + 10.0 * t)
+    past = experience((250,) * 4, lambda x, t: (1.0 + t) * (x[:, 0] - 0.3) ** 2 + 10.0 * t)
     prior = cts().learn(past, seed=0, progress=SILENT)
     grid = SPACE.encode([{"a": a, "b": 0.5} for a in (0.3, 0.6, 0.9)])
     belief = prior.networks.believe(grid.x)
@@ -71,14 +74,14 @@ def test_sigma_is_where_tasks_disagree() -> None:
         """The same where a < 1/2; beyond it tasks differ in sign."""
         return np.where(x[:, 0] < 0.5, x[:, 0] - 0.5, (x[:, 0] - 0.4) * np.where(t % 2, 1.0, -1.0))
 
-    prior = cts().learn(experience((400,) * 4, loss), seed=0, progress=SILENT)
+    prior = cts().learn(experience((250,) * 4, loss), seed=0, progress=SILENT)
     sigma = prior.networks.believe(np.array([[0.2, 0.5], [0.95, 0.5]])).sigma
     assert sigma[1, 0] > 2.0 * sigma[0, 0]
 
 
 def test_tasks_count_alike_however_many_rows_they_have() -> None:
     """A task with ten times the rows, of the opposite order, does not outvote the other."""
-    past = experience((1000, 100), lambda x, t: np.where(t == 0, x[:, 0], -x[:, 0]))
+    past = experience((900, 90), lambda x, t: np.where(t == 0, x[:, 0], -x[:, 0]))
     prior = cts().learn(past, seed=0, progress=SILENT)
     mu = prior.networks.believe(np.array([[0.05, 0.5], [0.95, 0.5]])).mu
     assert np.abs(mu).max() < 0.6
