@@ -130,10 +130,11 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
     def report(self, path: str | Path | None = None) -> str:
         """The report of the search, one HTML page; also written to `path`, if given."""
         check_is_fitted(self)
+        if path is not None:
+            _check_page(Path(path))
         told = story(self.fit_, self.fit_.plan.table, Words(title=type(self).__name__))
         text = page(replace(told, facts=self.facts_))
         if path is not None:
-            _check_page(Path(path))
             write_text(Path(path), text)
         return text
 
