@@ -44,13 +44,17 @@ def all_commands(command: click.Command) -> Iterator[click.Command]:
         yield from all_commands(other)
 
 
-def understand(words: list[str], command: click.Command = foretune) -> None:
+def understand(words: list[str]) -> None:
     """Raises click's error where a command, an option or a value is none."""
+    command: click.Command = foretune
+    context = click.Context(command, **command.context_settings)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         first, *words = words
         assert first in command.commands, f"no command '{first}'"
         command = command.commands[first]
-    command.make_context(command.name, words)
+        context = click.Context(command, parent=context, **command.context_settings)
+    # A context without its parents would make the command forget that -h is --help.
+    command.make_context(command.name, words, parent=context.parent)
 
 
 @pytest.mark.parametrize("typed", [*documented(), *exemplified()])
