@@ -10,10 +10,8 @@ R²), and is the model better? The tables (of at most 4,000 rows) were named bef
 table that is in the file already is not played again.
 """
 
-import argparse
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +20,7 @@ import pandas as pd
 from fit_versus_defaults import scores
 from foretune import ForetuneClassifier, ForetuneRegressor
 from foretune.automl.tables.arrangement import later_rows
-from new_tables import CLASSES, NUMBERS, New, Row, frame_of, play_all
+from new_tables import CLASSES, NUMBERS, New, Row, frame_of, play_or_sum_up
 
 MOST_ROWS = 4_000
 HELD_OUT = 0.3
@@ -144,17 +142,5 @@ def summary(path: Path) -> None:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=8)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--summary", action="store_true")
-    given = parser.parse_args()
-    if given.summary:
-        summary(given.out)
-        return
-    play_all(TABLES, given.out, partial(played, trials=given.trials))
-
-
 if __name__ == "__main__":
-    main()
+    play_or_sum_up(__doc__, TABLES, played, summary)

@@ -10,9 +10,7 @@ is what one tries first ("textbook": TF-IDF and logistic regression with the def
 library). A table that is in the file already is not played again.
 """
 
-import argparse
 import time
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -25,7 +23,7 @@ from fit_versus_defaults import divided, scores
 from foretune import ForetuneClassifier, ForetuneRegressor
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.schema import Schema
-from new_tables import CLASSES, NUMBERS, New, Row, play_all
+from new_tables import CLASSES, NUMBERS, New, Row, play_or_sum_up
 
 MOST_ROWS = 4_000
 TABLES = (
@@ -87,17 +85,5 @@ def summary(path: Path) -> None:
     print(frame.groupby("way").seconds.median().round(0).to_string())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=8)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--summary", action="store_true")
-    given = parser.parse_args()
-    if given.summary:
-        summary(given.out)
-        return
-    play_all(TABLES, given.out, partial(played, trials=given.trials))
-
-
 if __name__ == "__main__":
-    main()
+    play_or_sum_up(__doc__, TABLES, played, summary)

@@ -95,6 +95,24 @@ def play_all(tables: Iterable[New], out: Path, play: Callable[[New], list[Row]])
             pd.DataFrame(rows).to_csv(out, index=False)
 
 
+def play_or_sum_up(
+    about: str | None,
+    tables: Iterable[New],
+    played: Callable[[New, int], list[Row]],
+    summary: Callable[[Path], None],
+) -> None:
+    """The command line of a benchmark that plays some trials on each table, or sums them up."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--summary", action="store_true")
+    given = parser.parse_args()
+    if given.summary:
+        summary(given.out)
+        return
+    play_all(tables, given.out, lambda table: played(table, given.trials))
+
+
 def written(table: New, folder: Path) -> Path:
     """The CSV file of a table."""
     path = folder / table.task / f"{table.package}-{table.item}.csv".lower()

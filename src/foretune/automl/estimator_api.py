@@ -12,12 +12,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foretune.arrays import Floats
 from foretune.automl.conclusion import Blending, concluded
+from foretune.automl.estimator_input import (
+    as_array,
+    as_frame,
+    new_name,
+    with_roles,
+    without_times,
+)
 from foretune.automl.fit import LEAST_SECONDS, Fit, described
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
@@ -32,7 +39,6 @@ from foretune.automl.search import (
 )
 from foretune.automl.tables.datasets import LEAST_ROWS, Table
 from foretune.automl.tables.identities import task_name
-from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import UsageError
@@ -94,7 +100,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         (n,), numbers or dates; rows are scored by pipelines that have seen earlier ones alone.
         """
         frame, target = self._training(X, y)
-        frame, roles = _with_roles(frame, groups=groups, order=order)
+        frame, roles = with_roles(frame, groups=groups, order=order)
         table = Table.of(frame, target, name=type(self).__name__, task=self._task, roles=roles)
         self._search(table, target)
         return self
@@ -230,24 +236,24 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         """All columns in one table, and the name of the target."""
         x, target = validate_data(
             self,
-            _without_times(X),
-            _as_array(y),
+            without_times(X),
+            as_array(y),
             dtype=None,
             ensure_all_finite="allow-nan",
             ensure_min_samples=LEAST_ROWS,
             y_numeric=self._task is Task.REGRESSION,
         )
-        frame = _as_frame(X, x)
+        frame = as_frame(X, x)
         self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
-        name = _new_name(TARGET, frame)
+        name = new_name(TARGET, frame)
         return frame.assign(**{name: self._target(target)}), name
 
     def _frame(self, X: ArrayLike) -> pd.DataFrame:
         """With the columns of the fit: by name where both have names, else by position."""
         x = validate_data(
-            self, _without_times(X), dtype=None, ensure_all_finite="allow-nan", reset=False
+            self, without_times(X), dtype=None, ensure_all_finite="allow-nan", reset=False
         )
-        frame = _as_frame(X, x)
+        frame = as_frame(X, x)
         named = self._from_frame and isinstance(X, pd.DataFrame)
         if named and set(frame.columns) == set(self._columns):
             return frame
@@ -324,71 +330,6 @@ class ForetuneRegressor(RegressorMixin, _ForetuneEstimator):  # type: ignore[mis
     """
 
     _task = Task.REGRESSION
-
-
-def _as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
-    """The table as it was given, where that was a data frame; else with columns by number."""
-    if isinstance(given, pd.DataFrame):
-        return given.rename(columns=str).reset_index(drop=True)
-    names = [f"x{column}" for column in range(checked.shape[1])]
-    return pd.DataFrame(checked, columns=names)
-
-
-def _new_name(wanted: str, frame: pd.DataFrame) -> str:
-    """A name that no column has."""
-    while wanted in frame.columns:
-        wanted += "_"
-    return wanted
-
-
-def _with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataFrame, Roles]:
-    """The table with groups, or with the order of the rows, as a column that is not learnt from."""
-    added = {}
-    for role, values in given.items():
-        if values is None:
-            continue
-        column = _one_column(role, values)
-        if len(column) != len(frame):
-            raise UsageError(
-                f"{role} needs a value for each of the {len(frame):,} rows, but got "
-                f"{len(column):,}: give as many"
-            )
-        added[role] = _new_name(role, frame)
-        frame = frame.assign(**{added[role]: column.reset_index(drop=True)})
-    return frame, Roles(added.get("groups"), added.get("order"), tuple(added.values()))
-
-
-def _one_column(role: str, values: ArrayLike) -> "pd.Series[Any]":
-    if isinstance(values, pd.Series):
-        return values
-    try:
-        return pd.Series(column_or_1d(values))
-    except ValueError:
-        # Said here, because scikit-learn takes it for the target.
-        shown = f"the text '{values}'" if isinstance(values, str) else type(values).__name__
-        raise UsageError(
-            f"{role} must be one column with a value for each row, but got {shown}: give a list, "
-            "a Series or an array of one dimension"
-        ) from None
-
-
-def _without_times(given: ArrayLike) -> ArrayLike:
-    """Dates and durations as objects: NumPy has no type that holds them beside numbers."""
-    if not isinstance(given, pd.DataFrame):
-        return given
-    times = given.select_dtypes(["datetime", "datetimetz", "timedelta"]).columns
-    return given.astype(dict.fromkeys(times, object)) if len(times) else given
-
-
-def _as_array(y: ArrayLike) -> ArrayLike:
-    """Whole numbers and booleans of pandas that could have gaps as such, where they have none.
-
-    scikit-learn would make floats of them.
-    """
-    if not isinstance(y, pd.Series) or isinstance(y.dtype, np.dtype) or y.isna().any():
-        return y
-    whole = pd.api.types.is_integer_dtype(y.dtype) or pd.api.types.is_bool_dtype(y.dtype)
-    return np.array(y.tolist()) if whole else y
 
 
 def _check_page(path: Path) -> None:

@@ -248,54 +248,77 @@ def _worth(found: "Fit") -> "list[Worth]":
         return []
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """What is known of the model beside the trials."""
+
+    worth: "list[Worth]"
+    without_columns: float
+    tested: Mapping[str, float]
+
+
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the files and say what came of it."""
     from foretune.automl.conclusion import scores_on
-    from foretune.automl.models.baseline import guessed, without_columns
-    from foretune.automl.models.scores import of_the_model
+    from foretune.automl.models.baseline import without_columns
     from foretune.automl.readiness import check_same_target
-    from foretune.automl.telling import Words, story
-    from foretune.experience.naming import listed
-    from foretune.report.page import write_page
-    from foretune.report.wording import counted
-    from foretune.run.addresses import shown
 
     metric, model = found.plan.metric, found.conclusion.model
     check_same_target(place.model, given.training.target)
     # First of all: whatever is wrong with a test table, the search was not for nothing.
     model.save(place.model)
     found.experience().save(place.trials)
-    worth = _worth(found)
-    baseline = without_columns(found.plan.table, found.plan.protocol)
-    measured = (metric.name, *PLAIN.get(metric.name, ()))
-    tested = {} if given.test is None else scores_on(model, given.test, measured)
-    model_file = shlex.quote(str(place.model))
-    predict = f"foretune predict {model_file} new.csv -o predictions.csv"
+    metrics = (metric.name, *PLAIN.get(metric.name, ()))
+    measured = _Measured(
+        _worth(found),
+        without_columns(found.plan.table, found.plan.protocol),
+        {} if given.test is None else scores_on(model, given.test, metrics),
+    )
+    predict = f"foretune predict {shlex.quote(str(place.model))} new.csv -o predictions.csv"
+    _report(found, given, measured, place.report, predict)
+    _say(found, measured)
+    click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")
+
+
+def _report(found: "Fit", given: _Given, measured: _Measured, path: Path, predict: str) -> None:
+    """Write the page; predict: the command that uses the model."""
+    from foretune.automl.telling import Words, story
+    from foretune.report.page import write_page
+    from foretune.run.addresses import shown
+
     # Reports are shared, and addresses may hold passwords.
     given_words = [shown(word) for word in sys.argv[1:]]
-    command = shlex.join(["foretune", *given_words])
     words = Words(
         title=f"{given.training.table.name}: {given.training.target}",
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        command=command,
+        command=shlex.join(["foretune", *given_words]),
         assumptions=given.training.notes,
-        test_score=tested.get(metric.name),
-        without_columns=baseline,
-        columns=worth,
+        test_score=measured.tested.get(found.plan.metric.name),
+        without_columns=measured.without_columns,
+        columns=measured.worth,
         next_steps=[
             ("Predict", predict),
             ("Go on", _with_trials(given_words, 2 * len(found.trials))),
         ],
     )
-    write_page(story(found, given.training.table, words), place.report)
-    best = found.conclusion.best
+    write_page(story(found, given.training.table, words), path)
+
+
+def _say(found: "Fit", measured: _Measured) -> None:
+    """What came of it, in a few lines."""
+    from foretune.automl.models.baseline import guessed
+    from foretune.automl.models.scores import of_the_model
+    from foretune.experience.naming import listed
+    from foretune.report.wording import counted
+
+    metric, best, tested = found.plan.metric, found.conclusion.best, measured.tested
     ended = sum(trial.status is not None for trial in found.trials)
     click.echo(
         f"Best of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
         f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares))} "
         f"(trial {best.number}, {named(best.config)})"
     )
-    guess = guessed(metric.name, found.plan.table.task)
+    guess, baseline = guessed(metric.name, found.plan.table.task), measured.without_columns
     click.echo(
         f"Always predicting {guess}: {metric.name} {baseline:.4g}"
         + _no_better(metric.sign * (best.values[metric.name] - baseline))
@@ -307,7 +330,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         )
     if found.conclusion.remark:
         click.echo(found.conclusion.remark)
-    if counts := [each.column for each in worth if each.is_sure][:MOST_NAMED]:
+    if counts := [each.column for each in measured.worth if each.is_sure][:MOST_NAMED]:
         click.echo(f"It goes most by {listed(counts)}")
     if tested:
         also = _in_plain_words(metric.name, tested)
@@ -316,4 +339,3 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         click.echo("Stopped while the model was fitted; the same command makes it whole.")
     elif found.ending == "stopped":
         click.echo("Stopped; this is the best so far, and the same command goes on.")
-    click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")
