@@ -29,11 +29,10 @@ from foretune.experience import Experience, k_fold
 from foretune.methods.ranking.ensemble import random_ensemble
 from foretune.methods.ranking.learn import RandomPrior, RankingLearner
 from foretune.methods.ranking.model import RankingPrior, RankingSurrogate, Settings
-from foretune.methods.ranking.training import jax_layers
 from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.ranking import LOSSES
-from foretune.numerics.training import Layer, as_arrays, bucket, descend
+from foretune.numerics.training import Layer, advance, as_arrays, begun, bucket, jax_layers
 from foretune.progress import SILENT, Progress
 from foretune.search import METHODS, Method, Optimizer, Told
 
@@ -68,7 +67,8 @@ def adam(scorers: list[Layer], inputs: jax.Array, y: jax.Array, valid: jax.Array
         lost = jax.vmap(LOSSES["list-wise"], in_axes=(0, None, None))(x[:, :, 0], y, valid)
         return jnp.sum(lost) / jnp.sum(valid)
 
-    return descend(loss, scorers, jax.random.key(0), jnp.full(EPOCHS, 1e-3))
+    rates = jnp.full(EPOCHS, 1e-3)
+    return advance(loss, begun(scorers), rates, rates).params
 
 
 class PaperPrior(RankingPrior):

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from foretune.numerics.training import advance, begun
 
@@ -22,6 +23,49 @@ def test_a_step_without_a_finite_gradient_is_not_taken() -> None:
         jax.tree.leaves(with_broken.moments), jax.tree.leaves(without.moments), strict=True
     ):
         np.testing.assert_allclose(kept, expected, rtol=1e-6)
+
+
+def test_many_arrays_move_as_each_would_by_adam() -> None:
+    """By optax, array by array."""
+    rng = np.random.default_rng(0)
+    params = {"a": jnp.asarray(rng.normal(size=(2, 3))), "b": [jnp.asarray(2.0), jnp.zeros(4)]}
+    rates = jnp.asarray([0.1, 0.1, 0.05])
+
+    def loss(params: dict, weight: jax.Array) -> jax.Array:
+        leaves = jax.tree.leaves(params)
+        return weight * sum(jnp.sum(jnp.square(leaf - n)) for n, leaf in enumerate(leaves))
+
+    found = advance(loss, begun(params), jnp.asarray([1.0, 2.0, 3.0]), rates).params
+
+    optimiser = optax.inject_hyperparams(optax.adam)(0.1)
+    state = optimiser.init(params)
+    for weight, rate in zip([1.0, 2.0, 3.0], rates, strict=True):
+        state.hyperparams["learning_rate"] = rate
+        updates, state = optimiser.update(jax.grad(loss)(params, weight), state)
+        params = optax.apply_updates(params, updates)
+    jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, 1e-4), found, params)
+
+
+def test_a_descent_in_two_parts_is_one_descent() -> None:
+    rates = jnp.full(6, 0.1)
+    whole = advance(weighted_bowl, begun(jnp.zeros(2)), rates, rates)
+    half = advance(weighted_bowl, begun(jnp.zeros(2)), rates[:3], rates[:3])
+    both = advance(weighted_bowl, half, rates[3:], rates[3:])
+    np.testing.assert_allclose(both.params, whole.params, rtol=1e-6)
+
+
+def test_a_whole_array_is_held_by_one_word() -> None:
+    start = {"held": jnp.zeros((2, 3)), "free": jnp.zeros(2)}
+    may_move = {"held": jnp.asarray(False), "free": jnp.asarray([True, False])}
+
+    def loss(params: dict, _: jax.Array) -> jax.Array:
+        return weighted_bowl(params["held"], 1.0) + weighted_bowl(params["free"], 1.0)
+
+    rates = jnp.full(3, 0.1)
+    moved = advance(loss, begun(start), rates, rates, trainable=may_move).params
+    assert not moved["held"].any()
+    assert moved["free"][0] > 0.2
+    assert moved["free"][1] == 0.0
 
 
 def test_what_is_not_trainable_stays() -> None:

@@ -1,5 +1,7 @@
 """Small networks as plain layers, read in NumPy: prediction never waits for a compiler."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -12,6 +14,22 @@ Layers: TypeAlias = tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
 
 
 Reals = TypeVar("Reals", Floats, NDArray[np.float32])
+
+
+def initial_layers(
+    rng: np.random.Generator, sizes: Sequence[int], stack: tuple[int, ...] = ()
+) -> Layers:
+    """Layers of the given widths: He-normal weights for rectified units, no bias.
+
+    `stack` gives so many networks at once: weights (*stack, inputs, outputs).
+    """
+    return tuple(
+        (
+            rng.normal(0.0, np.sqrt(2.0 / fan_in), (*stack, fan_in, out)).astype(np.float32),
+            np.zeros((*stack, out), dtype=np.float32),
+        )
+        for fan_in, out in pairwise(sizes)
+    )
 
 
 def rectified(layers: Layers, x: Reals) -> Reals:

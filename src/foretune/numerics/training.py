@@ -1,11 +1,15 @@
-"""Training small networks in JAX: plain lists of layers, float32, explicit random keys."""
+"""Training small networks in JAX: plain lists of layers, float32.
 
-from collections.abc import Callable, Sequence
+Nothing here is random. Where a training is to be, NumPy draws before it starts: random numbers of
+JAX are what XLA compiles slowest, often longer than the training takes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretune.errors import MissingExtraError
 from foretune.numerics.networks import Layers
@@ -14,6 +18,7 @@ try:
     import jax
     import jax.numpy as jnp
     import optax
+    from jax.flatten_util import ravel_pytree
 except ImportError as missing:
     raise MissingExtraError("jax", "neural", "learning a network from past tasks") from missing
 
@@ -22,7 +27,7 @@ Layer: TypeAlias = tuple[jax.Array, jax.Array]
 Params = TypeVar("Params")
 """Any pytree of parameters."""
 Given = TypeVar("Given")
-"""Any pytree that a step's loss is given: a random key, a batch."""
+"""Any pytree that a step's loss is given, such as a batch."""
 
 
 class Descent(NamedTuple, Generic[Params]):
@@ -41,42 +46,10 @@ def keep_compiled() -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)  # type: ignore[no-untyped-call]
 
 
-def initial_layers(key: jax.Array, sizes: Sequence[int]) -> list[Layer]:
-    """Layers of the given widths: He-normal weights for rectified units, no bias."""
-    keys = jax.random.split(key, len(sizes) - 1)
-    return [
-        (jax.random.normal(k, (fan_in, out)) * jnp.sqrt(2.0 / fan_in), jnp.zeros(out))
-        for k, (fan_in, out) in zip(keys, pairwise(sizes), strict=True)
-    ]
-
-
-def hidden(layers: Sequence[Layer], x: jax.Array, key: jax.Array, dropout: float) -> jax.Array:
-    """The last layer's rectified activations (n, width), in training: units drop out.
-
-    All layers have one width, and draw together: random numbers are what XLA compiles slowest.
-    """
-    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(len(layers)))
-    shape = (len(x), len(layers[0][1]))
-    kept = jax.vmap(partial(jax.random.bernoulli, p=1.0 - dropout, shape=shape))(keys)
-    for (weights, biases), its_kept in zip(layers, kept, strict=True):
-        x = jax.nn.relu(x @ weights + biases)
-        x = jnp.where(its_kept, x / (1.0 - dropout), 0.0)
-    return x
-
-
-def descend(
-    loss: Callable[[Params, jax.Array], jax.Array],
-    params: Params,
-    key: jax.Array,
-    rates: jax.Array,
-) -> Params:
-    """Adam for one step a rate; the loss draws by the random key of its step. Under `jit`."""
-    return advance(loss, begun(params), jax.random.split(key, len(rates)), rates).params
-
-
 def begun(params: Params) -> Descent[Params]:
     """A descent that has not moved yet."""
-    return Descent(params, optax.scale_by_adam().init(params))
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(params))
+    return Descent(params, optax.scale_by_adam().init(jnp.zeros(size)))
 
 
 def advance(
@@ -94,30 +67,40 @@ def advance(
     would leave no parameter a number.
     """
     optimiser = optax.scale_by_adam()
+    # As one vector: every array that Adam moves by itself is compiled by itself.
+    start, as_params = ravel_pytree(descent.params)
+    moves = None if trainable is None else _spread(trainable, descent.params)
 
     def step(
-        descent: Descent[Params], now: tuple[jax.Array, Given]
-    ) -> tuple[Descent[Params], None]:
+        descent: Descent[jax.Array], now: tuple[jax.Array, Given]
+    ) -> tuple[Descent[jax.Array], None]:
         rate, its_given = now
-        gradient = jax.grad(loss)(descent.params, its_given)
+        gradient = jax.grad(lambda vector: loss(as_params(vector), its_given))(descent.params)
         updates, moments = optimiser.update(gradient, descent.moments)
-        moved = jax.tree.map(lambda p, u: p - rate * u, descent.params, updates)
-        if trainable is not None:
-            moved = jax.tree.map(jnp.where, trainable, moved, descent.params)
-        taken = partial(jnp.where, _all_finite(gradient))
+        moved = descent.params - rate * updates
+        if moves is not None:
+            moved = jnp.where(moves, moved, descent.params)
+        taken = partial(jnp.where, jnp.isfinite(gradient).all())
         return jax.tree.map(taken, Descent(moved, moments), descent), None
 
-    return jax.lax.scan(step, descent, (rates, given))[0]
+    end, _ = jax.lax.scan(step, Descent(start, descent.moments), (rates, given))
+    return Descent(as_params(end.params), end.moments)
 
 
-def _all_finite(gradient: Params) -> jax.Array:
-    """(), whether every entry is a finite number."""
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient)]).all()
+def _spread(trainable: Params, params: Params) -> jax.Array:
+    """(parameters,), which of all of them may move."""
+    entries = jax.tree.map(lambda may, leaf: jnp.broadcast_to(may, leaf.shape), trainable, params)
+    return ravel_pytree(entries)[0]
 
 
 def bucket(n: int, *, least: int) -> int:
     """The next power of two, at least `least`: sizes are padded so that few shapes are compiled."""
     return max(least, 1 << max(n - 1, 0).bit_length())
+
+
+def jax_layers(layers: Iterable[tuple[NDArray[np.float32], NDArray[np.float32]]]) -> list[Layer]:
+    """NumPy layers, as what is trained."""
+    return [(jnp.asarray(weights), jnp.asarray(biases)) for weights, biases in layers]
 
 
 def as_arrays(layers: Sequence[Layer]) -> Layers:

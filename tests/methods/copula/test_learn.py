@@ -3,16 +3,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-from scipy.stats import norm
+from scipy.stats import kstest, norm
 
 from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.copula.learn import gather
 from foretune.methods.copula.prior import LEAST_SIGMA, load_networks
-from foretune.methods.copula.training import negative_log_likelihood
+from foretune.methods.copula.training import draw, negative_log_likelihood, outputs
 from foretune.methods.copula.variants import cts, gcp_prior
-from foretune.numerics.training import hidden
 from foretune.numerics.transforms import copula_scores
 from foretune.progress import SILENT
 from foretune.space import Space
@@ -101,14 +100,31 @@ def test_seeds_learnt_together_equal_seeds_learnt_alone() -> None:
     )
 
 
-def test_numpy_and_jax_read_the_network_alike(prior) -> None:
+def test_numpy_and_jax_read_the_network_alike(prior, monkeypatch) -> None:
     [layers] = prior.networks.layers
     x = SPACE.sample(7, seed=2).x
     belief = prior.networks.believe(x)
-    activations = hidden(layers[:-1], jnp.asarray(x, jnp.float32), jax.random.key(1), 0.0)
-    mu, raw = (activations @ layers[-1][0] + layers[-1][1]).T
+    monkeypatch.setattr("foretune.methods.copula.training.DROPOUT", 0.0)
+    mu, raw = outputs(layers, jnp.asarray(x, jnp.float32), jnp.ones((3, 7, 50), bool)).T
     np.testing.assert_allclose(belief.mu[:, 0], mu, atol=1e-4)
     np.testing.assert_allclose(belief.sigma[:, 0], jax.nn.softplus(raw) + LEAST_SIGMA, atol=1e-4)
+
+
+def test_chance_is_drawn_as_the_paper_says() -> None:
+    """A tenth of the units drops out; rows and tasks are drawn evenly; networks differ."""
+    draws = draw([np.random.default_rng(0), np.random.default_rng(1)])
+    assert draws.kept.shape == (2, 1000, 3, 64, 50)
+    assert np.asarray(draws.kept).mean(axis=(1, 2, 3, 4)) == pytest.approx(0.9, abs=1e-3)
+    for share in (np.asarray(draws.task), np.asarray(draws.row)):
+        assert kstest(share[0].ravel(), "uniform").pvalue > 0.01
+        assert not np.array_equal(share[0], share[1])
+
+
+def test_units_that_drop_out_are_made_up_for_by_the_others() -> None:
+    """By hand: two inputs of 1, one unit kept of each two, whose weights are 1."""
+    layers = [(jnp.ones((2, 2)), jnp.zeros(2)), (jnp.ones((2, 2)), jnp.asarray([0.0, 1.0]))]
+    kept = jnp.asarray([[[True, False]]])
+    np.testing.assert_allclose(outputs(layers, jnp.ones((1, 2)), kept), [[2 / 0.9, 2 / 0.9 + 1]])
 
 
 def test_each_objective_has_its_own_network() -> None:

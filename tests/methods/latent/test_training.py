@@ -60,7 +60,7 @@ def test_every_pair_of_algorithms_has_a_classifier() -> None:
 
 @pytest.mark.parametrize(("algorithms", "pairs"), [(4, 6), (2, 1), (1, 1)])
 def test_every_algorithm_and_every_pair_has_a_network(algorithms: int, pairs: int) -> None:
-    networks = jax.eval_shape(lambda: initial_networks(jax.random.key(0), algorithms, 40))
+    networks = initial_networks(np.random.default_rng(0), algorithms, 40)
     of_algorithms = [weights.shape for weights, _ in networks.embedding]
     assert of_algorithms == [(algorithms, 40, 32), (algorithms, 32, 32), (algorithms, 32, 3)]
     of_pairs = [weights.shape for weights, _ in networks.classifiers]
@@ -72,13 +72,13 @@ def test_the_descent_is_that_of_equation_13() -> None:
     rng = np.random.default_rng(0)
     which = np.repeat([0, 1, 2], 20)
     source = padded(rng.random((60, 3)), which, rng.random(60), 3)
-    networks = initial_networks(jax.random.key(0), *source.x.shape[::2])
-    beta, key = jnp.asarray(0.5), jax.random.key(1)
-    found = jax.jit(jax.grad(pre_training_loss))(networks, key, source, beta)
+    networks = initial_networks(rng, *source.x.shape[::2])
+    beta, draws = jnp.asarray(0.5), jnp.asarray(rng.random((4, 32), np.float32))
+    found = jax.jit(jax.grad(pre_training_loss))(networks, draws, source, beta)
 
     def parts(networks: Networks) -> tuple[jax.Array, jax.Array]:
         present = source.counts > 0
-        rows = (jax.random.uniform(key, (4, 32)) * source.counts[:, None]).astype(jnp.int32)
+        rows = (draws * source.counts[:, None]).astype(jnp.int32)
         x = jnp.take_along_axis(source.x, rows[:, :, None], axis=1)
         u = applied(networks.embedding, x)
         bowl = bowl_loss(u, jnp.take_along_axis(source.gap, rows, axis=1), present)

@@ -21,11 +21,11 @@ from foretune.methods.ranking.training import (
     Weights,
     _list_loss,
     draw_lists,
-    jax_layers,
     meta_features_of,
 )
 from foretune.methods.ranking.training import history_features as padded_features
 from foretune.methods.ranking.variants import dre
+from foretune.numerics.training import jax_layers
 from foretune.progress import SILENT
 from foretune.space import Space
 

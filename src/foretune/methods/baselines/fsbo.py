@@ -35,15 +35,9 @@ from foretune.numerics.deep_kernel import (
     meta_train,
 )
 from foretune.numerics.gp import GP
-from foretune.numerics.networks import Layers, rectified
+from foretune.numerics.networks import Layers, initial_layers, rectified
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.training import (
-    Layer,
-    as_arrays,
-    bucket,
-    initial_layers,
-    keep_compiled,
-)
+from foretune.numerics.training import Layer, as_arrays, bucket, jax_layers, keep_compiled
 from foretune.numerics.transforms import standardise
 from foretune.progress import Progress
 from foretune.space import Encoded, Space
@@ -85,8 +79,9 @@ def embedded(layers: Layers, x: Singles) -> Floats:
 
 def random_start(x: Singles, seed: int) -> DeepKernel:
     """A network of random weights, and a kernel that suits what it makes of x (n, W)."""
-    layers = initial_layers(jax.random.key(np.uint32(seed)), (x.shape[1], *UNITS, FEATURES))
-    return DeepKernel(layers, initial_kernel(embedded(as_arrays(layers), x).astype(np.float32)))
+    layers = initial_layers(np.random.default_rng(seed), (x.shape[1], *UNITS, FEATURES))
+    kernel = initial_kernel(embedded(layers, x).astype(np.float32))
+    return DeepKernel(jax_layers(layers), kernel)
 
 
 @dataclass(frozen=True, slots=True)

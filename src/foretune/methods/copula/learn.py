@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from foretune.experience import Experience
 from foretune.learning import given, successes
 from foretune.methods.copula.model import CopulaPrior, Settings
 from foretune.methods.copula.prior import Networks, load_networks
-from foretune.numerics.networks import Layers
+from foretune.numerics.networks import Layers, initial_layers
 from foretune.progress import Progress, tracked
+
+if TYPE_CHECKING:
+    from foretune.methods.copula.training import Tasks
+    from foretune.numerics.training import Layer
 
 MOST_ROWS = 400_000
 """Training draws fewer than 200,000 rows, so more of them than this would hardly be seen."""
@@ -55,8 +59,7 @@ class CopulaLearner:
         self, experience: Experience, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
         """One prior a seed, trained together."""
-        for _ in tracked([None], progress, "learning from past tasks", 1):
-            trained = _train(gather(experience, self.scores), seeds)
+        trained = _train(gather(experience, self.scores), seeds, progress)
         return [
             CopulaPrior(self.kind, experience.space, networks, self.settings)
             for networks in trained
@@ -86,29 +89,59 @@ def gather(experience: Experience, scores: Callable[[Floats], Floats]) -> Scores
     )
 
 
-def _train(scores: Scores, seeds: Sequence[int]) -> list[Networks]:
+def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[Networks]:
     """The networks of each seed, those of all seeds and objectives trained at once."""
     import jax
-    import jax.numpy as jnp
 
-    from foretune.methods.copula.training import fit_networks
-    from foretune.numerics.training import as_arrays, bucket, keep_compiled
+    from foretune.methods.copula.training import RATES, advance_networks, draw
+    from foretune.numerics.training import as_arrays, begun, keep_compiled
 
     keep_compiled()
-    objectives, tasks = len(scores.z), len(scores.counts)
-    rows, places = bucket(len(scores.x), least=1024), bucket(tasks, least=8)
-    x = np.pad(scores.x, ((0, rows - len(scores.x)), (0, 0)))
-    z = np.pad(scores.z, ((0, 0), (0, rows - len(scores.x))))
-    counts = np.pad(scores.counts, (0, places - tasks))
-    firsts = np.cumsum(counts, dtype=np.int32) - counts
-    keys = jax.vmap(jax.random.key)(jnp.asarray(seeds, dtype=jnp.uint32))
-    every = np.tile(z, (len(seeds), 1))
-    stacked = fit_networks(jnp.repeat(keys, objectives), x, every, firsts, counts, tasks)
+    width, objectives = scores.x.shape[1], len(scores.z)
+    rngs = [np.random.default_rng((seed, which)) for seed in seeds for which in range(objectives)]
+    tasks, z = _padded(scores)
+    every_z = np.tile(z, (len(seeds), 1))
+    descents = jax.vmap(begun)(_initial(rngs, width, spare=tasks.x.shape[1] - width))
+    for rate in tracked(RATES, progress, "learning from past tasks", len(RATES)):
+        descents = advance_networks(descents, every_z, draw(rngs), rate, tasks)
+        jax.block_until_ready(descents)  # type: ignore[no-untyped-call]
+    (weights, biases), *others = as_arrays(descents.params)
+    stacked = ((weights[:, :width], biases), *others)
     trained: list[Layers] = [
-        as_arrays([(weights[place], biases[place]) for weights, biases in stacked])
-        for place in range(len(every))
+        tuple((weights[place], biases[place]) for weights, biases in stacked)
+        for place in range(len(rngs))
     ]
     return [
         Networks(tuple(trained[first : first + objectives]))
         for first in range(0, len(trained), objectives)
     ]
+
+
+def _padded(scores: Scores) -> tuple["Tasks", Singles]:
+    """The tasks and the scores z (L, N), in shapes of which there are few to compile."""
+    import jax.numpy as jnp
+
+    from foretune.methods.copula.training import Tasks
+    from foretune.numerics.training import bucket
+
+    rows, width = scores.x.shape
+    tasks = len(scores.counts)
+    spare_rows = bucket(rows, least=1024) - rows
+    x = np.pad(scores.x, ((0, spare_rows), (0, bucket(width, least=16) - width)))
+    counts = np.pad(scores.counts, (0, bucket(tasks, least=8) - tasks))
+    firsts = np.cumsum(counts, dtype=np.int32) - counts
+    past = Tasks(jnp.asarray(x), jnp.asarray(firsts), jnp.asarray(counts), jnp.asarray(tasks))
+    return past, np.pad(scores.z, ((0, 0), (0, spare_rows)))
+
+
+def _initial(rngs: Sequence[np.random.Generator], width: int, *, spare: int) -> "list[Layer]":
+    """Untrained networks, stacked, whose last `spare` inputs are padding and weigh nothing."""
+    import jax
+
+    from foretune.methods.copula.training import UNITS
+    from foretune.numerics.training import jax_layers
+
+    networks = [initial_layers(rng, (width, *UNITS, 2)) for rng in rngs]
+    (weights, biases), *others = jax.tree.map(lambda *arrays: np.stack(arrays), *networks)
+    wide = np.pad(weights, ((0, 0), (0, spare), (0, 0)))
+    return jax_layers([(wide, biases), *others])

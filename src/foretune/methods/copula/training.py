@@ -5,13 +5,15 @@ rate 0.01 divided by 5 after each thousand. Tasks are drawn with equal probabili
 within a task, which weights every term inversely to its task's number of observations.
 """
 
-from functools import partial
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from foretune.methods.copula.prior import LEAST_SIGMA
-from foretune.numerics.training import Layer, descend, hidden, initial_layers
+from foretune.numerics.training import Descent, Layer, advance
 
 UNITS = (50, 50, 50)
 DROPOUT = 0.1
@@ -20,48 +22,70 @@ RATES = (0.01, 0.002, 0.0004)
 UPDATES_PER_RATE = 1000
 
 
+class Tasks(NamedTuple):
+    """The past tasks' scores, task after task; what comes after that in any array is padding."""
+
+    x: jax.Array
+    """(N, W), what all networks read."""
+    firsts: jax.Array
+    """(T,), where each task begins."""
+    counts: jax.Array
+    """(T,), how many rows each task has."""
+    number: jax.Array
+    """(), how many of the T are tasks."""
+
+
+class Draws(NamedTuple):
+    """What chance decides in each update: arrays with a leading axis of updates."""
+
+    task: jax.Array
+    """(BATCH,), in [0, 1): where among all tasks."""
+    row: jax.Array
+    """(BATCH,), in [0, 1): where among the task's rows."""
+    kept: jax.Array
+    """(layers, BATCH, units), whether a unit does not drop out."""
+
+
+def draw(rngs: Sequence[np.random.Generator]) -> Draws:
+    """For each network, stacked, what decides the updates of one rate."""
+    batch = (UPDATES_PER_RATE, BATCH)
+    units = (UPDATES_PER_RATE, len(UNITS), BATCH, UNITS[0])
+    return Draws(
+        jnp.asarray([rng.random(batch, np.float32) for rng in rngs]),
+        jnp.asarray([rng.random(batch, np.float32) for rng in rngs]),
+        jnp.asarray([rng.random(units, np.float32) >= DROPOUT for rng in rngs]),
+    )
+
+
 def negative_log_likelihood(mu: jax.Array, sigma: jax.Array, z: jax.Array) -> jax.Array:
     """The mean over a batch of Equation 1, without its constant."""
     return jnp.mean(jnp.log(sigma) + 0.5 * jnp.square((z - mu) / sigma))
 
 
+def outputs(layers: Sequence[Layer], x: jax.Array, kept: jax.Array) -> jax.Array:
+    """mu, and sigma before its activation, (n, 2), where units drop out that are not `kept`."""
+    for (weights, biases), its_kept in zip(layers[:-1], kept, strict=True):
+        x = jax.nn.relu(x @ weights + biases)
+        x = jnp.where(its_kept, x / (1.0 - DROPOUT), 0.0)
+    weights, biases = layers[-1]
+    return x @ weights + biases
+
+
 @jax.jit
-def fit_networks(
-    keys: jax.Array,
-    x: jax.Array,
-    z: jax.Array,
-    firsts: jax.Array,
-    counts: jax.Array,
-    tasks: int,
-) -> list[Layer]:
-    """One network for each of `keys` and its row of z (keys, N), stacked.
+def advance_networks(
+    descents: Descent[list[Layer]], z: jax.Array, draws: Draws, rate: float, tasks: Tasks
+) -> Descent[list[Layer]]:
+    """The descents of stacked networks, each towards its row of z (networks, N), after `draws`."""
 
-    Task t < `tasks` has the `counts[t]` rows of x (N, W) and of z from `firsts[t]` on; what comes
-    after that in any array is padding.
-    """
-    return jax.vmap(partial(_fit, x=x, firsts=firsts, counts=counts, tasks=tasks))(keys, z)
+    def advance_one(
+        descent: Descent[list[Layer]], z: jax.Array, draws: Draws
+    ) -> Descent[list[Layer]]:
+        def loss(layers: list[Layer], draws: Draws) -> jax.Array:
+            task = (draws.task * tasks.number).astype(jnp.int32)
+            row = tasks.firsts[task] + (draws.row * tasks.counts[task]).astype(jnp.int32)
+            mu, raw_sigma = outputs(layers, tasks.x[row], draws.kept).T
+            return negative_log_likelihood(mu, jax.nn.softplus(raw_sigma) + LEAST_SIGMA, z[row])
 
+        return advance(loss, descent, draws, jnp.full(UPDATES_PER_RATE, rate))
 
-def _fit(
-    key: jax.Array,
-    z: jax.Array,
-    x: jax.Array,
-    firsts: jax.Array,
-    counts: jax.Array,
-    tasks: int,
-) -> list[Layer]:
-    start, training = jax.random.split(key)
-
-    def loss(layers: list[Layer], key: jax.Array) -> jax.Array:
-        for_task, for_row, for_dropout = jax.random.split(key, 3)
-        task = jax.random.randint(for_task, (BATCH,), 0, tasks)
-        share = jax.random.uniform(for_row, (BATCH,))
-        row = firsts[task] + jnp.floor(share * counts[task]).astype(int)
-        weights, biases = layers[-1]
-        outputs = hidden(layers[:-1], x[row], for_dropout, DROPOUT) @ weights + biases
-        sigma = jax.nn.softplus(outputs[:, 1]) + LEAST_SIGMA
-        return negative_log_likelihood(outputs[:, 0], sigma, z[row])
-
-    layers = initial_layers(start, (x.shape[1], *UNITS, 2))
-    rates = jnp.repeat(jnp.asarray(RATES), UPDATES_PER_RATE)
-    return descend(loss, layers, training, rates)
+    return jax.vmap(advance_one)(descents, z, draws)

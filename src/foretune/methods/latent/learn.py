@@ -131,8 +131,6 @@ def pre_trained(
 
     gaps: (n,), at least 0. beta: how much deceiving the classifiers counts; the paper's where None.
     """
-    import jax
-
     from foretune.methods.latent.training import BETA, pre_train
     from foretune.numerics.training import keep_compiled
 
@@ -140,7 +138,7 @@ def pre_trained(
     source = padded(algorithms.inputs(configs), algorithms.chosen(configs), gaps, len(algorithms))
     steps = STEPS if len(gaps) <= LARGE else STEPS_IF_LARGE
     strength = BETA if beta is None else beta
-    networks = pre_train(jax.random.key(seed), source, strength, steps=steps)
+    networks = pre_train(source, strength, steps=steps, seed=seed)
     sizes = (algorithms.width, None, None)
     stack: Stack = tuple(
         (

@@ -7,7 +7,7 @@ by reversing the classifiers' gradient where it reaches the embedding.
 """
 
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 import jax
@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from foretune.methods.latent.embedding import DIMENSION, UNITS
-from foretune.numerics.training import descend
+from foretune.numerics.networks import initial_layers
+from foretune.numerics.training import Layer, advance, begun, jax_layers
 
 CLASSIFIER_UNITS = 16
 BATCH = 32
@@ -24,7 +25,7 @@ RATE = 0.01
 BETA = 1e-4
 """How much deceiving the classifiers counts."""
 
-Layers: TypeAlias = list[tuple[jax.Array, jax.Array]]
+Layers: TypeAlias = list[Layer]
 """Weights (networks, inputs, outputs) and biases (networks, outputs), stacked."""
 
 
@@ -48,26 +49,12 @@ class Source(NamedTuple):
     """(M,), how many of the R rows are evaluations."""
 
 
-def initial_networks(key: jax.Array, algorithms: int, width: int) -> Networks:
+def initial_networks(rng: np.random.Generator, algorithms: int, width: int) -> Networks:
     """Untrained networks for so many algorithms that read `width` columns."""
     pairs = max(algorithms * (algorithms - 1) // 2, 1)
-    for_embedding, for_classifiers = jax.random.split(key)
-    return Networks(
-        _initial(for_embedding, algorithms, (width, UNITS, UNITS, DIMENSION)),
-        _initial(for_classifiers, pairs, (DIMENSION, CLASSIFIER_UNITS, 1)),
-    )
-
-
-def _initial(key: jax.Array, networks: int, sizes: tuple[int, ...]) -> Layers:
-    """He-normal weights, no biases."""
-    return [
-        (
-            jax.random.normal(jax.random.fold_in(key, number), (networks, fan_in, out))
-            * jnp.sqrt(2.0 / fan_in),
-            jnp.zeros((networks, out)),
-        )
-        for number, (fan_in, out) in enumerate(pairwise(sizes))
-    ]
+    embedding = initial_layers(rng, (width, UNITS, UNITS, DIMENSION), stack=(algorithms,))
+    classifiers = initial_layers(rng, (DIMENSION, CLASSIFIER_UNITS, 1), stack=(pairs,))
+    return Networks(jax_layers(embedding), jax_layers(classifiers))
 
 
 def applied(layers: Layers, x: jax.Array) -> jax.Array:
@@ -108,12 +95,14 @@ def reversed_gradient(u: jax.Array, beta: jax.Array) -> jax.Array:
 
 
 def pre_training_loss(
-    networks: Networks, key: jax.Array, source: Source, beta: jax.Array
+    networks: Networks, draws: jax.Array, source: Source, beta: jax.Array
 ) -> jax.Array:
-    """Its descent is Equation 13's: the embedding's outwards, the classifiers' inwards."""
+    """Its descent is Equation 13's: the embedding's outwards, the classifiers' inwards.
+
+    `draws` (M, n), in [0, 1), choose n evaluations of each algorithm.
+    """
     present = source.counts > 0
-    drawn = jax.random.uniform(key, (len(source.counts), BATCH))
-    rows = (drawn * source.counts[:, None]).astype(jnp.int32)
+    rows = (draws * source.counts[:, None]).astype(jnp.int32)
     x = jnp.take_along_axis(source.x, rows[:, :, None], axis=1)
     gap = jnp.take_along_axis(source.gap, rows, axis=1)
     u = applied(networks.embedding, x)
@@ -121,15 +110,24 @@ def pre_training_loss(
     return bowl_loss(u, gap, present) + deceived
 
 
-@partial(jax.jit, static_argnames="steps")
-def pre_train(key: jax.Array, source: Source, beta: float, *, steps: int) -> Networks:
+def pre_train(source: Source, beta: float, *, steps: int, seed: int) -> Networks:
     """The networks of one source after so many steps of Adam.
 
     Several sources are trained one after the other: side by side under `vmap` they take longer,
     since XLA multiplies stacks of small matrices one by one all the same.
     """
+    rng = np.random.default_rng(seed)
+    algorithms, _, width = source.x.shape
+    networks = initial_networks(rng, algorithms, width)
+    draws = rng.random((steps, algorithms, BATCH), np.float32)
+    trained: Networks = _trained(networks, jnp.asarray(draws), source, jnp.asarray(beta))
+    return trained
+
+
+@jax.jit
+def _trained(networks: Networks, draws: jax.Array, source: Source, beta: jax.Array) -> Networks:
+    """The networks after a step of Adam for each of `draws`."""
+    steps = len(draws)
     rates = RATE * 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.arange(steps) / steps))
-    start, training = jax.random.split(key)
-    networks = initial_networks(start, *source.x.shape[::2])
-    loss = partial(pre_training_loss, source=source, beta=jnp.asarray(beta))
-    return descend(loss, networks, training, rates)
+    loss = partial(pre_training_loss, source=source, beta=beta)
+    return advance(loss, begun(networks), draws, rates).params

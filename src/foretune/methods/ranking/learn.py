@@ -157,8 +157,8 @@ def _train(
     import jax
     import jax.numpy as jnp
 
-    from foretune.methods.ranking.training import Weights, jax_layers, meta_learn
-    from foretune.numerics.training import as_arrays, bucket, keep_compiled
+    from foretune.methods.ranking.training import Weights, meta_learn
+    from foretune.numerics.training import as_arrays, bucket, jax_layers, keep_compiled
 
     keep_compiled()
     n, width = evaluations.x.shape

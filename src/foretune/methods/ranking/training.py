@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtri
 
 from foretune.methods.ranking.ensemble import CLIP
-from foretune.numerics.networks import Layers
 from foretune.numerics.ranking import LOSSES
 from foretune.numerics.training import Layer, advance, begun
 
@@ -70,7 +69,7 @@ def meta_learn(weights: Weights, draws: jax.Array, tasks: Tasks, *, loss: str) -
     """What several ensembles, stacked, become.
 
     `draws` (ensembles, steps, M, 4) are uniform in [0, 1): they choose every step's tasks and
-    lists. Random numbers of JAX would be drawn as fast, but take half a minute to compile.
+    lists.
     """
 
     def learn(weights: Weights, draws: jax.Array) -> Weights:
@@ -126,11 +125,6 @@ def meta_features_of(weights: Weights, x: jax.Array, y: jax.Array, valid: jax.Ar
     mean = total / jnp.maximum(jnp.sum(valid), 1)
     last, bias = weights.all[-1]
     return _rectified(weights.all[:-1], mean) @ last + bias
-
-
-def jax_layers(layers: Layers) -> Network:
-    """NumPy layers, as what is trained."""
-    return [(jnp.asarray(weights), jnp.asarray(biases)) for weights, biases in layers]
 
 
 def _list_loss(
