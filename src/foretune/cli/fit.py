@@ -49,7 +49,8 @@ PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
               "are scored by models that have seen none of them.")  # fmt: skip
 @click.option("--order", metavar="COLUMN", help="Dates or numbers: rows are scored by models of "
               "earlier ones.")  # fmt: skip
-@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from.")
+@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from; "
+              "one that has a comma in double quotes.")  # fmt: skip
 @click.option("--space", metavar="NAME", help="`foretune spaces` lists them.")
 @click.option("--only", metavar="A,B", help="Only these estimators, e.g. lightgbm,rf.")
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")

@@ -1,5 +1,7 @@
 """Names: configurations in a word, and lists of names as they are typed."""
 
+import csv
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +17,14 @@ def named(config: Mapping[str, Any]) -> str:
 
 
 def names_in(text: str | None) -> tuple[str, ...]:
-    """The names of a comma-separated list as typed; none where the option was not given."""
+    """The names of a comma-separated list as typed; none where the option was not given.
+
+    A name that has a comma itself stands in double quotes, as in a CSV file.
+    """
     if text is None:
         return ()
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+    names = tuple(name.strip() for line in lines for name in line if name.strip())
     if not names:
         raise UsageError(f"a list needs at least one name, but got '{text}': separate by commas")
     return names

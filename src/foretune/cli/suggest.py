@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 @click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
 @click.option("--group", metavar="COLUMN", help="As in `foretune fit`.")
 @click.option("--order", metavar="COLUMN", help="As in `foretune fit`.")
-@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from.")
+@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from; "
+              "one that has a comma in double quotes.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def suggest_command(
     data: Path,

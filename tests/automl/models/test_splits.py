@@ -188,3 +188,9 @@ def test_what_is_done_is_said():
     assert said_of(in_order, np.arange(60) >= 50) == (
         "the last 10 of 60 rows by 'by', learning from what comes before"
     )
+
+
+@pytest.mark.parametrize("kind", Arranged)
+def test_a_target_that_never_changes_is_not_blamed_on_groups_or_order(kind):
+    with pytest.raises(UsageError, match="all have the same one: choose another target"):
+        cross_validation(arranged(kind, np.arange(20) // 2, np.ones(20)), 5, 0)

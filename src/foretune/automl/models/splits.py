@@ -60,6 +60,11 @@ def _learnable(splits: Splits, table: Table) -> Splits:
     """
     by = table.arrangement
     usable = [(learn, held) for learn, held in splits if by is None or differ(table.y[learn])]
+    if by is not None and not differ(table.y):
+        raise UsageError(
+            "rows to learn from must differ in their target, but all have the same one: choose "
+            "another target, or add rows with other values of it"
+        )
     if by is not None and not usable:
         those = "that come first" if by.kind is Arranged.IN_ORDER else "of other groups"
         raise UsageError(
