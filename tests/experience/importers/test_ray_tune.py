@@ -4,7 +4,7 @@ import pickle
 import pytest
 
 from foretune.errors import ExperienceError
-from foretune.experience import Status
+from foretune.experience import Status, store
 from foretune.experience.importers import ray_tune as importer
 from foretune.experience.importers.registry import TableColumns
 
@@ -79,3 +79,55 @@ def test_files_that_are_not_what_they_should_be_are_named(tmp_path, text):
 def test_a_folder_of_something_else_is_refused(tmp_path):
     with pytest.raises(ExperienceError, match=r"params\.json"):
         importer.read(tmp_path, columns=ERROR)
+
+
+def test_none_is_a_choice_where_nothing_says_when(tmp_path):
+    """As scikit-learn's `class_weight` and `max_depth` have it."""
+    configs = [
+        {"lr": 0.1, "class_weight": None, "max_depth": 5},
+        {"lr": 0.2, "class_weight": "balanced", "max_depth": None},
+        {"lr": 0.3, "class_weight": None, "max_depth": 10},
+    ]
+    for number, config in enumerate(configs):
+        write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
+    experience = importer.read(tmp_path, columns=ERROR)
+    assert experience.configs.dicts() == configs
+    store.save(experience, tmp_path / "x.parquet")
+    again = store.read(tmp_path / "x.parquet")
+    assert again.configs.dicts() == configs
+    assert again.space.to_json() == experience.space.to_json()
+
+
+def test_none_is_a_gap_where_another_hyperparameter_says_when(tmp_path):
+    configs = [
+        {"kernel": "rbf", "gamma": 0.1},
+        {"kernel": "linear", "gamma": None},
+        {"kernel": "rbf", "gamma": 0.2},
+    ]
+    for number, config in enumerate(configs):
+        write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
+    experience = importer.read(tmp_path, columns=ERROR)
+    assert experience.configs.dicts() == [configs[0], {"kernel": "linear"}, configs[2]]
+
+
+def test_what_depends_on_a_choice_of_none(tmp_path):
+    configs = [{"reg": None}, {"reg": "l2", "alpha": 0.1}, {"reg": "l1", "alpha": 0.3}]
+    for number, config in enumerate(configs):
+        write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
+    assert importer.read(tmp_path, columns=ERROR).configs.dicts() == configs
+
+
+def test_many_numbers_beside_none_are_no_choices(tmp_path):
+    for number in range(12):
+        config = {"lr": 0.1, "depth": number or None}
+        write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
+    with pytest.raises(ExperienceError, match="'depth' is None in 1 of 12 runs and has 11"):
+        importer.read(tmp_path, columns=ERROR)
+
+
+def test_a_failed_trial_with_none_is_told_in_full(tmp_path):
+    write_trial(tmp_path / "one" / "t1", {"lr": 0.1, "reg": "l1"}, [{"error": 0.5}])
+    write_trial(tmp_path / "one" / "t2", {"lr": 0.2, "reg": None}, [], "no")
+    write_trial(tmp_path / "one" / "t3", {"lr": 0.2}, [], "no")
+    experience = importer.read(tmp_path, columns=ERROR)
+    assert experience.configs.dicts() == [{"lr": 0.1, "reg": "l1"}, {"lr": 0.2, "reg": None}]

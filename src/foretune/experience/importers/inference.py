@@ -43,6 +43,8 @@ LARGEST_BOUND = 1e290
 MOST_PARENT_VALUES = 30
 DISCRETE = (bool, int, str, NoneType, np.bool_, np.integer)
 """The types of values that may decide where others are active."""
+CHOSEN = (bool, str, NoneType, np.bool_)
+"""The types of values that are choices, whatever else there is."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,20 @@ def infer_space(
     *,
     stages: Collection[str] = (),
     activities: Mapping[str, Activity] | None = None,
+    nothing: Collection[str] = (),
 ) -> ConfigurationSpace:
     """The space of the configurations whose hyperparameters stand in `columns`.
 
     stages: the categoricals that choose an algorithm.
     activities: where hyperparameters are active, if that is known; else it is inferred.
+    nothing: the hyperparameters that are never missing: None is one of their values.
     """
     if not columns:
         raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
-    known = {name: present_values(column) for name, column in columns.items()}
+    known = {
+        name: list(column) if name in nothing else present_values(column)
+        for name, column in columns.items()
+    }
     for parameter, values in known.items():
         if not values:
             raise ExperienceError(
@@ -96,15 +103,18 @@ def infer_parameter(
 ) -> (
     CategoricalHyperparameter | Constant | UniformIntegerHyperparameter | UniformFloatHyperparameter
 ):
-    """The hyperparameter that takes `values`, none of which is missing."""
+    """The hyperparameter that takes `values`, none of which is missing.
+
+    Numbers of which some are None are choices: no range holds None.
+    """
     types = set(map(type, values))
-    odd = [kind for kind in types if not issubclass(kind, (numbers.Real, str, np.bool_))]
+    odd = [kind for kind in types if not issubclass(kind, (numbers.Real, *CHOSEN))]
     if odd:
         value = next(value for value in values if type(value) is odd[0])
         raise ExperienceError(
             f"a hyperparameter must be a number, a string or a boolean, but '{name}' has {value!r}"
         )
-    if stage or any(issubclass(kind, (bool, str, np.bool_)) for kind in types):
+    if stage or any(issubclass(kind, CHOSEN) for kind in types):
         choices = _distinct(values)
         if len(set(choices)) < len(choices):
             raise ExperienceError(

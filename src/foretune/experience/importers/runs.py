@@ -6,19 +6,23 @@ inferred from the configurations as for tables, or given; the metrics are named 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from math import isfinite
 from typing import Any
 
 import numpy as np
+from ConfigSpace import ConfigurationSpace
 
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.inference import infer_space
+from foretune.experience.importers.inference import explain_missing, infer_space, present_mask
 from foretune.experience.importers.registry import TableColumns, direction_of
 from foretune.space import Encoded, Parameter, Space
 
 MOST_NAMED = 12
+MOST_CHOSEN_NUMBERS = 10
+"""Numbers that are sometimes None are taken as choices if they are at most so many."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,9 @@ def _told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> tuple[list[Run],
 
     What belongs to a whole configuration, those that succeeded tell.
     """
-    whole = {frozenset(run.config) for run, good in zip(runs, done, strict=True) if good}
-    kept = [(r, good) for r, good in zip(runs, done, strict=True) if frozenset(r.config) in whole]
+    told = [frozenset((*run.config, *run.nothing)) for run in runs]
+    whole = set(compress(told, done))
+    kept = [(r, g) for r, g, its in zip(runs, done, told, strict=True) if its in whole]
     return [run for run, _ in kept], [good for _, good in kept]
 
 
@@ -129,13 +134,45 @@ def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, 
     names = dict.fromkeys(name for run in runs for name in run.config)
     cells = {name: [run.config.get(name) for run in runs] for name in names}
     if columns.space is None:
-        space = Space.of(infer_space(cells))
+        space = Space.of(_inferred(cells, runs))
         return space, space.from_columns(cells, len(runs))
     space = Space.from_json(existing(columns.space).read_text(encoding="utf-8"))
     known = {p.name: [_cell(run, p) for run in runs] for p in space.parameters}
     configs = space.from_columns(known, len(runs), fill_defaults=True, drop_inactive=True)
     _check_nothing(runs, space, configs)
     return space, configs
+
+
+def _inferred(cells: Mapping[str, Sequence[Any]], runs: Sequence[Run]) -> ConfigurationSpace:
+    """The space that the runs come from.
+
+    None is a gap where another hyperparameter says when, else a choice like others.
+    """
+    present = {name: present_mask(column) for name, column in cells.items()}
+    explained = explain_missing(cells, present)
+    nothing = [
+        name
+        for name, here in present.items()
+        if name not in explained
+        and not here.all()
+        and all(name in run.nothing for run in compress(runs, ~here))
+    ]
+    for name in nothing:
+        _check_choices(name, cells[name])
+        present[name] = np.ones(len(runs), dtype=np.bool_)
+    return infer_space(cells, activities=explain_missing(cells, present), nothing=nothing)
+
+
+def _check_choices(name: str, column: Sequence[Any]) -> None:
+    """Refuse many different numbers beside None: as choices they would all be equally far apart."""
+    gaps = sum(value is None for value in column)
+    different = {value for value in column if isinstance(value, (int, float))}
+    if len(different) > MOST_CHOSEN_NUMBERS:
+        raise ExperienceError(
+            f"a hyperparameter is a number or a choice, but '{name}' is None in {gaps} of "
+            f"{len(column)} runs and has {len(different)} different numbers in the others: log a "
+            "number for None, or leave these runs out"
+        )
 
 
 def _cell(run: Run, parameter: Parameter) -> Any:
