@@ -63,7 +63,11 @@ def people(n=200, seed=0):
     [
         a_classifier(trials=2, space="cash", only=("knn", "gaussian_nb")),
         a_regressor(trials=2, only=("elastic_net",)),
-    ]
+    ],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is in one fold, two "
+        "rows may be in two: other scores, and another search"
+    },
 )
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
@@ -324,6 +328,40 @@ def test_groups_are_scored_by_models_that_have_not_seen_them():
     assert kept_together.best_score_ < 0.65
     assert kept_together.n_features_in_ == 1
     assert kept_together.predict(X).shape == y.shape
+
+
+def test_heavy_rows_are_believed():
+    """Half of the rows, of weight 9, say the opposite of the others."""
+    rng = np.random.default_rng(0)
+    X, heavy = rng.normal(size=(200, 2)), np.arange(200) % 2 == 0
+    y = np.where(heavy, X[:, 0] > 0, X[:, 0] < 0)
+    given = np.where(heavy, 9.0, 1.0)
+    classifier = a_classifier(only=("logistic",), metric="accuracy").fit(X, y, sample_weight=given)
+    assert classifier.best_score_ > 0.85
+    assert classifier.score(X, y, sample_weight=given) > 0.85
+    assert classifier.n_features_in_ == 2
+    assert "weighed by 'sample_weight'" in classifier.fit_.plan.notes[1]
+
+
+def test_a_class_that_only_rows_of_weight_0_have_is_none():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    classifier = a_classifier(only=("logistic",), trials=1)
+    classifier.fit(X, y, sample_weight=(y != "b") * 2.0)
+    assert classifier.classes_.tolist() == ["a", "c"]
+    assert classifier.predict_proba(X).shape == (60, 2)
+    assert set(classifier.predict(X)) <= {"a", "c"}
+
+
+def test_weights_are_one_for_each_row():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    for given, said in (
+        (np.ones(19), "sample_weight needs a value for each of the 20 rows, but got 19"),
+        (np.ones((20, 2)), "sample_weight must be one column"),
+        (-np.ones(20), "weights must be finite numbers of at least 0"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            a_classifier().fit(X, y, sample_weight=given)
 
 
 def test_scikit_learn_passes_groups_on():

@@ -16,8 +16,10 @@ from foretune.automl.models.scores import Predictions, scorer
 from foretune.automl.plan import Plan
 from foretune.automl.search import predictions_path, ranked
 from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.schema import named_by_text
 from foretune.automl.tables.targets import Task, codes_of, target_numbers, target_of
+from foretune.automl.tables.weighting import weights_in
 from foretune.automl.tables.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience import Status
@@ -159,13 +161,15 @@ def _members(
         return alone, None, NOT_USABLE if kept else NOT_KEPT
     if len(candidates) == 1:
         return alone, None, ""
+    scored = plan.table.rows(np.concatenate(folds))
     found = blend(
         np.stack([predicted for _, predicted in candidates]),
-        plan.table.y[np.concatenate(folds)],
+        scored.y,
         plan.metric.name,
         plan.table.task,
         most=blending.most,
         folds=[len(held) for held in folds],
+        counting=scored.weights,
     )
     members = tuple(
         Chosen(trial, float(weight))
@@ -228,33 +232,50 @@ def score_on(model: Model, frame: pd.DataFrame) -> float:
     return scores_on(model, frame, [model.metric])[model.metric]
 
 
-def scores_on(model: Model, frame: pd.DataFrame, metrics: Iterable[str]) -> dict[str, float]:
-    """How the model does on a table with a known target; rows without one are left out."""
+def scores_on(
+    model: Model, frame: pd.DataFrame, metrics: Iterable[str], *, weight: str | None = None
+) -> dict[str, float]:
+    """How the model does on a table with a known target; rows without one are left out.
+
+    weight: the column that says how much rows count.
+    """
     known, y = known_rows(
-        frame, model.target, model.task, model.classes, decimal=model.target_decimal
+        frame, model.target, model.task, model.classes, decimal=model.target_decimal, weight=weight
     )
+    counts = None if weight is None else weights_in(weight, known[weight], table_mark(known))
     if model.task is Task.REGRESSION:
-        given = Predictions(y, model.predict(known))
+        given = Predictions(y, model.predict(known), weights=counts)
     else:
         certain = model.predict_proba(known)
-        given = Predictions(y, model.chosen(certain), certain)
+        given = Predictions(y, model.chosen(certain), certain, counts)
     return {name: scorer(name, model.task).score(given) for name in metrics}
 
 
 def known_rows(
-    frame: pd.DataFrame, target: str, task: Task, classes: Sequence[str], *, decimal: str = ""
+    frame: pd.DataFrame,
+    target: str,
+    task: Task,
+    classes: Sequence[str],
+    *,
+    decimal: str = "",
+    weight: str | None = None,
 ) -> tuple[pd.DataFrame, Floats]:
     """The rows of a test table whose target is known, and the target as numbers or codes.
 
     decimal: the target's mark of fractions in the table of the fit, for where this one says none.
+    weight: the column that says how much rows count; those of weight 0 are left out.
     """
     frame = named_by_text(frame)
-    if target not in frame.columns:
-        raise UsageError(
-            f"a test table must have the column to predict, but it has no '{target}': add it, or "
-            "leave the test table out"
-        )
-    known = frame[frame[target].notna()].reset_index(drop=True)
+    for needed, what in ((target, "to predict"), (weight, "of weights")):
+        if needed is not None and needed not in frame.columns:
+            raise UsageError(
+                f"a test table must have the column {what}, but it has no '{needed}': add it, or "
+                "leave the test table out"
+            )
+    present = frame[target].notna().to_numpy()
+    if present.any():
+        present = Roles(weight=weight).counting(frame, present, table_mark(frame, decimal))
+    known = frame[present].reset_index(drop=True)
     if known.empty:
         raise UsageError(
             f"a test table needs rows with a known '{target}', but it has none: add them"

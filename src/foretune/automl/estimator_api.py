@@ -39,7 +39,9 @@ from foretune.automl.search import (
 )
 from foretune.automl.tables.datasets import LEAST_ROWS, Table
 from foretune.automl.tables.identities import task_name
+from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
+from foretune.automl.tables.written_numbers import no_mark
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience
@@ -91,16 +93,19 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         X: ArrayLike,
         y: ArrayLike,
         *,
+        sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         order: ArrayLike | None = None,
     ) -> Self:
         """Search for a pipeline and fit it to all rows.
 
+        sample_weight: (n,), how much rows count, in learning and in scores; 0 leaves one out.
         groups: (n,), rows of one value are scored by pipelines that have seen none of them. order:
         (n,), numbers or dates; rows are scored by pipelines that have seen earlier ones alone.
         """
-        frame, target = self._training(X, y)
-        frame, roles = with_roles(frame, groups=groups, order=order)
+        frame, target, roles = self._training(
+            X, y, sample_weight=sample_weight, groups=groups, order=order
+        )
         table = Table.of(frame, target, name=type(self).__name__, task=self._task, roles=roles)
         self._search(table, target)
         return self
@@ -232,8 +237,13 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
 
     # What scikit-learn gives
 
-    def _training(self, X: ArrayLike, y: ArrayLike) -> tuple[pd.DataFrame, str]:
-        """All columns in one table, and the name of the target."""
+    def _training(
+        self, X: ArrayLike, y: ArrayLike, **given: ArrayLike | None
+    ) -> tuple[pd.DataFrame, str, Roles]:
+        """All columns in one table, the name of the target, and what others are for.
+
+        given: what is known of the rows besides.
+        """
         x, target = validate_data(
             self,
             without_times(X),
@@ -245,8 +255,11 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         )
         frame = as_frame(X, x)
         self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
+        frame, roles = with_roles(frame, **given)
+        # Now, because a class that only rows of weight 0 have is none.
+        counts = roles.counting(frame, np.ones(len(frame), dtype=np.bool_), no_mark)
         name = new_name(TARGET, frame)
-        return frame.assign(**{name: self._target(target)}), name
+        return frame[counts].assign(**{name: self._target(target[counts])}), name, roles
 
     def _frame(self, X: ArrayLike) -> pd.DataFrame:
         """With the columns of the fit: by name where both have names, else by position."""

@@ -27,7 +27,7 @@ def new_name(wanted: str, frame: pd.DataFrame) -> str:
 
 
 def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataFrame, Roles]:
-    """The table with groups, or with the order of the rows, as a column that is not learnt from."""
+    """The table with groups, order or weights of the rows as columns that are not learnt from."""
     added = {}
     for role, values in given.items():
         if values is None:
@@ -40,7 +40,12 @@ def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataF
             )
         added[role] = new_name(role, frame)
         frame = frame.assign(**{added[role]: column.reset_index(drop=True)})
-    return frame, Roles(added.get("groups"), added.get("order"), tuple(added.values()))
+    return frame, Roles(
+        added.get("groups"),
+        added.get("order"),
+        tuple(added.values()),
+        added.get("sample_weight"),
+    )
 
 
 def _one_column(role: str, values: ArrayLike) -> "pd.Series[Any]":

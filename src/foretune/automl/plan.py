@@ -227,8 +227,9 @@ def _default_metric(table: Table, offered: Sequence[str]) -> tuple[str, str]:
 
 
 def _rare_shares(table: Table) -> tuple[float, ...]:
-    """The classes' shares of the rows where one of them is rare; else none."""
-    shares = _rows_a_class(table) / len(table)
+    """The classes' shares of the rows, by weight, where one of them is rare; else none."""
+    counts = np.bincount(table.y.astype(np.int64), table.weights, minlength=len(table.classes))
+    shares = counts / counts.sum()
     return tuple(shares.tolist()) if shares.min() * len(shares) < RARE_CLASS else ()
 
 

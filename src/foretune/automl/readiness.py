@@ -30,7 +30,14 @@ def check_ready(
     _check_writable(place.folder)
     check_same_target(place.model, target)
     if test is not None:
-        known, y = known_rows(test, target, table.task, table.classes, decimal=table.target_decimal)
+        known, y = known_rows(
+            test,
+            target,
+            table.task,
+            table.classes,
+            decimal=table.target_decimal,
+            weight=table.weighed_by,
+        )
         table.schema.as_written_in(known).check_numbers(known)
         check_divisible(wishes.metric, y, of=" of the test table")
 

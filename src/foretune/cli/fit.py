@@ -49,6 +49,8 @@ PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
               "are scored by models that have seen none of them.")  # fmt: skip
 @click.option("--order", metavar="COLUMN", help="Dates or numbers: rows are scored by models of "
               "earlier ones.")  # fmt: skip
+@click.option("--weight", metavar="COLUMN", help="How much rows count, in learning and in scores; "
+              "0 leaves one out.")  # fmt: skip
 @click.option("--ignore", metavar="A,B", help="Columns that are not learnt from; "
               "one that has a comma in double quotes.")  # fmt: skip
 @click.option("--space", metavar="NAME", help="`foretune spaces` lists them.")
@@ -79,6 +81,7 @@ def fit_command(
     task: str | None,
     group: str | None,
     order: str | None,
+    weight: str | None,
     ignore: str | None,
     space: str | None,
     only: str | None,
@@ -110,6 +113,7 @@ def fit_command(
       foretune fit train.csv --target label --test test.csv --metric auc --ensemble 1
       foretune fit visits.csv --target ill --group patient --ignore name,diagnosis
       foretune fit sales.csv --target revenue --order date
+      foretune fit policies.csv --target claims --weight months
       foretune predict train-foretune/model.foretune new.csv -o predictions.csv
     """
     from foretune.automl.fit import Job, Place
@@ -124,7 +128,7 @@ def fit_command(
     from foretune.terminal import TerminalProgress
 
     site = Site(executor, address)
-    roles = Roles(group, order, names_in(ignore))
+    roles = Roles(group, order, names_in(ignore), weight)
     given = _demo(data, target, test, roles) if demo else _given(data, target, task, test, roles)
     wishes = Wishes(
         trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
@@ -270,10 +274,11 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     model.save(place.model)
     found.experience().save(place.trials)
     metrics = (metric.name, *PLAIN.get(metric.name, ()))
+    weight = found.plan.table.weighed_by
     measured = _Measured(
         _worth(found),
         without_columns(found.plan.table, found.plan.protocol),
-        {} if given.test is None else scores_on(model, given.test, metrics),
+        {} if given.test is None else scores_on(model, given.test, metrics, weight=weight),
     )
     predict = f"foretune predict {shlex.quote(str(place.model))} new.csv -o predictions.csv"
     _report(found, given, measured, place.report, predict)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
 @click.option("--group", metavar="COLUMN", help="As in `foretune fit`.")
 @click.option("--order", metavar="COLUMN", help="As in `foretune fit`.")
+@click.option("--weight", metavar="COLUMN", help="As in `foretune fit`.")
 @click.option("--ignore", metavar="A,B", help="Columns that are not learnt from; "
               "one that has a comma in double quotes.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -38,6 +39,7 @@ def suggest_command(
     only: str | None,
     group: str | None,
     order: str | None,
+    weight: str | None,
     ignore: str | None,
     as_json: bool,
 ) -> None:
@@ -59,7 +61,7 @@ def suggest_command(
     from foretune.automl.tables.roles import Roles
     from foretune.terminal import TerminalProgress
 
-    roles = Roles(group, order, names_in(ignore))
+    roles = Roles(group, order, names_in(ignore), weight)
     training = read_training(data, target, roles=roles, progress=TerminalProgress())
     table = training.table
     names = names_in(only)

@@ -1,5 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import metrics
 
 from foretune.automl.models.scores import (
@@ -49,6 +53,72 @@ def test_regression_scores_by_hand():
     assert SCORERS["mae"].score(given) == pytest.approx(2 / 3)
     assert SCORERS["median_absolute_error"].score(given) == 0.0
     assert SCORERS["mape"].score(given) == pytest.approx(2 / 3 / 3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_weighed_classification_scores_are_those_of_scikit_learn(n_classes):
+    w = np.random.default_rng(9).exponential(size=80)
+    given = replace(classes(n_classes, seed=n_classes), weights=w)
+    truth = np.eye(n_classes)[given.y.astype(int)]
+    areas = [metrics.roc_auc_score(truth[:, c], given.certain[:, c], sample_weight=w)
+             for c in range(n_classes)]  # fmt: skip
+    expected = {
+        "accuracy": metrics.accuracy_score(given.y, given.predicted, sample_weight=w),
+        "balanced_accuracy": metrics.balanced_accuracy_score(
+            given.y, given.predicted, sample_weight=w
+        ),
+        "log_loss": metrics.log_loss(given.y, given.certain, sample_weight=w),
+        "auc": np.mean(areas),
+        "f1_macro": metrics.f1_score(given.y, given.predicted, average="macro", sample_weight=w),
+        "matthews": metrics.matthews_corrcoef(given.y, given.predicted, sample_weight=w),
+        "brier": np.average(np.sum((given.certain - truth) ** 2, 1), weights=w) / 2,
+    }
+    for name, value in expected.items():
+        assert SCORERS[name].score(given) == pytest.approx(value), name
+
+
+def test_weighed_regression_scores_are_those_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    y, predicted, w = rng.normal(5.0, 1.0, 41), rng.normal(5.0, 1.0, 41), rng.exponential(size=41)
+    given = Predictions(y, predicted, weights=w)
+    expected = {
+        "r2": metrics.r2_score,
+        "rmse": metrics.root_mean_squared_error,
+        "mae": metrics.mean_absolute_error,
+        "median_absolute_error": metrics.median_absolute_error,
+        "mape": metrics.mean_absolute_percentage_error,
+    }
+    for name, theirs in expected.items():
+        assert SCORERS[name].score(given) == pytest.approx(theirs(y, predicted, sample_weight=w))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 4)), min_size=2, max_size=20
+    )
+)
+def test_a_row_of_weight_k_is_k_rows(rows):
+    code, level, times = np.array(rows).T
+    certain = np.stack([level + 1.0, 4.0 - level, np.full(len(rows), 2.0)], axis=1)
+    certain /= certain.sum(axis=1, keepdims=True)
+    weighed = Predictions(code * 1.0, certain.argmax(axis=1) * 1.0, certain, times * 1.0)
+    repeated = Predictions(
+        np.repeat(weighed.y, times), np.repeat(weighed.predicted, times), certain.repeat(times, 0)
+    )
+    for each in SCORERS.values():
+        if each.task is Task.CLASSIFICATION and each.defined(weighed.y):
+            assert each.score(weighed) == pytest.approx(each.score(repeated)), each.metric.name
+    numbers = Predictions(code + 1.0, level * 1.0, weights=times * 1.0)
+    repeated = Predictions(np.repeat(numbers.y, times), np.repeat(numbers.predicted, times))
+    for each in SCORERS.values():
+        if each.task is Task.REGRESSION and each.defined(numbers.y):
+            assert each.score(numbers) == pytest.approx(each.score(repeated)), each.metric.name
+
+
+def test_probabilities_that_are_no_numbers_have_no_area():
+    certain = np.array([[0.5, 0.5], [np.nan, np.nan], [0.2, 0.8]])
+    given = Predictions(np.array([0.0, 1.0, 1.0]), np.zeros(3), certain)
+    assert np.isnan(SCORERS["auc"].score(given))
 
 
 def test_shares_of_a_target_of_zero_are_those_of_scikit_learn():

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from foretune.arrays import Floats
 from foretune.automl.models.evaluation import Protocol
-from foretune.automl.models.scores import Predictions
+from foretune.automl.models.scores import Predictions, mean, median
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 
@@ -22,15 +21,19 @@ def guessed(metric: str, task: Task) -> str:
 def without_columns(table: Table, protocol: Protocol) -> float:
     """The first metric of such a guess, on the rows that trials are scored on."""
     scorer = protocol.scorers(table.task)[protocol.metrics[0]]
-    splits = [(table.y[learn], table.y[held]) for learn, held in protocol.splits(table)]
-    guesses = [_guess(table, protocol.metrics[0], learnt, y) for learnt, y in splits]
-    return scorer.over_folds([scorer.score(guess) for guess in guesses], [y for _, y in splits])
+    splits = [(table.rows(learn), table.rows(held)) for learn, held in protocol.splits(table)]
+    guesses = [_guess(protocol.metrics[0], learnt, held) for learnt, held in splits]
+    targets = [held.y for _, held in splits]
+    return scorer.over_folds([scorer.score(guess) for guess in guesses], targets)
 
 
-def _guess(table: Table, metric: str, learnt: Floats, y: Floats) -> Predictions:
-    if table.task is Task.REGRESSION:
-        number = learnt.mean() if metric in BY_SQUARES else np.median(learnt)
-        return Predictions(y, np.full(len(y), number))
-    counts = np.bincount(learnt.astype(np.int64), minlength=len(table.classes))
+def _guess(metric: str, learnt: Table, held: Table) -> Predictions:
+    """What the learnt rows let expect of the held ones."""
+    y, weights = held.y, held.weights
+    if held.task is Task.REGRESSION:
+        by_squares = metric in BY_SQUARES
+        number = (mean if by_squares else median)(learnt.y, learnt.weights)
+        return Predictions(y, np.full(len(y), number), weights=weights)
+    counts = np.bincount(learnt.y.astype(np.int64), learnt.weights, minlength=len(held.classes))
     shares = np.tile(counts / counts.sum(), (len(y), 1))
-    return Predictions(y, shares.argmax(axis=1).astype(np.float64), shares)
+    return Predictions(y, shares.argmax(axis=1).astype(np.float64), shares, weights)

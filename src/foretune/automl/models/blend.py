@@ -40,19 +40,21 @@ def blend(
     most: int,
     rounds: int = ROUNDS,
     folds: Sequence[int] = (),
+    counting: Floats | None = None,
 ) -> Blend:
     """The weights under which the mean of some predictions scores best.
 
     predictions: (m, n, classes) probabilities or (m, n, 1) numbers, of models that had not seen
     those rows, the best model first. y: (n,), codes or numbers. most: how many models may have a
     weight. folds: how many of the rows were scored together, in their order; all if empty.
+    counting: (n,), how much rows count; alike if None.
     """
     if not len(predictions) or most < 1 or not np.isfinite(predictions).all():
         raise UsageError(
             "a blend needs models with finite predictions, but got "
             f"{len(predictions)} for at most {most} places: leave out those that failed"
         )
-    loss = _loss_of(y, metric, task, folds or (len(y),))
+    loss = _loss_of(y, metric, task, folds or (len(y),), counting)
     counts, lowest = _beginning(predictions, most, loss)
     total = np.tensordot(counts, predictions, axes=1)
     found, last_gain = counts.copy(), 0
@@ -71,7 +73,9 @@ def blend(
     return Blend(weights, scorer(metric, task).metric.sign * lowest)
 
 
-def _loss_of(y: Floats, metric: str, task: Task, folds: Sequence[int]) -> Callable[[Floats], float]:
+def _loss_of(
+    y: Floats, metric: str, task: Task, folds: Sequence[int], counting: Floats | None
+) -> Callable[[Floats], float]:
     """(n, classes or 1) predictions -> what is minimised, the mean over folds as trials have it.
 
     Undefined scores count as the worst.
@@ -81,13 +85,15 @@ def _loss_of(y: Floats, metric: str, task: Task, folds: Sequence[int]) -> Callab
     parts = [slice(end - size, end) for end, size in zip(ends, folds, strict=True)]
     targets = [y[part] for part in parts]
 
-    def score(mean: Floats, y: Floats) -> float:
+    def score(mean: Floats, part: slice) -> float:
+        weights = None if counting is None else counting[part]
         if task is Task.REGRESSION:
-            return chosen.score(Predictions(y, mean[:, 0]))
-        return chosen.score(Predictions(y, mean.argmax(axis=1).astype(np.float64), mean))
+            return chosen.score(Predictions(y[part], mean[part, 0], weights=weights))
+        codes = mean[part].argmax(axis=1).astype(np.float64)
+        return chosen.score(Predictions(y[part], codes, mean[part], weights))
 
     def loss(mean: Floats) -> float:
-        scores = [score(mean[part], y) for part, y in zip(parts, targets, strict=True)]
+        scores = [score(mean, part) for part in parts]
         value = chosen.over_folds(scores, targets)
         return chosen.metric.sign * value if np.isfinite(value) else np.inf
 

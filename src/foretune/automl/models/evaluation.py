@@ -55,6 +55,10 @@ class Protocol:
 
     def describe(self, table: Table) -> str:
         """What is done with this table, for people."""
+        weighed = "" if table.weighed_by is None else f", weighed by '{table.weighed_by}'"
+        return f"{self._scored(table)}{weighed}"
+
+    def _scored(self, table: Table) -> str:
         rows, splits = f"{len(table):,} rows", self.splits(table)
         scored = sum(len(held) for _, held in splits)
         if table.arrangement is not None and table.arrangement.kind is Arranged.IN_ORDER:
@@ -140,6 +144,7 @@ def evaluate(
             table.y[held],
             classes=len(table.classes),
             probabilities=probabilities,
+            weights=None if table.weights is None else table.weights[held],
         )
         for name, each in scorers.items():
             folds[name].append(each.score(given))
@@ -156,11 +161,17 @@ def evaluate(
 
 
 def predicted(
-    member: Member, x: Floats, y: Floats, *, classes: int, probabilities: bool
+    member: Member,
+    x: Floats,
+    y: Floats,
+    *,
+    classes: int,
+    probabilities: bool,
+    weights: Floats | None = None,
 ) -> Predictions:
     """What a fitted pipeline says of rows x whose targets y are known."""
     certain = member.probabilities(x, classes) if probabilities else None
-    return Predictions(y, member.predict(x), certain)
+    return Predictions(y, member.predict(x), certain, weights)
 
 
 def _kept_together(arrangement: Arrangement | None) -> str:

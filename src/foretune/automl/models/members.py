@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from foretune.arrays import Floats, Ints
-from foretune.automl.models.pipelines import build_pipeline
+from foretune.automl.models.pipelines import build_pipeline, told_weights
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 
@@ -52,15 +52,17 @@ def refit(
     config: Mapping[str, Any], table: Table, *, seed: int, rows: Ints | None = None
 ) -> Member:
     """Fit a configuration to a table, or to some rows of it."""
-    x, y = (table.x, table.y) if rows is None else (table.x[rows], table.y[rows])
+    learnt = table if rows is None else table.rows(rows)
+    x, y = learnt.x, learnt.y
     texts = tuple(table.schema.texts.values())
     pipeline = build_pipeline(config, table.categorical, table.task, seed=seed, texts=texts)
+    told = told_weights(pipeline, learnt.weights)
     with _quiet():
         if table.task is Task.REGRESSION:
-            return Member(dict(config), pipeline.fit(x, y))
+            return Member(dict(config), pipeline.fit(x, y, **told))
         # Classes that these rows lack must leave no gap between the codes.
         known, codes = np.unique(y.astype(np.int64), return_inverse=True)
-        return Member(dict(config), pipeline.fit(x, codes), tuple(known.tolist()))
+        return Member(dict(config), pipeline.fit(x, codes, **told), tuple(known.tolist()))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from foretune.arrays import Bools
+from foretune.arrays import Bools, Floats
 from foretune.automl.models.estimators import Params, cash_classifier, estimator
 from foretune.automl.tables.targets import Task
 from foretune.errors import SpaceError
@@ -52,6 +52,21 @@ def build_pipeline(
     steps += _reducer(*_chosen(config, "reducer"), task, seed)
     steps.append(("estimator", estimator(algorithm, task, params, seed)))
     return Pipeline(steps)
+
+
+def told_weights(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
+    """What `fit` is given besides, so that the last step of a pipeline weighs rows (n,).
+
+    Nothing where it cannot (`knn`, `lda`, `qda`): its scores, which are weighed, tell what it is
+    worth then.
+    """
+    from sklearn.utils.validation import has_fit_parameter
+
+    last = pipeline[-1]
+    learns = getattr(last, "regressor", last)
+    if weights is None or not has_fit_parameter(learns, "sample_weight"):
+        return {}
+    return {"estimator__sample_weight": weights}
 
 
 def _chosen(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import rankdata
 
-from foretune.arrays import Floats
+from foretune.arrays import Bools, Floats
 from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience import Direction, Metric
@@ -26,6 +25,16 @@ class Predictions:
     """(n,)"""
     probabilities: Floats | None = None
     """(n, number of classes)"""
+    weights: Floats | None = None
+    """(n,), how much each row counts; alike if None."""
+
+    def mean(self, values: Floats | Bools) -> float:
+        """Of a value a row, by weight."""
+        return mean(values, self.weights)
+
+    def sum(self, values: Floats | Bools) -> float:
+        """Of a value a row, by weight."""
+        return float(values.sum() if self.weights is None else values @ self.weights)
 
     @property
     def certain(self) -> Floats:
@@ -69,6 +78,23 @@ def differ(y: Floats) -> bool:
     return bool((y != y[:1]).any())
 
 
+def mean(values: Floats | Bools, weights: Floats | None) -> float:
+    """Of values (n,) by weights (n,), which are alike if None."""
+    return float(np.average(values, weights=weights))
+
+
+def median(values: Floats, weights: Floats | None) -> float:
+    """Of values (n,): half of the weights (n,), which are alike if None, belong to smaller ones."""
+    if weights is None:
+        return float(np.median(values))
+    order = np.argsort(values)
+    up_to = np.cumsum(weights[order])
+    half = up_to[-1] / 2.0
+    last = len(values) - 1
+    middle = [min(int(np.searchsorted(up_to, half, side)), last) for side in ("left", "right")]
+    return float(values[order[middle]].mean())
+
+
 def chosen_classes(probabilities: Floats, shares: Sequence[float]) -> Floats:
     """(n,), the codes of the classes that probabilities (n, classes) come to.
 
@@ -82,21 +108,22 @@ def chosen_classes(probabilities: Floats, shares: Sequence[float]) -> Floats:
 
 def accuracy(given: Predictions) -> float:
     """The share of right predictions."""
-    return float(np.mean(given.predicted == given.y))
+    return given.mean(given.predicted == given.y)
 
 
 def balanced_accuracy(given: Predictions) -> float:
     """The mean over classes of the share of right predictions."""
     right = given.predicted == given.y
-    return float(np.mean([right[given.y == code].mean() for code in np.unique(given.y)]))
+    each = [given.y == code for code in np.unique(given.y)]
+    return float(np.mean([given.sum(right & its) / given.sum(its) for its in each]))
 
 
 def f1_macro(given: Predictions) -> float:
     """The mean over classes of the harmonic mean of precision and recall."""
     met = np.union1d(given.y, given.predicted)
     scores = [
-        2.0 * np.sum((given.y == code) & (given.predicted == code))
-        / (np.sum(given.y == code) + np.sum(given.predicted == code))
+        2.0 * given.sum((given.y == code) & (given.predicted == code))
+        / (given.sum(given.y == code) + given.sum(given.predicted == code))
         for code in met
     ]  # fmt: skip
     return float(np.mean(scores))
@@ -105,8 +132,8 @@ def f1_macro(given: Predictions) -> float:
 def matthews(given: Predictions) -> float:
     """The correlation of the true classes with the predicted ones; 0 where either is constant."""
     met = np.union1d(given.y, given.predicted)
-    true = np.array([np.mean(given.y == code) for code in met])
-    said = np.array([np.mean(given.predicted == code) for code in met])
+    true = np.array([given.mean(given.y == code) for code in met])
+    said = np.array([given.mean(given.predicted == code) for code in met])
     spread = (1.0 - np.sum(true**2)) * (1.0 - np.sum(said**2))
     return float((accuracy(given) - true @ said) / np.sqrt(spread)) if spread > 0.0 else 0.0
 
@@ -114,33 +141,36 @@ def matthews(given: Predictions) -> float:
 def brier(given: Predictions) -> float:
     """Half the mean squared distance of the probabilities from the truth, between 0 and 1."""
     truth = np.eye(given.certain.shape[1])[given.y.astype(np.int64)]
-    return float(np.mean(np.sum((given.certain - truth) ** 2, axis=1)) / 2.0)
+    return given.mean(np.sum((given.certain - truth) ** 2, axis=1)) / 2.0
 
 
 def log_loss(given: Predictions) -> float:
     """The mean negative logarithm of the probability of the true class."""
     rows = np.arange(len(given.y))
     true = given.certain[rows, given.y.astype(np.int64)]
-    return float(-np.mean(np.log(np.maximum(true, LEAST_PROBABILITY))))
+    return -given.mean(np.log(np.maximum(true, LEAST_PROBABILITY)))
 
 
 def auc(given: Predictions) -> float:
     """The area under the ROC curve; of several classes, the mean of each against all others."""
     areas = [
-        _binary_auc(given.y == code, given.certain[:, int(code)])
+        _binary_auc(given, given.y == code, given.certain[:, int(code)])
         for code in np.unique(given.y)
         if not (given.y == code).all()
     ]
     return float(np.mean(areas)) if areas else float("nan")
 
 
-def _binary_auc(positive: Floats, score: Floats) -> float:
+def _binary_auc(given: Predictions, positive: Bools, score: Floats) -> float:
     """How often a positive row scores above a negative one; ties count half."""
-    n_positive = int(positive.sum())
-    n_negative = len(positive) - n_positive
-    ranks = rankdata(score)
-    above = ranks[positive.astype(np.bool_)].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * n_negative))
+    if np.isnan(score).any():
+        return float("nan")
+    weights = np.ones(len(score)) if given.weights is None else given.weights
+    _, level = np.unique(score, return_inverse=True)
+    positives = np.bincount(level, weights * positive)
+    negatives = np.bincount(level, weights * ~positive)
+    below = np.cumsum(negatives) - negatives / 2.0
+    return float(positives @ below / (positives.sum() * negatives.sum()))
 
 
 def r2(given: Predictions) -> float:
@@ -148,30 +178,30 @@ def r2(given: Predictions) -> float:
     # Not by the spread: that of equal targets may be a rounding error above zero.
     if not differ(given.y):
         return float("nan")
-    spread = np.sum((given.y - given.y.mean()) ** 2)
-    error = np.sum((given.y - given.predicted) ** 2)
-    return float(1.0 - error / spread)
+    spread = given.sum((given.y - given.mean(given.y)) ** 2)
+    error = given.sum((given.y - given.predicted) ** 2)
+    return float(1.0 - np.divide(error, spread))
 
 
 def rmse(given: Predictions) -> float:
     """The root of the mean squared error."""
-    return float(np.sqrt(np.mean((given.y - given.predicted) ** 2)))
+    return float(np.sqrt(given.mean((given.y - given.predicted) ** 2)))
 
 
 def mae(given: Predictions) -> float:
     """The mean absolute error."""
-    return float(np.mean(np.abs(given.y - given.predicted)))
+    return given.mean(np.abs(given.y - given.predicted))
 
 
 def median_absolute_error(given: Predictions) -> float:
     """Half of the errors are smaller."""
-    return float(np.median(np.abs(given.y - given.predicted)))
+    return median(np.abs(given.y - given.predicted), given.weights)
 
 
 def mape(given: Predictions) -> float:
     """The mean error as a share of the target, which should not be 0."""
     size = np.maximum(np.abs(given.y), np.finfo(np.float64).eps)
-    return float(np.mean(np.abs(given.y - given.predicted) / size))
+    return given.mean(np.abs(given.y - given.predicted) / size)
 
 
 SCORERS: dict[str, Scorer] = {

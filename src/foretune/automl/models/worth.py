@@ -64,7 +64,7 @@ def column_worth(
         if len(held) < FEWEST_ROWS or not scorer.defined(table.y[held]):
             return []
         x = table.x[held]
-        loss = partial(_loss, member, table.y[held], len(table.classes), scorer)
+        loss = partial(_loss, member, table.rows(held), scorer)
         whole, found = loss(x), []
         for name, places in columns.items():
             lost = [loss(_shuffled(x, places, rng)) - whole for _ in range(SHUFFLES)]
@@ -90,8 +90,14 @@ def _affordable(member: Member, x: Floats, times: int) -> int:
     return int(len(x) * MOST_SECONDS / (seconds * times))
 
 
-def _loss(member: Member, y: Floats, classes: int, scorer: Scorer, x: Floats) -> float:
-    """What the pipeline would lose if the rows of targets y were x."""
-    needed = scorer.needs_probabilities
-    given = predicted(member, x, y, classes=classes, probabilities=needed)
+def _loss(member: Member, held: Table, scorer: Scorer, x: Floats) -> float:
+    """What the pipeline would lose if the held rows were x."""
+    given = predicted(
+        member,
+        x,
+        held.y,
+        classes=len(held.classes),
+        probabilities=scorer.needs_probabilities,
+        weights=held.weights,
+    )
     return scorer.metric.sign * scorer.score(given)

@@ -26,6 +26,7 @@ from foretune.automl.tables.targets import (
     target_numbers,
     target_of,
 )
+from foretune.automl.tables.weighting import Weighting
 from foretune.automl.tables.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
@@ -69,9 +70,21 @@ class Table:
     """What divides fractions in a target of numbers as people write them; "" for plain ones."""
     arrangement: Arrangement | None = None
     """How rows belong together or follow each other, where they must not be dealt at random."""
+    weighting: Weighting | None = None
+    """How much rows count, where they do not count alike."""
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def weights(self) -> Floats | None:
+        """(n,), how much rows count; None where all count alike."""
+        return None if self.weighting is None else self.weighting.values
+
+    @property
+    def weighed_by(self) -> str | None:
+        """The column that says how much rows count."""
+        return None if self.weighting is None else self.weighting.column
 
     @property
     def categorical(self) -> Bools:
@@ -89,13 +102,13 @@ class Table:
         roles: Roles = NO_ROLES,
         progress: Progress = SILENT,
     ) -> "Table":
-        """A table from a data frame; rows without a target are left out."""
+        """A table from a data frame; rows without a target, or of weight 0, are left out."""
         frame = named_by_text(frame)
         check_target(frame, target)
         roles.check(frame, target)
         mark = table_mark(frame)
         schema = Schema.infer(frame.drop(columns=[target, *roles.left_out()]), mark)
-        present = frame[target].notna().to_numpy()
+        present = roles.counting(frame, frame[target].notna().to_numpy(), mark)
         known = frame[present]
         if len(known) < LEAST_ROWS:
             raise UsageError(
@@ -114,7 +127,11 @@ class Table:
         else:
             codes, classes, kind = target_classes(column, target)
             table = cls(name, task, schema, x, codes, classes, kind)
-        table = replace(table, arrangement=roles.arrangement(frame, present, mark))
+        table = replace(
+            table,
+            arrangement=roles.arrangement(frame, present, mark),
+            weighting=roles.weighting(frame, present, mark),
+        )
         return table._with_helpful_texts(progress)
 
     def _with_helpful_texts(self, progress: Progress) -> "Table":
@@ -151,8 +168,13 @@ class Table:
 
     def rows(self, index: Ints) -> "Table":
         """Some of its rows."""
-        arrangement = None if self.arrangement is None else self.arrangement.rows(index)
-        return replace(self, x=self.x[index], y=self.y[index], arrangement=arrangement)
+        return replace(
+            self,
+            x=self.x[index],
+            y=self.y[index],
+            arrangement=None if self.arrangement is None else self.arrangement.rows(index),
+            weighting=None if self.weighting is None else self.weighting.rows(index),
+        )
 
     def sample(self, most: int, *, seed: int) -> "Table":
         """At most so many rows, drawn at random; of classes, each keeps its share."""
@@ -191,6 +213,9 @@ class Table:
         if self.arrangement is not None:
             header["arranged"] = [str(self.arrangement.kind), self.arrangement.column]
             arrays["arrangement"] = self.arrangement.values
+        if self.weighting is not None:
+            header["weighted"] = self.weighting.column
+            arrays["weights"] = self.weighting.values
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
         def write(temporary: Path) -> None:
@@ -205,7 +230,7 @@ class Table:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 header, x, y = bytes(arrays["header"]), arrays["x"], arrays["y"]
-                arranged = arrays.get("arrangement")
+                arranged, weights = arrays.get("arrangement"), arrays.get("weights")
             about = json.loads(header)
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']}")
@@ -219,7 +244,19 @@ class Table:
             if arranged is not None:
                 how, column = about["arranged"]
                 arrangement = Arrangement(Arranged(how), str(column), arranged)
-            table = cls(str(about["name"]), task, schema, x, y, classes, kind, decimal, arrangement)
+            weighting = None if weights is None else Weighting(str(about["weighted"]), weights)
+            table = cls(
+                str(about["name"]),
+                task,
+                schema,
+                x,
+                y,
+                classes,
+                kind,
+                decimal,
+                arrangement,
+                weighting,
+            )
             table._check()
         except _SPOILT as error:
             raise UsageError(
@@ -237,6 +274,11 @@ class Table:
         places = self.y if self.arrangement is None else self.arrangement.values
         if places.dtype != np.float64 or places.shape != self.y.shape:
             raise ValueError("an arrangement of other rows")
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        if weights.dtype != np.float64 or weights.shape != self.y.shape:
+            raise ValueError("weights of other rows")
+        if not (np.isfinite(weights) & (weights > 0.0)).all():
+            raise ValueError("weights that are not positive")
         codes = np.arange(len(self.classes))
         if self.task is Task.CLASSIFICATION and not np.isin(self.y, codes).all():
             raise ValueError(f"a target beyond its {len(codes)} classes")

@@ -25,6 +25,9 @@ def fingerprint(table: Table) -> str:
         # The same rows are another task where they are scored in another way.
         digest.update(table.arrangement.kind.encode())
         digest.update(np.ascontiguousarray(table.arrangement.values).tobytes())
+    if table.weights is not None:
+        digest.update(b"weights")
+        digest.update(np.ascontiguousarray(table.weights).tobytes())
     return digest.hexdigest()[:FINGERPRINT_DIGITS]
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from foretune.arrays import Bools
 from foretune.automl.tables.arrangement import Arrangement
+from foretune.automl.tables.weighting import Weighting, weights_in
 from foretune.automl.tables.written_numbers import TableMark
 from foretune.errors import UsageError
 from foretune.experience.naming import suggestion
@@ -21,6 +22,8 @@ class Roles:
     """Numbers or dates by which rows follow each other; learnt from as any other column is."""
     ignored: tuple[str, ...] = ()
     """Not learnt from."""
+    weight: str | None = None
+    """How much rows count; not learnt from. Those of weight 0 are left out."""
 
     def check(self, frame: pd.DataFrame, target: str) -> None:
         """Refuse columns that are not there, or that cannot be two things at once."""
@@ -29,7 +32,7 @@ class Roles:
                 "rows are kept together or scored in their order, but got both a column of groups "
                 f"('{self.group}') and one of the order ('{self.order}'): leave one of them out"
             )
-        named = {"group": self.group, "order": self.order}
+        named = {"group": self.group, "order": self.order, "weight": self.weight}
         asked = {name: role for role, name in named.items() if name is not None}
         for name in (*asked, *self.ignored):
             role = asked.get(name, "ignored")
@@ -46,8 +49,23 @@ class Roles:
 
     def left_out(self) -> list[str]:
         """The columns that are not learnt from."""
-        group = () if self.group is None else (self.group,)
-        return list(dict.fromkeys((*group, *self.ignored)))
+        roles = [name for name in (self.group, self.weight) if name is not None]
+        return list(dict.fromkeys((*roles, *self.ignored)))
+
+    def counting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Bools:
+        """(n,), which of the `known` (n,) rows have a weight above 0."""
+        if self.weight is None:
+            return known
+        weights = weights_in(self.weight, frame[self.weight][known], mark)
+        counting = known.copy()
+        counting[known] = weights > 0.0
+        return counting
+
+    def weighting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Weighting | None:
+        """How much the rows that are learnt from count; None where all count alike."""
+        if self.weight is None:
+            return None
+        return Weighting.of(self.weight, frame[self.weight][known], mark)
 
     def arrangement(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Arrangement | None:
         """How the rows that are learnt from belong together, or follow each other.
