@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from foretune.cli.naming import names_in
 from foretune.cli.outputs import check_experience_out
 from foretune.errors import UsageError
 
@@ -30,7 +31,8 @@ TAKERS = {
     "--config-column": ("table",),
     "--seconds": ("table",),
     "--status": ("table",),
-    "--study": ("optuna",),
+    "--ignore": ("table", "mlflow", "ray"),
+    "--study": ("optuna", "mlflow"),
     "--space-id": ("hpob",),
 }
 """The kinds that each option is for."""
@@ -110,7 +112,17 @@ def _say_inferred(path: Path, space: str) -> None:
 @click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
 @click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
 @click.option("--status", metavar="COLUMN", help="Column of DONE, FAILED, TIMEOUT (table).")
-@click.option("--study", "studies", multiple=True, help="Only this study; repeatable (optuna).")
+@click.option(
+    "--ignore",
+    metavar="A,B",
+    help="What is no hyperparameter; names with commas in double quotes (table, mlflow, ray).",
+)
+@click.option(
+    "--study",
+    "studies",
+    multiple=True,
+    help="Only this study (optuna) or experiment (mlflow); repeatable.",
+)
 @click.option("--space-id", metavar="ID", help="Which search space to read (hpob).")
 def import_command(
     kind: str,
@@ -122,6 +134,7 @@ def import_command(
     config_column: str | None,
     seconds: str | None,
     status: str | None,
+    ignore: str | None,
     studies: tuple[str, ...],
     space_id: str | None,
 ) -> None:
@@ -163,6 +176,7 @@ def import_command(
             "--config-column": config_column,
             "--seconds": seconds,
             "--status": status,
+            "--ignore": ignore,
             "--study": studies,
             "--space-id": space_id,
         },
@@ -174,6 +188,7 @@ def import_command(
         status=status,
         seconds=seconds,
         space=space,
+        ignored=names_in(ignore),
     )
     experience = import_experience(
         kind,

@@ -34,8 +34,16 @@ LOSS = TableColumns(values={"loss": "min"})
     ],
 )
 def test_parameters_are_read_back_as_what_they_were(text, value):
-    found = importer._value(text)
+    run = importer._run(tracked({"x": text}, {}), "mine", None)
+    found = run.config.get("x")
     assert (found, type(found)) == (value, type(value))
+    assert run.nothing == ({"x"} if value is None else set())
+
+
+def test_what_was_logged_as_nan_is_nothing():
+    """As XGBoost's `missing` is."""
+    run = importer._run(tracked({"missing": "nan", "depth": "3"}, {}), "mine", None)
+    assert (run.config, run.nothing) == ({"depth": 3}, {"missing"})
 
 
 def tracked(params, metrics, *, status="FINISHED", tags=None):
@@ -105,5 +113,8 @@ def test_a_real_store(tmp_path):
     assert [Status(int(s)) for s in one.status] == [Status.DONE, Status.FAILED]
     assert experience.task("a").values.tolist() == [[3.0], [2.0]]
     assert importer.read(tmp_path / "runs.db", columns=LOSS).tasks == experience.tasks
+    assert importer.read(tmp_path / "runs.db", columns=LOSS, studies=["b"]).tasks == ("b",)
+    with pytest.raises(ExperienceError, match="but got 'c': choose among"):
+        importer.read(tmp_path / "runs.db", columns=LOSS, studies=["c"])
     with pytest.raises(ExperienceError, match="cannot be read as an MLflow store"):
         importer.read("nonsense://x", columns=LOSS)

@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 
-from foretune.errors import ExperienceError
+from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Status, store
 from foretune.experience.importers import ray_tune as importer
 from foretune.experience.importers.registry import TableColumns
@@ -121,7 +121,9 @@ def test_many_numbers_beside_none_are_no_choices(tmp_path):
     for number in range(12):
         config = {"lr": 0.1, "depth": number or None}
         write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
-    with pytest.raises(ExperienceError, match="'depth' is None in 1 of 12 runs and has 11"):
+    with pytest.raises(
+        ExperienceError, match="'depth' is None in 1 of 12 rows and has more than 10"
+    ):
         importer.read(tmp_path, columns=ERROR)
 
 
@@ -131,3 +133,65 @@ def test_a_failed_trial_with_none_is_told_in_full(tmp_path):
     write_trial(tmp_path / "one" / "t3", {"lr": 0.2}, [], "no")
     experience = importer.read(tmp_path, columns=ERROR)
     assert experience.configs.dicts() == [{"lr": 0.1, "reg": "l1"}, {"lr": 0.2, "reg": None}]
+
+
+def read_configs(folder, configs):
+    for number, config in enumerate(configs):
+        write_trial(folder / "one" / f"t{number:02}", config, [{"error": 0.5}])
+    experience = importer.read(folder, columns=ERROR)
+    store.save(experience, folder / "x.parquet")
+    assert store.read(folder / "x.parquet").configs.dicts() == experience.configs.dicts()
+    return experience.configs.dicts()
+
+
+def test_none_is_a_choice_of_a_conditional_hyperparameter(tmp_path):
+    configs = [
+        {"opt": "sgd", "momentum": None},
+        {"opt": "sgd", "momentum": 0.9},
+        {"opt": "adam"},
+        {"opt": "sgd", "momentum": None},
+    ]
+    assert read_configs(tmp_path, configs) == [configs[0], configs[1], configs[2]]
+
+
+def test_many_numbers_that_depend_on_a_none(tmp_path):
+    configs = [
+        {"reg": "l1" if number % 2 else None, "rate": None if number % 2 else number / 32}
+        for number in range(30)
+    ]
+    said = [c if c["rate"] is not None else {"reg": "l1"} for c in configs]
+    assert read_configs(tmp_path, configs) == [said[0], said[1], *said[2::2]]
+
+
+def test_what_depends_on_numbers_beside_none(tmp_path):
+    configs = [
+        {"share": None, "x": 0.1},
+        {"share": 0.5, "x": 0.2},
+        {"share": 0.25},
+        {"share": 0.5, "x": 0.4},
+    ]
+    assert read_configs(tmp_path, configs) == configs
+
+
+def test_lists_that_change_are_choices(tmp_path):
+    configs = [
+        {"layers": layers, "paths": ["a"], "shard": [number]}
+        for number, layers in enumerate(20 * [[64, 64], None, [128]])
+    ]
+    with pytest.warns(ForetuneWarning, match="'shard' hold more than 30 different lists"):
+        found = read_configs(tmp_path, configs)
+    assert found == [{"layers": (64, 64)}, {"layers": None}, {"layers": (128,)}]
+
+
+def test_nan_is_nothing(tmp_path):
+    configs = [{"x": 1, "missing": float("nan")}, {"x": 2, "missing": float("nan")}]
+    assert read_configs(tmp_path, configs) == [{"x": 1}, {"x": 2}]
+
+
+def test_what_is_ignored_is_no_hyperparameter(tmp_path):
+    for number, config in enumerate([{"x": 1, "depth": None}, {"x": 2}]):
+        write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
+    columns = TableColumns(values={"error": "min"}, ignored=["depth"])
+    assert importer.read(tmp_path, columns=columns).configs.dicts() == [{"x": 1}, {"x": 2}]
+    with pytest.raises(ExperienceError, match="'deep' is not: did you mean 'depth'"):
+        importer.read(tmp_path, columns=TableColumns(values={"error": "min"}, ignored=["deep"]))

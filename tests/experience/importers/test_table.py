@@ -1,11 +1,12 @@
 import json
 import zipfile
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from foretune.errors import ExperienceError, ForetuneWarning
-from foretune.experience import Status
+from foretune.errors import ExperienceError, ForetuneWarning, UsageError
+from foretune.experience import Experience, Status
 from foretune.experience.importers import TableColumns, table
 from foretune.space import Kind, Space
 
@@ -144,24 +145,36 @@ def written(tmp_path, *rows):
     return path
 
 
-def test_none_and_null_are_choices_in_a_column_of_texts(tmp_path):
-    path = written(
-        tmp_path,
-        "t,kind,norm,same,lr,y",
-        "a,p,None,None,0.1,1",
-        "a,q,batch,None,0.2,2",
-        "a,q,null,None,0.3,3",
-    )
-    columns = TableColumns(task="t", values={"y": "min"})
-    experience = table.read(path, columns=columns)
-    norms = [config["norm"] for config in experience.task("a").configs.dicts()]
-    assert norms == ["None", "batch", "null"]
-    assert {config["same"] for config in experience.task("a").configs.dicts()} == {"None"}
-    (tmp_path / "space.json").write_text(experience.space.to_json())
-    again = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
-    assert table.read(path, columns=again).task("a").configs.dicts() == (
-        experience.task("a").configs.dicts()
-    )
+def read_twice(path, tmp_path, **meaning):
+    """The configurations; with the space that was inferred they are the same again."""
+    columns = TableColumns(task="t", values={"y": "min"}, **meaning)
+    found = table.read(path, columns=columns)
+    (tmp_path / "space.json").write_text(found.space.to_json())
+    again = table.read(path, columns=replace(columns, space=tmp_path / "space.json"))
+    configs = found.configs.dicts()
+    assert again.configs.dicts() == configs
+    found.save(tmp_path / "x.parquet")
+    assert Experience.open(tmp_path / "x.parquet").configs.dicts() == configs
+    return configs
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_words_none_and_null_are_a_choice_where_nothing_else_explains_them(tmp_path):
+    rows = ["a,p,None,3,0.1,1", "a,q,batch,None,0.2,2", "a,q,null,5,0.3,3"]
+    path = written(tmp_path, "t,kind,norm,depth,lr,y", *rows)
+    configs = read_twice(path, tmp_path)
+    assert [config["norm"] for config in configs] == [None, "batch", None]
+    assert [config["depth"] for config in configs] == [3, None, 5]
+
+
+def test_none_may_also_be_called_a_text_by_the_space(tmp_path):
+    path = written(tmp_path, "t,norm,y", "a,None,1", "a,batch,2")
+    (tmp_path / "space.json").write_text(Space.of({"norm": ["None", "batch"]}).to_json())
+    columns = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    assert [c["norm"] for c in table.read(path, columns=columns).configs.dicts()] == [
+        "None",
+        "batch",
+    ]
 
 
 def test_none_and_null_are_gaps_where_another_column_explains_them(tmp_path):
@@ -180,11 +193,120 @@ def test_none_and_null_are_gaps_where_another_column_explains_them(tmp_path):
     assert table.read(path, columns=again).task("a").configs.dicts() == configs
 
 
-@pytest.mark.parametrize("gap", ["None", "", "NA"])
-def test_gaps_among_numbers_are_never_choices(tmp_path, gap):
-    path = written(tmp_path, "t,x,y", "a,1,1", f"a,{gap},2", "a,3,3", "a,1,4")
-    with pytest.raises(ExperienceError, match="'x' is missing in 1 of 4 rows"):
+@pytest.mark.parametrize("gap", ["", "NA"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_empty_cells_that_nothing_explains_are_none_and_a_warning_says_so(tmp_path, gap, ending):
+    """As pandas writes None: scikit-learn's `max_depth`, `class_weight` or `max_features`."""
+    rows = ["a,1,sqrt,,1", f"a,{gap},0.5,balanced,2", f"a,3,{gap},,3", "a,1,0.5,,4"]
+    path = written(tmp_path, "t,depth,features,weight,y", *rows)
+    if ending == "parquet":
+        pd.read_csv(path).to_parquet(path := tmp_path / "runs.parquet")
+    with pytest.warns(ForetuneWarning, match="'depth', 'features', 'weight': no other column"):
+        configs = read_twice(path, tmp_path)
+    assert [config["depth"] for config in configs] == [1, None, 3, 1]
+    half = 0.5 if ending == "csv" else "0.5"
+    assert [config["features"] for config in configs] == ["sqrt", half, None, half]
+    assert [config["weight"] for config in configs] == [None, "balanced", None, None]
+
+
+def test_many_numbers_beside_empty_cells_are_refused(tmp_path):
+    path = written(tmp_path, "t,x,y", *(f"a,{x or ''},1" for x in range(12)))
+    with pytest.raises(ExperienceError, match="'x' is None in 1 of 12 rows"):
         table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    columns = TableColumns(task="t", values={"y": "min"}, ignored=["x"])
+    with pytest.raises(ExperienceError, match="the table has none"):
+        table.read(path, columns=columns)
+
+
+def test_null_in_json_is_a_choice_where_nothing_else_explains_it(tmp_path):
+    configs = [
+        {"opt": "sgd", "momentum": None, "depth": 3, "layers": [8, 8], "seed": None},
+        {"opt": "adam", "depth": None, "layers": [16], "seed": None},
+        {"opt": "sgd", "momentum": 0.9, "depth": None, "layers": [16], "seed": None},
+        {"opt": "adam", "depth": 5, "layers": [8, 8], "seed": None},
+    ]
+    path = tmp_path / "runs.parquet"
+    texts = [json.dumps(config) for config in configs]
+    pd.DataFrame({"t": "a", "y": range(4), "c": texts}).to_parquet(path)
+    with pytest.warns(ForetuneWarning, match="'seed': there is no value"):
+        found = read_twice(path, tmp_path, config_column="c")
+    assert [{**c, "layers": list(c["layers"]), "seed": None} for c in found] == configs
+
+
+def test_dicts_as_python_prints_them_are_configurations(tmp_path):
+    """As scikit-learn's `cv_results_` has them in its column `params`."""
+    configs = [
+        {"depth": None, "features": "sqrt", "layers": (50, 50), "bootstrap": True},
+        {"depth": 3, "features": 0.5, "layers": (100,), "bootstrap": False},
+        {"depth": None, "features": 0.5, "layers": (100,), "bootstrap": True},
+        {"depth": 3, "features": "sqrt", "layers": (50, 50), "bootstrap": True},
+    ]
+    path = tmp_path / "runs.csv"
+    pd.DataFrame({"t": "a", "y": range(4), "params": configs}).to_csv(path)
+    assert read_twice(path, tmp_path, config_column="params") == configs
+
+
+def test_a_name_that_json_lacks_must_be_explained(tmp_path):
+    path = tmp_path / "runs.parquet"
+    texts = ['{"x": 1, "z": 1}', '{"x": 1, "z": 2}', '{"x": 1}']
+    pd.DataFrame({"t": "a", "y": range(3), "c": texts}).to_parquet(path)
+    columns = TableColumns(task="t", values={"y": "min"}, config_column="c")
+    with pytest.raises(ExperienceError, match=r"'z' is missing in 1 of 3 rows.*--ignore 'z'"):
+        table.read(path, columns=columns)
+    found = table.read(path, columns=replace(columns, ignored=["z"]))
+    assert found.space.names == ("x",)
+
+
+def test_what_a_space_lacks_is_no_hyperparameter_of_json(tmp_path):
+    path = tmp_path / "runs.parquet"
+    pd.DataFrame({"t": ["a"], "y": [1], "c": ['{"x": 1, "seed": 7}']}).to_parquet(path)
+    (tmp_path / "space.json").write_text(Space.of({"x": (1, 3)}).to_json())
+    columns = TableColumns(
+        task="t", values={"y": "min"}, config_column="c", space=tmp_path / "space.json"
+    )
+    assert table.read(path, columns=columns).configs.dicts() == [{"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("cells", "meant"),
+    [
+        (["sqrt", "0.5", "1"], ["sqrt", 0.5, 1]),
+        (["auto", "True", "False"], ["auto", True, False]),
+        (["latest", "3.10", "3.9"], ["latest", "3.10", "3.9"]),
+        (["auto", "True", "1"], ["auto", "True", "1"]),
+        (["off", "inf", "1.0"], ["off", "inf", "1.0"]),
+    ],
+)
+def test_numbers_beside_words_are_numbers_where_python_writes_them_so(tmp_path, cells, meant):
+    path = written(tmp_path, "t,x,y", *(f"a,{cell},1" for cell in cells))
+    assert [config["x"] for config in read_twice(path, tmp_path)] == meant
+
+
+def test_what_is_ignored_is_no_hyperparameter(tmp_path):
+    path = written(tmp_path, "t,x,note,y", "a,1,hello,1", "a,2,there,2")
+    columns = TableColumns(task="t", values={"y": "min"}, ignored=["note"])
+    assert table.read(path, columns=columns).space.names == ("x",)
+    with pytest.raises(ExperienceError, match="'nott' is not: did you mean 'note'"):
+        table.read(path, columns=replace(columns, ignored=["nott"]))
+    with pytest.raises(ExperienceError, match="'y' was named as a metric and as to be ignored"):
+        table.read(path, columns=replace(columns, ignored=["y"]))
+    with pytest.raises(UsageError, match="a space says itself"):
+        replace(columns, space=tmp_path / "space.json")
+
+
+def test_columns_without_a_value_are_left_out(tmp_path):
+    path = written(tmp_path, "t,x,seed,same,y", "a,1,,None,1", "a,2,,None,2")
+    with pytest.warns(ForetuneWarning, match="'seed', 'same': there is no value in any row"):
+        assert read_twice(path, tmp_path) == [{"x": 1}, {"x": 2}]
+
+
+def test_tasks_may_be_called_na(tmp_path):
+    path = written(tmp_path, "t,x,y", "NA,1,1", "null,2,2", "nan,3,3")
+    columns = TableColumns(task="t", values={"y": "min"})
+    assert table.read(path, columns=columns).tasks == ("NA", "null", "nan")
+    empty = written(tmp_path, "t,x,y", "NA,1,1", ",2,2")
+    with pytest.raises(ExperienceError, match="column 't' is empty in 1 rows"):
+        table.read(empty, columns=columns)
 
 
 def test_numbers_with_gaps_are_whole_only_where_all_are(tmp_path):
@@ -241,7 +363,7 @@ def test_empty_cells_beside_none_stay_gaps(tmp_path):
     )
     experience = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
     assert experience.task("a").configs.dicts() == [
-        {"kind": "x", "norm": "None"},
+        {"kind": "x", "norm": None},
         *[{"kind": "x", "norm": "batch"}] * 2,
         *[{"kind": "z"}] * 2,
     ]

@@ -2,12 +2,15 @@
 
 Ranges are the observed ones, rounded outwards to four digits. A hyperparameter that is missing
 from some configurations must be explained by another one: it is active exactly where that one
-takes certain values.
+takes certain values. Where nothing explains it and the configurations do name it, as None, this is
+one of its choices.
 """
 
 import math
 import numbers
+import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import compress
@@ -30,7 +33,7 @@ from foretune.arrays import Bools, Floats
 from foretune.errors import ExperienceError
 from foretune.space.parameters import LARGEST_EXACT_INT, choice_key
 
-Scalar: TypeAlias = bool | int | float | str | None
+Scalar: TypeAlias = bool | int | float | str | tuple[Any, ...] | None
 Column: TypeAlias = Sequence[Any]
 """One value a configuration; None or NaN where the hyperparameter is missing."""
 
@@ -43,8 +46,16 @@ LARGEST_BOUND = 1e290
 MOST_PARENT_VALUES = 30
 DISCRETE = (bool, int, str, NoneType, np.bool_, np.integer)
 """The types of values that may decide where others are active."""
-CHOSEN = (bool, str, NoneType, np.bool_)
+CHOSEN = (bool, str, NoneType, np.bool_, tuple)
 """The types of values that are choices, whatever else there is."""
+MOST_CHOSEN_NUMBERS = 10
+"""Numbers that are sometimes None are taken as choices if they are at most so many."""
+
+WORDS: Mapping[str, bool | None] = {"True": True, "False": False, "None": None}
+NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
+)
+"""Python alone would read 64_64 as 6464."""
 
 
 @dataclass(frozen=True)
@@ -61,20 +72,22 @@ def infer_space(
     *,
     stages: Collection[str] = (),
     activities: Mapping[str, Activity] | None = None,
-    nothing: Collection[str] = (),
+    told: Mapping[str, Bools] | None = None,
 ) -> ConfigurationSpace:
     """The space of the configurations whose hyperparameters stand in `columns`.
 
     stages: the categoricals that choose an algorithm.
     activities: where hyperparameters are active, if that is known; else it is inferred.
-    nothing: the hyperparameters that are never missing: None is one of their values.
+    told: (n,) each, where configurations name a hyperparameter, if perhaps as None; without it,
+        None says that they do not.
     """
     if not columns:
         raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
-    known = {
-        name: list(column) if name in nothing else present_values(column)
-        for name, column in columns.items()
-    }
+    if activities is None:
+        present, activities = _explained(columns, told or {})
+    else:
+        present = {name: present_mask(column) for name, column in columns.items()}
+    known = {name: list(compress(column, present[name])) for name, column in columns.items()}
     for parameter, values in known.items():
         if not values:
             raise ExperienceError(
@@ -84,15 +97,13 @@ def infer_space(
     made = ConfigurationSpace(name=name)
     for parameter, values in known.items():
         made.add(infer_parameter(parameter, values, stage=parameter in stages))
-    if activities is None:
-        activities = explain_missing(columns)
     for parameter, column in columns.items():
         if parameter not in activities and len(known[parameter]) < len(column):
             raise ExperienceError(
                 f"a hyperparameter may be missing only where another one says so, but "
                 f"'{parameter}' is missing in {len(column) - len(known[parameter])} of "
                 f"{len(column)} rows and no other hyperparameter explains where: fill the gaps, "
-                "or give the space as a file"
+                f"leave it out (--ignore '{parameter}'), or give the space as a file"
             )
     add_conditions(made, activities)
     return made
@@ -108,11 +119,14 @@ def infer_parameter(
     Numbers of which some are None are choices: no range holds None.
     """
     types = set(map(type, values))
+    if NoneType in types:
+        _check_numbers_beside_none(name, values)
     odd = [kind for kind in types if not issubclass(kind, (numbers.Real, *CHOSEN))]
     if odd:
         value = next(value for value in values if type(value) is odd[0])
         raise ExperienceError(
-            f"a hyperparameter must be a number, a string or a boolean, but '{name}' has {value!r}"
+            f"a hyperparameter must be a number, a string or a boolean, but '{name}' has "
+            f"{value!r}: leave it out (--ignore '{name}')"
         )
     if stage or any(issubclass(kind, CHOSEN) for kind in types):
         choices = _distinct(values)
@@ -130,12 +144,15 @@ def infer_parameter(
     ):
         raise ExperienceError(
             f"whole numbers must lie within ±2**53, but those of '{name}' do not: write them as "
-            "text if they are names"
+            f"text if they are names, or leave it out (--ignore '{name}')"
         )
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
     if not math.isfinite(high - low):
-        raise ExperienceError(f"a hyperparameter must be finite, but '{name}' is not in every row")
+        raise ExperienceError(
+            f"a hyperparameter must be finite, but '{name}' is not in every row: write a number "
+            f"for infinity, leave these rows out, or leave it out (--ignore '{name}')"
+        )
     whole = all(integral)
     if low == high:
         return Constant(name, int(low) if whole else low)
@@ -149,6 +166,22 @@ def infer_parameter(
         return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
     low, high = rounded_outwards(low, ROUND_FLOOR), rounded_outwards(high, ROUND_CEILING)
     return UniformFloatHyperparameter(name, low, high, log=log and low > 0)
+
+
+def _check_numbers_beside_none(name: str, values: Sequence[Scalar]) -> None:
+    if _many_numbers(values):
+        raise ExperienceError(
+            f"a hyperparameter is a number or a choice, but '{name}' is None in "
+            f"{values.count(None)} of {len(values)} rows and has more than {MOST_CHOSEN_NUMBERS} "
+            "different numbers in the others: write a number for None, leave these rows out, or "
+            f"leave it out (--ignore '{name}')"
+        )
+
+
+def _many_numbers(values: Column) -> bool:
+    """Whether there are too many different numbers for choices, which are all equally far apart."""
+    different = {value for value in values if isinstance(value, numbers.Real)}
+    return len(different) > MOST_CHOSEN_NUMBERS
 
 
 def rounded_outwards(bound: float, direction: str) -> float:
@@ -182,6 +215,37 @@ def _unevenness(ascending: Floats) -> float:
     return float(np.abs(scaled - np.linspace(0, 1, len(scaled))).mean())
 
 
+def _explained(
+    columns: Mapping[str, Column], told: Mapping[str, Bools]
+) -> tuple[dict[str, Bools], dict[str, Activity]]:
+    """Where each hyperparameter has a value, (n,) each, and which other one says so.
+
+    None is a gap where another one says when, else a value where the configurations name it.
+    """
+    present = {name: present_mask(column) for name, column in columns.items()}
+    explained = explain_missing(columns, present)
+    # Many numbers are no choices: what explains their gaps may be that another one is None.
+    for numbers_too in (False, True):
+        with_none = {
+            name: where
+            for name, where in told.items()
+            if name not in explained and (numbers_too or not _many_numbers(columns[name]))
+        }
+        if with_none:
+            present |= with_none
+            explained = explain_missing(columns, present)
+    return present, explained
+
+
+def unexplained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> list[str]:
+    """The hyperparameters that are missing somewhere and nothing says where.
+
+    told: as `infer_space` takes it.
+    """
+    present, explained = _explained(columns, told)
+    return [name for name in columns if name not in explained and not present[name].all()]
+
+
 def explain_missing(
     columns: Mapping[str, Column], present: Mapping[str, Bools] | None = None
 ) -> dict[str, Activity]:
@@ -194,6 +258,8 @@ def explain_missing(
     """
     if present is None:
         present = {name: present_mask(column) for name, column in columns.items()}
+    if all(here.all() for here in present.values()):
+        return {}
     parents = [name for name in columns if _may_be_parent(columns[name], present[name])]
     parents.sort(key=lambda name: -int(present[name].sum()))
     codes = {name: _coded(columns[name], present[name]) for name in parents}
@@ -212,8 +278,11 @@ def explain_missing(
 
 
 def _may_be_parent(column: Column, present: Bools) -> bool:
+    """Whether a hyperparameter has few values that can be named one by one: no range of floats."""
     here = list(compress(column, present))
-    if not all(issubclass(kind, DISCRETE) for kind in set(map(type, here))):
+    kinds = set(map(type, here))
+    allowed = (*DISCRETE, float) if kinds & {bool, str, NoneType} else DISCRETE
+    if not all(issubclass(kind, allowed) for kind in kinds):
         return False
     return 2 <= len(_distinct(here)) <= MOST_PARENT_VALUES
 
@@ -234,7 +303,13 @@ def _distinct(values: Sequence[Scalar]) -> list[Scalar]:
     # Most values come again and again: whether they are the same choice is asked of few.
     few = dict.fromkeys(zip(map(type, values), values, strict=True))
     once = {choice_key(value): plain(value) for _, value in reversed(few)}
-    return sorted(once.values(), key=lambda value: (type(value).__name__, value))
+    return sorted(once.values(), key=_place)
+
+
+def _place(value: Scalar) -> tuple[str, Any]:
+    """By type, for the values of two types have no order."""
+    own = tuple(map(_place, value)) if isinstance(value, tuple) else value
+    return type(value).__name__, own
 
 
 def _activating(
@@ -259,11 +334,6 @@ def add_conditions(space: ConfigurationSpace, activities: Mapping[str, Activity]
             space.add(InCondition(child, parent, list(activity.values)))
 
 
-def present_values(column: Column) -> list[Scalar]:
-    """The values of `column` that are not missing."""
-    return [value for value in column if not is_missing(value)]
-
-
 def present_mask(column: Column) -> Bools:
     """(n,), True where `column` has a value."""
     return np.array([not is_missing(value) for value in column], dtype=np.bool_)
@@ -273,6 +343,21 @@ def is_missing(value: object) -> bool:
     """Whether a cell is empty: None or NaN."""
     # NaN is the one number that differs from itself; asking for its type would cost far more.
     return value is None or (value != value) is True  # noqa: PLR0124
+
+
+def as_choice(value: Any) -> Any:
+    """A list as the tuple of its parts, which can be a choice; anything else as it is."""
+    return tuple(map(as_choice, value)) if isinstance(value, list | tuple) else value
+
+
+def read_back(text: str) -> Scalar:
+    """What a program has written as `text`, as far as this tells."""
+    if text in WORDS:
+        return WORDS[text]
+    for kind in (int, float) if NUMBER.fullmatch(text.strip()) else ():
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def plain(value: Any) -> Scalar:

@@ -3,17 +3,17 @@
 MLflow keeps parameters as text: numbers, truth values and nothing are read back as what they are.
 """
 
-import re
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from foretune.errors import ExperienceError, extras_named
 from foretune.experience import Experience
+from foretune.experience.importers.inference import read_back
 from foretune.experience.importers.mlflow_store import existing_uri, first_contact
 from foretune.experience.importers.registry import NO_COLUMNS, TableColumns
 from foretune.experience.importers.runs import Run, check_columns, experience_of
+from foretune.experience.naming import suggestion
 from foretune.progress import SILENT, Progress, tracked
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as TrackedRun
 
 PAGE = 1000
-WORDS = {"True": True, "False": False, "None": None}
-NUMBER = re.compile(
-    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
-)
-"""Python alone would read 64_64 as 6464."""
 SUCCEEDED, FAILED = "FINISHED", ("FAILED", "KILLED")
 
 
 def read(
-    source: Path | str, *, columns: TableColumns = NO_COLUMNS, progress: Progress = SILENT
+    source: Path | str,
+    *,
+    columns: TableColumns = NO_COLUMNS,
+    studies: Sequence[str] = (),
+    progress: Progress = SILENT,
 ) -> Experience:
-    """The ended runs of all experiments at the tracking URI `source`, or in an SQLite file.
+    """The ended runs of the experiments at the tracking URI `source`, or in an SQLite file.
 
     columns: `values` names the metrics that count; `task` a tag or a parameter that tells the task
         apart, where an experiment holds several; `space` the file of the space, else it is
         inferred. Parameters that the space does not have are left out.
+    studies: which experiments; all of them if none is named.
     """
     check_columns(columns, "mlflow", task=True)
     with extras_named("reading MLflow runs"):
@@ -47,7 +47,7 @@ def read(
     try:
         with first_contact():
             client = MlflowClient(uri)
-            experiments = list(_experiments(client))
+            experiments = _named(list(_experiments(client)), studies, str(source))
         found = tracked(experiments, progress, "reading experiments", len(experiments))
         runs = [run for one in found for run in _runs(client, one, columns.task)]
     except MlflowException as error:
@@ -64,6 +64,19 @@ def _experiments(client: "MlflowClient") -> "Iterator[Experiment]":
         token = page.token
         if not token:
             return
+
+
+def _named(
+    experiments: "list[Experiment]", wanted: Sequence[str], source: str
+) -> "list[Experiment]":
+    known = {experiment.name: experiment for experiment in experiments}
+    for name in wanted:
+        if name not in known:
+            raise ExperienceError(
+                f"an experiment must be one of those in '{source}', but got '{name}': "
+                f"{suggestion(name, list(known))}"
+            )
+    return [known[name] for name in wanted] or experiments
 
 
 def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) -> Iterator[Run]:
@@ -84,7 +97,7 @@ def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) ->
 
 def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
     info, data = tracked_run.info, tracked_run.data
-    params = {name: _value(text) for name, text in data.params.items()}
+    params = {name: read_back(text) for name, text in data.params.items()}
     name = experiment
     if task is not None:
         told = params.pop(task, data.tags.get(task))
@@ -96,16 +109,4 @@ def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
         name = str(told)
     # MLflow counts in milliseconds.
     seconds = (info.end_time - info.start_time) / 1000 if info.end_time else float("nan")
-    config = {name: value for name, value in params.items() if value is not None}
-    nothing = params.keys() - config.keys()
-    return Run(name, config, dict(data.metrics), info.status != SUCCEEDED, seconds, nothing)
-
-
-def _value(text: str) -> Any:
-    """A parameter as what was logged, as far as its text tells."""
-    if text in WORDS:
-        return WORDS[text]
-    for kind in (int, float) if NUMBER.fullmatch(text.strip()) else ():
-        with suppress(ValueError):
-            return kind(text)
-    return text
+    return Run.of(name, params, dict(data.metrics), info.status != SUCCEEDED, seconds)

@@ -52,8 +52,7 @@ def _run(folder: Path) -> Run | None:
     values = {name: float(value) for name, value in said.items() if _is_number(value)}
     seconds = values.get(SECONDS, float("nan"))
     plain = {name: value for name, value in config.items() if _is_plain(value)}
-    nothing = [name for name, value in config.items() if value is None]
-    return Run(folder.parent.resolve().name, plain, values, failed, seconds, nothing)
+    return Run.of(folder.parent.resolve().name, plain, values, failed, seconds)
 
 
 def _last_line(path: Path) -> dict[str, Any] | None:
@@ -84,5 +83,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_plain(value: object) -> bool:
-    """What a hyperparameter can be; lists and the like are settings of the program."""
-    return isinstance(value, bool | int | float | str)
+    """What a hyperparameter can be; lists of other things are settings of the program."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | str | None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Direction, Experience
+from foretune.experience.naming import suggestion
 from foretune.progress import SILENT, Progress
 
 
@@ -33,6 +34,15 @@ class TableColumns:
     """The column with the run time."""
     space: Path | None = None
     """A JSON file of the search space; without it the space is inferred from the values."""
+    ignored: Sequence[str] = ()
+    """What is no hyperparameter, where the space is inferred."""
+
+    def __post_init__(self) -> None:
+        if self.space is not None and self.ignored:
+            raise UsageError(
+                f"a space says itself what is no hyperparameter, but '{self.ignored[0]}' was to be "
+                "ignored as well: remove it from the space"
+            )
 
 
 NO_COLUMNS = TableColumns()
@@ -47,6 +57,15 @@ def direction_of(column: str, given: str) -> Direction:
             f"a metric must be minimised or maximised, but '{column}' got '{given}': "
             "write min or max"
         ) from None
+
+
+def check_ignored(ignored: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse to ignore what is not there."""
+    for name in ignored:
+        if name not in known:
+            raise ExperienceError(
+                f"what is ignored must be there, but '{name}' is not: {suggestion(name, known)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,7 @@ IMPORTERS: dict[str, Importer] = {
     for importer in (
         _importer("table", "one evaluation a row", "a CSV or Parquet file", "columns"),
         _importer("optuna", "one task a study", "a storage URL or a journal file", "studies"),
-        _importer("mlflow", "one task an experiment", "a tracking URI", "columns"),
+        _importer("mlflow", "one task an experiment", "a tracking URI", "columns", "studies"),
         Importer(
             "ray",
             "one task an experiment of Ray Tune",
@@ -126,7 +145,7 @@ def import_experience(
 
     columns: what the columns mean (table); the metrics and the space (mlflow, ray).
     space_id: which search space to read (hpob).
-    studies: which studies to read, all of them if none is named (optuna).
+    studies: which studies (optuna) or experiments (mlflow) to read, all of them if none is named.
     """
     importer = IMPORTERS.get(kind)
     if importer is None:

@@ -4,25 +4,27 @@ Such tools know neither the space nor which number is to become small or large. 
 inferred from the configurations as for tables, or given; the metrics are named by the user.
 """
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from math import isfinite
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 
-from foretune.errors import ExperienceError, UsageError
+from foretune.arrays import Bools
+from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.inference import explain_missing, infer_space, present_mask
-from foretune.experience.importers.registry import TableColumns, direction_of
+from foretune.experience.importers.inference import as_choice, infer_space, is_missing
+from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
+from foretune.experience.naming import listed
 from foretune.space import Encoded, Parameter, Space
 
 MOST_NAMED = 12
-MOST_CHOSEN_NUMBERS = 10
-"""Numbers that are sometimes None are taken as choices if they are at most so many."""
+MOST_LISTS = 30
+"""Lists are taken as choices if at most so many are different."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,24 @@ class Run:
     failed: bool = False
     seconds: float = float("nan")
     nothing: Collection[str] = ()
-    """Hyperparameters that were recorded as None, and so are not in `config`."""
+    """Hyperparameters that were recorded as None or NaN, and so are not in `config`."""
+
+    def names(self, parameter: str) -> bool:
+        """Whether it says something of a hyperparameter, if perhaps None."""
+        return parameter in self.config or parameter in self.nothing
+
+    @staticmethod
+    def of(
+        task: str,
+        params: Mapping[str, Any],
+        values: Mapping[str, float],
+        failed: bool,
+        seconds: float,
+    ) -> "Run":
+        """A run with these hyperparameters, lists, None and NaN among them."""
+        nothing = frozenset(name for name, value in params.items() if is_missing(value))
+        config = {name: as_choice(params[name]) for name in params if name not in nothing}
+        return Run(task, config, values, failed, seconds, nothing)
 
 
 def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Experience:
@@ -47,6 +66,7 @@ def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Ex
     if not runs:
         raise ExperienceError(f"an experience needs a run that has ended, but '{source}' has none")
     metrics = _metrics(runs, columns.values, source)
+    runs = _without(runs, columns.ignored)
     runs, done = _told_in_full(runs, [_succeeded(run, metrics) for run in runs])
     if not any(done):
         raise ExperienceError(
@@ -113,6 +133,20 @@ def _metrics(runs: Sequence[Run], wanted: Mapping[str, str], source: str) -> tup
     return tuple(Metric(name, direction_of(name, direction)) for name, direction in wanted.items())
 
 
+def _without(runs: Sequence[Run], ignored: Sequence[str]) -> list[Run]:
+    """The runs without what is no hyperparameter."""
+    known = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
+    check_ignored(ignored, list(known))
+    return [
+        replace(
+            run,
+            config={name: run.config[name] for name in run.config if name not in ignored},
+            nothing=frozenset(run.nothing).difference(ignored),
+        )
+        for run in runs
+    ]
+
+
 def _succeeded(run: Run, metrics: Sequence[Metric]) -> bool:
     known = (run.values.get(metric.name, float("nan")) for metric in metrics)
     return not run.failed and all(map(isfinite, known))
@@ -131,10 +165,9 @@ def _told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> tuple[list[Run],
 
 def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, Encoded]:
     """The space of all runs, and their configurations in it."""
-    names = dict.fromkeys(name for run in runs for name in run.config)
-    cells = {name: [run.config.get(name) for run in runs] for name in names}
     if columns.space is None:
-        space = Space.of(_inferred(cells, runs))
+        cells = _hyperparameters(runs)
+        space = Space.of(infer_space(cells, told=_told(cells, runs)))
         return space, space.from_columns(cells, len(runs))
     space = Space.from_json(existing(columns.space).read_text(encoding="utf-8"))
     known = {p.name: [_cell(run, p) for run in runs] for p in space.parameters}
@@ -143,42 +176,42 @@ def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, 
     return space, configs
 
 
-def _inferred(cells: Mapping[str, Sequence[Any]], runs: Sequence[Run]) -> ConfigurationSpace:
-    """The space that the runs come from.
+def _hyperparameters(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """What the runs say of each hyperparameter, None where nothing.
 
-    None is a gap where another hyperparameter says when, else a choice like others.
+    A list that never changes, or that changes with nearly every run, is a setting of the program.
     """
-    present = {name: present_mask(column) for name, column in cells.items()}
-    explained = explain_missing(cells, present)
-    nothing = [
-        name
-        for name, here in present.items()
-        if name not in explained
-        and not here.all()
-        and all(name in run.nothing for run in compress(runs, ~here))
-    ]
-    for name in nothing:
-        _check_choices(name, cells[name])
-        present[name] = np.ones(len(runs), dtype=np.bool_)
-    return infer_space(cells, activities=explain_missing(cells, present), nothing=nothing)
-
-
-def _check_choices(name: str, column: Sequence[Any]) -> None:
-    """Refuse many different numbers beside None: as choices they would all be equally far apart."""
-    gaps = sum(value is None for value in column)
-    different = {value for value in column if isinstance(value, (int, float))}
-    if len(different) > MOST_CHOSEN_NUMBERS:
-        raise ExperienceError(
-            f"a hyperparameter is a number or a choice, but '{name}' is None in {gaps} of "
-            f"{len(column)} runs and has {len(different)} different numbers in the others: log a "
-            "number for None, or leave these runs out"
+    names = dict.fromkeys(name for run in runs for name in run.config)
+    cells = {name: [run.config.get(name) for run in runs] for name in names}
+    lists = {
+        name: len({run.config.get(name) for run in runs if run.names(name)})
+        for name, column in cells.items()
+        if any(isinstance(value, tuple) for value in column)
+    }
+    many = [name for name, different in lists.items() if different > MOST_LISTS]
+    if many:
+        warnings.warn(
+            f"{listed(many)} hold more than {MOST_LISTS} different lists, too many for choices: "
+            "they are left out",
+            ForetuneWarning,
+            stacklevel=2,
         )
+    return {name: cells[name] for name in cells if 1 < lists.get(name, 2) <= MOST_LISTS}
+
+
+def _told(cells: Mapping[str, Sequence[Any]], runs: Sequence[Run]) -> dict[str, Bools]:
+    """Where the runs name a hyperparameter, of those that they sometimes name as None."""
+    return {
+        name: np.array([run.names(name) for run in runs])
+        for name in cells
+        if any(name in run.nothing for run in runs)
+    }
 
 
 def _cell(run: Run, parameter: Parameter) -> Any:
     """What a run says of a hyperparameter; None stands for the default unless it is a choice."""
     name = parameter.name
-    if name in run.config or name in run.nothing or None not in parameter.choices:
+    if run.names(name) or None not in parameter.choices:
         return run.config.get(name)
     return parameter.default
 

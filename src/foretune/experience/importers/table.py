@@ -1,25 +1,45 @@
 """Any table of evaluations: CSV or Parquet, one evaluation a row."""
 
+import ast
 import json
+import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from foretune.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.inference import explain_missing, infer_space
-from foretune.experience.importers.registry import TableColumns, direction_of
-from foretune.experience.importers.tables import WORDS, need_columns, read_table, with_words
+from foretune.experience.importers.inference import (
+    as_choice,
+    infer_space,
+    is_missing,
+    present_mask,
+    read_back,
+    unexplained,
+)
+from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
+from foretune.experience.importers.tables import (
+    WORDS,
+    is_parquet,
+    need_columns,
+    read_table,
+    where_words,
+    with_words,
+)
+from foretune.experience.naming import listed
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
 from foretune.space.parameters import LARGEST_EXACT_INT
 
+NO_NUMBERS = (math.inf, -math.inf)
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column without a name."""
 
@@ -28,8 +48,8 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     """The evaluations in the rows of the CSV (also packed) or Parquet file `source`.
 
     Where `columns` names neither a space nor a column of configurations, every column that has no
-    other meaning is taken for a hyperparameter. In CSV the words None and null are a gap where the
-    space, or another column, explains it or where the column holds numbers; else they are a choice.
+    other meaning is taken for a hyperparameter. An empty cell, and in CSV the words None and null,
+    are a gap where the space or another column explains it, else None, which is a choice.
     """
     if columns.task is None or not columns.values:
         raise ExperienceError(
@@ -48,8 +68,11 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             existing(columns.space).read_text(encoding="utf-8", errors="replace")
         )
         frame = with_words(frame, source, _with_word_choices(space, frame))
+        frame = _as_meant(space, frame)
+        if config_column is not None:
+            frame[config_column] = _of_the_space(space, frame[config_column], config_column)
     else:
-        frame, space = _with_inferred_space(frame, named, config_column, source)
+        frame, space = _with_inferred_space(frame, named, columns, source)
         config_column = None
     return Experience.from_frame(
         space,
@@ -70,6 +93,7 @@ def _check_meanings(columns: TableColumns) -> None:
         ("the configuration", columns.config_column),
         ("the outcome", columns.status),
         ("the run time", columns.seconds),
+        *(("to be ignored", column) for column in columns.ignored),
     ]
     meanings: dict[str, str] = {}
     for meaning, column in named:
@@ -83,29 +107,59 @@ def _check_meanings(columns: TableColumns) -> None:
 
 
 def _with_inferred_space(
-    frame: pd.DataFrame,
-    named: list[str],
-    config_column: str | None,
-    source: Path | str,
+    frame: pd.DataFrame, named: list[str], columns: TableColumns, source: Path | str
 ) -> tuple[pd.DataFrame, Space]:
     """The frame with one column a hyperparameter, and the space of these columns."""
-    if config_column is not None:
-        columns = _columns_of_json(frame[config_column].tolist(), config_column)
+    empty: list[str] = []
+    if columns.config_column is not None:
+        configs = _configs(frame[columns.config_column], columns.config_column)
+        cells = _kept(_columns_of(configs), columns.ignored)
+        told = {name: np.array([name in config for config in configs]) for name in cells}
     else:
         meant = [c for c in frame.columns if c not in named and not _is_no_column(frame, c)]
-        columns = {str(c): _cells(frame[c]) for c in meant}
-        doubtful = _texts_with_unexplained_gaps(columns)
-        worded = with_words(frame, source, doubtful)
-        columns |= {name: _cells(worded[name]) for name in doubtful}
-    taken = [name for name in columns if name in named]
+        read = _cells if is_parquet(source) else _cells_of_csv
+        cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
+        told = _worded(cells, source)
+        empty = unexplained(cells, told)
+        told |= {name: np.ones(len(frame), dtype=np.bool_) for name in empty}
+    taken = [name for name in cells if name in named]
     if taken:
         raise ExperienceError(
             f"a hyperparameter may not bear the name of another column, but '{taken[0]}' is "
             "both: rename that column"
         )
-    space = Space.of(infer_space(columns, Path(source).name.split(".")[0]))
-    expanded = pd.DataFrame(columns, index=frame.index, dtype=object)
+    space = Space.of(infer_space(cells, Path(source).name.split(".")[0], told=told))
+    if empty:
+        warnings.warn(
+            f"{listed(empty)}: no other column says when a cell is empty, so None is a choice; "
+            "fill the cells if something else is meant",
+            ForetuneWarning,
+            stacklevel=2,
+        )
+    expanded = pd.DataFrame(cells, index=frame.index, dtype=object)
     return pd.concat([frame[named], expanded], axis=1), space
+
+
+def _kept(cells: dict[str, list[Any]], ignored: Sequence[str]) -> dict[str, list[Any]]:
+    """The columns without those that are ignored or never have a value."""
+    check_ignored(ignored, list(cells))
+    kept = {name: column for name, column in cells.items() if name not in ignored}
+    empty = [name for name, column in kept.items() if all(cell is None for cell in column)]
+    if empty:
+        warnings.warn(
+            f"{listed(empty)}: there is no value in any row, so it is left out",
+            ForetuneWarning,
+            stacklevel=3,
+        )
+    return {name: column for name, column in kept.items() if name not in empty}
+
+
+def _worded(cells: Mapping[str, list[Any]], source: Path | str) -> dict[str, Bools]:
+    """Where there is a value or one of WORDS, of the columns whose gaps no other one explains."""
+    words = where_words(source, unexplained(cells, {}))
+    return {
+        name: present_mask(cells[name]) | where.notna().to_numpy() for name, where in words.items()
+    }
 
 
 def _is_no_column(frame: pd.DataFrame, name: str) -> bool:
@@ -138,35 +192,54 @@ def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def _texts_with_unexplained_gaps(columns: Mapping[str, list[Any]]) -> list[str]:
-    """The columns of texts (or of nothing at all) whose gaps no other column explains."""
-    explained = {name for name, where in explain_missing(columns).items() if where.values}
+def _as_meant(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with choices of the space in place of the texts that they are written as."""
+    meant = {}
+    for parameter in space.parameters:
+        written = {str(choice): choice for choice in parameter.choices}
+        written |= {choice: choice for choice in parameter.choices if isinstance(choice, str)}
+        if parameter.name in frame and written:
+            cells = frame[parameter.name].tolist()
+            read = [written.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
+            meant[parameter.name] = pd.Series(read, index=frame.index, dtype=object)
+    return frame.assign(**meant)
+
+
+def _of_the_space(space: Space, cells: "pd.Series[Any]", column: str) -> list[str]:
+    """Configurations as JSON, without what is no hyperparameter of the space."""
     return [
-        name
-        for name, cells in columns.items()
-        if name not in explained
-        and None in cells
-        and all(cell is None or isinstance(cell, str) for cell in cells)
+        json.dumps({name: config[name] for name in config if name in space.names})
+        for config in _configs(cells, column)
     ]
 
 
-def _columns_of_json(cells: list[Any], column: str) -> dict[str, list[Any]]:
-    """One column a hyperparameter, None where a configuration does not name it."""
-    configs = [_config(cell, row, column) for row, cell in enumerate(cells)]
+def _configs(cells: "pd.Series[Any]", column: str) -> list[dict[str, Any]]:
+    return [_config(cell, row, column) for row, cell in enumerate(cells.tolist())]
+
+
+def _columns_of(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """One column a hyperparameter, None where a configuration has None or does not name it."""
     names = dict.fromkeys(name for config in configs for name in config)
-    return {name: [config.get(name) for config in configs] for name in names}
+    return {name: [_said(config.get(name)) for config in configs] for name in names}
+
+
+def _said(value: Any) -> Any:
+    return None if is_missing(value) else as_choice(value)
 
 
 def _config(cell: Any, row: int, column: str) -> dict[str, Any]:
-    try:
-        config = json.loads(cell)
-    except (TypeError, ValueError):
-        config = None
+    """A JSON object, or a dict as Python prints it, such as the `params` of scikit-learn."""
+    config = None
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
+            config = parse(cell)
+            break
     if not isinstance(config, dict):
         raise ExperienceError(
-            f"the column '{column}' must hold JSON objects, but row {row} holds {cell!r}"
+            f"the column '{column}' must hold JSON objects, but row {row} holds {cell!r}: write "
+            'configurations as {"name": value}'
         )
-    return config
+    return {str(name): value for name, value in config.items()}
 
 
 def _cells(column: "pd.Series[Any]") -> list[Any]:
@@ -182,6 +255,21 @@ def _cells(column: "pd.Series[Any]") -> list[Any]:
     cells[filled] = present.to_numpy(dtype=object)
     listed: list[Any] = cells.tolist()
     return listed
+
+
+def _cells_of_csv(column: "pd.Series[Any]") -> list[Any]:
+    """The same, with numbers and truth values that stand beside words, such as 0.5 beside sqrt.
+
+    Only where a program writes them just so: 3.10 and 007 are names.
+    """
+    cells = _cells(column)
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    read = {text: read_back(text) for text in texts}
+    others = [value for value in read.values() if not isinstance(value, str)]
+    clash = len(set(others)) < len(others)  # True is 1
+    if clash or any(str(value) != text or value in NO_NUMBERS for text, value in read.items()):
+        return cells
+    return [read[cell] if isinstance(cell, str) else cell for cell in cells]
 
 
 def _all_whole(numbers: "pd.Series[Any]") -> bool:

@@ -31,7 +31,8 @@ def read_table(
 ) -> pd.DataFrame:
     """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
 
-    texts: columns that stay as CSV writes them, so that 007 and 7 are not the same.
+    texts: columns that stay as CSV writes them, so that 007 and 7 are not the same, and NA is a
+        name; only what is empty is a gap there.
     """
     reading = (_read(path, texts) for path in [existing(source)])
     [frame] = tracked(reading, progress, "reading the table", 1)
@@ -39,20 +40,31 @@ def read_table(
 
 
 def with_words(frame: pd.DataFrame, source: Path | str, names: Collection[str]) -> pd.DataFrame:
-    """The frame with WORDS in its columns `names`, where `read_table` has taken them for gaps.
-
-    In a Parquet file a text is a text, so there is nothing to do.
-    """
-    path = existing(source)
-    if not names or path.name.lower().endswith(PARQUET):
-        return frame
-    written = _read_csv(path, dtype=str, keep_default_na=False)
+    """The frame with WORDS in its columns `names`, where `read_table` has taken them for gaps."""
+    words = where_words(source, names)
     return frame.assign(
         **{
-            name: frame[name].astype(object).mask(written[name].isin(WORDS), written[name])
-            for name in names
+            name: frame[name].astype(object).mask(where.notna(), where)
+            for name, where in words.items()
         }
     )
+
+
+def where_words(source: Path | str, names: Collection[str]) -> "dict[str, pd.Series[Any]]":
+    """Of the columns `names` of a CSV file the cells with one of WORDS, and gaps elsewhere.
+
+    In a Parquet file a text is a text, so there is nothing to find.
+    """
+    path = existing(source)
+    if not names or is_parquet(path):
+        return {}
+    written = _read_csv(path, dtype=str, keep_default_na=False)
+    return {name: written[name].where(written[name].isin(WORDS)) for name in names}
+
+
+def is_parquet(source: Path | str) -> bool:
+    """Whether a table is a Parquet file, going by its name."""
+    return str(source).lower().endswith(PARQUET)
 
 
 def _read(path: Path, texts: Collection[str]) -> pd.DataFrame:
@@ -63,15 +75,24 @@ def _read(path: Path, texts: Collection[str]) -> pd.DataFrame:
             f"name must end with one of {', '.join((*CSV, *PARQUET))}"
         )
     try:
-        if name.endswith(PARQUET):
+        if is_parquet(path):
             frame = pd.read_parquet(path).rename(columns=str)  # they may be numbered
         else:
-            frame = _read_csv(path, dtype=dict.fromkeys(texts, str))
+            frame = _with_texts(_read_csv(path, dtype=dict.fromkeys(texts, str)), path, texts)
     except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
         raise _unreadable(path, error) from error
     if frame.empty:
         raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
     return frame
+
+
+def _with_texts(frame: pd.DataFrame, path: Path, texts: Collection[str]) -> pd.DataFrame:
+    """The frame with names such as NA, which pandas takes for gaps, in its columns `texts`."""
+    gaps = [name for name in texts if name in frame and frame[name].isna().any()]
+    if not gaps:
+        return frame
+    written = _read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
+    return frame.assign(**{name: written[name] for name in gaps})
 
 
 def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
