@@ -1,6 +1,7 @@
 """The deep kernel against the exact process in double precision, and its training."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -144,6 +145,19 @@ class TestLikelihood:
                 step[place] = 1e-6
                 numeric = (loss(flat + step) - loss(flat - step)) / 2e-6
                 assert gradient[place] == pytest.approx(float(numeric), rel=1e-5, abs=1e-7)
+
+    def test_single_precision_has_a_gradient_where_jax_computes_in_double(
+        self, data: tuple[Floats, Floats]
+    ) -> None:
+        """As in a program whose own work asks JAX for 64 bits."""
+        x, y = (part.astype(np.float32) for part in data)
+        network = np.array([[1.0, 0.5], [-0.5, 1.0], [0.2, 0.0]])
+        params = params_of(network, scales=[0.5, 1.5], signal=1.3, noise=0.05)
+        mask = np.ones(12, dtype=bool)
+        slope = jax.grad(partial(negative_log_posterior, linear))
+        with jax.enable_x64(True):
+            found = jax.eval_shape(slope, params, x, y, mask)
+        assert {leaf.dtype for leaf in jax.tree.leaves(found)} == {np.dtype(np.float32)}
 
     def test_gradient_of_a_learnt_mean_by_hand(self, data: tuple[Floats, Floats]) -> None:
         """-X' K^-1 (y - X v) per observation, where the mean is X v."""

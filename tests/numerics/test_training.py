@@ -37,13 +37,26 @@ def test_many_arrays_move_as_each_would_by_adam() -> None:
 
     found = advance(loss, begun(params), jnp.asarray([1.0, 2.0, 3.0]), rates).params
 
-    optimiser = optax.inject_hyperparams(optax.adam)(0.1)
-    state = optimiser.init(params)
+    moments = optax.scale_by_adam().init(params)
     for weight, rate in zip([1.0, 2.0, 3.0], rates, strict=True):
-        state.hyperparams["learning_rate"] = rate
-        updates, state = optimiser.update(jax.grad(loss)(params, weight), state)
-        params = optax.apply_updates(params, updates)
+        updates, moments = optax.scale_by_adam().update(jax.grad(loss)(params, weight), moments)
+        params = jax.tree.map(lambda old, update, by=rate: old - by * update, params, updates)
     jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, 1e-4), found, params)
+
+
+def test_networks_stay_single_where_jax_computes_in_double() -> None:
+    """As in a program whose own work asks JAX for 64 bits."""
+    with jax.enable_x64(True):
+        start = {"a": jnp.zeros(2, jnp.float32), "b": jnp.zeros((), jnp.float32)}
+        rates = jnp.full(3, 0.1)
+        assert rates.dtype == jnp.float64
+
+        def loss(params: dict, weight: jax.Array) -> jax.Array:
+            return weighted_bowl(params["a"], weight) + weighted_bowl(params["b"], weight)
+
+        descent = advance(loss, begun(start), rates, rates)
+    assert {leaf.dtype for leaf in jax.tree.leaves(descent.params)} == {np.dtype(np.float32)}
+    assert descent.params["b"] > 0.2
 
 
 def test_a_descent_in_two_parts_is_one_descent() -> None:

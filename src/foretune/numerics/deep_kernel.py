@@ -143,7 +143,7 @@ def _surprise_forward(
     covariance: jax.Array, y: jax.Array
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
     factor = jnp.linalg.cholesky(covariance)
-    inverse = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y)))
+    inverse = jax.scipy.linalg.cho_solve((factor, True), jnp.eye(len(y), dtype=y.dtype))
     alpha = jax.scipy.linalg.cho_solve((factor, True), y)
     value = 0.5 * jnp.sum(y * alpha) + jnp.sum(jnp.log(jnp.diagonal(factor)))
     return value, (0.5 * (inverse - jnp.outer(alpha, alpha)), alpha)

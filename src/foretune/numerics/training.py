@@ -48,8 +48,9 @@ def keep_compiled() -> None:
 
 def begun(params: Params) -> Descent[Params]:
     """A descent that has not moved yet."""
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(params))
-    return Descent(params, optax.scale_by_adam().init(jnp.zeros(size)))
+    leaves = jax.tree.leaves(params)
+    size = sum(np.size(leaf) for leaf in leaves)
+    return Descent(params, optax.scale_by_adam().init(jnp.zeros(size, jnp.result_type(*leaves))))
 
 
 def advance(
@@ -70,6 +71,8 @@ def advance(
     # As one vector: every array that Adam moves by itself is compiled by itself.
     start, as_params = ravel_pytree(descent.params)
     moves = None if trainable is None else _spread(trainable, descent.params)
+    # Where JAX is told to compute in 64 bits, what it makes of a Python number has them.
+    rates = rates.astype(start.dtype)
 
     def step(
         descent: Descent[jax.Array], now: tuple[jax.Array, Given]
