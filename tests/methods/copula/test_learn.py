@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import kstest, norm
@@ -8,12 +9,13 @@ from scipy.stats import kstest, norm
 from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.copula.learn import gather
+from foretune.methods.copula.learn import Scores, _train, gather
 from foretune.methods.copula.prior import LEAST_SIGMA, load_networks
-from foretune.methods.copula.training import draw, negative_log_likelihood, outputs
+from foretune.methods.copula.training import draw, negative_log_likelihood, outputs, schedule
 from foretune.methods.copula.variants import cts, gcp_prior
+from foretune.numerics.networks import Layers, initial_layers
 from foretune.numerics.transforms import copula_scores
-from foretune.progress import SILENT
+from foretune.progress import SILENT, Silent
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -113,11 +115,74 @@ def test_numpy_and_jax_read_the_network_alike(prior, monkeypatch) -> None:
 def test_chance_is_drawn_as_the_paper_says() -> None:
     """A tenth of the units drops out; rows and tasks are drawn evenly; networks differ."""
     draws = draw([np.random.default_rng(0), np.random.default_rng(1)])
-    assert draws.kept.shape == (2, 1000, 3, 64, 50)
+    assert draws.kept.shape == (2, 100, 3, 64, 50)
     assert np.asarray(draws.kept).mean(axis=(1, 2, 3, 4)) == pytest.approx(0.9, abs=1e-3)
     for share in (np.asarray(draws.task), np.asarray(draws.row)):
         assert kstest(share[0].ravel(), "uniform").pvalue > 0.01
         assert not np.array_equal(share[0], share[1])
+    assert not np.array_equal(draws.kept[0], draws.kept[1])
+
+
+def test_the_rates_are_those_of_the_paper() -> None:
+    assert schedule() == [0.01] * 10 + [0.002] * 10 + [0.0004] * 10
+
+
+@jax.jit
+def updated(layers: Layers, moments, rate: float, x: jax.Array, z: jax.Array, kept: jax.Array):
+    def loss(layers: Layers) -> jax.Array:
+        mu, raw = outputs(layers, x, kept).T
+        return negative_log_likelihood(mu, jax.nn.softplus(raw) + LEAST_SIGMA, z)
+
+    updates, moments = optax.scale_by_adam().update(jax.grad(loss)(layers), moments)
+    return jax.tree.map(lambda old, update: old - rate * update, layers, updates), moments
+
+
+def one_by_one(scores: Scores, seed: int, objective: int) -> Layers:
+    """Four updates, two of a rate, from the same random numbers: nothing padded or stacked."""
+    rng = np.random.default_rng((seed, objective))
+    layers = initial_layers(rng, (scores.x.shape[1], 50, 50, 50, 2))
+    moments = optax.scale_by_adam().init(layers)
+    firsts = np.cumsum(scores.counts) - scores.counts
+    for rate in (0.01, 0.002):
+        tasks, shares = rng.random((2, 64), np.float32), rng.random((2, 64), np.float32)
+        kept = rng.random((2, 3, 64, 50), np.float32) >= 0.1
+        for update in range(2):
+            task = np.floor(tasks[update] * len(scores.counts)).astype(int)
+            row = firsts[task] + np.floor(shares[update] * scores.counts[task]).astype(int)
+            batch = scores.x[row], scores.z[objective, row], kept[update]
+            layers, moments = updated(layers, moments, rate, *batch)
+    return layers
+
+
+def test_networks_side_by_side_move_as_each_would_alone(monkeypatch) -> None:
+    """More columns than 16, and a task of one row; two seeds, two objectives."""
+    monkeypatch.setattr("foretune.methods.copula.training.RATES", (0.01, 0.002))
+    monkeypatch.setattr("foretune.methods.copula.training.UPDATES_PER_RATE", 2)
+    monkeypatch.setattr("foretune.methods.copula.training.UPDATES_AT_ONCE", 2)
+    rng, counts = np.random.default_rng(0), np.array([5, 1, 30], dtype=np.int32)
+    x, z = rng.random((36, 17), np.float32), rng.normal(size=(2, 36)).astype(np.float32)
+    scores = Scores(x, z, counts)
+    for seed, networks in zip((3, 2**40), _train(scores, (3, 2**40), SILENT), strict=True):
+        for objective, layers in enumerate(networks.layers):
+            jax.tree.map(
+                lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-4),
+                layers,
+                one_by_one(scores, seed, objective),
+            )
+
+
+def test_progress_counts_what_is_done() -> None:
+    said = []
+
+    class Noted(Silent):
+        def start(self, what: str, total: int | None) -> None:
+            said.append(total)
+
+        def step(self, n: int = 1, note: str = "") -> None:
+            said.append("step")
+
+    cts().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=Noted())
+    assert said == [30, *["step"] * 30]
 
 
 def test_units_that_drop_out_are_made_up_for_by_the_others() -> None:

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from foretune.methods.latent.embedding import activations
@@ -12,10 +13,12 @@ from foretune.methods.latent.training import (
     cross_entropy,
     initial_networks,
     pairs_of,
+    pre_train,
     pre_training_loss,
     reversed_gradient,
 )
 
+gradient_of = jax.jit(jax.grad(pre_training_loss))
 U = jnp.asarray([[[0.0, 3.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])
 
 
@@ -74,7 +77,7 @@ def test_the_descent_is_that_of_equation_13() -> None:
     source = padded(rng.random((60, 3)), which, rng.random(60), 3)
     networks = initial_networks(rng, *source.x.shape[::2])
     beta, draws = jnp.asarray(0.5), jnp.asarray(rng.random((4, 32), np.float32))
-    found = jax.jit(jax.grad(pre_training_loss))(networks, draws, source, beta)
+    found = gradient_of(networks, draws, source, beta)
 
     def parts(networks: Networks) -> tuple[jax.Array, jax.Array]:
         present = source.counts > 0
@@ -88,6 +91,23 @@ def test_the_descent_is_that_of_equation_13() -> None:
     inner = jax.jit(jax.grad(lambda n: parts(n)[1]))(networks).classifiers
     for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves((outer, inner)), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_pre_training_is_adam_on_fresh_batches_at_a_falling_rate() -> None:
+    """By optax, array by array; the rate falls along half a cosine."""
+    rng = np.random.default_rng(0)
+    source = padded(rng.random((60, 3)), np.repeat([0, 1, 2], 20), rng.random(60), 3)
+    found = pre_train(source, 0.5, steps=3, seed=2**40)
+
+    rng = np.random.default_rng(2**40)
+    networks = initial_networks(rng, *source.x.shape[::2])
+    moments = optax.scale_by_adam().init(networks)
+    update = jax.jit(optax.scale_by_adam().update)
+    for draws, rate in zip(rng.random((3, 4, 32), np.float32), (0.01, 0.0075, 0.0025), strict=True):
+        gradient = gradient_of(networks, jnp.asarray(draws), source, jnp.asarray(0.5))
+        updates, moments = update(gradient, moments)
+        networks = jax.tree.map(lambda old, step, by=rate: old - by * step, networks, updates)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), found, networks)
 
 
 def test_a_reversed_gradient_keeps_the_value() -> None:

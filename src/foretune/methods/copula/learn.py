@@ -93,7 +93,7 @@ def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[Net
     """The networks of each seed, those of all seeds and objectives trained at once."""
     import jax
 
-    from foretune.methods.copula.training import RATES, advance_networks, draw
+    from foretune.methods.copula.training import advance_networks, draw, schedule
     from foretune.numerics.training import as_arrays, begun, keep_compiled
 
     keep_compiled()
@@ -102,7 +102,8 @@ def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[Net
     tasks, z = _padded(scores)
     every_z = np.tile(z, (len(seeds), 1))
     descents = jax.vmap(begun)(_initial(rngs, width, spare=tasks.x.shape[1] - width))
-    for rate in tracked(RATES, progress, "learning from past tasks", len(RATES)):
+    rates = schedule()
+    for rate in tracked(rates, progress, "learning from past tasks", len(rates)):
         descents = advance_networks(descents, every_z, draw(rngs), rate, tasks)
         jax.block_until_ready(descents)  # type: ignore[no-untyped-call]
     (weights, biases), *others = as_arrays(descents.params)

@@ -20,6 +20,8 @@ DROPOUT = 0.1
 BATCH = 64
 RATES = (0.01, 0.002, 0.0004)
 UPDATES_PER_RATE = 1000
+UPDATES_AT_ONCE = 100
+"""Chance is drawn for so many: a megabyte a network, where all of a rate would be ten."""
 
 
 class Tasks(NamedTuple):
@@ -46,10 +48,15 @@ class Draws(NamedTuple):
     """(layers, BATCH, units), whether a unit does not drop out."""
 
 
+def schedule() -> list[float]:
+    """The rate of each `UPDATES_AT_ONCE`."""
+    return [rate for rate in RATES for _ in range(UPDATES_PER_RATE // UPDATES_AT_ONCE)]
+
+
 def draw(rngs: Sequence[np.random.Generator]) -> Draws:
-    """For each network, stacked, what decides the updates of one rate."""
-    batch = (UPDATES_PER_RATE, BATCH)
-    units = (UPDATES_PER_RATE, len(UNITS), BATCH, UNITS[0])
+    """For each network, stacked, what decides the next `UPDATES_AT_ONCE`."""
+    batch = (UPDATES_AT_ONCE, BATCH)
+    units = (UPDATES_AT_ONCE, len(UNITS), BATCH, UNITS[0])
     return Draws(
         jnp.asarray([rng.random(batch, np.float32) for rng in rngs]),
         jnp.asarray([rng.random(batch, np.float32) for rng in rngs]),
@@ -86,6 +93,6 @@ def advance_networks(
             mu, raw_sigma = outputs(layers, tasks.x[row], draws.kept).T
             return negative_log_likelihood(mu, jax.nn.softplus(raw_sigma) + LEAST_SIGMA, z[row])
 
-        return advance(loss, descent, draws, jnp.full(UPDATES_PER_RATE, rate))
+        return advance(loss, descent, draws, jnp.full(UPDATES_AT_ONCE, rate))
 
     return jax.vmap(advance_one)(descents, z, draws)
