@@ -186,10 +186,12 @@ def test_progress_counts_what_is_done() -> None:
 
 
 def test_units_that_drop_out_are_made_up_for_by_the_others() -> None:
-    """By hand: two inputs of 1, one unit kept of each two, whose weights are 1."""
-    layers = [(jnp.ones((2, 2)), jnp.zeros(2)), (jnp.ones((2, 2)), jnp.asarray([0.0, 1.0]))]
-    kept = jnp.asarray([[[True, False]]])
-    np.testing.assert_allclose(outputs(layers, jnp.ones((1, 2)), kept), [[2 / 0.9, 2 / 0.9 + 1]])
+    """By hand: two inputs of 1, of each two units one kept, in each layer another."""
+    ones, none = jnp.ones((2, 2)), jnp.zeros(2)
+    last = jnp.asarray([[1.0, 1.0], [3.0, 3.0]]), jnp.asarray([0.0, 1.0])
+    kept = jnp.asarray([[[True, False]], [[False, True]]])
+    found = outputs([(ones, none), (ones, none), last], jnp.ones((1, 2)), kept)
+    np.testing.assert_allclose(found, [[6 / 0.81, 6 / 0.81 + 1]], rtol=1e-6)
 
 
 def test_each_objective_has_its_own_network() -> None:
