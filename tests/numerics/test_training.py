@@ -48,7 +48,7 @@ def test_networks_stay_single_where_jax_computes_in_double() -> None:
     """As in a program whose own work asks JAX for 64 bits."""
     with jax.enable_x64(True):
         start = {"a": jnp.zeros(2, jnp.float32), "b": jnp.zeros((), jnp.float32)}
-        rates = jnp.full(3, 0.1)
+        rates = jnp.asarray(np.full(3, 0.1))
         assert rates.dtype == jnp.float64
 
         def loss(params: dict, weight: jax.Array) -> jax.Array:
