@@ -9,7 +9,7 @@ one of its choices.
 import math
 import numbers
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -180,7 +180,7 @@ def _check_numbers_beside_none(name: str, values: Sequence[Scalar]) -> None:
 
 def _many_numbers(values: Column) -> bool:
     """Whether there are too many different numbers for choices, which are all equally far apart."""
-    different = {value for value in values if isinstance(value, numbers.Real)}
+    different = {value for kind, value in _few(values) if issubclass(kind, numbers.Real)}
     return len(different) > MOST_CHOSEN_NUMBERS
 
 
@@ -229,7 +229,9 @@ def _explained(
         with_none = {
             name: where
             for name, where in told.items()
-            if name not in explained and (numbers_too or not _many_numbers(columns[name]))
+            if name not in explained
+            and (where & ~present[name]).any()
+            and (numbers_too or not _many_numbers(columns[name]))
         }
         if with_none:
             present |= with_none
@@ -291,19 +293,24 @@ def _coded(column: Column, present: Bools) -> tuple[list[Scalar], NDArray[np.int
     """The distinct values, and each row's position among them (-1 where missing)."""
     values = _distinct(list(compress(column, present)))
     position = {choice_key(value): index for index, value in enumerate(values)}
-    codes = [
-        position[choice_key(value)] if here else -1
-        for value, here in zip(column, present, strict=True)
-    ]
-    return values, np.array(codes)
+    codes = {pair: position.get(choice_key(pair[1]), -1) for pair in _few(column)}
+    listed = [codes[pair] for pair in _typed(column)]
+    return values, np.where(present, listed, -1)
 
 
 def _distinct(values: Sequence[Scalar]) -> list[Scalar]:
     """Each value once, those of one type in their order; True and 1 are two."""
-    # Most values come again and again: whether they are the same choice is asked of few.
-    few = dict.fromkeys(zip(map(type, values), values, strict=True))
-    once = {choice_key(value): plain(value) for _, value in reversed(few)}
+    once = {choice_key(value): plain(value) for _, value in reversed(_few(values))}
     return sorted(once.values(), key=_place)
+
+
+def _few(values: Column) -> dict[tuple[type, Any], None]:
+    """Each value once with its type: most come again and again, and are then looked at once."""
+    return dict.fromkeys(_typed(values))
+
+
+def _typed(values: Column) -> Iterator[tuple[type, Any]]:
+    return zip(map(type, values), values, strict=True)
 
 
 def _place(value: Scalar) -> tuple[str, Any]:
