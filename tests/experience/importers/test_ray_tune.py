@@ -61,6 +61,13 @@ def test_one_experiment_is_a_source_too(tmp_path):
     assert experience.values.tolist() == [[0.5]]
 
 
+def test_experiments_of_one_name_in_two_folders_are_two_tasks(tmp_path):
+    for place in ("old/exp", "new/exp", "new/other"):
+        write_trial(tmp_path / place / "t1", {"lr": 0.1}, [{"error": 0.5}])
+    found = importer.read(tmp_path, columns=ERROR).tasks
+    assert set(found) == {"old/exp", "new/exp", "other"}
+
+
 def test_a_report_that_was_cut_off_is_not_one(tmp_path):
     write_trial(tmp_path / "one" / "t1", {"lr": 0.1}, [{"error": 0.5}])
     with (tmp_path / "one" / "t1" / "result.json").open("a") as stream:

@@ -167,6 +167,19 @@ def test_the_words_none_and_null_are_a_choice_where_nothing_else_explains_them(t
     assert [config["depth"] for config in configs] == [3, None, 5]
 
 
+def test_a_given_space_says_what_texts_mean(tmp_path):
+    path = tmp_path / "runs.parquet"
+    rows = {"t": "a", "lr": ["1e-3", "0.1"], "share": ["0.5", "all"], "layers": ["(8, 8)", "(4,)"]}
+    pd.DataFrame({**rows, "y": [1.0, 2.0]}).to_parquet(path)
+    space = {"lr": (0.001, 1.0), "share": [0.5, "all"], "layers": [(8, 8), (4,)]}
+    (tmp_path / "space.json").write_text(Space.of(space).to_json())
+    columns = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    assert table.read(path, columns=columns).configs.dicts() == [
+        {"lr": 0.001, "share": 0.5, "layers": (8, 8)},
+        {"lr": 0.1, "share": "all", "layers": (4,)},
+    ]
+
+
 def test_none_may_also_be_called_a_text_by_the_space(tmp_path):
     path = written(tmp_path, "t,norm,y", "a,None,1", "a,batch,2")
     (tmp_path / "space.json").write_text(Space.of({"norm": ["None", "batch"]}).to_json())
@@ -380,6 +393,7 @@ def test_tasks_keep_their_leading_zeros(tmp_path):
     [
         (["t;x;act;y", "a;0,5;relu;1,25", "a;2;tanh;3"], [0.5, 2.0]),
         (["t;x;act;y", "a;0.5;relu,elu;1.25", "a;2;tanh;3"], [0.5, 2.0]),
+        (["t;x;act;y", "a;0,5;sqrt;1,25", "a;2;0.5;3"], [0.5, 2.0]),
         (["t|x|act|y", "a|0.5|relu|1.25", "a|2|tanh|3"], [0.5, 2.0]),
         (["t,x,act,y", 'a,0.5,"relu;elu|elu;elu",1.25', "a,2,tanh,3"], [0.5, 2.0]),
     ],
@@ -389,6 +403,12 @@ def test_the_separator_and_the_decimal_mark_are_found_out(tmp_path, rows, rates)
     experience = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
     assert [config["x"] for config in experience.task("a").configs.dicts()] == rates
     assert experience.losses[:, 0].tolist() == [1.25, 3.0]
+
+
+def test_most_columns_decide_on_the_decimal_mark(tmp_path):
+    """As pandas writes texts such as 1e-3 into a table with decimal commas."""
+    path = written(tmp_path, "t;x;lr;y", "a;0,5;1e-3;1,25", "a;2;0.01;3,5")
+    assert [c["lr"] for c in read_twice(path, tmp_path)] == [0.001, 0.01]
 
 
 def test_a_comma_of_thousands_is_no_decimal_mark(tmp_path):

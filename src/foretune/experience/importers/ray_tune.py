@@ -5,6 +5,8 @@ state files of an experiment hold pickled objects: they are not opened.
 """
 
 import json
+from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +38,23 @@ def read(
             f"results of Ray Tune are folders with a file {PARAMS}, but '{root}' has none: give "
             "the folder of an experiment, such as ~/ray_results/NAME"
         )
-    found = [_run(folder) for folder in tracked(folders, progress, "reading", len(folders))]
+    tasks = _tasks({folder.parent for folder in folders}, root)
+    reading = tracked(folders, progress, "reading", len(folders))
+    found = [_run(folder, tasks[folder.parent]) for folder in reading]
     return experience_of([run for run in found if run is not None], columns, str(source))
 
 
-def _run(folder: Path) -> Run | None:
+def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
+    """What experiments are called: as their folder, with its way from `root` where two share it."""
+    names = {path: path.resolve().name for path in experiments}
+    times = Counter(names.values())
+    return {
+        path: name if times[name] == 1 else path.relative_to(root).as_posix()
+        for path, name in names.items()
+    }
+
+
+def _run(folder: Path, task: str) -> Run | None:
     """One trial; None if it tells nothing."""
     config = flattened(_object((folder / PARAMS).read_bytes(), folder / PARAMS))
     failed = (folder / ERROR).exists()
@@ -52,7 +66,7 @@ def _run(folder: Path) -> Run | None:
     values = {name: float(value) for name, value in said.items() if _is_number(value)}
     seconds = values.get(SECONDS, float("nan"))
     plain = {name: value for name, value in config.items() if _is_plain(value)}
-    return Run.of(folder.parent.resolve().name, plain, values, failed, seconds)
+    return Run.of(task, plain, values, failed, seconds)
 
 
 def _last_line(path: Path) -> dict[str, Any] | None:

@@ -193,15 +193,21 @@ def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
 
 
 def _as_meant(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with choices of the space in place of the texts that they are written as."""
+    """The frame with the choices and numbers of the space in place of texts for them."""
     meant = {}
     for parameter in space.parameters:
-        written = {str(choice): choice for choice in parameter.choices}
-        written |= {choice: choice for choice in parameter.choices if isinstance(choice, str)}
-        if parameter.name in frame and written:
-            cells = frame[parameter.name].tolist()
-            read = [written.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
-            meant[parameter.name] = pd.Series(read, index=frame.index, dtype=object)
+        name = parameter.name
+        if name not in frame or pd.api.types.is_numeric_dtype(frame[name].dtype):
+            continue
+        cells = frame[name].tolist()
+        texts = {cell for cell in cells if isinstance(cell, str)}
+        if parameter.is_number:
+            read = {text: read_back(text) for text in texts}
+        else:
+            read = {str(choice): choice for choice in parameter.choices}
+            read |= {choice: choice for choice in parameter.choices if isinstance(choice, str)}
+        replaced = [read.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
+        meant[name] = pd.Series(replaced, index=frame.index, dtype=object)
     return frame.assign(**meant)
 
 
@@ -266,6 +272,9 @@ def _cells_of_csv(column: "pd.Series[Any]") -> list[Any]:
     texts = {cell for cell in cells if isinstance(cell, str)}
     read = {text: read_back(text) for text in texts}
     others = [value for value in read.values() if not isinstance(value, str)]
+    if len(others) == len(texts) and not any(isinstance(value, bool) for value in others):
+        # They have a decimal point where the file's numbers have a comma.
+        return [read[cell] if isinstance(cell, str) else cell for cell in cells]
     clash = len(set(others)) < len(others)  # True is 1
     if clash or any(str(value) != text or value in NO_NUMBERS for text, value in read.items()):
         return cells

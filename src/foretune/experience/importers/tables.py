@@ -3,8 +3,9 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ WORDS = ("None", "null")
 _POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?(?![1-9]\d{0,2},\d{3}$)\d*,\d+(?:[eE][+-]?\d+)?")
 """Numbers with a fraction; 1,234 may be thousands and tells nothing."""
+_WHOLE = re.compile(r"[+-]?\d+(?:,\d{3})*(?:[eE][+-]?\d+)?")
+EMPTY = ("", "None", "null", "NA", "nan", "NaN")
 
 
 def read_table(
@@ -124,12 +127,20 @@ def _check_names(path: Path, start: str, separator: str) -> None:
 
 
 def _decimal_mark(start: str, separator: str) -> str:
-    """A comma where semicolons divide, as where it is the rule, and no number has a point."""
+    """A comma where semicolons divide, as where it is the rule, and more columns have it."""
     if separator != ";":
         return "."
-    cells = [cell.strip(' "') for cell in re.split(r"[;\r\n]", start)]
-    commas = any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
-    return "," if commas else "."
+    rows = [line.split(separator) for line in start.splitlines()[1:]]
+    columns = [[cell.strip(' "') for cell in column] for column in zip_longest(*rows, fillvalue="")]
+    commas = sum(_all_numbers(column, _COMMA) for column in columns)
+    return "," if commas > sum(_all_numbers(column, _POINT) for column in columns) else "."
+
+
+def _all_numbers(cells: Sequence[str], fraction: re.Pattern[str]) -> bool:
+    """Whether a column holds numbers, some with such a fraction: words beside them tell nothing."""
+    filled = [cell for cell in cells if cell not in EMPTY]
+    fractions = [cell for cell in filled if fraction.fullmatch(cell)]
+    return bool(fractions) and all(map(_WHOLE.fullmatch, set(filled).difference(fractions)))
 
 
 def need_columns(frame: pd.DataFrame, names: list[str], source: Path | str) -> None:
