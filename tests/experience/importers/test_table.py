@@ -180,6 +180,24 @@ def test_a_given_space_says_what_texts_mean(tmp_path):
     ]
 
 
+def test_a_condition_of_the_space_says_where_a_value_has_no_effect(tmp_path):
+    path = written(tmp_path, "t,kernel,degree,y", "a,rbf,3,1", "a,poly,3,2", "a,rbf,,3")
+    space = Space.of({"kernel": {"rbf": {}, "poly": {"degree": (2, 5)}}})
+    text = space.to_json().replace("kernel:poly:degree", "degree")
+    (tmp_path / "space.json").write_text(text)
+    columns = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    configs = [{"kernel": "rbf"}, {"kernel": "poly", "degree": 3}]
+    assert table.read(path, columns=columns).configs.dicts() == configs
+
+
+def test_a_hyperparameter_of_the_name_of_a_metric_has_a_prefix(tmp_path):
+    path = written(tmp_path, "t,config:y,y", "a,1,0.5", "a,2,0.25")
+    (tmp_path / "space.json").write_text(Space.of({"y": (1, 2)}).to_json())
+    columns = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    found = table.read(path, columns=columns)
+    assert (found.configs.dicts(), found.losses.tolist()) == ([{"y": 1}, {"y": 2}], [[0.5], [0.25]])
+
+
 def test_none_may_also_be_called_a_text_by_the_space(tmp_path):
     path = written(tmp_path, "t,norm,y", "a,None,1", "a,batch,2")
     (tmp_path / "space.json").write_text(Space.of({"norm": ["None", "batch"]}).to_json())

@@ -16,6 +16,7 @@ import pandas as pd
 from foretune.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience
+from foretune.experience.frame import CONFIG
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.inference import (
     as_choice,
@@ -68,9 +69,10 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             existing(columns.space).read_text(encoding="utf-8", errors="replace")
         )
         frame = with_words(frame, source, _with_word_choices(space, frame))
-        frame = _as_meant(space, frame)
         if config_column is not None:
             frame[config_column] = _of_the_space(space, frame[config_column], config_column)
+        else:
+            frame = _without_inactive(space, _as_meant(space, frame))
     else:
         frame, space = _with_inferred_space(frame, named, columns, source)
         config_column = None
@@ -195,9 +197,10 @@ def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
 def _as_meant(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with the choices and numbers of the space in place of texts for them."""
     meant = {}
+    columns = _columns_in(frame, space)
     for parameter in space.parameters:
-        name = parameter.name
-        if name not in frame or pd.api.types.is_numeric_dtype(frame[name].dtype):
+        name = columns.get(parameter.name)
+        if name is None or pd.api.types.is_numeric_dtype(frame[name].dtype):
             continue
         cells = frame[name].tolist()
         texts = {cell for cell in cells if isinstance(cell, str)}
@@ -209,6 +212,24 @@ def _as_meant(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
         replaced = [read.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
         meant[name] = pd.Series(replaced, index=frame.index, dtype=object)
     return frame.assign(**meant)
+
+
+def _without_inactive(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame without values that its space, which may be an edited one, says have no effect."""
+    columns = _columns_in(frame, space)
+    cells = {name: frame[column].tolist() for name, column in columns.items()}
+    active = space.from_columns(cells, len(frame), drop_inactive=True).active
+    kept = dict(zip(space.names, active.T, strict=True))
+    return frame.assign(
+        **{column: frame[column].where(kept[name], None) for name, column in columns.items()}
+    )
+
+
+def _columns_in(frame: pd.DataFrame, space: Space) -> dict[str, str]:
+    """The hyperparameters that have a column, and which: one with a prefix comes first."""
+    wanted = {name: f"{CONFIG}{name}" for name in space.names}
+    held = {name: column if column in frame else name for name, column in wanted.items()}
+    return {name: column for name, column in held.items() if column in frame}
 
 
 def _of_the_space(space: Space, cells: "pd.Series[Any]", column: str) -> list[str]:
