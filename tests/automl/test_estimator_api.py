@@ -375,6 +375,39 @@ def test_scikit_learn_passes_groups_on():
         assert "all of one 'groups' together (6 of them)" in each.fit_.plan.notes[1]
 
 
+@pytest.mark.parametrize("only", ["logistic", "svm"])
+def test_scikit_learn_passes_weights_on(only):
+    """Whatever holds another estimator would pass on what the program has asked for alone."""
+    rng = np.random.default_rng(0)
+    X, heavy = rng.normal(size=(120, 2)), np.arange(120) % 2 == 0
+    y, given = np.where(heavy, X[:, 0] > 0, X[:, 0] < 0), np.where(heavy, 9.0, 1.0)
+    classifier = a_classifier(only=(only,), trials=1, ensemble=1)
+    plainly = clone(classifier).fit(X, y, sample_weight=given)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = clone(classifier).set_fit_request(sample_weight=True)
+        asked.set_score_request(sample_weight=True)
+        found = cross_validate(
+            asked, X, y, params={"sample_weight": given}, cv=2, return_estimator=True
+        )
+        routed = clone(classifier).fit(X, y, sample_weight=given)
+    for each in found["estimator"]:
+        assert "weighed by 'sample_weight'" in each.fit_.plan.notes[1]
+    assert_array_equal(routed.predict_proba(X), plainly.predict_proba(X))
+
+
+def test_weights_go_by_place_whatever_the_index():
+    rng = np.random.default_rng(0)
+    X, y, given = rng.normal(size=(60, 2)), np.arange(60) % 2, rng.integers(0, 5, 60)
+    plainly = a_classifier(only=("logistic",), trials=1).fit(X, y, sample_weight=given)
+    frame = pd.DataFrame(X, columns=["x0", "x1"], index=[7] * 60)
+    labels = pd.Series(y, index=rng.permutation(60))
+    weights = pd.Series(given, index=-np.arange(60))
+    other = clone(plainly).fit(frame, labels, sample_weight=weights)
+    assert_array_equal(other.predict_proba(frame), plainly.predict_proba(X))
+    again = pickle.loads(pickle.dumps(other))
+    assert_array_equal(again.predict_proba(frame), plainly.predict_proba(X))
+
+
 def test_rows_in_order_are_scored_by_models_of_earlier_ones():
     days = pd.Series(pd.date_range("2024-01-01", periods=240, freq="D"))
     X, y = np.random.default_rng(0).normal(size=(240, 2)), np.arange(240.0) ** 2

@@ -16,10 +16,9 @@ from foretune.automl.models.scores import Predictions, scorer
 from foretune.automl.plan import Plan
 from foretune.automl.search import predictions_path, ranked
 from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.schema import named_by_text
 from foretune.automl.tables.targets import Task, codes_of, target_numbers, target_of
-from foretune.automl.tables.weighting import weights_in
+from foretune.automl.tables.weighting import Weighting
 from foretune.automl.tables.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience import Status
@@ -233,16 +232,26 @@ def score_on(model: Model, frame: pd.DataFrame) -> float:
 
 
 def scores_on(
-    model: Model, frame: pd.DataFrame, metrics: Iterable[str], *, weight: str | None = None
+    model: Model,
+    frame: pd.DataFrame,
+    metrics: Iterable[str],
+    *,
+    weighting: Weighting | None = None,
 ) -> dict[str, float]:
     """How the model does on a table with a known target; rows without one are left out.
 
-    weight: the column that says how much rows count.
+    weighting: how much rows counted in the table of the fit.
     """
     known, y = known_rows(
-        frame, model.target, model.task, model.classes, decimal=model.target_decimal, weight=weight
+        frame,
+        model.target,
+        model.task,
+        model.classes,
+        decimal=model.target_decimal,
+        weighting=weighting,
     )
-    counts = None if weight is None else weights_in(weight, known[weight], table_mark(known))
+    all_of_them = np.ones(len(known), dtype=np.bool_)
+    counts = None if weighting is None else weighting.of_test(known, all_of_them)
     if model.task is Task.REGRESSION:
         given = Predictions(y, model.predict(known), weights=counts)
     else:
@@ -258,23 +267,26 @@ def known_rows(
     classes: Sequence[str],
     *,
     decimal: str = "",
-    weight: str | None = None,
+    weighting: Weighting | None = None,
 ) -> tuple[pd.DataFrame, Floats]:
     """The rows of a test table whose target is known, and the target as numbers or codes.
 
     decimal: the target's mark of fractions in the table of the fit, for where this one says none.
-    weight: the column that says how much rows count; those of weight 0 are left out.
+    weighting: how much rows counted there; here, those of weight 0 are left out.
     """
     frame = named_by_text(frame)
-    for needed, what in ((target, "to predict"), (weight, "of weights")):
-        if needed is not None and needed not in frame.columns:
+    needs = {target: "to predict"}
+    if weighting is not None:
+        needs[weighting.column] = "of weights"
+    for needed, what in needs.items():
+        if needed not in frame.columns:
             raise UsageError(
                 f"a test table must have the column {what}, but it has no '{needed}': add it, or "
                 "leave the test table out"
             )
-    present = frame[target].notna().to_numpy()
-    if present.any():
-        present = Roles(weight=weight).counting(frame, present, table_mark(frame, decimal))
+    present = frame[target].notna().to_numpy(copy=True)
+    if weighting is not None and present.any():
+        present[present] = weighting.of_test(frame, present) > 0.0
     known = frame[present].reset_index(drop=True)
     if known.empty:
         raise UsageError(

@@ -149,9 +149,9 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         )
     if rare:
         notes.append(
-            f"The rarest class has {min(rare):.1%} of the rows: probabilities are divided by the "
-            "root of the classes' shares before one is chosen, so that rare ones are found. With "
-            "--metric log_loss the most probable one is chosen."
+            f"The rarest class has {min(rare):.1%} of the rows{table.weighed}: probabilities are "
+            "divided by the root of the classes' shares before one is chosen, so that rare ones "
+            "are found. With --metric log_loss the most probable one is chosen."
         )
     built = space.build(wishes.only)
     left_out = space.missing()
@@ -222,7 +222,8 @@ def _default_metric(table: Table, offered: Sequence[str]) -> tuple[str, str]:
         return "log_loss", "which sees how sure a model is, not only whether it is right"
     rare = _rare_shares(table)
     if rare:
-        return "balanced_accuracy", f"because the rarest class has {min(rare):.1%} of the rows"
+        few = f"{min(rare):.1%} of the rows{table.weighed}"
+        return "balanced_accuracy", f"because the rarest class has {few}"
     return "accuracy", "the usual one for classes"
 
 

@@ -36,7 +36,7 @@ def check_ready(
             table.task,
             table.classes,
             decimal=table.target_decimal,
-            weight=table.weighed_by,
+            weighting=table.weighting,
         )
         table.schema.as_written_in(known).check_numbers(known)
         check_divisible(wishes.metric, y, of=" of the test table")

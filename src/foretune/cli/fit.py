@@ -274,11 +274,11 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     model.save(place.model)
     found.experience().save(place.trials)
     metrics = (metric.name, *PLAIN.get(metric.name, ()))
-    weight = found.plan.table.weighed_by
+    weighting = found.plan.table.weighting
     measured = _Measured(
         _worth(found),
         without_columns(found.plan.table, found.plan.protocol),
-        {} if given.test is None else scores_on(model, given.test, metrics, weight=weight),
+        {} if given.test is None else scores_on(model, given.test, metrics, weighting=weighting),
     )
     predict = f"foretune predict {shlex.quote(str(place.model))} new.csv -o predictions.csv"
     _report(found, given, measured, place.report, predict)

@@ -121,6 +121,14 @@ def test_probabilities_that_are_no_numbers_have_no_area():
     assert np.isnan(SCORERS["auc"].score(given))
 
 
+@pytest.mark.parametrize("name", ["r2", "rmse", "mae", "median_absolute_error", "mape"])
+@pytest.mark.parametrize("weights", [None, np.ones(5)])
+def test_numbers_that_are_none_have_no_score(name, weights):
+    y = np.arange(1.0, 6.0)
+    given = Predictions(y, np.where(y == 3.0, np.nan, y), weights=weights)
+    assert np.isnan(SCORERS[name].score(given))
+
+
 def test_shares_of_a_target_of_zero_are_those_of_scikit_learn():
     y, predicted = np.array([0.0, 2.0]), np.array([1.0, 1.0])
     expected = metrics.mean_absolute_percentage_error(y, predicted)

@@ -16,6 +16,7 @@ from foretune.automl.models.model import Model
 from foretune.automl.models.pipelines import told_weights
 from foretune.automl.models.spaces import SPACES, shipped
 from foretune.automl.models.worth import column_worth
+from foretune.automl.plan import Wishes, planned
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
@@ -74,7 +75,7 @@ def test_heavy_rows_are_believed(algorithm):
     assert score.values["accuracy"] > 0.8
     member = refit(config, table, seed=0)
     model = Model.of(table, [member], target="good", metric="accuracy")
-    by_weight = scores_on(model, frame, ["accuracy"], weight="w")["accuracy"]
+    by_weight = scores_on(model, frame, ["accuracy"], weighting=table.weighting)["accuracy"]
     alike = scores_on(model, frame, ["accuracy"])["accuracy"]
     assert by_weight > 0.8
     assert 0.4 < alike < 0.6
@@ -149,12 +150,24 @@ def test_a_test_table_needs_the_weights():
     member = refit(a_config("pipeline-classification", "naive_bayes"), table, seed=0)
     model = Model.of(table, [member], target="good", metric="accuracy")
     with pytest.raises(UsageError, match="must have the column of weights, but it has no 'w'"):
-        scores_on(model, frame.drop(columns="w"), ["accuracy"], weight="w")
+        scores_on(model, frame.drop(columns="w"), ["accuracy"], weighting=table.weighting)
     with_zeros = frame.assign(w=np.where(frame["x"] > 0, 0.0, frame["w"]))
     kept = frame[frame["x"] <= 0]
-    assert scores_on(model, with_zeros, ["accuracy"], weight="w") == pytest.approx(
-        scores_on(model, kept, ["accuracy"], weight="w")
+    assert scores_on(model, with_zeros, ["accuracy"], weighting=table.weighting) == pytest.approx(
+        scores_on(model, kept, ["accuracy"], weighting=table.weighting)
     )
+
+
+def test_a_class_of_little_weight_is_rare():
+    x = np.random.default_rng(0).normal(size=100)
+    frame = pd.DataFrame({"x": x, "y": np.arange(100) % 2, "w": np.where(np.arange(100) % 2, 1, 9)})
+    table = Table.of(frame, "y", roles=Roles(weight="w"))
+    plan = planned(table, Wishes())
+    assert plan.shares == pytest.approx((0.9**0.5, 0.1**0.5))
+    assert any("has 10.0% of the rows, weighed by 'w':" in note for note in plan.notes)
+    assert not planned(replace(table, weighting=None), Wishes()).shares
+    by_classes = planned(table, Wishes(space="cash"))
+    assert "10.0% of the rows, weighed by 'w'." in by_classes.notes[0]
 
 
 def test_the_weights_are_named_where_scores_are_explained():

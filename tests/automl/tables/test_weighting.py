@@ -1,12 +1,18 @@
 """Columns that say how much rows count."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.conclusion import known_rows
+from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint
+from foretune.automl.tables.reading import read_table, read_training, training_of
 from foretune.automl.tables.roles import Roles
+from foretune.automl.tables.targets import Task
 from foretune.automl.tables.weighting import Weighting
 from foretune.automl.tables.written_numbers import no_mark
 from foretune.errors import UsageError
@@ -29,6 +35,11 @@ def weighed(weights, **more):
         [10.0, 20.0, 30.0],
         ["0,5", "1,0", "1,5"],
         pd.array([1, 2, 3], dtype="Int64"),
+        [Decimal("0.5"), Decimal(1), Decimal("1.5")],
+        pd.Categorical(["0,5", "1,0", "1,5"]),
+        pd.to_timedelta(["1D", "2D", "3D"]),
+        [5e307, 1e308, 1.5e308],
+        [1e-300, 2e-300, 3e-300],
     ],
 )
 def test_weights_are_one_on_average(values):
@@ -43,6 +54,11 @@ def test_weights_are_one_on_average(values):
         ([1.0, np.inf], "such as 'inf'"),
         (["heavy", "light"], "2 of 2 rows have something else in 'w', such as 'heavy'"),
         ([0.0, 0.0], "'w' is 0 in all rows"),
+        (["3 months", "1 year"], "2 of 2 rows have something else in 'w', such as '3 months'"),
+        (pd.to_datetime(["2024-01-01", "2024-01-02"]), "2 of 2 rows .* such as '2024-01-01"),
+        (pd.period_range("2024-01", periods=2, freq="M"), "2 of 2 rows .* such as '2024-01'"),
+        ([1 + 2j, 2 + 0j], "2 of 2 rows"),
+        ([1e-300, 1.0], r"more than 1e\+30 times another, but 'w' goes from 1e-300 to 1:"),
     ],
 )
 def test_what_is_no_weight_is_refused(values, said):
@@ -55,6 +71,58 @@ def test_weights_are_not_learnt_from_and_rows_of_weight_0_are_left_out():
     assert len(table) == 60
     assert "w" not in [column.name for column in table.schema.columns]
     np.testing.assert_allclose(table.weights, np.tile([0.5, 1.5], 30))
+
+
+def test_the_unit_of_weights_does_not_matter():
+    months = np.random.default_rng(0).integers(1, 100, 90) * 1.0
+    assert fingerprint(weighed(months)) == fingerprint(weighed(7.0 * months))
+    assert np.array_equal(weights_of(np.full(7, 0.1)), np.ones(7))
+
+
+def test_rows_of_weight_0_are_as_if_they_were_not_there():
+    amount = np.random.default_rng(0).normal(size=90).astype(str).astype(object)
+    size = np.arange(90.0).astype(str).astype(object)
+    amount[3], size[3] = "not known", "large"
+    weights = np.ones(90)
+    weights[3] = 0.0
+    frame = pd.DataFrame({"size": size, "amount": amount, "w": weights})
+    read = training_of(frame, "amount", roles=Roles(weight="w"))
+    assert read.table.task is Task.REGRESSION
+    assert [column.kind for column in read.table.schema.columns] == [ColumnKind.NUMBER]
+    assert "Rows of weight 0, left out: 1 of 90." in read.notes
+    assert read.facts.rows == 90
+
+
+def test_few_rows_that_count_are_too_few():
+    with pytest.raises(UsageError, match="at least 10 rows with a target and a 'w' above 0, but"):
+        weighed(np.repeat([0.0, 1.0], [85, 5]))
+    with pytest.raises(UsageError, match="at least 10 rows with a target"):
+        weighed(np.ones(90), amount=None)
+
+
+def test_weights_are_read_alike_in_a_test_table(tmp_path):
+    """1.234 alone would be a fraction, which the table of the fit shows not to be meant."""
+    x = np.arange(40) % 7
+    lines = [f"{x};{'ab'[x % 2]};{'1.234,5' if x > 3 else '500,0'}" for x in x]
+    (tmp_path / "train.csv").write_text("\n".join(["x;y;w", *lines]))
+    (tmp_path / "test.csv").write_text("x;y;w\n1;a;1.234\n2;b;500\n3;;\n4;b;0\n")
+    read = read_training(tmp_path / "train.csv", "y", roles=Roles(weight="w"))
+    test = read_table(tmp_path / "test.csv", texts=read.texts)
+    known, _ = known_rows(
+        test, "y", read.table.task, read.table.classes, weighting=read.table.weighting
+    )
+    assert known["x"].tolist() == [1, 2]
+    given = read.table.weighting.of_test(known, np.ones(2, dtype=bool))
+    assert given.tolist() == [1.0, 500 / 1234]
+    for wrong in ("heavy", None):
+        with pytest.raises(UsageError, match="1 of 3 rows of the test table have something else"):
+            known_rows(
+                test.assign(w=["1", wrong, None, "2"]),
+                "y",
+                read.table.task,
+                read.table.classes,
+                weighting=read.table.weighting,
+            )
 
 
 def test_only_rows_with_a_target_need_a_weight():
@@ -73,7 +141,7 @@ def test_weights_go_with_their_rows(tmp_path):
     table.save(tmp_path / "t.npz")
     again = Table.open(tmp_path / "t.npz")
     np.testing.assert_array_equal(again.weights, table.weights)
-    assert again.weighed_by == "w"
+    assert (again.weighting.column, again.weighting.decimal) == ("w", "")
     drawn = table.sample(20, seed=0)
     np.testing.assert_allclose(drawn.weights / drawn.weights[0], _by_amount(table, drawn))
 

@@ -55,8 +55,7 @@ class Protocol:
 
     def describe(self, table: Table) -> str:
         """What is done with this table, for people."""
-        weighed = "" if table.weighed_by is None else f", weighed by '{table.weighed_by}'"
-        return f"{self._scored(table)}{weighed}"
+        return f"{self._scored(table)}{table.weighed}"
 
     def _scored(self, table: Table) -> str:
         rows, splits = f"{len(table):,} rows", self.splits(table)

@@ -52,12 +52,15 @@ def refit(
     config: Mapping[str, Any], table: Table, *, seed: int, rows: Ints | None = None
 ) -> Member:
     """Fit a configuration to a table, or to some rows of it."""
+    from sklearn import config_context
+
     learnt = table if rows is None else table.rows(rows)
     x, y = learnt.x, learnt.y
     texts = tuple(table.schema.texts.values())
     pipeline = build_pipeline(config, table.categorical, table.task, seed=seed, texts=texts)
     told = told_weights(pipeline, learnt.weights)
-    with _quiet():
+    # Weights are named for the last step, which is refused where a program routes metadata.
+    with _quiet(), config_context(enable_metadata_routing=False):
         if table.task is Task.REGRESSION:
             return Member(dict(config), pipeline.fit(x, y, **told))
         # Classes that these rows lack must leave no gap between the codes.

@@ -87,6 +87,8 @@ def median(values: Floats, weights: Floats | None) -> float:
     """Of values (n,): half of the weights (n,), which are alike if None, belong to smaller ones."""
     if weights is None:
         return float(np.median(values))
+    if np.isnan(values).any():
+        return float("nan")
     order = np.argsort(values)
     up_to = np.cumsum(weights[order])
     half = up_to[-1] / 2.0

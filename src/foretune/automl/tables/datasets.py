@@ -82,9 +82,9 @@ class Table:
         return None if self.weighting is None else self.weighting.values
 
     @property
-    def weighed_by(self) -> str | None:
-        """The column that says how much rows count."""
-        return None if self.weighting is None else self.weighting.column
+    def weighed(self) -> str:
+        """By what rows are, at the end of a clause for people; "" where all count alike."""
+        return "" if self.weighting is None else f", weighed by '{self.weighting.column}'"
 
     @property
     def categorical(self) -> Bools:
@@ -106,14 +106,16 @@ class Table:
         frame = named_by_text(frame)
         check_target(frame, target)
         roles.check(frame, target)
+        frame = roles.counted(frame, target)
         mark = table_mark(frame)
         schema = Schema.infer(frame.drop(columns=[target, *roles.left_out()]), mark)
-        present = roles.counting(frame, frame[target].notna().to_numpy(), mark)
+        present = frame[target].notna().to_numpy()
         known = frame[present]
         if len(known) < LEAST_ROWS:
+            counting = "" if roles.weight is None else f" and a '{roles.weight}' above 0"
             raise UsageError(
-                f"a table needs at least {LEAST_ROWS} rows with a target, but '{name}' has "
-                f"{len(known)}: add rows"
+                f"a table needs at least {LEAST_ROWS} rows with a target{counting}, but '{name}' "
+                f"has {len(known)}: add rows"
             )
         if not schema.features:
             raise UsageError(_nothing_to_learn_from(name, schema, roles.left_out()))
@@ -214,7 +216,7 @@ class Table:
             header["arranged"] = [str(self.arrangement.kind), self.arrangement.column]
             arrays["arrangement"] = self.arrangement.values
         if self.weighting is not None:
-            header["weighted"] = self.weighting.column
+            header["weighted"] = [self.weighting.column, self.weighting.decimal]
             arrays["weights"] = self.weighting.values
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
@@ -244,7 +246,10 @@ class Table:
             if arranged is not None:
                 how, column = about["arranged"]
                 arrangement = Arrangement(Arranged(how), str(column), arranged)
-            weighting = None if weights is None else Weighting(str(about["weighted"]), weights)
+            weighting = None
+            if weights is not None:
+                column, mark = about["weighted"]
+                weighting = Weighting(str(column), weights, str(mark))
             table = cls(
                 str(about["name"]),
                 task,

@@ -59,6 +59,8 @@ class Facts:
     """Beside the target."""
     without_target: int
     """Rows that were left out."""
+    without_weight: int
+    """Rows of weight 0, which were left out as well."""
     kinds: dict[ColumnKind, int]
     """How many columns are of which kind."""
     share: float = 1.0
@@ -80,7 +82,10 @@ class Training:
         """The columns of a test table that are read as texts, so that they mean the same there."""
         table = self.table
         named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
-        return (*table.schema.written, *((self.target,) if named or table.target_decimal else ()))
+        target = (self.target,) if named or table.target_decimal else ()
+        by = table.weighting
+        weight = () if by is None or not by.decimal else (by.column,)
+        return (*table.schema.written, *target, *weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,10 @@ def training_of(
     """The same for a data frame."""
     frame = named_by_text(frame)
     check_target(frame, target)
+    roles.check(frame, target)
     asked = None if task is None else _task(task)
+    rows = len(frame)
+    frame = roles.counted(frame, target)
     known = target_of(frame[target], asked, table_mark(frame))[0].dropna()
     _check_repeats(known, target, asked)
     table = Table.of(frame, target, name=name, task=asked, roles=roles, progress=progress)
@@ -169,7 +177,12 @@ def training_of(
     frame = frame.drop(columns=roles.left_out())
     kinds = Counter(column.kind for column in table.schema.columns)
     facts = Facts(
-        len(frame), frame.shape[1] - 1, len(frame) - len(known), dict(kinds), source.share
+        rows,
+        frame.shape[1] - 1,
+        len(frame) - len(known),
+        rows - len(frame),
+        dict(kinds),
+        source.share,
     )
     said = [
         *source.notes,
@@ -371,6 +384,8 @@ def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[st
         notes.append(
             f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}{taken}."
         )
+    if facts.without_weight:
+        notes.append(f"Rows of weight 0, left out: {facts.without_weight:,} of {facts.rows:,}.")
     floats = frame.drop(columns=target).select_dtypes("float")
     infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan)).sum(axis=0)
     if infinite.any():

@@ -7,7 +7,7 @@ import pandas as pd
 from foretune.arrays import Bools
 from foretune.automl.tables.arrangement import Arrangement
 from foretune.automl.tables.weighting import Weighting, weights_in
-from foretune.automl.tables.written_numbers import TableMark
+from foretune.automl.tables.written_numbers import TableMark, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import suggestion
 
@@ -51,6 +51,13 @@ class Roles:
         """The columns that are not learnt from."""
         roles = [name for name in (self.group, self.weight) if name is not None]
         return list(dict.fromkeys((*roles, *self.ignored)))
+
+    def counted(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
+        """Without the rows of weight 0; those without a target need no weight, and stay."""
+        known = frame[target].notna().to_numpy()
+        if self.weight is None or not known.any():
+            return frame
+        return frame[self.counting(frame, known, table_mark(frame)) | ~known]
 
     def counting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Bools:
         """(n,), which of the `known` (n,) rows have a weight above 0."""
