@@ -7,6 +7,7 @@ from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Status, store
 from foretune.experience.importers import ray_tune as importer
 from foretune.experience.importers.registry import TableColumns
+from foretune.space.parameters import Kind
 
 ERROR = TableColumns(values={"error": "min"})
 
@@ -124,12 +125,25 @@ def test_what_depends_on_a_choice_of_none(tmp_path):
     assert importer.read(tmp_path, columns=ERROR).configs.dicts() == configs
 
 
-def test_many_numbers_beside_none_are_no_choices(tmp_path):
-    for number in range(12):
+def test_whole_numbers_and_none_are_in_order(tmp_path):
+    """As scikit-learn's `max_depth` drawn from 2 to 30, or None: no limit."""
+    configs = [{"depth": number or None} for number in [7, *range(7), *range(8, 13)]]
+    for number, config in enumerate(configs):
+        write_trial(tmp_path / "one" / f"t{number:02}", config, [{"error": 0.5}])
+    experience = importer.read(tmp_path, columns=ERROR)
+    assert experience.configs.dicts() == configs
+    [depth] = experience.space.parameters
+    assert depth.kind is Kind.ORDINAL
+    assert depth.choices == (*range(1, 13), None)
+
+
+@pytest.mark.parametrize("numbers", [[n / 8 for n in range(12)], list(range(102))])
+def test_many_numbers_beside_none_are_no_choices(tmp_path, numbers):
+    for number in numbers:
         config = {"lr": 0.1, "depth": number or None}
         write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
     with pytest.raises(
-        ExperienceError, match="'depth' is None in 1 of 12 rows and has more than 10"
+        ExperienceError, match=r"'depth' is None in 1 of \d+ rows and has more than 10"
     ):
         importer.read(tmp_path, columns=ERROR)
 

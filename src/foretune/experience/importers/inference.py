@@ -24,6 +24,7 @@ from ConfigSpace import (
     Constant,
     EqualsCondition,
     InCondition,
+    OrdinalHyperparameter,
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
@@ -50,6 +51,8 @@ CHOSEN = (bool, str, NoneType, np.bool_, tuple)
 """The types of values that are choices, whatever else there is."""
 MOST_CHOSEN_NUMBERS = 10
 """Numbers that are sometimes None are taken as choices if they are at most so many."""
+MOST_ORDERED_NUMBERS = 100
+"""Whole ones may be more: they are choices in their order then."""
 
 WORDS: Mapping[str, bool | None] = {"True": True, "False": False, "None": None}
 NUMBER = re.compile(
@@ -112,15 +115,19 @@ def infer_space(
 def infer_parameter(
     name: str, values: Sequence[Scalar], *, stage: bool = False
 ) -> (
-    CategoricalHyperparameter | Constant | UniformIntegerHyperparameter | UniformFloatHyperparameter
+    CategoricalHyperparameter
+    | OrdinalHyperparameter
+    | Constant
+    | UniformIntegerHyperparameter
+    | UniformFloatHyperparameter
 ):
     """The hyperparameter that takes `values`, none of which is missing.
 
     Numbers of which some are None are choices: no range holds None.
     """
     types = set(map(type, values))
-    if NoneType in types:
-        _check_numbers_beside_none(name, values)
+    if NoneType in types and _many_numbers(values):
+        return _with_none_last(name, values)
     odd = [kind for kind in types if not issubclass(kind, (numbers.Real, *CHOSEN))]
     if odd:
         value = next(value for value in values if type(value) is odd[0])
@@ -168,14 +175,19 @@ def infer_parameter(
     return UniformFloatHyperparameter(name, low, high, log=log and low > 0)
 
 
-def _check_numbers_beside_none(name: str, values: Sequence[Scalar]) -> None:
-    if _many_numbers(values):
+def _with_none_last(name: str, values: Sequence[Scalar]) -> OrdinalHyperparameter:
+    """Whole numbers in their order, and after them None: mostly it means that there is no limit."""
+    known = {value: kind for kind, value in _few(values) if value is not None}
+    whole = all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in known.values())
+    if not whole or len(known) > MOST_ORDERED_NUMBERS:
         raise ExperienceError(
             f"a hyperparameter is a number or a choice, but '{name}' is None in "
             f"{values.count(None)} of {len(values)} rows and has more than {MOST_CHOSEN_NUMBERS} "
-            "different numbers in the others: write a number for None, leave these rows out, or "
-            f"leave it out (--ignore '{name}')"
+            f"different numbers in the others (of whole ones, {MOST_ORDERED_NUMBERS} are allowed): "
+            "write a number for None, leave these rows out, or leave it out "
+            f"(--ignore '{name}')"
         )
+    return OrdinalHyperparameter(name, [*sorted(map(plain, known), key=_place), None])
 
 
 def _many_numbers(values: Column) -> bool:
