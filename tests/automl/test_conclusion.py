@@ -15,6 +15,7 @@ from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
+from foretune.automl.tables.weighting import Weighting
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 
@@ -77,6 +78,25 @@ def test_a_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
     y = table.y[_held(plan)].astype(int)
     assert made.blended == pytest.approx(_log_loss(mean, y), abs=1e-5)
     assert made.blended < trials[0].values["log_loss"]
+
+
+def test_a_blend_is_scored_by_weighed_rows(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+) -> None:
+    given = np.where(np.arange(len(table)) % 2, 1.9, 0.1)
+    heavy = replace(plan, table=replace(plan.table, weighting=Weighting("w", given)))
+    made = concluded(heavy, heavy.table, trials, target="class", blending=Blending(3, tmp_path))
+    mean = sum(
+        chosen.weight * np.load(predictions_path(tmp_path, chosen.trial.config))
+        for chosen in made.members
+    )
+    rows = _held(plan)
+    lost = -np.log(mean[np.arange(len(rows)), table.y[rows].astype(int)])
+    ends = np.cumsum([len(held) for _, held in plan.protocol.splits(plan.table)])[:-1]
+    parts = zip(np.split(lost, ends), np.split(given[rows], ends), strict=True)
+    expected = np.mean([np.average(each, weights=weights) for each, weights in parts])
+    assert len(made.members) > 1
+    assert made.blended == pytest.approx(expected, abs=1e-5)
 
 
 def test_without_a_wish_for_a_blend_the_best_is_alone(

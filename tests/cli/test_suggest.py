@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -43,6 +44,14 @@ def table(tmp_path):
 
 def run(*words):
     return CliRunner().invoke(suggest_command, [str(word) for word in words])
+
+
+def test_rows_are_weighed_as_in_a_fit(table):
+    frame = mixed_frame().drop(columns="class")
+    frame.assign(months=np.arange(1, len(frame) + 1)).to_csv(table, index=False)
+    ended = run(table, "--target", "amount", "--weight", "months", "-k", "1")
+    assert ended.exit_code == 0, ended.exception
+    assert "rows, weighed by 'months'." in ended.output
 
 
 def test_pipelines_are_suggested_in_words(table):

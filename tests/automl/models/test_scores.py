@@ -121,6 +121,12 @@ def test_probabilities_that_are_no_numbers_have_no_area():
     assert np.isnan(SCORERS["auc"].score(given))
 
 
+def test_classes_by_shares_are_weighed_as_well():
+    certain = np.array([[0.6, 0.4], [0.6, 0.4], [0.9, 0.1]])
+    given = Predictions(np.array([1.0, 0.0, 0.0]), np.zeros(3), certain, np.array([5.0, 1.0, 2.0]))
+    assert by_shares(SCORERS["accuracy"], (0.8, 0.2)).score(given) == pytest.approx(7 / 8)
+
+
 @pytest.mark.parametrize("name", ["r2", "rmse", "mae", "median_absolute_error", "mape"])
 @pytest.mark.parametrize("weights", [None, np.ones(5)])
 def test_numbers_that_are_none_have_no_score(name, weights):

@@ -145,6 +145,35 @@ def test_columns_are_worth_what_they_tell_of_heavy_rows():
     assert first.lost > 5 * abs(second.lost)
 
 
+@pytest.mark.parametrize(("side", "column"), [(0.0, "left"), (1.0, "right")])
+def test_columns_are_worth_what_heavy_rows_lose(side, column):
+    """Of a pipeline that learns from all rows alike."""
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 300))
+    where = np.arange(300) % 2 * 5.0
+    frame = pd.DataFrame({"left": left, "right": right, "where": where})
+    frame["y"] = np.where(where == 0.0, left, right)
+    table = Table.of(frame, "y")
+    heavy = weighed(table, np.where(where == 5.0 * side, 1.9, 0.1))
+    config = a_config("pipeline-regression", "knn") | {"scaler": "none", "reducer": "none"}
+    config = {k: v for k, v in config.items() if not k.startswith("reducer:")}
+    found = {each.column: each.lost for each in column_worth(config, heavy, Protocol(("rmse",)))}
+    other = {"left": "right", "right": "left"}[column]
+    assert found[column] > 2 * found[other]
+
+
+def test_errors_on_a_test_table_are_weighed():
+    frame = pd.DataFrame({"x": np.arange(40.0) / 2, "y": np.arange(40.0) ** 2})
+    frame["w"] = np.where(frame["x"] > 15, 20, 1)
+    table = Table.of(frame, "y", roles=Roles(weight="w"))
+    member = refit(a_config("pipeline-regression", "elastic_net"), table, seed=0)
+    model = Model.of(table, [member], target="y", metric="mae")
+    errors = np.abs(frame["y"] - model.predict(frame))
+    found = scores_on(model, frame, ["mae"], weighting=table.weighting)["mae"]
+    assert found == pytest.approx(np.average(errors, weights=frame["w"]))
+    assert found != pytest.approx(errors.mean())
+
+
 def test_a_test_table_needs_the_weights():
     frame, table = two_truths()
     member = refit(a_config("pipeline-classification", "naive_bayes"), table, seed=0)
