@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.fixes import parse_version
 
 from foretune.automl.conclusion import scores_on
 from foretune.automl.models.baseline import without_columns
@@ -25,6 +27,8 @@ from foretune.errors import UsageError
 from tests.automl.samples import mixed_table
 
 CANNOT = {"knn", "lda", "qda"}
+if parse_version(sklearn.__version__) < parse_version("1.7"):
+    CANNOT |= {"mlp"}
 CASES = [(name, algorithm) for name, space in SPACES.items() for algorithm in space.algorithms()]
 
 

@@ -57,8 +57,8 @@ def build_pipeline(
 def told_weights(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
     """What `fit` is given besides, so that the last step of a pipeline weighs rows (n,).
 
-    Nothing where it cannot (`knn`, `lda`, `qda`): its scores, which are weighed, tell what it is
-    worth then.
+    Nothing where it cannot (`knn`, `lda`, `qda`, before scikit-learn 1.7 `mlp`): its scores, which
+    are weighed, tell what it is worth then.
     """
     from sklearn.utils.validation import has_fit_parameter
 
