@@ -174,7 +174,7 @@ def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
 
 @pytest.mark.usefixtures("trials_here")
 def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, monkeypatch) -> None:
-    def fails(*given: object) -> float:
+    def fails(*given: object, **more: object) -> float:
         raise UsageError("no score")
 
     monkeypatch.setattr("foretune.automl.conclusion.scores_on", fails)
