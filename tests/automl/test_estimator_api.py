@@ -61,8 +61,8 @@ def people(n=200, seed=0):
 
 @parametrize_with_checks(
     [
-        a_classifier(trials=1, space="cash", only=("knn", "gaussian_nb")),
-        a_regressor(trials=1, only=("elastic_net",)),
+        a_classifier(trials=2, space="cash", only=("knn", "gaussian_nb")),
+        a_regressor(trials=2, only=("elastic_net",)),
     ],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is in one fold, two "
