@@ -1,6 +1,6 @@
 """Every method of the registry runs through the suite that ships for methods.
 
-Each method has a class of its own, so that one process learns its priors once for all its tests.
+Each method has a class of its own, so that its tests follow each other and share what was learnt.
 """
 
 from foretune.search import METHODS

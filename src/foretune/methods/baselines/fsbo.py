@@ -195,10 +195,10 @@ class FsboLearner:
         """Read a saved network and kernel."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         kernel = Kernel(*(jnp.asarray(arrays[name]) for name in Kernel._fields))
-        layers = [
-            (jnp.asarray(arrays[f"weights{number}"]), jnp.asarray(arrays[f"biases{number}"]))
+        layers = jax_layers(
+            (arrays[f"weights{number}"], arrays[f"biases{number}"])
             for number in range(len(UNITS) + 1)
-        ]
+        )
         return FsboPrior(Space.from_json(meta["space"]), DeepKernel(layers, kernel))
 
 
