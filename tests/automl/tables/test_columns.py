@@ -34,6 +34,9 @@ def kind(values, **series):
         ([np.inf, 1.0, 1.0], ColumnKind.CONSTANT),
         ([None, None], ColumnKind.EMPTY),
         ([np.nan, np.inf], ColumnKind.EMPTY),
+        ([9e307, 1.0, 1.0], ColumnKind.CONSTANT),
+        ([np.nan, 9e307], ColumnKind.EMPTY),
+        ([f"{10**40 + i}" for i in range(30)], ColumnKind.TEXT),
     ],
 )
 def test_kinds(values, expected):
@@ -87,6 +90,15 @@ def test_the_matrix_by_hand():
             [2, 0, 3, 1, 6, 0, 4, 4, 1],
         ],
     )
+
+
+@pytest.mark.parametrize("written", [float, "{:g}".format, "{:g},5".format])
+def test_numbers_that_models_cannot_compute_with_are_missing(written):
+    """Forests know none beyond 3e38, and Stata writes a gap as 9e307."""
+    schema = Schema.infer(pd.DataFrame({"x": [*map(written, range(30)), written(7)]}))
+    new = pd.DataFrame({"x": [written(1), 9e307, "-1e31", 1e29]})
+    matrix = schema.matrix(new)[:, 0]
+    assert np.isnan(matrix).tolist() == [False, True, True, False]
 
 
 def test_new_rows_are_read_the_same_way_whatever_they_hold():

@@ -30,6 +30,7 @@ def test_what_was_assumed_is_said(tmp_path):
     frame.loc[5, "class"] = "odd"
     frame.loc[range(10, 15), "class"] = "five"
     frame.loc[6, "gaps"] = -np.inf
+    frame.loc[7, "gaps"] = 8.98846567431158e307
     found = read_training(written(tmp_path, frame), "class")
     assert found.notes == [
         "90 rows; columns beside the target: 2 numbers, 1 boolean, 2 categories, 1 date.",
@@ -40,7 +41,7 @@ def test_what_was_assumed_is_said(tmp_path):
         "Not used, the same in every row: 'always'.",
         "Not used, no values: 'never'.",
         "Rows without a target, left out: 2 of 90.",
-        "Infinite values, taken as missing: 1 in 'gaps'.",
+        "Values that are infinite or beyond 1e+30, taken as missing: 2 in 'gaps'.",
         "Classes with fewer than 5 rows are hard to learn: 'odd'.",
     ]
     assert (found.facts.rows, found.facts.columns, found.facts.without_target) == (90, 10, 2)

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from foretune.arrays import Floats
+from foretune.arrays import Bools, Floats
 from foretune.automl.tables.written_numbers import LOOKED_AT, MARKS, number_written
 
 TRUTHS = {
     **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
     **dict.fromkeys(("false", "no", "f", "n", "0"), 0.0),
 }
+LARGEST = 1e30
+"""Larger numbers are none to learn from: trees know none beyond 3e38, and Stata's gap is 9e307."""
 NEARLY_ALL = 0.95
 """Texts of which so many are numbers were probably meant to be numbers."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -99,6 +102,12 @@ def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
     numbers = _written(given, decimal) if decimal else _plain(given)
     finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
     return finite
+
+
+def usable(numbers: NDArray[Any]) -> Bools:
+    """(n,), which numbers can be learnt from: neither gaps nor infinite nor beyond `LARGEST`."""
+    within: Bools = np.abs(numbers) < LARGEST
+    return within
 
 
 def numbers_in(given: "pd.Series[Any]", decimal: str) -> int:

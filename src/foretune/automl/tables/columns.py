@@ -19,6 +19,7 @@ from foretune.automl.tables.cells import (
     read_numbers,
     texts_of,
     truths,
+    usable,
 )
 from foretune.automl.tables.words import which_words
 from foretune.automl.tables.written_numbers import TableMark, new_mark
@@ -111,7 +112,8 @@ class Column:
             return truths(given)[:, None]
         if self.kind is ColumnKind.DURATION:
             return read_durations(given)[:, None]
-        return read_numbers(given, self.decimal)[:, None]
+        numbers = read_numbers(given, self.decimal)
+        return np.where(usable(numbers), numbers, np.nan)[:, None]
 
     def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
         """The same column, with the mark of fractions that a new table has."""

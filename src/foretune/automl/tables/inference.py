@@ -16,6 +16,7 @@ from foretune.automl.tables.cells import (
     read_numbers,
     text_of,
     truths,
+    usable,
 )
 from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.words import most_words, telling_words
@@ -37,7 +38,7 @@ def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
         return Column(name, _kind_of_numbers(given.to_numpy()))
     present = hashable(given.dropna())
     if pd.api.types.is_float_dtype(present.dtype):
-        present = present[np.isfinite(present.to_numpy(dtype=np.float64))]
+        present = present[usable(present.to_numpy(dtype=np.float64))]
     distinct = present.nunique()
     if distinct < 2:
         return Column(name, ColumnKind.CONSTANT if distinct else ColumnKind.EMPTY)
@@ -66,7 +67,7 @@ def _with_words(columns: tuple[Column, ...], frame: pd.DataFrame) -> tuple[Colum
 
 def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:
     """The kind of a column of plain numbers, of which a wide table may have thousands."""
-    present = values[np.isfinite(values)]
+    present = values[usable(values)]
     if not len(present):
         return ColumnKind.EMPTY
     if present.min() == present.max():
@@ -88,7 +89,8 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
 
 
 def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:
-    if np.isfinite(read_numbers(present)).all():
+    numbers = read_numbers(present)
+    if np.isfinite(numbers).all() and usable(numbers).any():
         return Column(name, ColumnKind.NUMBER)
     if np.isfinite(truths(present)).all():
         return Column(name, ColumnKind.BOOLEAN)
@@ -96,7 +98,8 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableM
         return _date(name, date_format)
     if are_written_durations(present):
         return Column(name, ColumnKind.DURATION)
-    if mark := decimal_mark(present, table):
+    mark = decimal_mark(present, table)
+    if mark and usable(read_numbers(present, mark)).any():
         return Column(name, ColumnKind.NUMBER, decimal=mark)
     return _of_words(name, present, distinct)
 

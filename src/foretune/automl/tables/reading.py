@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.tables.cells import has_leading_zeros, keeps_from_numbers, not_numbers
+from foretune.automl.tables.cells import (
+    LARGEST,
+    has_leading_zeros,
+    keeps_from_numbers,
+    not_numbers,
+    usable,
+)
 from foretune.automl.tables.columns import UNUSED, ColumnKind, counted_kinds
 from foretune.automl.tables.datasets import NO_ROLES, Table
 from foretune.automl.tables.frames import (
@@ -387,10 +393,14 @@ def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[st
     if facts.without_weight:
         notes.append(f"Rows of weight 0, left out: {facts.without_weight:,} of {facts.rows:,}.")
     floats = frame.drop(columns=target).select_dtypes("float")
-    infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan)).sum(axis=0)
-    if infinite.any():
-        names = [str(name) for name in floats.columns[infinite > 0]]
-        notes.append(f"Infinite values, taken as missing: {infinite.sum():,} in {listed(names)}.")
+    numbers = floats.to_numpy(dtype=np.float64, na_value=np.nan)
+    too_large = (~np.isnan(numbers) & ~usable(numbers)).sum(axis=0)
+    if too_large.any():
+        names = [str(name) for name in floats.columns[too_large > 0]]
+        notes.append(
+            f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
+            f"{too_large.sum():,} in {listed(names)}."
+        )
     return notes
 
 
