@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from foretune.errors import DamagedError, ExperienceError
 from foretune.experience import Experience, store
+from foretune.space import Space
 
-from .examples import NAN, experiences, notes_of, one_metric, rows_of, small
+from .examples import ERROR, NAN, experiences, notes_of, one_metric, rows_of, small
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,15 @@ def test_everything_comes_back(folder: Path) -> None:
         assert back.values.dtype == np.float64
 
     round_trip()
+
+
+def test_a_space_that_offers_infinity_comes_back(folder: Path) -> None:
+    space = Space.of({"eps": [1.0, np.inf], "limit": np.inf})
+    configs = space.encode([{"eps": np.inf, "limit": np.inf}])
+    made = Experience.build(space, [ERROR], ["iris"], [0], configs, [0], [0.5])
+    made.save(folder / "infinite.parquet")
+    back = Experience.open(folder / "infinite.parquet")
+    assert (back.space, back.configs) == (space, configs)
 
 
 def test_several_row_groups(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,3 +110,15 @@ def test_integers_that_float64_cannot_hold_are_refused() -> None:
     huge = UniformIntegerHyperparameter("n", 0, 2**60)
     with pytest.raises(SpaceError, match=r"'n' must lie within ±2\*\*53"):
         Space.of(ConfigurationSpace({"n": huge}))
+
+
+@pytest.mark.parametrize("given", [[1.0, np.nan], {"ordinal": [(1, np.nan), (1, 2)]}])
+def test_nan_is_no_value_for_nothing_would_find_it(given: object) -> None:
+    with pytest.raises(SpaceError, match=r"'n' must be other than NaN"):
+        Space.of({"n": given})
+
+
+def test_infinity_is_a_value_as_any_other() -> None:
+    space = Space.of({"eps": [1.0, np.inf], "limit": -np.inf})
+    configs = [{"eps": np.inf, "limit": -np.inf}]
+    assert Space.from_json(space.to_json()).encode(configs).dicts() == configs

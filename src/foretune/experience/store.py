@@ -126,7 +126,8 @@ def _metadata(experience: Experience) -> dict[bytes, bytes]:
         "splits": experience.splits,
         "starts": experience.starts,
     }
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    # A space may offer infinity, as ConfigSpace's JSON does; all else here is finite.
+    text = json.dumps(header, ensure_ascii=False).encode()
     return {
         HEADER_KEY: text,
         CONFIGS_KEY: base64.b64encode(pa.compress(raw, codec="zstd", asbytes=True)),

@@ -3,6 +3,7 @@
 Everywhere behind the border a value is a float: a number as it is, a choice by its index.
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -174,6 +175,7 @@ def parameter_of(hyperparameter: Hyperparameter[Any, Any], start: int) -> Parame
             columns=slice(start, start + 1),
         )
     kind, choices = _choices_of(hyperparameter)
+    _check_choices(name, choices)
     width = {Kind.CATEGORICAL: len(choices), Kind.ORDINAL: 1, Kind.CONSTANT: 0}[kind]
     return Parameter(
         name=name,
@@ -200,6 +202,22 @@ def _choices_of(hyperparameter: Hyperparameter[Any, Any]) -> tuple[Kind, tuple[A
         f"{type(hyperparameter).__name__}: use ConfigSpace's floats, integers, categoricals, "
         "ordinals and constants"
     )
+
+
+def _check_choices(name: str, choices: tuple[Any, ...]) -> None:
+    """Refuse NaN, which no value finds again: it does not even equal itself."""
+    for choice in choices:
+        if _holds_nan(choice):
+            raise SpaceError(
+                f"the values of hyperparameter '{name}' must be other than NaN, which equals "
+                f"nothing, but got {choice!r}: use None or a text instead"
+            )
+
+
+def _holds_nan(choice: Any) -> bool:
+    if isinstance(choice, tuple | list):
+        return any(map(_holds_nan, choice))
+    return isinstance(choice, float) and math.isnan(choice)
 
 
 def _check_bounds(name: str, low: float, high: float, is_int: bool) -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,12 @@ def test_files_round_trip(tmp_path):
     assert SPACE.encode(opened.configs) == built.configs
     assert (opened.fingerprint, opened.jobs) == (SPACE.fingerprint, 200)
     assert len(opened.losses) == 3
+
+
+def test_a_configuration_with_infinity_comes_back(tmp_path):
+    made = replace(foretune.portfolio("mlp"), configs=({"eps": float("inf")},))
+    made.save(tmp_path / "portfolio.json")
+    assert Portfolio.open(tmp_path / "portfolio.json") == made
 
 
 def test_spoilt_files_are_refused(tmp_path):

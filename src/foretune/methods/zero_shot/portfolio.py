@@ -55,7 +55,7 @@ class Portfolio:
             "losses": list(self.losses),
             "configs": [dict(config) for config in self.configs],
         }
-        return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
     def save(self, path: Path) -> None:
         """Write a portfolio file, replacing one that is there in one step."""
