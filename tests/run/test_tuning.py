@@ -215,6 +215,24 @@ def test_running_trials_of_others_are_believed_and_their_ends_are_told():
     assert (theirs, 7.0) in watch.ended_
 
 
+def test_two_trials_of_one_configuration_are_both_told():
+    study, asked = memory(), optimizer()
+    twin = {"x": 0.5, "y": 0.5}
+    first = study.begin(twin, chosen_by="elsewhere")
+
+    def function(config):
+        if len(study.trials()) == 2:  # begun and ended between two looks
+            study.end(study.begin(twin, chosen_by=""), status=Status.DONE, values={"error": 7.0})
+        elif first in study._running:
+            study.end(first, status=Status.DONE, values={"error": 8.0})
+        return bowl(config)
+
+    tune(study, asked, InlineExecutor(function), Budget(5))
+    assert len(asked.told) == len(study.trials()) == 5
+    assert {7.0, 8.0} <= set(asked.told.losses.ravel())
+    assert not asked.pending
+
+
 @pytest.fixture
 def stored(tmp_path):
     with Study.open(f"{tmp_path}/study.db", "study", space=SPACE, metrics=[ERROR]) as study:

@@ -374,6 +374,7 @@ def test_wrong_outcomes_change_nothing() -> None:
         (Told(True, id=suggestion.id), "losses must be numbers, but got True"),
         (Told((0.5, np.True_), id=suggestion.id), "losses must be numbers"),
         (Told((1.0,)), "an id or a configuration"),
+        (Told((1.0,), id=suggestion.id, config={"a": 0.3, "b": 0.3}), "must be of what was sugg"),
     ]
     for outcome, rule in wrong:
         with pytest.raises(UsageError, match=rule):
@@ -391,6 +392,28 @@ def test_the_same_suggestion_told_twice_in_one_call_is_refused() -> None:
     with pytest.raises(UsageError, match="tell each suggestion once"):
         optimizer.tell(twice)
     assert len(optimizer.told) == 0
+
+
+def test_a_suggestion_told_by_its_configuration_is_pending_no_longer() -> None:
+    by_id, by_config = make(), make()
+    tune(by_id, 8)
+    for _ in range(8):
+        [suggestion] = by_config.ask()
+        by_config.tell([Told((bowl(suggestion.config),), config=suggestion.config)])
+    assert not by_config.pending
+    assert by_config.ask(2) == by_id.ask(2)
+
+
+def test_each_outcome_settles_one_suggestion() -> None:
+    optimizer = make("random")
+    same, other = {"a": 0.3, "b": 0.3}, {"a": 0.6, "b": 0.6}
+    optimizer.assume_pending(
+        [Suggestion(1, same, ""), Suggestion(2, other, ""), Suggestion(3, same, "")]
+    )
+    optimizer.tell([Told(0.5, config=same), Told(0.5, config={"a": 0.9, "b": 0.9})])
+    assert list(optimizer.pending) == [2, 3]
+    optimizer.tell([Told(0.5, config=same), Told(0.5, id=3, config=same)])
+    assert list(optimizer.pending) == [2]
 
 
 @pytest.mark.parametrize("n", [0, 2.5, "3", True])
@@ -455,12 +478,23 @@ def test_a_status_may_be_told_by_its_name() -> None:
     np.testing.assert_array_equal(optimizer.told.losses, [[0.5], [np.nan]])
 
 
+def test_a_trial_that_failed_needs_no_loss() -> None:
+    optimizer = make("random")
+    [suggestion] = optimizer.ask()
+    optimizer.tell([Told(None, id=suggestion.id, status=Status.FAILED)])
+    assert np.isnan(optimizer.told.losses).all()
+
+
 @pytest.mark.parametrize(
     ("told", "rule"),
     [
         (Told(0.5), "a list of Told, but got Told"),
         ([(0, 0.5)], "a list of Told, but got"),
         ([Told("abc", config={"a": 0.3, "b": 0.3})], "losses must be numbers, but got 'abc'"),
+        ([Told("0.5", config={"a": 0.3, "b": 0.3})], "losses must be numbers, but got '0.5'"),
+        ([Told(None, config={"a": 0.3, "b": 0.3})], "losses must be numbers, but got None"),
+        ([Told((0.5, None), config={"a": 0.3, "b": 0.3})], "losses must be numbers, but got"),
+        ([Told(np.array([None]), config={"a": 0.3, "b": 0.3})], "losses must be numbers"),
         ([Told(0.5, config={"a": 0.3, "b": 0.3}, status="ok")], "must be one of DONE"),
         ([Told(0.5, config={"a": 0.3, "b": 0.3}, status=None)], "must be one of DONE"),
     ],

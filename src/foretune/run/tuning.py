@@ -1,6 +1,7 @@
 """The one loop that tunes: trials from an optimiser, evaluated by an executor, kept in a study."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -248,7 +249,9 @@ class _Tuning:
         """Tell the optimiser what is new in the study, whoever did it."""
         new = [trial for trial in trials if trial.number not in self._told]
         ended = [trial for trial in new if trial.status is not None]
-        self._optimizer.tell([self._outcome(trial) for trial in ended])
+        if ended:
+            waiting = self._optimizer.pending.keys()
+            self._optimizer.tell([self._outcome(trial, waiting) for trial in ended])
         self._told.update(trial.number for trial in ended)
         for trial in new:
             if trial.status is None and trial.number not in self._ids:
@@ -259,12 +262,13 @@ class _Tuning:
         for trial in ended:
             self._watch.ended(trial)
 
-    def _outcome(self, trial: StudyTrial) -> Told:
+    def _outcome(self, trial: StudyTrial, waiting: Collection[int]) -> Told:
         metrics = self._study.metrics[: len(self._optimizer.target.objectives)]
         losses = tuple(m.sign * trial.values.get(m.name, np.nan) for m in metrics)
         status = trial.status or Status.DONE
         pending = self._ids.pop(trial.number, None)
-        if pending is None:
+        if pending not in waiting:
+            # Not known before, or a trial of another process has told of the same configuration.
             return Told(losses, config=trial.config, status=status)
         return Told(losses, id=pending, status=status)
 

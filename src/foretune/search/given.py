@@ -60,8 +60,8 @@ def losses_of(losses: Any) -> Floats:
     """(L,), what is told of the objectives; one number may stand alone."""
     try:
         parts = losses if isinstance(losses, list | tuple) else [losses]
-        if any(np.asarray(part).dtype == bool for part in parts):
-            raise TypeError("a truth value is no loss")
+        if not all(_is_number(part) for part in parts):
+            raise TypeError("a truth value, a text or nothing is no loss")
         return np.atleast_1d(np.asarray(losses, dtype=float))
     except OverflowError:
         # A whole number that no float can hold counts as infinite, which is a failure.
@@ -69,8 +69,16 @@ def losses_of(losses: Any) -> Floats:
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"losses must be numbers, but got {losses!r}: tell one number for each objective, or "
-            "NaN where the trial failed"
+            "NaN (or status=Status.FAILED) where the trial failed"
         ) from error
+
+
+def _is_number(part: Any) -> bool:
+    """Whether a loss, or an array of them, is told in numbers: NumPy would read texts and None."""
+    given = np.asarray(part)
+    if given.dtype == object:
+        return not any(isinstance(each, bool | str | bytes | None) for each in given.flat)
+    return given.dtype.kind not in "bSU"
 
 
 def check_described(method: Method, target: Target) -> None:

@@ -170,14 +170,17 @@ class Optimizer:
         return suggestions
 
     def tell(self, outcomes: Iterable[Told]) -> None:
-        """Take in outcomes, of suggestions by id or of configurations tried elsewhere."""
+        """Take in outcomes, of suggestions by id or of configurations tried elsewhere.
+
+        A suggestion may be told by its configuration as well: it is pending no longer.
+        """
         outcomes = outcomes_of(outcomes)
         self._check_told_once(outcomes)
         configs = self._configs_of(outcomes)
         losses = [self._losses_of(outcome) for outcome in outcomes]
         if not outcomes:
             return
-        self.withdraw(outcome.id for outcome in outcomes if outcome.id is not None)
+        self.withdraw(self._settled(outcomes, configs))
         self._told = Observations(
             Encoded.concat([self._told.configs, *configs]),
             np.concatenate([self._told.losses, losses]),
@@ -370,19 +373,48 @@ class Optimizer:
                 )
 
     def _configs_of(self, outcomes: list[Told]) -> list[Encoded]:
-        """One batch of one for each outcome; configurations tried elsewhere are read at once."""
-        given = [outcome.config for outcome in outcomes if outcome.id is None]
-        configs = [config for config in given if config is not None]
-        if len(configs) < len(given):
-            raise UsageError("an outcome needs an id or a configuration, but got neither: give one")
-        encoded = self.target.space.encode(configs)
+        """One batch of one for each outcome; the configurations that are told are read at once."""
+        told = [outcome.config for outcome in outcomes if outcome.config is not None]
+        encoded = self.target.space.encode(told)
         rows = (encoded.take([row]) for row in range(len(encoded)))
-        return [next(rows) if told.id is None else self._pending[told.id] for told in outcomes]
+        return [
+            self._config_of(outcome.id, None if outcome.config is None else next(rows))
+            for outcome in outcomes
+        ]
+
+    def _config_of(self, id_: int | None, told: Encoded | None) -> Encoded:
+        """What was tried: the suggestion of an id, or else what was told."""
+        if id_ is not None:
+            suggested = self._pending[id_]
+            if told is not None and _key(told) != _key(suggested):
+                raise UsageError(
+                    f"an outcome with an id must be of what was suggested, but {id_} is "
+                    f"{suggested.dicts()[0]} and the configuration is {told.dicts()[0]}: give one "
+                    "of them; where another configuration was tried, withdraw the suggestion"
+                )
+            return suggested
+        if told is None:
+            raise UsageError("an outcome needs an id or a configuration, but got neither: give one")
+        return told
+
+    def _settled(self, outcomes: list[Told], configs: list[Encoded]) -> set[int]:
+        """The pending suggestions that outcomes are of: one for each, by id or by configuration."""
+        settled = {outcome.id for outcome in outcomes if outcome.id is not None}
+        waiting: dict[bytes, list[int]] = {}
+        for id_, config in self._pending.items():
+            if id_ not in settled:
+                waiting.setdefault(_key(config), []).append(id_)
+        for outcome, config in zip(outcomes, configs, strict=True):
+            if outcome.id is None and (ids := waiting.get(_key(config))):
+                settled.add(ids.pop(0))
+        return settled
 
     def _losses_of(self, outcome: Told) -> Floats:
         width = len(self.target.objectives)
+        if status_of(outcome.status) is not Status.DONE:
+            return np.full(width, np.nan)
         losses = losses_of(outcome.losses)
-        if status_of(outcome.status) is not Status.DONE or not np.isfinite(losses).all():
+        if not np.isfinite(losses).all():
             return np.full(width, np.nan)
         if losses.shape != (width,):
             raise UsageError(
@@ -402,6 +434,11 @@ def _usable(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior
         return method.design, prior
     random = METHODS["random"]
     return random.design, random.learn(None, seed=0)
+
+
+def _key(config: Encoded) -> bytes:
+    """What equal configurations have in common, of a batch of one."""
+    return config.keys().tobytes()
 
 
 def _trend(predictions: Floats, losses: Floats) -> Floats:
