@@ -264,10 +264,45 @@ def test_a_trial_that_failed_early_does_not_change_the_space(journal):
             ]
         },
     )
+    said = "1 trials of 'a' failed before they had drawn all of their hyperparameters"
+    with pytest.warns(ForetuneWarning, match=said) as warned:
+        experience = importer.read(journal)
+    assert len(warned) == 1
+    assert not experience.space.config_space.conditions
+    assert experience.configs.dicts() == [{"x": 0.5, "y": 0.5}]
+
+
+def test_a_failed_trial_with_all_that_is_active_in_it_is_kept(journal):
+    """Also where nothing of its kind succeeded, so that the space knows no more of it."""
+    model = {"model": CategoricalDistribution(["svm", "tree", "knn"])}
+    gap = {"x": X, **model}
+    store(
+        journal,
+        {
+            "a": [
+                trial({"model": "svm", "x": 0.5}, gap, 1.0),
+                trial({"model": "tree"}, model, 2.0),
+                trial({"model": "tree"}, model, state=TrialState.FAIL),
+                trial({"model": "knn", "k": 0.5}, {"k": X, **model}, state=TrialState.FAIL),
+            ]
+        },
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        experience = importer.read(journal)
-    assert not experience.space.config_space.conditions
+        records = importer.read(journal).task("a")
+    models = [config["model"] for config in records.configs.dicts()]
+    assert models == ["svm", "tree", "tree", "knn"]
+    assert records.status.tolist() == [Status.DONE, Status.DONE, Status.FAILED, Status.FAILED]
+
+
+def test_a_failed_trial_with_the_gaps_of_one_that_succeeded_is_kept(journal):
+    trials = points((0.25, 1.0), (0.5, 2.0))
+    trials.append(trial({"x": 0.3, "y": 0.75}, {"x": X, "y": X}, 3.0))
+    trials.append(trial({"x": 0.4}, {"x": X}, state=TrialState.FAIL))
+    store(journal, {"a": trials})
+    with pytest.warns(ForetuneWarning, match="'y' is missing from 2 trials") as warned:
+        assert len(importer.read(journal)) == 4
+    assert len(warned) == 1
 
 
 def test_trials_with_none_of_the_hyperparameters_are_left_out(journal):

@@ -2,13 +2,13 @@
 
 The space is the union of the trials' distributions. A hyperparameter that some trials lack, as
 define-by-run programs do it, is active where another one takes certain values; where no such rule
-explains it, the gaps are filled with its default, and a warning says so. A trial that has none
-of the hyperparameters is left out, and studies that share none are refused: defaults alone would be
-configurations that were never tried.
+explains it, the gaps are filled with its default, and a warning says so. A trial that failed before
+it had drawn all of its hyperparameters, or that has none, is left out, and studies that share none
+are refused: defaults would be configurations that were never tried.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,14 +68,15 @@ def read(
     metrics = _common_metrics(ended)
     ended = _with_hyperparameters(ended)
     _check_shared(ended)
+    space = _space(ended)
+    ended = _told_in_full(ended, space)
     trials = [trial for study in ended for trial in study.trials]
-    space, configs = _configurations(ended, trials)
     return Experience.build(
         space,
         metrics,
         [study.name for study in ended],
         np.repeat(np.arange(len(ended)), [len(study.trials) for study in ended]),
-        configs,
+        _encoded(space, trials),
         np.arange(len(trials)),
         [_values(trial, len(metrics)) for trial in trials],
         status=[Status.DONE if _succeeded(trial) else Status.FAILED for trial in trials],
@@ -155,10 +156,39 @@ def _with_hyperparameters(studies: Sequence[_Study]) -> list[_Study]:
             "trials must have hyperparameters, but those of "
             f"{listed([study.name for study in studies])} have none: read other studies"
         )
-    kept = [
-        replace(study, trials=tuple(t for t in study.trials if not names.isdisjoint(t.params)))
-        for study in studies
-    ]
+    return _only(
+        studies,
+        lambda trial: not names.isdisjoint(trial.params),
+        f"have none of the hyperparameters {listed(sorted(names))}",
+    )
+
+
+def _told_in_full(studies: Sequence[_Study], space: Space) -> list[_Study]:
+    """The studies without trials that failed before they had drawn what is active in them.
+
+    Where trials that succeeded have the same gaps, there was no more to draw.
+    """
+    trials = [trial for study in studies for trial in study.trials]
+    whole = {frozenset(trial.params) for trial in _telling(trials)}
+    drawn = np.array([[name in trial.params for name in space.names] for trial in trials])
+    lacks = (_encoded(space, trials).active & ~drawn).any(axis=1)
+    early = {
+        id(trial)
+        for trial, lacking in zip(trials, lacks, strict=True)
+        if lacking and frozenset(trial.params) not in whole
+    }
+    return _only(
+        studies,
+        lambda trial: id(trial) not in early,
+        "failed before they had drawn all of their hyperparameters",
+    )
+
+
+def _only(
+    studies: Sequence[_Study], wanted: "Callable[[FrozenTrial], bool]", others: str
+) -> list[_Study]:
+    """The studies with the wanted trials alone; a warning says what is with the others."""
+    kept = [replace(study, trials=tuple(filter(wanted, study.trials))) for study in studies]
     lost = {
         study.name: len(study.trials) - len(left.trials)
         for study, left in zip(studies, kept, strict=True)
@@ -166,10 +196,9 @@ def _with_hyperparameters(studies: Sequence[_Study]) -> list[_Study]:
     }
     if lost:
         warnings.warn(
-            f"{sum(lost.values())} trials of {listed(list(lost))} have none of the hyperparameters "
-            f"{listed(sorted(names))}; they are left out",
+            f"{sum(lost.values())} trials of {listed(list(lost))} {others}; they are left out",
             ForetuneWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return [study for study in kept if study.trials]
 
@@ -190,11 +219,9 @@ def _check_shared(studies: Sequence[_Study]) -> None:
         )
 
 
-def _configurations(
-    studies: Sequence[_Study], trials: "Sequence[FrozenTrial]"
-) -> tuple[Space, Encoded]:
-    """The space of all trials, and the trials' configurations in it."""
-    telling = _telling(trials)
+def _space(studies: Sequence[_Study]) -> Space:
+    """The space of all trials."""
+    telling = _telling([trial for study in studies for trial in study.trials])
     names = dict.fromkeys(name for trial in telling for name in trial.params)
     distributions = united(
         Seen(study.name, name, distribution)
@@ -221,12 +248,16 @@ def _configurations(
                 ForetuneWarning,
                 stacklevel=3,
             )
+    return space
+
+
+def _encoded(space: Space, trials: "Sequence[FrozenTrial]") -> Encoded:
+    """The configurations of the trials, with the defaults of what they lack."""
     columns = {
         parameter.name: [_fitting(parameter, trial.params) for trial in trials]
         for parameter in space.parameters
     }
-    encoded = space.from_columns(columns, len(trials), fill_defaults=True, drop_inactive=True)
-    return space, encoded
+    return space.from_columns(columns, len(trials), fill_defaults=True, drop_inactive=True)
 
 
 def _check_choices(name: str, distribution: "BaseDistribution") -> None:
