@@ -3,7 +3,7 @@ import math
 import ConfigSpace
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
@@ -55,8 +55,17 @@ def test_bounds_of_few_digits_stay():
     assert (made.lower, made.upper) == (-0.125, 4.0)
 
 
+def test_a_log_scale_is_refused_where_its_lower_bound_would_be_zero():
+    with pytest.raises(ExperienceError, match=r"'p' has \[1e-19, 0.1\]: write the exponent of 10"):
+        inferred(*(10.0**-i for i in range(1, 20)))
+    assert inferred(1e-13, 1e-7, 0.1).log
+    made = inferred(1e-19, 0.1, 0.2, 0.3)  # evenly spaced but for what a computation has left
+    assert (made.lower, made.log) == (0.0, False)
+
+
 @given(st.lists(st.floats(-1e9, 1e9, allow_subnormal=False), min_size=2, max_size=20))
 def test_a_range_holds_every_value(values):
+    assume(not 0 < min(values) < 1e-13)  # no bound of a log scale
     made = infer_parameter("p", values)
     if not isinstance(made, ConfigSpace.Constant):
         assert made.lower <= min(values)

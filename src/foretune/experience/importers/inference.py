@@ -171,8 +171,14 @@ def infer_parameter(
     log = looks_logarithmic(array)
     if whole:
         return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
-    low, high = rounded_outwards(low, ROUND_FLOOR), rounded_outwards(high, ROUND_CEILING)
-    return UniformFloatHyperparameter(name, low, high, log=log and low > 0)
+    lower, upper = rounded_outwards(low, ROUND_FLOOR), rounded_outwards(high, ROUND_CEILING)
+    if log and lower <= 0:
+        raise ExperienceError(
+            f"the bounds of a range are rounded to {DECIMAL_PLACES} decimal places, and must then "
+            f"be positive on a log scale, but '{name}' has [{low!r}, {high!r}]: write the exponent "
+            f"of 10 instead, or leave it out (--ignore '{name}')"
+        )
+    return UniformFloatHyperparameter(name, lower, upper, log=log)
 
 
 def _with_none_last(name: str, values: Sequence[Scalar]) -> OrdinalHyperparameter:
