@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from datetime import datetime, timedelta
 
 import numpy as np
 import optuna
@@ -391,6 +392,42 @@ def test_threads_share_one_sampler():
     study = in_memory(ForetuneSampler("gp", seed=0))
     study.optimize(bowl, n_trials=12, n_jobs=3)
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 12
+
+
+def end_elsewhere(study: optuna.Study, when: datetime) -> None:
+    """A trial of another process, whose clock says `when`."""
+    distributions = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    trial = optuna.trial.create_trial(params={"x": 0.5}, distributions=distributions, value=0.5)
+    trial.datetime_start = trial.datetime_complete = when
+    study.add_trial(trial)
+
+
+def test_a_running_trial_keeps_its_plan_when_another_end_is_dated_back():
+    sampler = ForetuneSampler("random", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    study, now = in_memory(sampler), datetime.now()
+    end_elsewhere(study, now)
+    trial = study.ask()
+    trial.suggest_float("x", 0.0, 1.0)
+    [begun] = sampler._courses.values()
+    planned = begun.plans[trial.number]
+    end_elsewhere(study, now - timedelta(seconds=5))
+    trial.suggest_float("y", 0.0, 1.0)
+    assert trial.params == planned
+    assert [*sampler._courses.values()] != [begun]
+
+
+def test_a_study_in_the_place_of_another_has_plans_of_its_own(tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    sampler = ForetuneSampler("random", seed=0)
+    first = in_memory(sampler, storage=url, study_name="s")
+    first.optimize(bowl, n_trials=4)
+    optuna.delete_study(study_name="s", storage=url)
+    second = in_memory(sampler, storage=url, study_name="s")
+    assert second._study_id == first._study_id
+    alone = in_memory(ForetuneSampler("random", seed=0))
+    for study in (second, alone):
+        study.optimize(conditional, n_trials=6)
+    assert params(second) == params(alone)
 
 
 def test_a_copy_in_another_process_suggests_the_same_until_it_is_reseeded():

@@ -3,7 +3,7 @@
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +207,8 @@ class ForetuneSampler(BaseSampler):
         if course is None or not course.takes_in(trials):
             knowledge = self._knowledge(study) if course is None else course.knowledge
             signs = tuple(-1.0 if d.name == "MAXIMIZE" else 1.0 for d in study.directions)
-            course = self._courses[key] = Course(signs, knowledge, self._seed)
+            plans = {} if course is None else _of_running(course.plans, trials)
+            course = self._courses[key] = Course(signs, knowledge, self._seed, plans)
             course.takes_in(trials)
         return course
 
@@ -261,6 +262,17 @@ class ForetuneSampler(BaseSampler):
 def _trials_of(study: Study) -> list[FrozenTrial]:
     # Not `study.get_trials`: a pruner may show the sampler only some of the trials.
     return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
+def _of_running(
+    plans: Mapping[int, dict[str, Any]], trials: Sequence[FrozenTrial]
+) -> dict[int, dict[str, Any]]:
+    """The plans of trials under way, which go on with what they began with.
+
+    Others may be of a study that is gone and whose name another one bears.
+    """
+    running = {trial.number for trial in trials if not trial.state.is_finished()}
+    return {number: plan for number, plan in plans.items() if number in running}
 
 
 def _decided(study: Study, trial: FrozenTrial) -> dict[str, Any]:
