@@ -26,6 +26,25 @@ def test_strings_and_booleans_are_choices():
     assert inferred(True, False).choices == (False, True)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"run-{i}" for i in range(20)],
+        [f"run-{i % 101}" for i in range(1000)],
+        ["auto", *(i / 7 for i in range(30))],
+    ],
+)
+def test_names_of_rows_are_no_choices(values):
+    with pytest.raises(ExperienceError, match=r"at most 100 choices.*--ignore 'p'.*--space"):
+        inferred(*values)
+
+
+def test_choices_may_be_many_if_they_come_again():
+    assert len(inferred(*(f"op-{i}" for i in range(19))).choices) == 19
+    assert len(inferred(*(f"op-{i % 50}" for i in range(60))).choices) == 50
+    assert len(inferred(*(f"op-{i % 100}" for i in range(1000))).choices) == 100
+
+
 @pytest.mark.parametrize("value", ["only", 3, 2.5, True])
 def test_one_value_is_a_constant(value):
     made = inferred(value, value)

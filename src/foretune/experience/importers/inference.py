@@ -53,6 +53,9 @@ MOST_CHOSEN_NUMBERS = 10
 """Numbers that are sometimes None are taken as choices if they are at most so many."""
 MOST_ORDERED_NUMBERS = 100
 """Whole ones may be more: they are choices in their order then."""
+MOST_CHOICES = 100
+LEAST_NAMES, NEARLY_ALL = 20, 0.9
+"""So many different choices are names of the rows where nearly every row has its own."""
 
 WORDS: Mapping[str, bool | None] = {"True": True, "False": False, "None": None}
 NUMBER = re.compile(
@@ -144,6 +147,8 @@ def infer_parameter(
             )
         if len(choices) == 1 and not stage:
             return Constant(name, choices[0])
+        if not stage:
+            _check_number_of_choices(name, len(choices), len(values))
         return CategoricalHyperparameter(name, choices, meta={"stage": True} if stage else None)
     integral = [issubclass(kind, numbers.Integral) for kind in types]
     if any(integral) and any(
@@ -179,6 +184,18 @@ def infer_parameter(
             f"of 10 instead, or leave it out (--ignore '{name}')"
         )
     return UniformFloatHyperparameter(name, lower, upper, log=log)
+
+
+def _check_number_of_choices(name: str, different: int, rows: int) -> None:
+    """Refuse what names the rows, such as a date or an id: nothing can be learnt of its choices."""
+    rarely_twice = different >= LEAST_NAMES and different > NEARLY_ALL * rows
+    if different > MOST_CHOICES or rarely_twice:
+        raise ExperienceError(
+            f"a hyperparameter has at most {MOST_CHOICES} choices, and from {LEAST_NAMES} on most "
+            f"of them more than once, but '{name}' has {different} different values in {rows} "
+            f"rows: leave it out (--ignore '{name}'), or give the space as a file (--space) if "
+            "they are meant"
+        )
 
 
 def _with_none_last(name: str, values: Sequence[Scalar]) -> OrdinalHyperparameter:
