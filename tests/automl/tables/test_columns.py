@@ -5,8 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from foretune.automl.tables.cells import keeps_from_numbers
 from foretune.automl.tables.columns import NAMES, ColumnKind, counted_kinds
+from foretune.automl.tables.gaps import odd_text
 from foretune.automl.tables.schema import Schema
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
@@ -213,7 +213,12 @@ def test_categories_that_are_written_differently_stay_apart():
     [
         ([*map(str, range(99)), "unknown"], "unknown"),
         ([*(f"{i},5" for i in range(99)), "unknown"], "unknown"),
-        ([*map(str, range(90)), *["unknown"] * 10], ""),
+        ([*map(str, range(60)), *["unknown", "late"] * 20], "unknown"),
+        ([*map(str, range(60)), *["unknown", "late"] * 31], ""),
+        ([*map(str, range(60)), *["-", "late"] * 60], "late"),
+        ([*(f"{day:02}.12.2020" for day in range(1, 11)), "soon", "late"], "soon"),
+        ([*(f"{day}/31/2020 14:05" for day in (1, 3)), "soon", "late"], "soon"),
+        (["1", "2", "3", "A"] * 25, ""),
         ([*map(str, range(100))], ""),
         ([*(f"0{i}" for i in range(99)), "unknown"], ""),
         (["a", "b"] * 50, ""),
@@ -222,8 +227,8 @@ def test_categories_that_are_written_differently_stay_apart():
         ([b"01", b"2", b"unknown"], ""),
     ],
 )
-def test_what_keeps_a_column_from_being_numbers(values, expected):
-    assert keeps_from_numbers(pd.Series(values)) == expected
+def test_what_keeps_a_column_from_being_numbers_or_dates(values, expected):
+    assert odd_text(pd.Series(values)) == expected
 
 
 SECONDS = [90.0, None, 7200.5, 30.0]

@@ -281,15 +281,24 @@ def test_a_name_may_have_characters_that_the_system_does_not_know(monkeypatch):
     assert table_name(Path("tr \udcc3\udca4in.csv")) == "tr _in"
 
 
-def test_a_column_that_one_value_keeps_from_being_numbers_is_named(tmp_path):
+def odd_cells(tmp_path, *odd):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60), "y": ["a", "b"] * 30})
     frame = frame.astype({"x": object})
-    frame.loc[7, "x"] = "unknown"
-    notes = read_training(written(tmp_path, frame), "y").notes
-    assert any(
-        "Not read as numbers" in note and "'x' (such as 'unknown')" in note for note in notes
-    )
+    frame.loc[range(7, 7 + len(odd)), "x"] = odd
+    return read_training(written(tmp_path, frame), "y").notes
+
+
+def test_a_column_that_some_values_keep_from_being_numbers_is_named(tmp_path):
+    notes = odd_cells(tmp_path, "late", "soon")
+    assert any("Not read as numbers" in note and "'x' (such as 'late')" in note for note in notes)
+
+
+def test_what_is_taken_for_a_gap_beside_numbers_is_said(tmp_path):
+    assert odd_cells(tmp_path, "late", ".", "late", "unknown")[2:] == [
+        "Taken as missing, beside numbers or dates: '.', 'late', 'unknown' in 'x'. Where that "
+        "stands for a value, write the value instead."
+    ]
 
 
 def test_parts_of_a_large_file_are_of_one_kind(tmp_path, monkeypatch):

@@ -138,7 +138,7 @@ def test_the_schema_survives_json():
 @pytest.mark.parametrize("spoilt", ["abcd", [1, 2, 3, 4], ["a", "a", "b", "c"], {"a": 1}, None])
 def test_words_in_a_file_that_are_no_texts_are_refused(spoilt):
     plain = Schema.infer(pd.DataFrame({"who": TITLES})).to_list()
-    with pytest.raises(ValueError, match="the words of a text are different texts"):
+    with pytest.raises(ValueError, match="the words of a column are different texts"):
         Schema.from_list([plain[0] | {"words": spoilt}])
 
 

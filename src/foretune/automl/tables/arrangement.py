@@ -13,10 +13,11 @@ import pandas as pd
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.automl.tables import dates
-from foretune.automl.tables.cells import hashable, is_plain, read_durations, read_numbers
+from foretune.automl.tables.cells import hashable, is_plain, read_durations, read_numbers, text_of
 from foretune.automl.tables.columns import ColumnKind
+from foretune.automl.tables.gaps import Reading
 from foretune.automl.tables.inference import inferred_columns
-from foretune.automl.tables.written_numbers import MARKS, TableMark
+from foretune.automl.tables.written_numbers import TableMark
 from foretune.errors import UsageError
 
 FIRST_SCORED = 1 / 2
@@ -117,6 +118,8 @@ def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
     if isinstance(given.dtype, pd.CategoricalDtype):
         given = given.astype(object)  # Whatever saves memory, the values are numbers or dates.
     [column] = inferred_columns(given.to_frame(name), mark)
+    if column.gaps:
+        raise UsageError(_no_places(name, column.gaps[0]))
     if column.kind is ColumnKind.DATE:
         read = dates.read_dates(given, column.date_format)
         return dates.date_parts(read, ("days",))[:, 0]
@@ -126,16 +129,18 @@ def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
         return read_numbers(given, column.decimal)
     if column.kind in (ColumnKind.CONSTANT, ColumnKind.EMPTY):
         return np.where(given.isna(), np.nan, 0.0)
-    raise UsageError(
-        f"rows follow each other by numbers or dates, but '{name}' holds values such as "
-        f"'{_odd_one(given)}': choose another column, or write dates as 2024-12-31"
+    raise UsageError(_no_places(name, _odd_one(given)))
+
+
+def _no_places(name: str, odd: str) -> str:
+    return (
+        f"rows follow each other by numbers or dates, but '{name}' holds values such as '{odd}': "
+        "choose another column, or write dates as 2024-12-31"
     )
 
 
 def _odd_one(given: "pd.Series[Any]") -> str:
     """A value that is neither number nor date, read in the way that leaves the fewest."""
-    present = hashable(given.dropna())
-    ways = [np.isnan(read_numbers(present, decimal)) for decimal in ("", *MARKS)]
-    ways += [dates.read_dates(present, each).isna().to_numpy() for each in dates.BARE_FORMATS]
-    left = min(ways, key=np.sum)
-    return str((present[left] if left.any() else present).iloc[0])
+    texts = given.dropna().map(text_of)
+    others = Reading.of(texts).others
+    return str((texts if others.empty else others).iloc[0])

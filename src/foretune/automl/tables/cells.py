@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
-from foretune.automl.tables.written_numbers import LOOKED_AT, MARKS, number_written
+from foretune.automl.tables.written_numbers import MARKS, number_written
 
 TRUTHS = {
     **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
@@ -19,8 +19,6 @@ TRUTHS = {
 }
 LARGEST = 1e30
 """Larger numbers are none to learn from: trees know none beyond 3e38, and Stata's gap is 9e307."""
-NEARLY_ALL = 0.95
-"""Texts of which so many are numbers were probably meant to be numbers."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _CLOCK = r":[0-5]\d:[0-5]\d(\.\d{1,9})?"
 _DURATION = re.compile(
@@ -77,24 +75,6 @@ def plain_text(text: str) -> str:
 def has_leading_zeros(texts: "pd.Series[str]") -> bool:
     """Whether some text begins like 007, so that as numbers 007, 07 and 7 would be one."""
     return bool(texts.str.match(r"0\d", na=False).any())
-
-
-def keeps_from_numbers(given: "pd.Series[Any]") -> str:
-    """A text that is no number, in a column where nearly all texts are; "" in any other.
-
-    Where some begin like 007, they are names.
-    """
-    present = given.dropna()
-    if pd.api.types.infer_dtype(present) != "string" or has_leading_zeros(present):
-        return ""
-    for decimal in ("", *MARKS):
-        # Most texts are no numbers, which the first ones show.
-        some = np.isfinite(read_numbers(present.iloc[:LOOKED_AT], decimal))
-        if 2 * some.sum() > len(some):
-            others = np.isnan(read_numbers(present, decimal))
-            if 0 < others.sum() <= (1 - NEARLY_ALL) * len(present):
-                return str(present[others].iloc[0])
-    return ""
 
 
 def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:

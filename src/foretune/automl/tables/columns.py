@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.arrays import Floats
+from foretune.arrays import Bools, Floats
 from foretune.automl.tables import dates
 from foretune.automl.tables.cells import (
+    hashable,
     is_plain,
     looked_up,
     numbers_in,
@@ -21,6 +22,7 @@ from foretune.automl.tables.cells import (
     truths,
     usable,
 )
+from foretune.automl.tables.gaps import signs_in
 from foretune.automl.tables.words import which_words
 from foretune.automl.tables.written_numbers import TableMark, new_mark
 
@@ -70,6 +72,8 @@ NAMES = {
     ColumnKind.EMPTY: ("empty", "empty"),
 }
 """One column of a kind, and several of them, for people."""
+QUANTITIES = (ColumnKind.NUMBER, ColumnKind.DATE, ColumnKind.DURATION)
+"""In which a text may say that a value is not known."""
 MUST_BE_READ = (ColumnKind.NUMBER, ColumnKind.DURATION)
 """Of such columns a new table must have a value that can be read, where it has any."""
 
@@ -88,6 +92,8 @@ class Column:
     """What becomes of a date."""
     words: tuple[str, ...] = ()
     """What becomes of a text."""
+    gaps: tuple[str, ...] = ()
+    """The texts that say in a column of numbers or dates that a value is not known."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -100,6 +106,8 @@ class Column:
 
     def read(self, given: "pd.Series[Any]") -> Floats:
         """(n, number of features) numbers; what was not seen before counts as missing."""
+        if self.gaps:
+            given = given.where(self.present(given))
         if self.kind is ColumnKind.DATE:
             return dates.date_parts(dates.read_dates(given, self.date_format), self.date_parts)
         if self.kind is ColumnKind.WORDS:
@@ -114,6 +122,14 @@ class Column:
             return read_durations(given)[:, None]
         numbers = read_numbers(given, self.decimal)
         return np.where(usable(numbers), numbers, np.nan)[:, None]
+
+    def present(self, given: "pd.Series[Any]") -> Bools:
+        """(n,), in which cells there is a value, whether it can be read or not."""
+        there: Bools = given.notna().to_numpy()
+        if self.kind not in QUANTITIES or not pd.api.types.is_string_dtype(given.dtype):
+            return there
+        gaps = {*self.gaps, *signs_in({cell for cell in given if isinstance(cell, str)})}
+        return there & ~hashable(given).isin(gaps).to_numpy() if gaps else there
 
     def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
         """The same column, with the mark of fractions that a new table has."""

@@ -6,6 +6,7 @@ is not said: such dates are read only where the values leave no choice.
 """
 
 import re
+from collections.abc import Iterable
 from numbers import Number
 from typing import Any
 
@@ -65,11 +66,9 @@ def date_format(present: "pd.Series[Any]") -> str:
     for bare in BARE_FORMATS:
         if _fits(present, bare):
             return bare
-    first = present.iloc[0]
-    shape = _SHAPE.fullmatch(first) if isinstance(first, str) else None
-    if shape is None:
+    clock = _clock(present.iloc[0])
+    if clock is None:
         return ""
-    clock = _clock(shape)
     for day in DAYS:
         if _fits(present, day + clock):
             return day + clock
@@ -83,8 +82,19 @@ def _fits(present: "pd.Series[Any]", date_format: str) -> bool:
     return not some.isna().any() and not read_dates(present, date_format).isna().any()
 
 
-def _clock(shape: re.Match[str]) -> str:
-    """How the clock is written in a text of that shape; "" where it has none."""
+def possible_formats(texts: Iterable[str]) -> tuple[str, ...]:
+    """The ways in which those of the texts may be written that are dates."""
+    clock = next((found for text in texts if (found := _clock(text)) is not None), None)
+    if clock is None:
+        return BARE_FORMATS
+    return (*BARE_FORMATS, *(day + clock for day in (*DAYS, *DAYS_OF_SHORT_YEARS)))
+
+
+def _clock(text: Any) -> str | None:
+    """How the clock of a date is written, "" where it has none; None for what is no date."""
+    shape = _SHAPE.fullmatch(text) if isinstance(text, str) else None
+    if shape is None:
+        return None
     if not shape["clock"]:
         return ""
     hours = "%I:%M" if shape["half"] else "%H:%M"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from foretune.automl.tables import dates
 from foretune.automl.tables.cells import (
     are_written_durations,
+    has_leading_zeros,
     hashable,
     is_duration,
     is_plain,
@@ -19,6 +20,7 @@ from foretune.automl.tables.cells import (
     usable,
 )
 from foretune.automl.tables.columns import Column, ColumnKind
+from foretune.automl.tables.gaps import Reading, signs_in
 from foretune.automl.tables.words import most_words, telling_words
 from foretune.automl.tables.written_numbers import TableMark, decimal_mark
 
@@ -89,11 +91,20 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
 
 
 def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:
+    if found := _of_quantities(name, present, table):
+        return found
+    if np.isfinite(truths(present)).all():
+        return Column(name, ColumnKind.BOOLEAN)
+    if found := _of_quantities_and_gaps(name, present, table):
+        return found
+    return _of_words(name, present, distinct)
+
+
+def _of_quantities(name: str, present: "pd.Series[Any]", table: TableMark) -> Column | None:
+    """A column all of whose texts are numbers, dates or durations."""
     numbers = read_numbers(present)
     if np.isfinite(numbers).all() and usable(numbers).any():
         return Column(name, ColumnKind.NUMBER)
-    if np.isfinite(truths(present)).all():
-        return Column(name, ColumnKind.BOOLEAN)
     if date_format := dates.date_format(present):
         return _date(name, date_format)
     if are_written_durations(present):
@@ -101,7 +112,30 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableM
     mark = decimal_mark(present, table)
     if mark and usable(read_numbers(present, mark)).any():
         return Column(name, ColumnKind.NUMBER, decimal=mark)
-    return _of_words(name, present, distinct)
+    return None
+
+
+def _of_quantities_and_gaps(
+    name: str, present: "pd.Series[Any]", table: TableMark
+) -> Column | None:
+    """The same where the other texts say that a value is not known."""
+    if pd.api.types.infer_dtype(present) != "string":
+        return None
+    gaps = signs_in(present.unique())
+    texts = present[~present.isin(gaps)]
+    if texts.nunique() < 2:
+        return None
+    found = _of_quantities(name, texts, table) if gaps else None
+    if found is None:
+        reading = Reading.of(texts)
+        if not reading.leaves_gaps:
+            return None
+        texts = reading.read
+        found = _of_quantities(name, texts, table)
+        gaps += reading.others.unique().tolist()
+    if found is None or (found.kind is ColumnKind.NUMBER and has_leading_zeros(texts)):
+        return None
+    return replace(found, gaps=tuple(sorted(gaps)))
 
 
 def _of_words(name: str, present: "pd.Series[Any]", distinct: int) -> Column:

@@ -12,7 +12,6 @@ import pandas as pd
 from foretune.automl.tables.cells import (
     LARGEST,
     has_leading_zeros,
-    keeps_from_numbers,
     not_numbers,
     usable,
 )
@@ -28,6 +27,7 @@ from foretune.automl.tables.frames import (
     table_bytes,
     table_name,
 )
+from foretune.automl.tables.gaps import odd_text
 from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.schema import Schema, named_by_text
 from foretune.automl.tables.targets import (
@@ -195,9 +195,10 @@ def training_of(
         _shape_note(facts),
         _task_note(table, target, known, asked),
         *_written_notes(table, target),
+        *_gap_notes(table.schema),
         *_column_notes(table.schema),
         *said_of_roles,
-        *_nearly_numbers_notes(frame, table.schema),
+        *_odd_text_notes(frame, table.schema),
         *_thousands_notes(frame, table),
         *_row_notes(frame, target, facts, source.gaps),
         *_class_notes(table),
@@ -322,6 +323,16 @@ def _written_notes(table: Table, target: str) -> list[str]:
     return [f"Read as numbers {how}: {listed(names)}." for how, names in named.items() if names]
 
 
+def _gap_notes(schema: Schema) -> list[str]:
+    gaps = [f"{listed(each.gaps)} in '{each.name}'" for each in schema.columns if each.gaps]
+    if not gaps:
+        return []
+    return [
+        f"Taken as missing, beside numbers or dates: {', '.join(gaps)}. Where that stands for a "
+        "value, write the value instead."
+    ]
+
+
 def _column_notes(schema: Schema) -> list[str]:
     notes = [
         f"The texts of '{column.name}' are learnt from by their words, of which "
@@ -355,16 +366,16 @@ def _role_notes(roles: Roles, known: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _nearly_numbers_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
-    """A word about columns that a few values keep from being numbers."""
+def _odd_text_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    """A word about columns that some values keep from being numbers or dates."""
     kinds = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
     texts = [column.name for column in schema.columns if column.kind in kinds]
-    kept_from = {name: keeps_from_numbers(frame[name]) for name in texts}
+    kept_from = {name: odd_text(frame[name]) for name in texts}
     shown = [f"'{name}' (such as '{value}')" for name, value in kept_from.items() if value]
     if not shown:
         return []
     return [
-        f"Not read as numbers, because of a few values that are none: {', '.join(shown)}. Where "
+        f"Not read as numbers or dates, because some values are none: {', '.join(shown)}. Where "
         "those stand for missing values, leave them empty in the file."
     ]
 

@@ -140,7 +140,7 @@ class Schema:
         """How many values of which column count as missing in the matrix, although they are not."""
         frame = named_by_text(frame)
         lost = {
-            column.name: int((frame[column.name].notna().to_numpy() & gaps).sum())
+            column.name: int((column.present(frame[column.name]) & gaps).sum())
             for column, gaps in zip(self._used(frame), self.gaps(matrix).T, strict=True)
         }
         return {name: count for name, count in lost.items() if count}
@@ -149,7 +149,8 @@ class Schema:
         """Refuse a new table in which no value of a column of numbers, or durations, is one."""
         frame = named_by_text(frame)
         for column in self._used(frame):
-            given = frame[column.name].dropna()
+            given = frame[column.name]
+            given = given[column.present(given)]
             kind, infinite = column.kind, column.kind is ColumnKind.NUMBER and is_plain(given)
             if kind not in MUST_BE_READ or given.empty or infinite:
                 continue
@@ -175,7 +176,8 @@ class Schema:
                 str(each["date_format"]),
                 str(each.get("decimal", "")),
                 _parts_of(each),
-                _words_of(each),
+                _texts_of(each, "words"),
+                _texts_of(each, "gaps"),
             )
             for each in given
         )
@@ -192,15 +194,16 @@ class Schema:
 def _plain_values(column: Column) -> dict[str, Any]:
     """Of a column, for JSON.
 
-    Parts of dates are named only where they are not those of before, and words where there are
+    Parts of dates are named only where they are not those of before, words and gaps where there are
     some: what is made of these values tells tables apart, and those that were remembered are to be
     known again.
     """
     plain = asdict(column)
     if column.date_parts in ((), dates.FIRST_PARTS):
         del plain["date_parts"]
-    if not column.words:
-        del plain["words"]
+    for texts in ("words", "gaps"):
+        if not plain[texts]:
+            del plain[texts]
     return plain
 
 
@@ -210,13 +213,13 @@ def _parts_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(plain.get("date_parts", dates.FIRST_PARTS if is_date else ()))
 
 
-def _words_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words of a column that `_plain_values` has described; refuses what cannot be words."""
-    words = plain.get("words", [])
-    are_texts = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
-    if not are_texts or len(set(words)) < len(words):
-        raise ValueError("the words of a text are different texts")
-    return tuple(words)
+def _texts_of(plain: Mapping[str, Any], what: str) -> tuple[str, ...]:
+    """The words or gaps of a column that `_plain_values` has described; refuses what is none."""
+    found = plain.get(what, [])
+    are_texts = isinstance(found, list | tuple) and all(isinstance(each, str) for each in found)
+    if not are_texts or len(set(found)) < len(found):
+        raise ValueError(f"the {what} of a column are different texts")
+    return tuple(found)
 
 
 def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
