@@ -4,8 +4,8 @@ For every share of the meta-training tasks and every number of encoder layers a 
 and replayed on test tasks; a report gives average ranks among the numbers of layers (Figure 5). The
 cluster metric of random networks (Figure 4) comes with an option of its own.
 
-    python benchmarks/pipeline_bias.py --experience tensor_oboe.parquet --out bias.jsonl
-    python benchmarks/pipeline_bias.py --experience tensor_oboe.parquet --clusters
+    python benchmarks/pipeline_bias.py --experience tensor-oboe.parquet --out bias.jsonl
+    python benchmarks/pipeline_bias.py --experience tensor-oboe.parquet --clusters
 """
 
 import argparse

@@ -19,7 +19,7 @@ average rank among the rows, over tasks and trials, and how many more trials the
 than it lost against each other row. With --as-published the networks learn no mean and the kernel
 is tuned at every trial, as in `deeppipe-paper`.
 
-    python benchmarks/pipeline_new_algorithm.py --experience tensor_oboe.parquet \
+    python benchmarks/pipeline_new_algorithm.py --experience tensor-oboe.parquet \
         --algorithms mlp --tasks 5 --trials 30 --out new.jsonl
 """
 

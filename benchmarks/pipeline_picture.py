@@ -3,7 +3,7 @@
 Two pictures, by t-SNE and by principal components, each coloured by the algorithm of a stage and by
 the loss on a test task. The network is learnt once and kept in `--prior`.
 
-    python benchmarks/pipeline_picture.py --experience tensor_oboe.parquet \
+    python benchmarks/pipeline_picture.py --experience tensor-oboe.parquet \
         --prior deeppipe.safetensors --figures figures
 """
 

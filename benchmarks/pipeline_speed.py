@@ -2,7 +2,7 @@
 
 Priors that lie in `--priors` as METHOD.safetensors are read instead of learnt.
 
-    python benchmarks/pipeline_speed.py --experience tensor_oboe.parquet --split paper
+    python benchmarks/pipeline_speed.py --experience tensor-oboe.parquet --split paper
 """
 
 import argparse
