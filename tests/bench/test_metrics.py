@@ -86,7 +86,11 @@ def test_improvement_over_random_by_hand():
 
 def test_improvement_once_random_search_is_done():
     assert metrics.improvement_over_random(np.array([0.5, 0.0]), np.array([1.0, 0.0])) == 0.25
-    assert metrics.improvement_over_random(np.array([0.5, 0.1]), np.array([1.0, 0.0])) == -np.inf
+    assert metrics.improvement_over_random(np.array([0.5, 0.1]), np.array([1.0, 0.0])) == 0.25
+    by_task = metrics.improvement_over_random(
+        np.array([[[0.5, 0.1], [0.0, 0.0]]]), np.array([[1.0, 0.0], [0.0, 0.0]])
+    )
+    np.testing.assert_array_equal(by_task, [[0.25, 0.0]])
 
 
 def test_average_ranks_by_hand():

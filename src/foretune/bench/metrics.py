@@ -65,11 +65,12 @@ def improvement_over_random(distance: Floats, distance_random: Floats) -> Floats
     """The mean over trials, the last axis, of (DTM_RS - DTM) / DTM_RS.
 
     `distance` is already averaged over replicates. Once random search is certain to have found
-    the minimum, an optimiser that found it too adds 0.
+    the minimum there is no share to win, and a trial adds 0: also one of an optimiser that
+    searches more than the pool and has not found it.
     """
+    share = np.zeros(np.broadcast_shapes(np.shape(distance), np.shape(distance_random)))
     gain = np.subtract(distance_random, distance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(gain == 0.0, 0.0, gain / distance_random)
+    np.divide(gain, distance_random, out=share, where=np.greater(distance_random, 0.0))
     mean: Floats = share.mean(axis=-1)
     return mean
 
