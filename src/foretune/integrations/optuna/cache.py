@@ -36,7 +36,8 @@ def remembered(
         # A damaged file, or one of another version, is no better than none.
         with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
             found = load(path)
-            path.touch()
+            with contextlib.suppress(OSError):  # of a cache that may only be read
+                path.touch()
             return found
     made = make()
     if made is not None:
