@@ -21,10 +21,10 @@ from foretune.experience.importers.optuna_storage import open_storage
 from foretune.integrations.optuna.course import SUGGESTED, Course
 from foretune.integrations.optuna.knowledge import WITH_EXPERIENCE, Knowledge, prior_space
 from foretune.integrations.optuna.past import Past
-from foretune.integrations.optuna.storage import past_studies, same_storage
+from foretune.integrations.optuna.storage import past_studies, same_storage, signs_of
 from foretune.integrations.optuna.values import UNFIT, outward
 from foretune.search import method as method_named
-from foretune.search.seeds import LARGEST_SEED, derived_seed, is_seed
+from foretune.search.seeds import check_seed, derived_seed
 from foretune.space import Space
 
 
@@ -73,7 +73,9 @@ class ForetuneSampler(BaseSampler):
         self._storage: str | BaseStorage | None = None
         self._past_studies = past_studies
         self._constraints_func = constraints_func
-        self._seed = _fresh_seed() if seed is None else _checked_seed(seed)
+        if seed is not None:
+            check_seed(seed)
+        self._seed = _fresh_seed() if seed is None else int(seed)
         self._courses: dict[tuple[int, str], Course] = {}
         self._unknown: set[str] = set()
         """Names outside of the given space that were warned of."""
@@ -206,7 +208,7 @@ class ForetuneSampler(BaseSampler):
         course = self._courses.get(key)
         if course is None or not course.takes_in(trials):
             knowledge = self._knowledge(study) if course is None else course.knowledge
-            signs = tuple(-1.0 if d.name == "MAXIMIZE" else 1.0 for d in study.directions)
+            signs = signs_of(direction.name for direction in study.directions)
             plans = {} if course is None else _of_running(course.plans, trials)
             course = self._courses[key] = Course(signs, knowledge, self._seed, plans)
             course.takes_in(trials)
@@ -287,16 +289,6 @@ def _decided(study: Study, trial: FrozenTrial) -> dict[str, Any]:
 
 def _opened(experience: Experience | Path | str) -> Experience:
     return experience if isinstance(experience, Experience) else Experience.open(Path(experience))
-
-
-def _checked_seed(given: Any) -> int:
-    """The seed, refused here if it is none and not in the first trial."""
-    if not is_seed(given):
-        raise UsageError(
-            f"a seed must be a whole number from 0 to {LARGEST_SEED}, but got {given!r}: give "
-            "another, or None"
-        )
-    return int(given)
 
 
 def _fresh_seed() -> int:

@@ -115,7 +115,7 @@ class _Collected:
 def _through_interface(storage: BaseStorage, objectives: int, but: int | None) -> Past | None:
     found = [study for study in storage.get_all_studies() if study._study_id != but]
     fitting = [study for study in found if len(study.directions) == objectives]
-    signs = {s._study_id: _signs(d.name for d in s.directions) for s in fitting}
+    signs = {s._study_id: signs_of(d.name for d in s.directions) for s in fitting}
     collected = _Collected(signs, {study._study_id: study.study_name for study in fitting})
     for study in sorted(signs):
         for trial in storage.get_all_trials(study, deepcopy=False, states=(TrialState.COMPLETE,)):
@@ -157,7 +157,7 @@ def _by_queries(connection: "Connection", objectives: int, but: int | None) -> P
     ):
         directions.setdefault(study, []).append(direction)
     signs = {
-        study: _signs(names)
+        study: signs_of(names)
         for study, names in directions.items()
         if study != but and len(names) == objectives
     }
@@ -204,5 +204,6 @@ def _infeasible_trials(connection: "Connection") -> set[int]:
     return {trial for trial, own in attributes.items() if infeasible(own)}
 
 
-def _signs(directions: Iterable[str]) -> tuple[float, ...]:
+def signs_of(directions: Iterable[str]) -> tuple[float, ...]:
+    """1 for a direction that is minimised, by the name that Optuna gives it, else -1."""
     return tuple(-1.0 if direction == "MAXIMIZE" else 1.0 for direction in directions)
