@@ -70,13 +70,16 @@ def test_trials_of_this_process_are_logged():
 
 
 class Deaf:
+    def __init__(self, says="nobody there"):
+        self.says = says
+
     def begin(self, trial):
-        raise ConnectionError("nobody there")
+        raise ConnectionError(self.says)
 
     end = begin
 
     def close(self):
-        raise ConnectionError("nobody there")
+        raise ConnectionError(self.says)
 
 
 def test_a_server_that_fails_costs_one_warning():
@@ -126,12 +129,51 @@ class Absent:
         raise UnreachableError(f"{self.uri} asked again {retries} time(s)")
 
 
-def test_a_server_that_does_not_answer_is_given_up_soon(monkeypatch):
+class Overtaken:
+    """MLflow's client where another process creates the experiment after the first look."""
+
+    def __init__(self, uri):
+        self.looks = 0
+
+    def get_experiment_by_name(self, name):
+        self.looks += 1
+        return SimpleNamespace(experiment_id="7") if self.looks > 1 else None
+
+    def create_experiment(self, name):
+        raise UnreachableError(f"RESOURCE_ALREADY_EXISTS: Experiment(name={name}) already exists")
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """Puts a class in the place of MLflow's client."""
+
+    def put(client):
+        mlflow, exceptions = ModuleType("mlflow"), ModuleType("mlflow.exceptions")
+        mlflow.MlflowClient, exceptions.MlflowException = client, UnreachableError
+        monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+        monkeypatch.setitem(sys.modules, "mlflow.exceptions", exceptions)
+
+    return put
+
+
+def test_a_server_that_does_not_answer_is_given_up_soon(monkeypatch, stand_in):
     monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
-    mlflow, exceptions = ModuleType("mlflow"), ModuleType("mlflow.exceptions")
-    mlflow.MlflowClient, exceptions.MlflowException = Absent, UnreachableError
-    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    monkeypatch.setitem(sys.modules, "mlflow.exceptions", exceptions)
+    stand_in(Absent)
     with pytest.raises(UsageError, match=r"localhost:9 asked again 1 time\(s\)"):
         logged(SILENT_WATCH, "http://localhost:9", "mine", LOSS).__enter__()
     assert "MLFLOW_HTTP_REQUEST_MAX_RETRIES" not in os.environ
+
+
+def test_an_experiment_that_another_process_creates_meanwhile_is_shared(stand_in):
+    stand_in(Overtaken)
+    assert mlflow_log._Runs.open("http://localhost:9", "mine", LOSS)._experiment == "7"
+
+
+def test_passwords_are_not_shown(stand_in):
+    stand_in(Absent)
+    with pytest.raises(UsageError, match=r"'http://me:\*\*\*@localhost:9' does not") as refused:
+        logged(SILENT_WATCH, "http://me:secret@localhost:9", "mine", LOSS).__enter__()
+    assert "secret" not in str(refused.value)
+    watch = MlflowWatch(SILENT_WATCH, Deaf("API request to http://me:secret@localhost:9 failed"))
+    with pytest.warns(ForetuneWarning, match=r"//me:\*\*\*@localhost:9 failed"):
+        watch.close()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foretune.errors import ForetuneWarning, UsageError, extras_named
 from foretune.experience import Metric, Status
 from foretune.experience.importers.mlflow_store import first_contact, tracking_uri
+from foretune.run.addresses import shown
 from foretune.run.calling import one_line
 from foretune.run.study import StudyTrial
 from foretune.run.tuning import Watch
@@ -57,8 +58,8 @@ def logged(watch: Watch, uri: str | None, study: str, metric: Metric) -> Iterato
 class MlflowWatch:
     """Passes on what it hears, and has it written to MLflow."""
 
-    def __init__(self, shown: Watch, runs: "_Runs") -> None:
-        self._shown, self._runs = shown, runs
+    def __init__(self, watch: Watch, runs: "_Runs") -> None:
+        self._watch, self._runs = watch, runs
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="mlflow")
         self._begun: set[int] = set()
         self._warned = False
@@ -67,14 +68,14 @@ class MlflowWatch:
         """A run is created."""
         self._begun.add(trial.number)
         self._writer.submit(self._write, self._runs.begin, trial)
-        self._shown.began(trial)
+        self._watch.began(trial)
 
     def ended(self, trial: StudyTrial) -> None:
         """Its run gets the outcome, where it was begun here."""
         if trial.number in self._begun:
             self._begun.remove(trial.number)
             self._writer.submit(self._write, self._runs.end, trial)
-        self._shown.ended(trial)
+        self._watch.ended(trial)
 
     def close(self) -> None:
         """Write what is left, and mark as killed what has not ended."""
@@ -87,7 +88,7 @@ class MlflowWatch:
         except Exception as error:  # whatever the server, its driver or the network makes of it
             if not self._warned:
                 self._warned = True
-                said = f"not all trials reach MLflow: {one_line(error)}"
+                said = f"not all trials reach MLflow: {shown(one_line(error))}"
                 warnings.warn(said, ForetuneWarning, stacklevel=2)
 
 
@@ -110,14 +111,14 @@ class _Runs:
         try:
             with first_contact():
                 client = MlflowClient(tracking_uri(uri))
-                known = client.get_experiment_by_name(name)
-                number = known.experiment_id if known else client.create_experiment(name)
+                number = _experiment(client, name)
         except MlflowException as error:
             raise UsageError(
-                f"MLflow must answer at its tracking URI, but '{uri}' does not "
-                f"({one_line(error)}): start its server, correct the address, or leave it out"
+                f"MLflow must answer at its tracking URI, but '{shown(uri)}' does not "
+                f"({shown(one_line(error))}): start its server, correct the address, or leave it "
+                "out"
             ) from error
-        return cls(client, str(number), study, metric)
+        return cls(client, number, study, metric)
 
     def begin(self, trial: StudyTrial) -> None:
         """Create the run of a trial, with its configuration."""
@@ -151,6 +152,22 @@ class _Runs:
         for run in self._open.values():
             self._client.set_terminated(run, "KILLED")
         self._open.clear()
+
+
+def _experiment(client: "MlflowClient", name: str) -> str:
+    """The id of an experiment, which is created unless it is there."""
+    from mlflow.exceptions import MlflowException
+
+    known = client.get_experiment_by_name(name)
+    if known is None:
+        try:
+            return str(client.create_experiment(name))
+        except MlflowException:
+            # Another process of the study may have created it meanwhile.
+            known = client.get_experiment_by_name(name)
+            if known is None:
+                raise
+    return str(known.experiment_id)
 
 
 def _text(value: Any) -> str:
