@@ -94,6 +94,15 @@ def test_few_tasks_or_other_meta_features_are_not_read() -> None:
     assert Described.learn(model, experience.configs, tasks, unknown, seed=0) is None
 
 
+def test_where_the_mean_leaves_nothing_over_there_is_nothing_to_correct() -> None:
+    """A task of one evaluation has the score 0, which an untrained mean expects of all."""
+    experience = past(12)
+    model = untrained(Layout.of(SPACE, SIZES), experience.configs, 0)
+    tasks = [PastTask(np.array([number]), np.zeros(1)) for number in range(12)]
+    said = list(experience.meta_features.values())
+    assert Described.learn(model, experience.configs, tasks, said, seed=0) is None
+
+
 def test_a_saved_prior_reads_descriptions_alike(learnt: DeepPipePrior, tmp_path) -> None:
     learnt.save(tmp_path / "prior")
     again = DeepPipeLearner(SIZES, midrank_scores).load(tmp_path / "prior")

@@ -125,6 +125,8 @@ class Described:
             _Past.of(hidden / unit, mean, task, np.asarray(reading(description)))
             for task, description in zip(tasks, descriptions, strict=True)
         ]
+        if not any(each.squares for each in past):
+            return None  # The mean leaves nothing over, as on tasks of one trial each.
         whole = _Normal.of(past)
         left = _left_on_unseen(past, whole, seed)
         penalty = min(left, key=lambda each: left[each])
