@@ -42,6 +42,8 @@ def test_losses_near_the_largest_float_have_scores() -> None:
     """The sum of the two in the middle, and the difference of the extremes, are larger than it."""
     y = np.array([1.7e308, -1.7e308, 1.6e308, 1.5e308])
     assert np.argsort(smoothed_scores(y)).tolist() == [1, 3, 2, 0]
+    y = np.array([-1.7e308, -1.7e308, -1.7e308, -1.6e308, -1.5e308])
+    assert np.argsort(smoothed_scores(y), kind="stable").tolist() == [0, 1, 2, 3, 4]
 
 
 def test_losses_that_hardly_differ_get_scores_that_hardly_differ() -> None:
@@ -61,6 +63,13 @@ def test_one_enormous_loss_leaves_the_others_apart() -> None:
     spread = np.ptp(smoothed_scores(y))
     for enormous in (1e9, 1e30, 1e308):
         assert np.ptp(smoothed_scores(np.append(y, enormous))[:-1]) > 0.5 * spread
+
+
+def test_one_enormous_loss_leaves_the_others_apart_where_most_are_equal_to_the_best() -> None:
+    y = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.4, 0.2])
+    expected = smoothed_scores(np.append(y, 1.3))  # 0.4 and three times its distance of 0.3
+    for enormous in (1e9, 1e308):
+        np.testing.assert_allclose(smoothed_scores(np.append(y, enormous)), expected)
 
 
 def test_unit_and_origin_do_not_matter() -> None:

@@ -62,12 +62,22 @@ def _without_outliers(y: Floats) -> Floats:
     """Else one enormous loss would make all others equal.
 
     Once most trials have gathered around the best, the others are outliers, and the scores tell
-    those apart that have gathered.
+    those apart that have gathered. Where most are equal to the best, the median is that of the
+    others.
     """
-    with np.errstate(over="ignore"):
-        median, best = float(np.median(y)), float(y.min())
-    limit = median + OUTLYING * (median - best)
-    return np.minimum(y, limit) if median > best else y
+    best = float(y.min())
+    above = y[y > best]
+    if not len(above):
+        return y
+    median = _median(y)
+    if median <= best:
+        median = _median(above)
+    return np.minimum(y, median + OUTLYING * (median - best))
+
+
+def _median(y: Floats) -> float:
+    # Halves are exact, and the sum of the two in the middle stays finite.
+    return 2.0 * float(np.median(0.5 * y))
 
 
 def _spread_sample(z: Floats) -> Floats:
