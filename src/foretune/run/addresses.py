@@ -2,9 +2,11 @@
 
 import re
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from foretune.errors import UsageError
 
@@ -13,22 +15,20 @@ SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
 SQLITE_MAGIC = b"SQLite format 3\x00"
 DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
 """For each kind of server, the module that its plain URL means, and the one to use instead."""
+NO_OPTIONS: Mapping[str, Any] = {}
 
 
 def storage_url(given: str) -> str:
     """The URL of a storage; the path of an SQLite file is one as well."""
+    from sqlalchemy.engine import make_url
+
     if "://" not in given:
         if not given.endswith(SQLITE_FILES):
             raise UsageError(
                 "a store must be a URL (sqlite:///PATH, postgresql://..., mysql://...) or the path "
                 f"of an SQLite file ending with {', '.join(SQLITE_FILES)}, but got '{given}'"
             )
-        if "?" in given:
-            raise UsageError(
-                f"the path of a store must not hold a question mark, but got '{given}': in a URL "
-                "options follow it; name the file otherwise"
-            )
-        given = SQLITE + given
+        return _sqlite_url(Path(given))
     kind, rest = given.split("://", 1)
     if kind == "sqlite":
         if not given.startswith(SQLITE):
@@ -36,20 +36,35 @@ def storage_url(given: str) -> str:
                 f"an SQLite store must be written as {SQLITE}PATH, but got '{given}': write three "
                 "slashes before the path, and one more where it begins with one"
             )
-        path = sqlite_path(given)
-        check_file(path)
-        # Absolute, for connections are opened when they are needed, from wherever one is then.
-        _, mark, query = rest.partition("?")
-        rest = f"/{path.absolute()}{mark}{query}"
-    elif kind.partition("+")[0] not in DRIVERS:
+        return _sqlite_url(sqlite_path(given), make_url(given).query)
+    if kind.partition("+")[0] not in DRIVERS:
         raise UsageError(
             f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one"
         )
-    elif kind in DRIVERS:
+    if kind in DRIVERS:
         usual, other = DRIVERS[kind]
         if find_spec(usual) is None and find_spec(other) is not None:
             kind = f"{kind}+{other}"
     return f"{kind}://{rest}"
+
+
+def _sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
+    """The URL of a file.
+
+    Its path is absolute, for connections are opened when they are needed, from wherever one is
+    then. Letters that mean something in a URL are written as a URL has them.
+    """
+    from sqlalchemy.engine import URL
+
+    check_file(path)
+    file = str(path.absolute())
+    url = URL.create("sqlite", database=file, query=query).render_as_string(hide_password=False)
+    if sqlite_path(url) != Path(file):  # SQLAlchemy before 2.1 writes them as they are
+        raise UsageError(
+            f"the path of a store must be one that a URL can hold, but '{file}' is not: name a "
+            "file without a question mark in its path, or install SQLAlchemy 2.1"
+        )
+    return url
 
 
 def shown(url: str | None) -> str:
@@ -61,8 +76,10 @@ def shown(url: str | None) -> str:
 
 
 def sqlite_path(url: str) -> Path:
-    """The file of an SQLite URL."""
-    return Path(url.removeprefix(SQLITE).partition("?")[0])
+    """The file of an SQLite URL, as the database library reads it."""
+    from sqlalchemy.engine import make_url
+
+    return Path(make_url(url).database or "")
 
 
 def is_sqlite(url: str) -> bool:
