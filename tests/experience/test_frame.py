@@ -43,6 +43,12 @@ def test_hyperparameters_in_columns() -> None:
     np.testing.assert_array_equal(experience.losses[:, 0], [-0.5, NAN, -0.75])
 
 
+def test_columns_that_pandas_lets_be_missing() -> None:
+    nullable = {"model": "string", "model:svm:C": "Float64", "model:tree:depth": "Int64"}
+    frame = table().astype(nullable | {"auc": "Float64"})
+    assert rows_of(read(frame, status="outcome")) == rows_of(read(table(), status="outcome"))
+
+
 def test_hyperparameters_as_json() -> None:
     frame = pd.DataFrame(
         {

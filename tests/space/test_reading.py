@@ -28,6 +28,9 @@ GOOD = {"rate": 1e-2, "depth": 3, "act": "relu"}
         ({"act": 0}, r"'act' must be one of .*, but got 0"),
         ({"act": ["relu"]}, r"'act' must be one of .*, but got \['relu'\]"),
         ({"act": {}}, r"'act' must be one of .*, but got \{\}"),
+        ({"act": np.array(["relu", "tanh"])}, r"'act' must be one of .*, but got array"),
+        ({"act": pd.NA}, r"'act' must be one of .*, but got <NA>"),
+        ({"rate": pd.NA}, r"'rate' must be .*, but got <NA>"),
         ({"act": None}, r"'act' is active and needs a value in \{'relu', 'tanh'\}, but none"),
         ({"lr": 1}, r"must be a hyperparameter of the space \(act, depth, rate\), but got 'lr'=1"),
     ],
@@ -146,6 +149,22 @@ def test_columns_of_a_table() -> None:
         {"m": "a", "t": None, "m:a:f": 0.5, "m:a:i": 3},
         {"m": "b", "t": "x"},
     ]
+
+
+def test_whatever_pandas_misses_is_a_gap() -> None:
+    space = Space.of({"m": {"a": {"i": (1, 5), "b": [True, False], "s": ["x"]}, "b": {}}})
+    table = pd.DataFrame(
+        {
+            "m": ["a", "b"],
+            "m:a:i": pd.array([3, None], dtype="Int64"),
+            "m:a:b": pd.array([False, None], dtype="boolean"),
+            "m:a:s": pd.array(["x", None], dtype="string"),
+        }
+    )
+    batch = space.from_columns({name: table[name] for name in table}, 2)
+    assert batch.dicts() == [{"m": "a", "m:a:b": False, "m:a:i": 3, "m:a:s": "x"}, {"m": "b"}]
+    table["m:a:s"] = pd.Series(["x", pd.NaT], dtype=object)
+    assert space.from_columns({name: table[name] for name in table}, 2) == batch
 
 
 def test_columns_may_be_filled_and_dropped() -> None:

@@ -102,7 +102,7 @@ def _check_metrics(metrics: Any) -> None:
 def _configs(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Encoded:
     if columns.config is None:
         held = {p.name: _found(frame, CONFIG, p.name) for p in space.parameters}
-        present = {name: frame[held[name]].tolist() for name in held if held[name] in frame}
+        present = {name: frame[held[name]] for name in held if held[name] in frame}
         return space.from_columns(present, len(frame))
     return space.encode([_parsed(text, columns.config) for text in _column(frame, columns.config)])
 

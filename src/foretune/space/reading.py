@@ -4,7 +4,7 @@ Every refusal names the hyperparameter, the value, the allowed range, and the ro
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -42,7 +42,7 @@ def read_configs(parameters: Sequence[Parameter], configs: Sequence[Mapping[str,
 
 
 def read_columns(
-    parameters: Sequence[Parameter], columns: Mapping[str, Sequence[Any]], n: int
+    parameters: Sequence[Parameter], columns: Mapping[str, Collection[Any]], n: int
 ) -> Floats:
     """(n, H) numbers of `columns`, NaN where a cell is None or NaN or a column is not there.
 
@@ -122,8 +122,10 @@ def _all_plain(parameter: Parameter, cells: list[Any]) -> bool:
     types = {type(choice) for choice in parameter.choices}
     if len(types) > 1 or not types <= {str, bool, int}:
         return False
-    plain = list(map(type, cells)).count(*types)
-    return plain + cells.count(None) + cells.count(ABSENT) == len(cells)
+    # By type and identity: not everything that is a cell can be compared.
+    kinds = list(map(type, cells))
+    absent = list(map(id, cells)).count(id(ABSENT))
+    return kinds.count(*types) + kinds.count(type(None)) + absent == len(cells)
 
 
 def _look_up_by_key(parameter: Parameter, cells: list[Any]) -> list[float | None]:
@@ -140,9 +142,11 @@ def _look_up_by_key(parameter: Parameter, cells: list[Any]) -> list[float | None
     return found
 
 
-def _with_gaps(cells: Sequence[Any], empty: Any) -> list[Any]:
-    """A list in which every None and NaN of a table has become `empty`."""
+def _with_gaps(cells: Collection[Any], empty: Any) -> list[Any]:
+    """A list in which every None and NaN of a table, and all that pandas misses, is `empty`."""
     listed = cells.tolist() if hasattr(cells, "tolist") else list(cells)
+    if hasattr(cells, "isna"):
+        return [empty if gap else cell for cell, gap in zip(listed, cells.isna(), strict=True)]
     return [empty if cell is None or _is_nan(cell) else cell for cell in listed]
 
 

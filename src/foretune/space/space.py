@@ -1,6 +1,6 @@
 """The view of a ConfigurationSpace that every other room works with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -144,13 +144,15 @@ class Space:
 
     def from_columns(
         self,
-        columns: Mapping[str, Sequence[Any]],
+        columns: Mapping[str, Collection[Any]],
         n: int,
         *,
         fill_defaults: bool = False,
         drop_inactive: bool = False,
     ) -> Encoded:
-        """A batch from one sequence of n values a name; None and NaN mean that it is not given.
+        """A batch from n values a name (a list, an array, a column of pandas).
+
+        None, NaN and what pandas calls missing mean that it is not given.
 
         drop_inactive: forget values given to inactive hyperparameters instead of refusing them.
         """

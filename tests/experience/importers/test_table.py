@@ -224,6 +224,14 @@ def test_none_and_null_are_gaps_where_another_column_explains_them(tmp_path):
     assert table.read(path, columns=again).task("a").configs.dicts() == configs
 
 
+def test_nullable_columns_of_parquet_fit_a_space(tmp_path):
+    FRAME.convert_dtypes().to_parquet(path := tmp_path / "runs.parquet")
+    inferred = table.read(path, columns=COLUMNS)
+    (tmp_path / "space.json").write_text(inferred.space.to_json())
+    again = table.read(path, columns=replace(COLUMNS, space=tmp_path / "space.json"))
+    assert again.configs == inferred.configs
+
+
 @pytest.mark.parametrize("gap", ["", "NA"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_empty_cells_that_nothing_explains_are_none_and_a_warning_says_so(tmp_path, gap, ending):

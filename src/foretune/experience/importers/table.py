@@ -217,7 +217,7 @@ def _as_meant(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
 def _without_inactive(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame without values that its space, which may be an edited one, says have no effect."""
     columns = _columns_in(frame, space)
-    cells = {name: frame[column].tolist() for name, column in columns.items()}
+    cells = {name: frame[column] for name, column in columns.items()}
     active = space.from_columns(cells, len(frame), drop_inactive=True).active
     kept = dict(zip(space.names, active.T, strict=True))
     return frame.assign(
