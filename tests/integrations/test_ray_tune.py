@@ -110,4 +110,4 @@ def test_two_spaces_or_none_are_refused():
     assert not one.set_search_properties("loss", "min", SPACE)
     assert one.set_search_properties("loss", "min", {"fixed": 3})
     with pytest.raises(UsageError, match="something to choose"):
-        ForetuneSearcher("random").suggest("a")
+        ForetuneSearcher("random", metric="loss", mode="min").suggest("a")

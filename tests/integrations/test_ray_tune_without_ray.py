@@ -2,13 +2,14 @@
 
 import json
 import sys
+import warnings
 from importlib import import_module
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from foretune.errors import ArtifactError, UsageError
+from foretune.errors import ArtifactError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Experience, Metric
 from foretune.integrations.ray_tune_space import tune_space
 from foretune.space import Encoded, Space
@@ -135,6 +136,42 @@ def test_a_metric_that_an_experience_of_several_lacks_is_named(searcher):
     )
     with pytest.raises(UsageError, match=r"time, accuracy and the search has loss: .*with_metrics"):
         one.suggest("a")
+
+
+@pytest.mark.parametrize(
+    ("metric", "mode"),
+    [(None, None), ("loss", None), (None, "min"), ("loss", "mn"), (["a", "b"], ["min", "max"])],
+)
+def test_a_search_without_an_aim_is_refused_before_any_trial(searcher, metric, mode):
+    one = searcher("random", space={"x": (0.0, 1.0)}, metric=metric, mode=mode)
+    with pytest.raises(UsageError, match=r"but got metric=.* and mode=.*: give both"):
+        one.suggest("a")
+    assert one.set_search_properties("loss", "min", {})
+    assert set(one.suggest("a")) == {"x"}
+
+
+def test_a_metric_that_is_not_reported_is_warned_of_once(searcher):
+    one = searcher("random", space={"x": (0.0, 1.0)}, metric="lss", mode="min")
+    for name in "ab":
+        one.suggest(name)
+    report = {"loss": 0.1, "pid": 7, "done": True, "host": "here"}
+    with pytest.warns(ForetuneWarning, match="'lss', but one has reported loss, pid, and"):
+        one.on_trial_complete("a", report)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        one.on_trial_complete("b", report)
+    assert one._optimizer.told.succeeded.tolist() == [False] * 2
+
+
+def test_trials_without_a_report_are_not_asked_for_the_metric(searcher):
+    one = searcher("random", space={"x": (0.0, 1.0)}, metric="loss", mode="min")
+    for name in "ab":
+        one.suggest(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        one.on_trial_complete("a", {"pid": 7}, error=True)
+        one.on_trial_complete("b")
+    assert one._optimizer.told.succeeded.tolist() == [False] * 2
 
 
 def ended_out_of_order(searcher, method):

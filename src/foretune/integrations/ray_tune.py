@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foretune.contracts import Prior, Target
-from foretune.errors import ArtifactError, ExhaustedError, UsageError, extras_named
+from foretune.errors import ArtifactError, ExhaustedError, ForetuneWarning, UsageError, extras_named
 from foretune.experience import Experience, Status
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
 from foretune.search.optimizer import Optimizer
@@ -22,6 +23,7 @@ with extras_named("the searcher for Ray Tune"):
 
 FORMAT = "foretune-ray-searcher-1"
 DEFAULT = "auto"
+MODES = ("min", "max")
 
 
 @dataclass
@@ -81,6 +83,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._ended: list[str] = []
         """Of trials that have ended: Tune's ids, in the order of their ends."""
         self._optimizer: Optimizer | None = None
+        self._warned = False
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
@@ -97,6 +100,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         """The configuration of a new trial; FINISHED when all have been tried."""
+        self._aim()  # refused before a trial has run for nothing
         optimizer = self._searching()
         try:
             suggestion = optimizer.ask()[0]
@@ -114,12 +118,13 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         """Learn how a trial ended: with its last report, or with none."""
         if trial_id not in self._ids:
             return
-        value = None if error or result is None else result.get(self._metric or "")
+        metric, mode = self._aim()
+        value = None if error or result is None else self._reported(metric, result)
         trial = self._trials[trial_id]
         trial.ended = True
         self._ended.append(trial_id)
         if isinstance(value, Real) and math.isfinite(value):
-            trial.loss = float(-value if self._mode == "max" else value)
+            trial.loss = float(-value if mode == "max" else value)
         self._searching().tell([_told(trial, id_=self._ids.pop(trial_id))])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
@@ -158,6 +163,30 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             raise _unfit(checkpoint_path)
         self._trials, self._ended, self._seed, self._optimizer = trials, ended, seed, None
         self._searching()
+
+    def _aim(self) -> tuple[str, str]:
+        """The metric, and whether less or more of it is better."""
+        if not isinstance(self._metric, str) or self._mode not in MODES:
+            raise UsageError(
+                "a search needs the name of its metric and a mode, 'min' or 'max', but got metric="
+                f"{self._metric!r} and mode={self._mode!r}: give both to tune.TuneConfig or to the "
+                "searcher"
+            )
+        return self._metric, self._mode
+
+    def _reported(self, metric: str, result: Mapping[str, Any]) -> Any:
+        """What a last report says of the metric; of one that says nothing it is warned once."""
+        if metric not in result and not self._warned:
+            self._warned = True
+            numbers = [name for name, value in result.items() if _is_number(value)]
+            warnings.warn(
+                f"a trial must report the metric of the search, '{metric}', but one has reported "
+                f"{', '.join(numbers) or 'no number'}, and counts as failed: name what is "
+                "reported as the metric, or report it",
+                ForetuneWarning,
+                stacklevel=3,
+            )
+        return result.get(metric)
 
     def _searching(self) -> Optimizer:
         """The optimiser, made when the space is known, with all that the trials so far tell."""
@@ -213,6 +242,10 @@ def _order_of_ends(trials: Mapping[str, _Trial], stored: list[str] | None) -> li
     if sorted(stored) != sorted(suggested):
         raise ValueError("the trials that have ended are not those whose order is stored")
     return stored
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _told(trial: _Trial, *, id_: int | None = None) -> Told:
