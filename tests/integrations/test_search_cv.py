@@ -100,6 +100,19 @@ class TestSpaces:
         with pytest.raises(SpaceError, match=r"two of 'scale' are 'StandardScaler\(\)'"):
             SearchSpace.of({"scale": [StandardScaler(), StandardScaler()]})
 
+    @pytest.mark.parametrize("choices", [[1, 1.0, 0.1], [True, 1], [None, 0, "0", 0.0, False]])
+    def test_equal_numbers_are_choices_of_their_own(self, choices):
+        space = SearchSpace.of({"size": choices})
+        found = space.space.parameters[0].choices
+        assert len(found) == len(choices)
+        back = [space.parameters({"size": each})["size"] for each in found]
+        assert [(type(each), each) for each in back] == [(type(each), each) for each in choices]
+
+    def test_a_number_that_is_named_twice_is_refused(self):
+        for choices in ([1, 1, 2], [1, 1, 1.0]):
+            with pytest.raises(SpaceError, match="'size'"):
+                SearchSpace.of({"size": choices})
+
     def test_what_a_choice_brings_along_keeps_its_own_name(self):
         tree, neighbours = DecisionTreeClassifier(), KNeighborsClassifier()
         space = SearchSpace.of(
@@ -404,6 +417,15 @@ def test_experience_starts_the_next_search(tmp_path):
         assert third.best_params_["level"] in (
             first.best_params_["level"], second.best_params_["level"],
         )  # fmt: skip
+
+
+def test_counts_and_shares_are_tried_as_what_they_are():
+    space = {"max_features": [1, np.float64(1.0), 0.5]}
+    search = a_search(space=space).fit(X, Y)
+    tried = {repr(each["max_features"]) for each in search.cv_results_["params"]}
+    assert tried == {"1", "1.0", "0.5"}
+    again = a_search(space=space, experience=search.to_experience("one"), method="ws-gp")
+    assert again.fit(X, Y).best_params_ == search.best_params_
 
 
 def test_experience_of_a_wider_space_and_another_metric():

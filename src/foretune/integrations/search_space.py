@@ -2,7 +2,8 @@
 
 A space holds plain values, under names of its own: what a choice brings along is called
 `kernel:poly:degree`. scikit-learn calls it `degree`, and a choice may be an object, such as a step
-of a pipeline. Objects stand in the space by a text.
+of a pipeline. Objects stand in the space by a text, and so do numbers that a space takes for the
+same, such as 1 and 1.0: a count and a share to many an estimator.
 """
 
 from collections.abc import Mapping
@@ -71,7 +72,7 @@ def _value(name: str, value: Any, objects: Objects) -> Any:
     if isinstance(value, np.ndarray | range):
         return _points(np.asarray(value).tolist())
     if isinstance(value, list):
-        return [_choice(name, each, objects) for each in value]
+        return _choices(name, [_item(each) for each in value], objects)
     if isinstance(value, tuple):
         return tuple(_item(each) for each in value)
     if isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values()):
@@ -90,11 +91,21 @@ def _points(points: list[Any]) -> Any:
     return {ORDINAL: points} if ascending and points else points
 
 
+def _choices(name: str, choices: list[Any], objects: Objects) -> list[Any]:
+    """The choices, or the texts that stand for them: for all where two are equal numbers."""
+    numbers = [each for each in choices if isinstance(each, int | float)]
+    equal = len(set(numbers)) < len({(type(each), each) for each in numbers})
+    return [(_text if equal else _choice)(name, each, objects) for each in choices]
+
+
 def _choice(name: str, choice: Any, objects: Objects) -> Any:
     """The choice itself, or the text that stands for an object."""
     choice = _item(choice)
-    if isinstance(choice, PLAIN):
-        return choice
+    return choice if isinstance(choice, PLAIN) else _text(name, choice, objects)
+
+
+def _text(name: str, choice: Any, objects: Objects) -> str:
+    """What stands for a choice, of which `objects` takes note."""
     text = text_of(choice)
     if objects.setdefault((name, text), choice) is not choice:
         raise SpaceError(
