@@ -14,7 +14,6 @@ import numpy as np
 from foretune.bench.compared import Compared
 from foretune.bench.figures import figures_of_ranks
 from foretune.bench.metrics import ranks_by_task
-from foretune.bench.statistics import compare
 
 REPORTED = (10, 25, 50)
 CLAIMS = {
@@ -74,7 +73,7 @@ def report(methods: Compared) -> None:
         at = [f"{ranks.mean[place, n - 1]:.2f} ± {half[place, n - 1]:.2f}" for n in REPORTED]
         print(f"{name:22s}", *at, f"{ranks.mean[place].mean():.2f}", sep=" | ")
     for n in REPORTED:
-        groups = compare(methods.methods, methods.scores[:, :, n - 1]).groups
+        groups = methods.after(n).groups
         print(f"not told apart after {n}:", "; ".join(" = ".join(group) for group in groups))
 
 

@@ -40,3 +40,19 @@ def test_one_suite_or_one_shared_method_is_no_overall_comparison():
     assert compared_together([A]) is None
     alone = suite("z", {"a": [[0.1, 0.1]]})
     assert compared_together([A, alone]) is None
+
+
+def test_the_test_shows_the_average_ranks_of_the_table():
+    """Of each seed: where one is far off, the mean over seeds ranks otherwise."""
+    runs = {
+        (f"x{task}", method, seed): [loss]
+        for task in range(4)
+        for method, losses in {"a": [0.1, 0.1, 0.9], "b": [0.2, 0.2, 0.2]}.items()
+        for seed, loss in enumerate(losses)
+    }
+    found = compared(curves_of(results(runs), ["a", "b"]))
+    after = found.after(1)
+    assert after.methods == ("a", "b")
+    np.testing.assert_allclose(after.ranks, found.average_ranks().mean[:, 0])
+    np.testing.assert_allclose(after.ranks, [4 / 3, 5 / 3])
+    assert after.p_values[0, 1] == 0.125  # of the means, of which all favour b

@@ -9,6 +9,7 @@ from foretune.arrays import Floats
 from foretune.bench import measures
 from foretune.bench.metrics import MeanCurves, rank_curves, ranks_by_task
 from foretune.bench.results import Curves
+from foretune.bench.statistics import Comparison, compare
 
 TOGETHER = "overall"
 
@@ -45,6 +46,11 @@ class Compared:
     def average_ranks(self) -> MeanCurves:
         """Mean ranks with their 95% confidence bands."""
         return rank_curves(self.ranks)
+
+    def after(self, n: int) -> Comparison:
+        """Which differences after n trials are more than chance, in the order of `ranks`."""
+        ranks = self.ranks[:, :, n - 1].mean(axis=1)
+        return compare(self.methods, self.scores[:, :, n - 1], ranks)
 
 
 def compared(curves: Curves) -> Compared:

@@ -9,7 +9,6 @@ from foretune.bench import measures, summary
 from foretune.bench.compared import Compared
 from foretune.bench.metrics import bootstrap_band
 from foretune.bench.results import Curves
-from foretune.bench.statistics import compare
 from foretune.experience import Direction, Metric
 from foretune.numerics.objectives import pareto_front
 from foretune.report.figures import Curve, draw_critical_difference, draw_curves
@@ -87,7 +86,7 @@ def _rank_figure(methods: Compared) -> "Figure":
 
 
 def _difference_figure(methods: Compared, n: int) -> "Figure":
-    comparison = compare(methods.methods, methods.scores[:, :, n - 1])
+    comparison = methods.after(n)
     return draw_critical_difference(
         dict(zip(comparison.methods, map(float, comparison.ranks), strict=True)),
         comparison.groups,

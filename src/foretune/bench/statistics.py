@@ -33,8 +33,12 @@ class Comparison:
     """Neighbours in rank that cannot be told apart: the bars of the diagram."""
 
 
-def compare(methods: tuple[str, ...], losses: Floats) -> Comparison:
-    """Compare methods by their losses (methods, tasks), lower is better, NaN worst."""
+def compare(methods: tuple[str, ...], losses: Floats, ranks: Floats | None = None) -> Comparison:
+    """Compare methods by their losses (methods, tasks), lower is better, NaN worst.
+
+    ranks: (methods,), the mean ranks that order them, where they were taken of more than these
+        losses, as of every seed; else those of the losses.
+    """
     if len(methods) < 2 or losses.shape[1] < 2:
         raise UsageError(
             "a statistical comparison needs at least 2 methods and 2 tasks, but got "
@@ -42,7 +46,8 @@ def compare(methods: tuple[str, ...], losses: Floats) -> Comparison:
         )
     worst = np.nanmax(losses) if np.isfinite(losses).any() else 0.0
     filled = np.where(np.isnan(losses), worst, losses)
-    ranks = stats.rankdata(filled, axis=0).mean(axis=1)
+    if ranks is None:
+        ranks = stats.rankdata(filled, axis=0).mean(axis=1)
     order = np.argsort(ranks, kind="stable")
     names = tuple(methods[i] for i in order)
     friedman_p = _friedman(filled)

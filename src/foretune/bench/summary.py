@@ -10,7 +10,6 @@ from foretune.bench import measures
 from foretune.bench.compared import TOGETHER, Compared
 from foretune.bench.metrics import average_distance_to_minimum, half_width
 from foretune.bench.results import Curves
-from foretune.bench.statistics import compare
 from foretune.numerics.normalise import red
 from foretune.report.tables import Cell, Table, shown
 
@@ -184,7 +183,7 @@ def significance_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
     """Friedman's test and the methods that cannot be told apart."""
     rows: list[tuple[Cell, ...]] = []
     for n in checkpoints:
-        comparison = compare(methods.methods, methods.scores[:, :, n - 1])
+        comparison = methods.after(n)
         groups = [" = ".join(group) for group in comparison.groups] or ["none"]
         rows.append((str(n), groups[0], comparison.friedman_p))
         rows += [("", group, "") for group in groups[1:]]
