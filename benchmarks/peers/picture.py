@@ -13,9 +13,10 @@ from itertools import cycle, pairwise
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import rankdata, sem
 
 from foretune.arrays import Floats
+from foretune.bench.metrics import mean_over_seeds
 from foretune.bench.results import Results, curves_of, read
 from foretune.errors import UsageError
 
@@ -31,8 +32,8 @@ def ranks(results: Sequence[Results], tuners: Sequence[str]) -> Floats:
         except UsageError:  # one of them has no run there
             continue
         rows = [curves.methods.index(name) for name in tuners]
-        losses = np.where(np.isnan(curves.best), np.inf, curves.best)[rows].mean(axis=2)
-        found.append(rankdata(losses, axis=0))
+        losses = np.where(np.isnan(curves.best), np.inf, curves.best)[rows]
+        found.append(rankdata(mean_over_seeds(losses), axis=0))
     if not found:
         raise SystemExit(f"no suite has runs of all of {tuners}: play them, or name fewer")
     trials = min(part.shape[2] for part in found)
@@ -45,7 +46,7 @@ def draw(ranked: Floats, tuners: Sequence[str], path: Path) -> None:
 
     figure, axes = plt.subplots(figsize=(8.0, 4.5), layout="constrained")
     middle = ranked.mean(axis=1)
-    error = ranked.std(axis=1) / np.sqrt(ranked.shape[1])
+    error = sem(ranked, axis=1)
     trials = np.arange(1, ranked.shape[2] + 1)
     heights = _apart(middle[:, -1], 0.035 * len(tuners))
     for name, mean, spread, height, colour in zip(

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from foretune.arrays import Floats
+from foretune.bench.metrics import mean_over_seeds
 from foretune.bench.results import RUN, Results, curves_of, read
 from foretune.errors import UsageError
 
@@ -51,7 +52,7 @@ class Duel:
 def duel(results: Results, ours: str, other: str) -> Duel:
     """The two on the tasks and seeds that both have."""
     curves = curves_of(results, [ours, other])
-    best = np.where(np.isnan(curves.best), np.inf, curves.best).mean(axis=2)
+    best = mean_over_seeds(np.where(np.isnan(curves.best), np.inf, curves.best))
     return Duel(
         ours=best[0],
         theirs=best[1],

@@ -56,3 +56,16 @@ def test_the_test_shows_the_average_ranks_of_the_table():
     np.testing.assert_allclose(after.ranks, found.average_ranks().mean[:, 0])
     np.testing.assert_allclose(after.ranks, [4 / 3, 5 / 3])
     assert after.p_values[0, 1] == 0.125  # of the means, of which all favour b
+
+
+def test_methods_that_met_the_same_losses_in_another_order_tie():
+    rng = np.random.default_rng(0)
+    runs = {}
+    for task in range(20):
+        losses = rng.random(3)
+        for method, order in {"a": [0, 1, 2], "b": [2, 0, 1]}.items():
+            for seed, place in enumerate(order):
+                runs[f"x{task}", method, seed] = [losses[place]]
+    found = compared(curves_of(results(runs), ["a", "b"]))
+    np.testing.assert_array_equal(found.scores[0], found.scores[1])
+    assert found.after(1).p_values[0, 1] == 1.0

@@ -7,7 +7,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.bench import measures
-from foretune.bench.metrics import MeanCurves, rank_curves, ranks_by_task
+from foretune.bench.metrics import MeanCurves, mean_over_seeds, rank_curves, ranks_by_task
 from foretune.bench.results import Curves
 from foretune.bench.statistics import Comparison, compare
 
@@ -60,7 +60,7 @@ def compared(curves: Curves) -> Compared:
         curves.suite,
         curves.methods,
         ranks_by_task(scores),
-        scores.mean(axis=2),
+        mean_over_seeds(scores),
         curves.averaged,
     )
 
@@ -80,7 +80,7 @@ def compared_together(suites: Sequence[Curves]) -> Compared | None:
     for curves in suites:
         rows = [curves.methods.index(name) for name in methods]
         chosen = measures.scores(curves)[rows][..., :trials]
-        scores.append(chosen.mean(axis=2))
+        scores.append(mean_over_seeds(chosen))
         ranks.append(ranks_by_task(chosen, seeds_as_tasks=False))
     pooled = np.concatenate(scores, axis=1)
     averaged = f"{pooled.shape[1]} tasks of {len(suites)} suites and all seeds"

@@ -8,6 +8,7 @@ from foretune.bench.metrics import (
     hypervolume,
     hypervolume_error,
     improvement_over_random,
+    mean_over_seeds,
 )
 from foretune.bench.results import Curves
 
@@ -37,7 +38,7 @@ def improvements(curves: Curves) -> Floats:
     Averaging the distances of the replicates equals taking the distance of their average, as the
     definition has it, but keeps a distance of exactly 0 free of rounding.
     """
-    return improvement_over_random(distances(curves).mean(axis=2), random_distances(curves))
+    return improvement_over_random(mean_over_seeds(distances(curves)), random_distances(curves))
 
 
 def errors(curves: Curves) -> Floats | None:

@@ -20,6 +20,16 @@ def best_so_far(values: Floats) -> Floats:
     return best
 
 
+def mean_over_seeds(values: Floats) -> Floats:
+    """The mean over seeds of (methods, tasks, seeds, ...), equal for equal values in any order.
+
+    A sum of floats depends on their order, and methods that met the same losses with other seeds
+    would not tie.
+    """
+    mean: Floats = np.sort(values, axis=2).mean(axis=2)
+    return mean
+
+
 def expected_random_minimum(pool_losses: Floats, trials: int) -> Floats:
     """The exact expected minimum after 1..`trials` draws without replacement: (trials,).
 
