@@ -140,7 +140,7 @@ class Schema:
         """How many values of which column count as missing in the matrix, although they are not."""
         frame = named_by_text(frame)
         lost = {
-            column.name: int((column.present(frame[column.name]) & gaps).sum())
+            column.name: int(column.present(frame[column.name][gaps]).sum())
             for column, gaps in zip(self._used(frame), self.gaps(matrix).T, strict=True)
         }
         return {name: count for name, count in lost.items() if count}
