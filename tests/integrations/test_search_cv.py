@@ -10,7 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import BayesianRidge, LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, ShuffleSplit
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RandomizedSearchCV,
+    ShuffleSplit,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
@@ -381,6 +387,16 @@ def test_all_candidates_meet_the_same_splits():
 def test_splits_may_be_given_as_a_generator():
     splits = KFold(4, shuffle=True, random_state=0).split(X)
     assert a_search(cv=splits).fit(X, Y).n_splits_ == 4
+
+
+@pytest.mark.parametrize(
+    ("cv", "said"), [(60, "n_splits=60 cannot be greater"), (GroupKFold(3), "'groups' parameter")]
+)
+def test_rows_that_cannot_be_split_are_no_failure_of_a_candidate(cv, said):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FitFailedWarning)
+        with pytest.raises(ValueError, match=f"^[^\\n]*{said}"):
+            a_search(cv=cv).fit(X, Y)
 
 
 def test_a_space_may_have_fewer_candidates():

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -157,7 +158,9 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _evaluated(self, course: Course, evaluate_candidates: Evaluate) -> Results:
         """The tables of all batches that scikit-learn could evaluate."""
-        splits = SameSplits(self.cv) if hasattr(self.cv, "split") else None
+        # What is no splitter may be a generator, which scikit-learn has used up and keeps.
+        kept = isinstance(self.cv, Iterable) and not hasattr(self.cv, "split")
+        splits = None if kept else SameSplits(self.cv, is_classifier(self.estimator))
         results: Results = {}
         errors: list[ValueError] = []
         try:
@@ -169,6 +172,8 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                         parameters, cv=splits, more_results={CHOSEN_BY: chosen_by}
                     )
                 except ValueError as error:
+                    if splits is not None and not splits.drawn:
+                        raise  # how the rows are split is no matter of the candidates
                     errors.append(self._failure(error, parameters))
                     course.give_up(batch)
                 else:
@@ -293,14 +298,15 @@ def _nothing_evaluated(errors: Sequence[ValueError], candidates: int) -> ValueEr
 
 
 class SameSplits:
-    """The splits of a splitter, drawn once: candidates of all batches meet the same ones."""
+    """The splits that `cv` stands for, drawn once: candidates of all batches meet the same ones."""
 
-    def __init__(self, splitter: Any) -> None:
-        self._splitter = splitter
-        self._drawn: list[Any] | None = None
+    def __init__(self, cv: Any, classifier: bool) -> None:
+        self._cv, self._classifier = cv, classifier
+        self.drawn: list[Any] = []
 
     def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
         """(rows to learn from, rows to score on), as at the first call."""
-        if self._drawn is None:
-            self._drawn = list(self._splitter.split(X, y, **params))
-        return self._drawn
+        if not self.drawn:
+            splitter = check_cv(self._cv, y, classifier=self._classifier)
+            self.drawn = list(splitter.split(X, y, **params))
+        return self.drawn
