@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,35 @@ def test_one_numeric_thread_is_asked_for_before_numpy_is_imported() -> None:
     command = [sys.executable, "-c", code]
     shown = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
     assert shown.stdout.split() == ["False", "1", "3", "1", "1", "1"]
+
+
+WAITS = """
+import subprocess, sys, time
+from foretune.cli import foretune, main
+
+@foretune.command("wait")
+def wait():
+    asked = "import signal; print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)"
+    subprocess.run([sys.executable, "-c", asked])
+    time.sleep(60)
+
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends processes without a word")
+@pytest.mark.parametrize(
+    ("ignored", "words"), [("", ["SIGTERM"]), ("", ["SIGHUP"]), ("HUP", ["SIGHUP", "SIGTERM"])]
+)
+def test_whoever_ends_the_process_stops_it_as_ctrl_c_does(ignored, words) -> None:
+    line = f"trap '' {ignored}; exec \"$@\"" if ignored else 'exec "$@"'
+    command = ["sh", "-c", line, "sh", sys.executable, "-c", WAITS, "wait"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"True\n"  # what is started from there stops as ever
+        for word in words:
+            process.send_signal(getattr(signal, word))
+        assert b"foretune: stopped" in process.communicate()[1]
+    assert process.returncode == 130
 
 
 def test_methods_lists_the_registry(foretune) -> None:

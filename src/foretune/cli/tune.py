@@ -26,7 +26,7 @@ STORE = "foretune.db"
 TRIALS = 50
 RANGE = "range"
 STOPPED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as shells have it, and whatever else stops the command."""
 NOTHING_FOUND = 1
 """The exit code where no trial has succeeded, so that a script does not go on."""
 LONGEST_NAME = 200
@@ -90,7 +90,7 @@ def tune_command(
     succeeded, another --metric or --direction begins it anew.
 
     The best configuration is all that standard output gets. The exit code is 0 if there is one, 1
-    if no trial has succeeded, 2 after a mistake in the command, 130 after Ctrl-C.
+    if no trial has succeeded, 2 after a mistake in the command, 130 after Ctrl-C or SIGTERM.
 
     \b
     A space is ConfigSpace's JSON, or in short:
