@@ -1,21 +1,26 @@
 """Which trials a model is made of."""
 
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 
 from foretune.arrays import Floats, Ints
 from foretune.automl import conclusion
-from foretune.automl.conclusion import Blending, concluded
+from foretune.automl.conclusion import Blending, Chosen, Conclusion, concluded
+from foretune.automl.models import model_file
 from foretune.automl.models.evaluation import Score, evaluate
 from foretune.automl.models.members import Member
+from foretune.automl.models.model import Model
 from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.weighting import Weighting
+from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 
@@ -212,20 +217,89 @@ def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
     blending = Blending(3, tmp_path)
     whole = concluded(plan, table, trials, target="class", blending=blending)
     lost = whole.members[1].trial
-
-    def refit(config: dict[str, object], *given: object, **named: object) -> Member:
-        if config == lost.config:
-            raise MemoryError("no room")
-        return real(config, *given, **named)
-
-    real = conclusion.refit
-    monkeypatch.setattr(conclusion, "refit", refit)
+    _unable(monkeypatch, lost)
     made = concluded(plan, table, trials, target="class", blending=blending)
     assert [chosen.trial for chosen in made.members] == [
         chosen.trial for chosen in whole.members if chosen.trial is not lost
     ]
     assert len(made.model.members) == len(made.members)
-    assert (made.blended, f"trial {lost.number} (MemoryError)" in made.remark) == (None, True)
+    assert (made.blended, f"trial {lost.number} (MemoryError: no room)" in made.remark) == (
+        None,
+        True,
+    )
+
+
+def _unable(monkeypatch, *lost: StudyTrial) -> list[object]:
+    """Let these trials not be fitted; returns the configurations of all that are begun."""
+    real, begun = conclusion.refit, []
+
+    def refit(config: dict[str, object], *given: object, **named: object) -> Member:
+        begun.append(config)
+        if config in [trial.config for trial in lost]:
+            raise MemoryError("no room")
+        return real(config, *given, **named)
+
+    monkeypatch.setattr(conclusion, "refit", refit)
+    return begun
+
+
+@pytest.mark.parametrize("blended", [True, False])
+def test_the_next_best_stands_in_for_the_best_where_that_cannot_be_fitted(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, blended: bool
+) -> None:
+    blending = Blending(3, tmp_path) if blended else None
+    expected = concluded(plan, table, trials[1:], target="class", blending=blending)
+    begun = _unable(monkeypatch, trials[0])
+    made = concluded(plan, table, trials, target="class", blending=blending)
+    assert made.best is trials[1]
+    assert (made.members, made.blended) == (expected.members, expected.blended)
+    assert f"trial {trials[0].number} (MemoryError: no room)" in made.remark
+    assert len(begun) == 1 + len(made.members)
+
+
+def test_where_no_trial_can_be_fitted_it_is_a_mistake_with_a_remedy(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+) -> None:
+    _unable(monkeypatch, *trials)
+    with pytest.raises(
+        UsageError, match=r"none of 3 trials could \(MemoryError: no room\): choose"
+    ):
+        concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+
+
+def test_a_model_is_made_of_what_has_room_in_a_file(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+) -> None:
+    def made(room: int) -> Conclusion:
+        limit = room / model_file.SHARE_OF_PIPELINES
+        monkeypatch.setattr(model_file, "LARGEST_FILE", limit)
+        blending = Blending(3, tmp_path)
+        return concluded(plan, table, trials, target="class", blending=blending, about={})
+
+    everything = made(2**32)
+    sizes = {each.trial.number: _size(everything.model, each) for each in everything.members}
+    least = min(everything.members[1:], key=lambda each: each.weight)
+    begun = _unable(monkeypatch)
+    fewer = made(sum(sizes.values()) - 1)
+    assert [each.trial for each in fewer.members] == [
+        each.trial for each in everything.members if each is not least
+    ]
+    assert f"trial {least.trial.number} (too large for a model file)" in fewer.remark
+    assert len(begun) == len(everything.members)
+    fewer.model.save(tmp_path / "model.foretune")
+    assert len(Model.open(tmp_path / "model.foretune").members) == len(fewer.members)
+    with pytest.raises(UsageError, match=r"none of 3 trials could \(too large for a model file\)"):
+        made(1)
+
+
+def _size(model: Model, chosen: Chosen) -> int:
+    """Of a member's pipeline in a file, unpacked."""
+    import skops.io
+
+    [member] = [each for each in model.members if each.config == chosen.trial.config]
+    content = skops.io.dumps([member.pipeline])
+    with ZipFile(BytesIO(content)) as archive:
+        return sum(entry.file_size for entry in archive.infolist())
 
 
 def test_a_disk_that_keeps_no_predictions_costs_no_trial(
@@ -281,4 +355,4 @@ def test_an_interrupt_leaves_what_is_fitted(
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.interrupted
     assert len(calls) == 2
-    assert f"trial {trials[1].number} (KeyboardInterrupt)" in made.remark
+    assert f"trial {trials[1].number} (Ctrl-C)" in made.remark

@@ -41,8 +41,7 @@ def test_pipelines_are_named_by_their_estimators() -> None:
     trial = StudyTrial(0, config, Status.DONE, values={"log_loss": 0.5}, seconds=1.0)
     conclusion = SimpleNamespace(best=trial, members=[], remark="", blended=None)
     fit = SimpleNamespace(
-        plan=plan, wishes=wishes, knowledge=None, trials=[trial], conclusion=conclusion,
-        relied_on="", timings=[],
+        plan=plan, wishes=wishes, knowledge=None, trials=[trial], relied_on="", timings=[]
     )  # fmt: skip
-    told = story(fit, table, Words("a table"))
+    told = story(fit, table, Words("a table"), conclusion)
     assert told.named(0) == "naive_bayes"

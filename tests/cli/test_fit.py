@@ -173,6 +173,54 @@ def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
 
 
 @pytest.mark.usefixtures("trials_here")
+def test_trials_are_kept_and_told_of_also_where_no_model_can_be_made(
+    foretune, train: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr("foretune.automl.models.model_file.LARGEST_FILE", 1)
+    code, _, error = foretune("fit", train, "--target", "class", *QUICK)
+    assert (code, "Traceback" in error) == (2, False)
+    assert "none of 3 trials could (too large for a model file): choose other" in error
+    made = Path("train-foretune")
+    assert not (made / "model.foretune").exists()
+    assert len(Experience.open(made / "trials.parquet")) == 3
+    page = (made / "report.html").read_text()
+    assert "No model was made: a model needs a trial that can be fitted" in page
+    assert "foretune predict" not in page
+
+
+@pytest.mark.usefixtures("trials_here")
+def test_trials_are_told_of_also_where_none_succeeded(foretune, train: Path, monkeypatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError("no score")
+
+    monkeypatch.setattr("foretune.automl.search.evaluate", fails)
+    code, _, error = foretune("fit", train, "--target", "class", *QUICK)
+    assert code == 2
+    assert "none of 3 did (ValueError: no score)" in error
+    assert "None of 3 trials succeeded." in Path("train-foretune/report.html").read_text()
+
+
+@pytest.mark.usefixtures("trials_here")
+def test_what_stands_in_for_the_best_trial_is_not_called_the_best(
+    foretune, train: Path, monkeypatch
+) -> None:
+    begun = []
+
+    def fails_once(config: object, *given: object, **named: object) -> object:
+        begun.append(config)
+        if len(begun) == 1:
+            raise MemoryError("no room")
+        return refit(config, *given, **named)
+
+    monkeypatch.setattr("foretune.automl.conclusion.refit", fails_once)
+    code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
+    assert (code, "Best usable of 3 trials: " in shown) == (0, True)
+    assert re.search(r"Left out of the model, .*: trial \d \(MemoryError: no room\)\.", shown)
+    assert "(MemoryError: no room)" in Path("train-foretune/report.html").read_text()
+    assert Model.open("train-foretune/model.foretune").target == "class"
+
+
+@pytest.mark.usefixtures("trials_here")
 def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, monkeypatch) -> None:
     def fails(*given: object, **more: object) -> float:
         raise UsageError("no score")

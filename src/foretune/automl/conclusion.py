@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from foretune.arrays import Floats
 from foretune.automl.models.blend import blend
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
+from foretune.automl.models.model_file import Room, TooLargeError
 from foretune.automl.models.scores import Predictions, scorer
 from foretune.automl.plan import Plan
 from foretune.automl.search import predictions_path, ranked
@@ -24,6 +25,7 @@ from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.experience.naming import listed
 from foretune.progress import SILENT, Progress, tracked
+from foretune.report.wording import counted
 from foretune.run.study import StudyTrial
 
 OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
@@ -39,6 +41,9 @@ NOT_KEPT = (
 NOT_USABLE = (
     "One pipeline and no blend: the predictions of the best trial are damaged or not finite."
 )
+INTERRUPTED = "Ctrl-C"
+MOST_LETTERS = 200
+"""Of what an error says of itself."""
 GROWTH = {"svm": 2.0, "svc": 2.0}
 """The power of the number of rows by which the time of an estimator grows, where it is not 1."""
 
@@ -49,6 +54,22 @@ class Chosen:
 
     trial: StudyTrial
     weight: float
+
+
+Lost: TypeAlias = tuple[StudyTrial, str]
+"""A trial that can be no part of the model, and why; an error itself would keep its pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a model is made of."""
+
+    members: tuple[Chosen, ...]
+    fitted: Mapping[int, Member]
+    """Their pipelines, by the number of the trial."""
+    blended: float | None
+    remark: str
+    lost: Sequence[Lost]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +87,13 @@ class Conclusion:
     """What the trials come to."""
 
     best: StudyTrial
+    """Of those that could be fitted to all rows and saved."""
     members: tuple[Chosen, ...]
     model: Model
     blended: float | None = None
     """What the blend scores on out-of-fold predictions; None where it is one pipeline."""
     remark: str = ""
-    """What a blend lacks, or why there is none where one was to be expected."""
+    """What the model lacks, or why it is no blend where one was to be expected."""
     interrupted: bool = False
     """Whether Ctrl-C ended the fitting of the model, which then lacks members."""
 
@@ -87,10 +109,11 @@ def concluded(
     spent: bool = False,
     progress: Progress = SILENT,
 ) -> Conclusion:
-    """The model of the best trial, or of those that do best together.
+    """The model of the best trial that can be fitted, or of those that do best together with it.
 
-    table: all rows. blending: None for the best alone. spent: whether the trials are kept and the
-    same call would add none.
+    table: all rows. blending: None for the best alone. about: what the model's file says besides;
+    None where it has to fit into none. spent: whether the trials are kept and the same call would
+    add none.
     """
     best = ranked(trials, plan)
     if not best:
@@ -100,22 +123,23 @@ def concluded(
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
             f"{_beside(spent)}"
         )
-    members, blended, remark = _members(plan, best, blending, rows=len(table))
-    fitted, failed = _fitted(members, table, plan.protocol.seed, progress)
-    if failed:
-        lost = [chosen.trial.number for chosen, _ in failed]
-        members = tuple(chosen for chosen in members if chosen.trial.number not in lost)
-        blended, remark = None, _left_out(failed)
-    interrupted = any(isinstance(error, KeyboardInterrupt) for _, error in failed)
+    parts = _parts(plan, best, table, blending, None if about is None else Room(), progress)
     model = Model.of(
         table,
-        fitted,
+        [parts.fitted[each.trial.number] for each in parts.members],
         target=target,
         metric=plan.metric.name,
         about=about,
         shares=plan.shares,
     )
-    return Conclusion(best[0], members, model, blended, remark, interrupted)
+    return Conclusion(
+        parts.members[0].trial,
+        parts.members,
+        model,
+        parts.blended,
+        " ".join(filter(None, [parts.remark, _left_out(parts.lost)])),
+        any(why == INTERRUPTED for _, why in parts.lost),
+    )
 
 
 def _remedy(trials: Sequence[StudyTrial]) -> str:
@@ -195,35 +219,77 @@ def _is_quick(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
     return more <= 1.0 or not trial.seconds * more**power > MOST_SECONDS_TO_JOIN
 
 
-def _fitted(
-    members: Sequence[Chosen], table: Table, seed: int, progress: Progress
-) -> tuple[list[Member], list[tuple[Chosen, BaseException]]]:
-    """The members that could learn from all rows, and why others could not.
+def _parts(
+    plan: Plan,
+    best: Sequence[StudyTrial],
+    table: Table,
+    blending: Blending | None,
+    room: Room | None,
+    progress: Progress,
+) -> _Parts:
+    """What the model is made of: the best trial that can be, and those that join it."""
+    lost: list[Lost] = []
+    for place in range(len(best)):
+        members, blended, remark = _members(plan, best[place:], blending, rows=len(table))
+        fitted, failed = _fitted(members, table, plan.protocol.seed, room, progress)
+        lost += failed
+        if fitted:
+            kept = tuple(each for each in members if each.trial.number in fitted)
+            return _Parts(kept, fitted, None if failed else blended, remark, lost)
+    reasons = sorted({why for _, why in lost})
+    raise UsageError(
+        "a model needs a trial that can be fitted to all rows and saved, but none of "
+        f"{counted(len(best), 'trial')} could ({'; '.join(reasons[:3])}): choose other estimators, "
+        "fewer rows, or a machine with more memory"
+    )
 
-    Trials have limits of time and memory, and may have seen fewer rows. The first is the best; the
-    model needs that one, so its failure is passed on. Ctrl-C leaves out those that are not fitted.
+
+def _fitted(
+    members: Sequence[Chosen], table: Table, seed: int, room: Room | None, progress: Progress
+) -> tuple[dict[int, Member], list[Lost]]:
+    """The members that could learn from all rows, by the number of their trial, and the others.
+
+    Trials have limits of time and memory, and may have seen fewer rows. The first is the best:
+    without that one, none is fitted. Then those that count most. Ctrl-C leaves out the rest.
     """
-    fitted: list[Member] = []
-    failed: list[tuple[Chosen, BaseException]] = []
-    for chosen in tracked(members, progress, "fitting the model", len(members)):
+    fitted: dict[int, Member] = {}
+    lost: list[Lost] = []
+    ordered = [members[0], *sorted(members[1:], key=lambda each: -each.weight)]
+    for done, chosen in enumerate(tracked(ordered, progress, "fitting the model", len(ordered))):
         try:
-            member = refit(chosen.trial.config, table, seed=seed)
-            fitted.append(replace(member, weight=chosen.weight))
-        except KeyboardInterrupt as stop:
+            fitted[chosen.trial.number] = _member(chosen, table, seed, room)
+        except KeyboardInterrupt:
             if not fitted:
                 raise
-            failed += [(other, stop) for other in members[len(fitted) + len(failed) :]]
+            lost += [(other.trial, INTERRUPTED) for other in ordered[done:]]
             break
         except Exception as error:
+            lost.append((chosen.trial, _why(error)))
             if not fitted:
-                raise
-            failed.append((chosen, error))
-    return fitted, failed
+                break
+    return fitted, lost
 
 
-def _left_out(failed: Sequence[tuple[Chosen, BaseException]]) -> str:
-    said = [f"trial {chosen.trial.number} ({type(error).__name__})" for chosen, error in failed]
-    return f"Left out of the blend, because fitting to all rows did not end: {', '.join(said)}."
+def _member(chosen: Chosen, table: Table, seed: int, room: Room | None) -> Member:
+    """A trial's pipeline, fitted to all rows; refused where it is too large to be saved."""
+    member = refit(chosen.trial.config, table, seed=seed)
+    if room is not None:
+        room.take(member.pipeline)
+    return replace(member, weight=chosen.weight)
+
+
+def _why(error: Exception) -> str:
+    said = " ".join(str(error).split())[:MOST_LETTERS]
+    if isinstance(error, TooLargeError):
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _left_out(lost: Sequence[Lost]) -> str:
+    if not lost:
+        return ""
+    said = ", ".join(f"trial {trial.number} ({why})" for trial, why in lost)
+    return f"Left out of the model, because they could not be fitted to all rows or saved: {said}."
 
 
 def score_on(model: Model, frame: pd.DataFrame) -> float:

@@ -143,7 +143,8 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if path is not None:
             _check_page(Path(path))
-        told = story(self.fit_, self.fit_.plan.table, Words(title=type(self).__name__))
+        fit, words = self.fit_, Words(title=type(self).__name__)
+        told = story(fit, fit.plan.table, words, fit.conclusion)
         text = page(replace(told, facts=self.facts_))
         if path is not None:
             write_text(Path(path), text)
@@ -188,7 +189,17 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         # A fitted estimator travels: rows and open files stay behind.
         plan = replace(plan, table=plan.table.rows(np.empty(0, dtype=np.int64)))
         kept = None if knowledge is None else _closed(knowledge)
-        self.fit_ = Fit(plan, wishes, about, trials, ending, conclusion, kept, timings, relied_on)
+        self.fit_ = Fit(
+            plan=plan,
+            wishes=wishes,
+            about=about,
+            trials=trials,
+            ending=ending,
+            knowledge=kept,
+            relied_on=relied_on,
+            timings=timings,
+            conclusion=conclusion,
+        )
 
     def _wishes(self) -> Wishes:
         if isinstance(self.only, str):

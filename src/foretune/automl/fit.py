@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -85,9 +85,9 @@ class Place:
         return self.folder / "report.html"
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What came of the job."""
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """A search that has ended, and what it rested on."""
 
     plan: Plan
     wishes: Wishes
@@ -95,11 +95,11 @@ class Fit:
     """The name under which the table is remembered, and its meta-features."""
     trials: tuple[StudyTrial, ...]
     ending: Ending
-    conclusion: Conclusion
     knowledge: Knowledge | None
-    timings: tuple[tuple[str, float], ...]
     relied_on: str = ""
     """What the method relied on, in a sentence."""
+    blending: Blending | None = None
+    timings: tuple[tuple[str, float], ...]
 
     def experience(self) -> Experience:
         """The trials as an experience of one task."""
@@ -119,17 +119,11 @@ class Fit:
         )
 
 
-@dataclass(frozen=True)
-class Searched:
-    """A search that has ended, and what it rested on."""
+@dataclass(frozen=True, kw_only=True)
+class Fit(Searched):
+    """What came of the job."""
 
-    plan: Plan
-    about: Remembered
-    trials: tuple[StudyTrial, ...]
-    ending: Ending
-    knowledge: Knowledge | None
-    relied_on: str
-    blending: Blending | None
+    conclusion: Conclusion
 
 
 @dataclass
@@ -173,10 +167,20 @@ class Job:
                 trials = tuple(study.trials())
         kept = trial.predictions
         blending = None if kept is None else Blending(self.wishes.ensemble, kept)
-        return Searched(plan, about, trials, ending, knowledge, relied_on, blending)
+        return Searched(
+            plan=plan,
+            wishes=self.wishes,
+            about=about,
+            trials=trials,
+            ending=ending,
+            knowledge=knowledge,
+            relied_on=relied_on,
+            blending=blending,
+            timings=tuple(self.timings.items()),
+        )
 
     def conclude(self, found: Searched) -> Fit:
-        """Fit the model that the trials come to."""
+        """Fit the model that the trials come to, so that it can be saved."""
         with self._timed("fitting the model"):
             conclusion = concluded(
                 found.plan,
@@ -189,17 +193,8 @@ class Job:
                 progress=self.progress,
             )
         self.timings["all of it"] = time.monotonic() - self.began
-        return Fit(
-            found.plan,
-            self.wishes,
-            found.about,
-            found.trials,
-            found.ending,
-            conclusion,
-            found.knowledge,
-            tuple(self.timings.items()),
-            found.relied_on,
-        )
+        ended = replace(found, timings=tuple(self.timings.items()))
+        return Fit(**vars(ended), conclusion=conclusion)
 
     def _study(self, plan: Plan, task: str) -> Study:
         settings = {

@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.automl.fit import Fit
+from foretune.automl.conclusion import Conclusion
+from foretune.automl.fit import Searched
 from foretune.automl.models.scores import SCORERS, of_the_model
 from foretune.automl.models.worth import Worth
 from foretune.automl.search import ranked
@@ -49,11 +50,14 @@ class Words:
     next_steps: Sequence[tuple[str, str]] = ()
 
 
-def story(fit: Fit, table: Table, words: Words) -> Story:
-    """The story of a fit."""
-    plan, knowledge = fit.plan, fit.knowledge
-    best = fit.conclusion.best
-    members = fit.conclusion.members
+def story(
+    found: Searched, table: Table, words: Words, conclusion: Conclusion | None = None
+) -> Story:
+    """The story of a fit; conclusion: None where no model could be made."""
+    plan, knowledge = found.plan, found.knowledge
+    best = conclusion.best if conclusion else next(iter(ranked(found.trials, plan)), None)
+    members = conclusion.members if conclusion else ()
+    remarks = [conclusion.remark] if conclusion and conclusion.remark else []
     sources = () if knowledge is None else knowledge.sources
     return Story(
         title=words.title,
@@ -69,25 +73,25 @@ def story(fit: Fit, table: Table, words: Words) -> Story:
                 t.reason,
                 t.chosen_by,
             )
-            for t in fit.trials
+            for t in found.trials
         ],
         when=words.when,
         command=words.command,
         facts=facts(table),
-        assumptions=[*words.assumptions, *plan.notes, *filter(None, [fit.conclusion.remark])],
-        best=best.number,
+        assumptions=[*words.assumptions, *plan.notes, *remarks],
+        best=best.number if best else None,
         choice=plan.shipped.choice,
-        pipeline=steps_of(plan.space, best.config, STEPS),
+        pipeline=steps_of(plan.space, best.config, STEPS) if best else (),
         test_score=words.test_score,
         ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),
-        blended=fit.conclusion.blended,
+        blended=conclusion.blended if conclusion else None,
         without_columns=words.without_columns,
         columns=[ColumnLoss(each.column, each.lost, each.is_sure) for each in words.columns],
         transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
-        advice=advice(fit),
-        expected_random=_expected_random(fit),
-        embedding=_map(fit),
-        timings=fit.timings,
+        advice=advice(found),
+        expected_random=_expected_random(found),
+        embedding=_map(found),
+        timings=found.timings,
         versions=_versions(),
         next_steps=words.next_steps,
     )
@@ -108,19 +112,19 @@ def facts(table: Table) -> list[tuple[str, str]]:
     return about
 
 
-def advice(fit: Fit) -> list[str]:
+def advice(found: Searched) -> list[str]:
     """What the method did and why, a sentence each."""
-    chosen = METHODS[fit.wishes.method]
+    chosen = METHODS[found.wishes.method]
     said = [f"{chosen.name}: {chosen.summary}."]
-    if fit.knowledge is None:
+    if found.knowledge is None:
         said.append("It started from nothing, because it was not given any experience.")
     else:
-        said += [f"{note}." for note in fit.knowledge.notes]
-    by = [trial.chosen_by for trial in fit.trials]
+        said += [f"{note}." for note in found.knowledge.notes]
+    by = [trial.chosen_by for trial in found.trials]
     opened = by.count("start")
     if opened:
         said.append(f"{_opening(opened)}; the model chose the other {len(by) - opened}.")
-    return [*said, fit.relied_on] if fit.relied_on else said
+    return [*said, found.relied_on] if found.relied_on else said
 
 
 def _opening(trials: int) -> str:
@@ -132,17 +136,17 @@ def _opening(trials: int) -> str:
     )
 
 
-def _expected_random(fit: Fit) -> Sequence[float] | None:
+def _expected_random(found: Searched) -> Sequence[float] | None:
     """The best that random search is expected to find, by a Gaussian process of the trials."""
-    good = ranked(fit.trials, fit.plan)
+    good = ranked(found.trials, found.plan)
     if len(good) < FEWEST_TO_EXTRAPOLATE:
         return None
-    space, metric = fit.plan.space, fit.plan.metric
+    space, metric = found.plan.space, found.plan.metric
     configs = space.encode([trial.config for trial in good])
     losses = np.array([[metric.sign * trial.values[metric.name]] for trial in good])
-    values = _guessed(space, configs, losses, seed=fit.wishes.seed)
+    values = _guessed(space, configs, losses, seed=found.wishes.seed)
     return list(
-        expected_best(_in_range(metric, metric.sign * values), len(fit.trials), metric.direction)
+        expected_best(_in_range(metric, metric.sign * values), len(found.trials), metric.direction)
     )
 
 
@@ -166,13 +170,13 @@ def _in_range(metric: Metric, values: Floats) -> Floats:
     return np.minimum(values, 1.0)
 
 
-def _map(fit: Fit) -> list[MapPoint] | None:
-    space, metric = fit.plan.space, fit.plan.metric
-    done = ranked(fit.trials, fit.plan)
-    choice = fit.plan.shipped.choice
-    drawn = space.sample(MAPPED, seed=fit.wishes.seed)
+def _map(found: Searched) -> list[MapPoint] | None:
+    space, metric = found.plan.space, found.plan.metric
+    done = ranked(found.trials, found.plan)
+    choice = found.plan.shipped.choice
+    drawn = space.sample(MAPPED, seed=found.wishes.seed)
     tried = space.encode([trial.config for trial in done])
-    flat = flattened(np.concatenate([drawn.x, tried.x]), seed=fit.wishes.seed)
+    flat = flattened(np.concatenate([drawn.x, tried.x]), seed=found.wishes.seed)
     known: list[tuple[float | None, int | None]] = [(None, None)] * len(drawn)
     known += [(trial.values[metric.name], trial.number) for trial in done]
     configs = [*drawn.dicts(), *(trial.config for trial in done)]

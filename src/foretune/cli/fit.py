@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +18,11 @@ from foretune.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from foretune.automl.fit import Fit, Place
+    from foretune.automl.fit import Fit, Job, Place, Searched
     from foretune.automl.models.worth import Worth
     from foretune.automl.tables.reading import Training
     from foretune.automl.tables.roles import Roles
+    from foretune.automl.telling import Words
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
@@ -170,7 +171,7 @@ def fit_command(
         except StoppedBeforeAnyTrial:
             click.echo("Stopped before a trial had ended; the same command goes on.", err=True)
             sys.exit(STOPPED)
-    found = job.conclude(searched)
+    found = _with_model(job, searched, given)
     _finish(found, given, place)
     if found.ending == "stopped" or found.conclusion.interrupted:
         sys.exit(STOPPED)
@@ -262,17 +263,38 @@ class _Measured:
     tested: Mapping[str, float]
 
 
+def _with_model(job: "Job", searched: "Searched", given: _Given) -> "Fit":
+    """Fit the model and save it. The trials are kept and told of also where there can be none."""
+    from foretune.automl.readiness import check_same_target
+    from foretune.automl.search import ranked
+    from foretune.automl.telling import story
+    from foretune.report.page import write_page
+
+    place, target = job.place, given.training.target
+    check_same_target(place.model, target)
+    if ranked(searched.trials, searched.plan):  # There is no experience without a success.
+        searched.experience().save(place.trials)
+    try:
+        found = job.conclude(searched)
+    except UsageError as error:
+        words = _words(searched, given)
+        said = [*words.assumptions, f"No model was made: {error}."]
+        told = story(searched, job.table, replace(words, assumptions=said))
+        write_page(told, place.report)
+        raise
+    check_same_target(place.model, target)
+    found.conclusion.model.save(place.model)
+    return found
+
+
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
-    """Write the files and say what came of it."""
+    """Write the report and say what came of it."""
     from foretune.automl.conclusion import scores_on
     from foretune.automl.models.baseline import without_columns
-    from foretune.automl.readiness import check_same_target
+    from foretune.automl.telling import story
+    from foretune.report.page import write_page
 
     metric, model = found.plan.metric, found.conclusion.model
-    check_same_target(place.model, given.training.target)
-    # First of all: whatever is wrong with a test table, the search was not for nothing.
-    model.save(place.model)
-    found.experience().save(place.trials)
     metrics = (metric.name, *PLAIN.get(metric.name, ()))
     weighting = found.plan.table.weighting
     measured = _Measured(
@@ -281,46 +303,48 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         {} if given.test is None else scores_on(model, given.test, metrics, weighting=weighting),
     )
     predict = f"foretune predict {shlex.quote(str(place.model))} new.csv -o predictions.csv"
-    _report(found, given, measured, place.report, predict)
+    words = _words(found, given)
+    told = replace(
+        words,
+        test_score=measured.tested.get(metric.name),
+        without_columns=measured.without_columns,
+        columns=measured.worth,
+        next_steps=[("Predict", predict), *words.next_steps],
+    )
+    write_page(story(found, given.training.table, told, found.conclusion), place.report)
     _say(found, measured)
     click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")
 
 
-def _report(found: "Fit", given: _Given, measured: _Measured, path: Path, predict: str) -> None:
-    """Write the page; predict: the command that uses the model."""
-    from foretune.automl.telling import Words, story
-    from foretune.report.page import write_page
+def _words(found: "Searched", given: _Given) -> "Words":
+    """What every report says beside the result."""
+    from foretune.automl.telling import Words
     from foretune.run.addresses import shown
 
     # Reports are shared, and addresses may hold passwords.
     given_words = [shown(word) for word in sys.argv[1:]]
-    words = Words(
+    return Words(
         title=f"{given.training.table.name}: {given.training.target}",
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         command=shlex.join(["foretune", *given_words]),
         assumptions=given.training.notes,
-        test_score=measured.tested.get(found.plan.metric.name),
-        without_columns=measured.without_columns,
-        columns=measured.worth,
-        next_steps=[
-            ("Predict", predict),
-            ("Go on", _with_trials(given_words, 2 * len(found.trials))),
-        ],
+        next_steps=[("Go on", _with_trials(given_words, 2 * len(found.trials)))],
     )
-    write_page(story(found, given.training.table, words), path)
 
 
 def _say(found: "Fit", measured: _Measured) -> None:
     """What came of it, in a few lines."""
     from foretune.automl.models.baseline import guessed
     from foretune.automl.models.scores import of_the_model
+    from foretune.automl.search import ranked
     from foretune.experience.naming import listed
     from foretune.report.wording import counted
 
     metric, best, tested = found.plan.metric, found.conclusion.best, measured.tested
     ended = sum(trial.status is not None for trial in found.trials)
+    usable = "" if best is ranked(found.trials, found.plan)[0] else "usable "
     click.echo(
-        f"Best of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
+        f"Best {usable}of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
         f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares))} "
         f"(trial {best.number}, {named(best.config)})"
     )

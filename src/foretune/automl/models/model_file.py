@@ -25,14 +25,39 @@ DESCRIPTION = "schema.json"
 KIND = "foretune model"
 VERSION = 1
 WRITTEN_BY_FIT = "name a file that  foretune fit  has written"
+SMALLER = "blend fewer pipelines, or choose other estimators"
 OLDEST_PROTOCOL = 2
 """Of skops; what it does with files of earlier ones is for its own old files."""
 LARGEST_TEXT = 2**29
 LARGEST_FILE = 2**32
 """Bytes when unpacked, of an entry of JSON and of all entries."""
+SHARE_OF_PIPELINES = 15 / 16
+"""Of what a file may hold; the rest is for what it says about them."""
 _ARRAY = re.compile(r"[0-9a-f-]{1,36}\.(npy|bin)")
 PACKAGES = ("scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "catboost")
 """Those on whose version the meaning of a fitted pipeline depends."""
+
+
+class TooLargeError(UsageError):
+    """A pipeline that a model file has no room for."""
+
+
+class Room:
+    """What a model file has room for: pipelines are laid into it one after the other."""
+
+    def __init__(self) -> None:
+        self._text = self._whole = 0
+
+    def take(self, pipeline: Any) -> None:
+        """Refuse a pipeline that is too large beside those that were taken before."""
+        content = io.BytesIO()
+        _skops().dump([pipeline], content)
+        with zipfile.ZipFile(content) as archive:
+            sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
+        text, whole = self._text + sizes[DESCRIPTION], self._whole + sum(sizes.values())
+        if max(text / LARGEST_TEXT, whole / LARGEST_FILE) > SHARE_OF_PIPELINES:
+            raise TooLargeError("too large for a model file")
+        self._text, self._whole = text, whole
 
 
 def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) -> None:
@@ -126,7 +151,7 @@ def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
     sizes = {entry.filename: entry.file_size for entry in entries}
     texts = max(sizes.get(ENTRY, 0), sizes.get(DESCRIPTION, 0))
     if texts > LARGEST_TEXT or sum(sizes.values()) > LARGEST_FILE:
-        _refuse(path, "is larger, when unpacked, than a model may be", "use fewer or smaller trees")
+        _refuse(path, "is larger, when unpacked, than a model may be", SMALLER)
 
 
 def _header(path: Path, content: bytes) -> dict[str, Any]:
