@@ -1,5 +1,6 @@
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 import time
@@ -9,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foretune.bench import parts
 from foretune.bench.parts import Parts
 from foretune.bench.replay import fingerprint_of_notes, replay
 from foretune.bench.results import COLUMNS, read, save
 from foretune.bench.starts import Start
 from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
 from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
+from foretune.files import held
 from foretune.search import METHODS, Design, Method
 from tests.bench.tables import SPACE, Spy, SpyOfMany, table
 
@@ -308,6 +311,24 @@ def test_two_replays_do_not_fill_one_file_at_once(out):
     replay(table(tasks=2), ["random"], trials=3, seeds=1, out=out, progress=SecondReplay())
     replay(table(tasks=2), ["sobol"], trials=3, seeds=1, out=out)
     assert {method for _, method, _ in read(out).runs} == {"random", "sobol"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a file that is open")
+def test_a_lock_that_was_removed_while_it_was_taken_is_taken_anew(monkeypatch, out):
+    removed = []
+
+    def taken_late(path):
+        stream = held(path)
+        if not removed:  # by the replay before, which ended between the opening and the locking
+            path.unlink()
+            removed.append(path)
+        return stream
+
+    monkeypatch.setattr(parts, "held", taken_late)
+    alone = Parts.beside(out).alone
+    with alone(), pytest.raises(UsageError, match="one replay at a time"), alone():
+        pass
+    assert list(out.parent.iterdir()) == []
 
 
 def test_runs_without_their_settings_are_not_taken_for_others(out):

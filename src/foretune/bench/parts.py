@@ -6,11 +6,13 @@ that were under way.
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 import pandas as pd
 import pyarrow as pa
@@ -47,7 +49,7 @@ class Parts:
         """Let one replay at a time in: two would take each other's runs away."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         path = self.folder.with_suffix(".lock")
-        lock = held(path)
+        lock = _lock(path)
         if lock is None:
             raise UsageError(
                 "one replay at a time adds to its results, but another one is filling "
@@ -107,3 +109,16 @@ class Parts:
     def remove(self) -> None:
         """Delete the folder, once its runs stand in the output."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _lock(path: Path) -> IO[bytes] | None:
+    """The lock of the file at `path`; None where another process has it.
+
+    Whoever ends removes the file, and one that was opened just before locks nobody out.
+    """
+    while (lock := held(path)) is not None:
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                return lock
+        lock.close()
+    return None
