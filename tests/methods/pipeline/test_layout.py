@@ -120,6 +120,17 @@ def test_weights_of_the_paper_s_pmf() -> None:
     assert one.weight_count() == 886 * 6 + 256 * 3 * 6**2
 
 
+@pytest.mark.parametrize(
+    ("columns", "factor", "hidden"), [(40, 8, 320), (41, 7, 287), (200, 1, 200), (400, 1, 320)]
+)
+def test_in_wide_spaces_an_input_has_fewer_neurons(columns: int, factor: int, hidden: int) -> None:
+    layout = Layout.of(Space.of({f"x{n}": (0.0, 1.0) for n in range(columns)}), Sizes())
+    assert layout.hidden == hidden
+    assert len(layout.selected_keys) == factor * columns
+    again = Layout.of(layout.space, layout.sizes)
+    assert (again.hidden, again.selected_keys) == (layout.hidden, layout.selected_keys)
+
+
 def test_widths_of_another_layout_are_kept() -> None:
     small = Space.of({"model": {"svm": {"C": (0.0, 1.0)}, "bayes": {}}})
     large = Space.of(

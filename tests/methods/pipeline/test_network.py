@@ -89,7 +89,8 @@ def test_algorithms_that_were_not_chosen_have_no_say() -> None:
 
 
 def test_first_weights_have_the_scale_of_their_own_inputs() -> None:
-    embedding = Embedding(Layout.of(PIPELINE, Sizes(factor=200, encoder_layers=2, latent=2)))
+    sizes = Sizes(factor=200, encoder_layers=2, latent=2, widest=1200)
+    embedding = Embedding(Layout.of(PIPELINE, sizes))
     layers = embedding.initial(np.random.default_rng(0))
     first, mask = layers[0][0], embedding.masks(0)[0]
     svm = [r for r, key in enumerate(embedding.rows(0)) if key[:2] == ("model", "svm")]

@@ -5,7 +5,7 @@ these keys alone, so that what was learnt on one can be carried over to the othe
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -22,6 +22,9 @@ Singles: TypeAlias = NDArray[np.float32]
 
 LEAST_HIDDEN = 32
 """In spaces of very few hyperparameters F sum_i L_i rectified neurons could all fall silent."""
+WIDEST = 320
+"""A step of training costs the square of a layer's width. The widest of the recorded spaces, ZAP's,
+takes 280 neurons; where each of hundreds of columns had eight, learning would take hours."""
 SHARED = "algorithms without hyperparameters"
 """The name of the encoder that these share in each stage."""
 
@@ -64,13 +67,15 @@ class Sizes:
     """The numbers that a network's shape follows from."""
 
     factor: int = 8
-    """F: neurons for each input."""
+    """F: neurons for each input, fewer where all together would be more than `widest`."""
     encoder_layers: int = 1
     layers: int = 4
     """Encoder and aggregation layers together; the projection to the latent space comes after."""
     latent: int = 20
     learns_mean: bool = False
     """Whether the network also says which loss to expect of a pipeline on any task."""
+    widest: int = WIDEST
+    """The most neurons of an aggregation layer; of the encoders, as far as each input has one."""
 
     @property
     def outputs(self) -> int:
@@ -87,7 +92,7 @@ class Layout:
     stages: tuple[StageLayout, ...]
     hidden: int
     """Neurons of each aggregation layer: F sum_i L_i of the space the network was made for, but no
-    fewer than `LEAST_HIDDEN`.
+    fewer than `LEAST_HIDDEN` and no more than `Sizes.widest`.
     """
 
     @classmethod
@@ -104,8 +109,10 @@ class Layout:
             first_choice += len(names)
         if like is not None:
             return cls(space, sizes, tuple(stages), like.hidden)
-        hidden = max(sizes.factor * sum(stage.size for stage in stages), LEAST_HIDDEN)
-        return cls(space, sizes, tuple(stages), hidden)
+        inputs = sum(stage.size for stage in stages)
+        factor = max(min(sizes.factor, sizes.widest // inputs), 1)
+        hidden = max(min(factor * inputs, sizes.widest), LEAST_HIDDEN)
+        return cls(space, replace(sizes, factor=factor), tuple(stages), hidden)
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from sys import maxsize
 
 import numpy as np
 
@@ -139,7 +140,8 @@ class DeepPipeLearner:
     def load(self, path: Path) -> DeepPipePrior:
         """Read a saved prior."""
         meta, arrays = load_artifact(path, kind=self.kind, newest_version=VERSION)
-        space, sizes = Space.from_json(meta["space"]), Sizes(**meta["sizes"])
+        # Older priors say nothing of a limit: they had none.
+        space, sizes = Space.from_json(meta["space"]), Sizes(**{"widest": maxsize, **meta["sizes"]})
         layers = tuple(
             (arrays[f"weights{number}"], arrays[f"biases{number}"])
             for number in range(sizes.layers + 1)
