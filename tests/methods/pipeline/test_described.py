@@ -9,7 +9,14 @@ from sklearn.linear_model import Ridge
 from foretune.contracts import Target
 from foretune.experience import Direction, Experience, Metric
 from foretune.learning import PastTask
-from foretune.methods.pipeline.described import THEMSELVES, Described, Reading, _Normal, _Past
+from foretune.methods.pipeline.described import (
+    MOST_AXES,
+    THEMSELVES,
+    Described,
+    Reading,
+    _Normal,
+    _Past,
+)
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior
 from foretune.methods.pipeline.training import untrained
@@ -128,6 +135,29 @@ def test_what_could_not_be_measured_is_not_read() -> None:
         assert reading(whole[0] | {"more": gap}) is not None
         assert reading(whole[0] | {"landmark_linear": gap}) is None
         assert Reading.of([*whole[:-1], whole[-1] | {"landmark_linear": gap}]) is None
+
+
+def test_a_wide_network_is_read_along_its_principal_axes() -> None:
+    """It costs no more than the shipped ones, and the regression finds what there is to find."""
+    space = Space.of({f"x{n}": (0.0, 1.0) for n in range(20)})
+    rng = np.random.default_rng(0)
+    configs = space.sample(600, seed=0)
+    said = [description(rng, linear) for linear in rng.choice([-1.0, 1.0], size=20)]
+    tasks = [
+        PastTask(
+            np.arange(30 * k, 30 * (k + 1)),
+            each["landmark_linear"] * (configs.x[30 * k : 30 * (k + 1), 0] - 0.5),
+        )
+        for k, each in enumerate(said)
+    ]
+    model = untrained(Layout.of(space, SIZES), configs, 0)
+    assert model.layout.hidden > MOST_AXES
+    found = Described.learn(model, configs, tasks, said, seed=0)
+    assert found is not None
+    assert found.weights.shape == (model.layout.hidden + 1, len(THEMSELVES) + 6)
+    described = found.applied(model, said[0])
+    corrected = described.place(configs).mean[:30]
+    assert np.square(corrected - tasks[0].z).mean() < 0.5 * np.square(tasks[0].z).mean()
 
 
 def test_the_weights_are_those_of_ridge_regression() -> None:

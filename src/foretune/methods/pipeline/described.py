@@ -39,6 +39,9 @@ FOLDS = 5
 PENALTIES = (1.0, 10.0, 100.0)
 """Of the ridge regression, in tasks."""
 LEAST_SPREAD = 1e-9
+MOST_AXES = 136
+"""So many neurons the networks of the shipped spaces have. The regression costs their cube: wider
+networks are read along as many principal axes."""
 ENOUGH = 0.97
 """The correction must leave at most this part of the squared residuals on unseen tasks."""
 
@@ -121,8 +124,11 @@ class Described:
         spread = hidden.std(axis=0)
         # All neurons that differ among pipelines together count as much as the constant.
         unit = np.where(spread > LEAST_SPREAD, spread * len(spread) ** 0.5, np.inf)
+        hidden /= unit
+        axes = _axes(hidden)
+        read = hidden if axes is None else hidden @ axes
         past = [
-            _Past.of(hidden / unit, mean, task, np.asarray(reading(description)))
+            _Past.of(read, mean, task, np.asarray(reading(description)))
             for task, description in zip(tasks, descriptions, strict=True)
         ]
         if not any(each.squares for each in past):
@@ -133,7 +139,8 @@ class Described:
         if not left[penalty] < ENOUGH:
             return None
         weights = whole.solved(penalty)
-        weights[:-1] /= unit[:, None]
+        of_neurons = weights[:-1] if axes is None else axes @ weights[:-1]
+        weights = np.vstack([of_neurons / unit[:, None], weights[-1:]])
         return cls(reading, weights, left[penalty])
 
     def applied(self, model: DeepPipe, description: Mapping[str, float]) -> DeepPipe:
@@ -241,6 +248,14 @@ def _left_on_unseen(past: Sequence[_Past], whole: _Normal, seed: int) -> dict[fl
             left[penalty] += sum(each.left(weights) for each in unseen)
     before = sum(each.squares for each in past)
     return {penalty: after / before for penalty, after in left.items()}
+
+
+def _axes(hidden: Floats) -> Floats | None:
+    """(neurons, axes), orthonormal, along which (n, neurons) vary most; None where they are few."""
+    if hidden.shape[1] <= MOST_AXES:
+        return None
+    # Ascending by eigenvalue.
+    return np.asarray(np.linalg.eigh(np.cov(hidden, rowvar=False))[1][:, -MOST_AXES:])
 
 
 def _last_hidden(model: DeepPipe, configs: Encoded) -> tuple[Floats, Floats]:
