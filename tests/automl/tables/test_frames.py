@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from foretune.automl.tables.frames import Layout, read_frame, read_parts, read_parts_with_copies
@@ -202,6 +203,31 @@ def test_numbered_columns_of_a_file_are_named_by_text(tmp_path, read):
     path = tmp_path / "t.parquet"
     pd.DataFrame([[1, 2], [3, 4]]).to_parquet(path)
     assert list(read(path).columns) == ["0", "1"]
+
+
+INDICES = {
+    "day": (pd.date_range("2024-01-01", periods=4, name="day"), ["day", "a"]),
+    "two": (pd.MultiIndex.from_product([[7, 5], ["u", "v"]], names=["k", "l"]), ["k", "l", "a"]),
+    "half": (pd.MultiIndex.from_product([[7, 5], [1, 2]], names=["k", None]), ["k", "a"]),
+    "no name": (pd.Index(list("wxyz")), ["a"]),
+    "rows": (pd.RangeIndex(4, name="row"), ["a"]),
+    "the same name": (pd.Index(list("wxyz"), name="a"), ["a"]),
+}
+
+
+@pytest.mark.parametrize(("index", "names"), INDICES.values(), ids=INDICES)
+def test_a_named_index_is_a_column(tmp_path, index, names):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": [1, 2, 3, 4]}, index).to_parquet(path)
+    whole = read_frame(path)
+    assert list(whole.columns) == names
+    assert whole["a"].tolist() == [1, 2, 3, 4]
+    if len(names) > 1:
+        assert whole[names[0]].tolist() == index.get_level_values(0).tolist()
+    parts, copies = zip(*read_parts_with_copies(path, names, part_bytes=1), strict=True)
+    assert len(parts) == 4
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole)
+    assert pa.concat_tables(copies)[names[0]].to_pylist() == whole[names[0]].tolist()
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.dat"])

@@ -60,7 +60,7 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ())
     """
     with _one_sentence(path):
         if _is_parquet(path):
-            return named_by_text(pd.read_parquet(path))
+            return _without_index(pd.read_parquet(path))
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return _read_attributes(path, form)
@@ -94,7 +94,7 @@ def read_parts_with_copies(
     with _one_sentence(path):
         if _is_parquet(path):
             for batch in _batches(path, part_bytes):
-                frame = named_by_text(batch.to_pandas())
+                frame = _without_index(batch.to_pandas())
                 yield frame, batch.select(_present(names, batch.column_names))
             return
         form = text_form(path)
@@ -198,6 +198,19 @@ def _batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([part])
     if empty:
         yield file.schema_arrow.empty_table()
+
+
+def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table of a Parquet file: what pandas has kept as a named index is a column as others are.
+
+    The numbers of the rows are none, whatever they are called: a part of a file does not have them.
+    """
+    known = {str(name) for name in frame.columns}
+    levels = [] if isinstance(frame.index, pd.RangeIndex) else frame.index.names
+    names = [name for name in levels if name is not None and str(name) not in known]
+    others = [place for place, name in enumerate(frame.index.names) if name not in names]
+    plain = frame.reset_index(level=others, drop=True) if others else frame
+    return named_by_text(plain.reset_index() if names else plain)
 
 
 def _written_cells(
