@@ -150,6 +150,13 @@ def test_a_search_without_an_aim_is_refused_before_any_trial(searcher, metric, m
     assert set(one.suggest("a")) == {"x"}
 
 
+@pytest.mark.parametrize("given", ["experience", "prior"])
+def test_what_holds_no_knowledge_is_refused(searcher, given):
+    one = searcher("gp", space={"x": (0.0, 1.0)}, metric="loss", mode="min", **{given: 5})
+    with pytest.raises(UsageError, match=f"{given} must be .* but got int"):
+        one.suggest("a")
+
+
 def test_a_metric_that_is_not_reported_is_warned_of_once(searcher):
     one = searcher("random", space={"x": (0.0, 1.0)}, metric="lss", mode="min")
     for name in "ab":

@@ -484,6 +484,10 @@ def test_settings_that_do_not_fit_are_refused():
         a_search(method="gpc").fit(X, Y)
     with pytest.raises(MethodError, match="experience"):
         a_search(method="ws-gp").fit(X, Y)
+    with pytest.raises(UsageError, match=r"an experience must be .* but got int"):
+        a_search(experience=5).fit(X, Y)
+    with pytest.raises(UsageError, match=r"a prior must be .* but got int"):
+        a_search(prior=5).fit(X, Y)
 
 
 def test_it_beats_the_default_settings_on_real_data():

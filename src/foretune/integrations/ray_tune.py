@@ -13,6 +13,7 @@ from foretune.contracts import Prior, Target
 from foretune.errors import ArtifactError, ExhaustedError, ForetuneWarning, UsageError, extras_named
 from foretune.experience import Experience, Status
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
+from foretune.search.given import opened, opened_prior
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method as method_named
 from foretune.search.trials import Suggestion, Told
@@ -212,12 +213,10 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         return self._optimizer
 
     def _learnt(self) -> Prior:
-        if isinstance(self._prior, str | Path):
-            return self._method.load(Path(self._prior))
-        if self._prior is not None:
-            return self._prior
-        past = self._experience
-        known = Experience.open(Path(past)) if isinstance(past, str | Path) else past
+        prior = opened_prior(self._prior, self._method)
+        if prior is not None:
+            return prior
+        known = opened(self._experience)
         if known is not None and len(known.metrics) > 1:
             known = known.with_metrics([self._recorded(known)])
         return self._method.learn(known, seed=self._seed)

@@ -25,6 +25,7 @@ from foretune.experience import Direction, Experience, Metric, Status
 from foretune.integrations.search_course import Candidate, Course, measured, scores_of
 from foretune.integrations.search_space import SearchSpace
 from foretune.search import Method, Optimizer, method
+from foretune.search.given import opened, opened_prior
 from foretune.space import Space
 
 DEFAULT = "auto"
@@ -263,18 +264,15 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         return Optimizer(Target(space, tuple(metrics)), chosen, prior, seed=self._seed)
 
     def _prior(self, chosen: Method, space: Space, metrics: Sequence[str]) -> Prior:
-        if isinstance(self.prior, str | Path):
-            return chosen.load(Path(self.prior))
-        if self.prior is not None:
-            return self.prior
-        past = None if self.experience is None else self._past(self.experience, space, metrics)
+        prior = opened_prior(self.prior, chosen)
+        if prior is not None:
+            return prior
+        known = opened(self.experience)
+        past = None if known is None else self._fitting(known, space, metrics)
         return chosen.learn(past, seed=self._seed)
 
-    def _past(
-        self, given: Experience | str | Path, space: Space, metrics: Sequence[str]
-    ) -> Experience:
+    def _fitting(self, past: Experience, space: Space, metrics: Sequence[str]) -> Experience:
         """What earlier searches say about this one: in its space, by its metrics."""
-        past = given if isinstance(given, Experience) else Experience.open(given)
         recorded = [metric.name for metric in past.metrics]
         wanted = [self._recorded_as(name) for name in metrics]
         if not set(wanted) <= set(recorded):

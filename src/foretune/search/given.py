@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.contracts import Target
+from foretune.contracts import Prior, Target
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Experience
 from foretune.search.registry import Method
@@ -24,6 +24,18 @@ def opened(experience: Any) -> Experience | None:
     raise UsageError(
         f"an experience must be an Experience or the path of one, but got "
         f"{type(experience).__name__}: give Experience.open(path), or the path"
+    )
+
+
+def opened_prior(prior: Any, method: Method) -> Prior | None:
+    """What a method has learnt, which may be given as the path of its file."""
+    if isinstance(prior, Prior | None):
+        return prior
+    if isinstance(prior, str | Path):
+        return method.load(Path(prior))
+    raise UsageError(
+        f"a prior must be a Prior or the path of one, but got {type(prior).__name__}: give what "
+        f"method('{method.name}').learn returns, or the path that it was saved to"
     )
 
 

@@ -569,6 +569,10 @@ def test_mistakes_are_named(tmp_path):
         ForetuneSampler("gcpp")
     with pytest.raises(UsageError, match="got both"):
         ForetuneSampler(experience=relatives(2, SPACE), prior=method("gp").learn(None, seed=0))
+    with pytest.raises(UsageError, match=r"an experience must be .* but got int"):
+        ForetuneSampler(experience=5)
+    with pytest.raises(UsageError, match=r"a prior must be .* but got int"):
+        ForetuneSampler("gp", prior=5)
     with pytest.raises(ExperienceError):
         ForetuneSampler.from_storage(f"sqlite:///{tmp_path / 'absent.db'}")
     assert not (tmp_path / "absent.db").exists()

@@ -24,6 +24,7 @@ from foretune.integrations.optuna.past import Past
 from foretune.integrations.optuna.storage import past_studies, same_storage, signs_of
 from foretune.integrations.optuna.values import UNFIT, outward
 from foretune.search import method as method_named
+from foretune.search.given import opened, opened_prior
 from foretune.search.seeds import check_seed, derived_seed
 from foretune.space import Space
 
@@ -68,8 +69,9 @@ class ForetuneSampler(BaseSampler):
             )
         self._method = None if method is None else method_named(method).name
         self._space = None if space is None else Space.of(space)
-        self._past = None if experience is None else Past.of_experience(_opened(experience))
-        self._prior = self._read_prior(prior)
+        known = opened(experience)
+        self._past = None if known is None else Past.of_experience(known)
+        self._prior = opened_prior(prior, method_named(self._method or WITH_EXPERIENCE))
         self._storage: str | BaseStorage | None = None
         self._past_studies = past_studies
         self._constraints_func = constraints_func
@@ -255,11 +257,6 @@ class ForetuneSampler(BaseSampler):
             return None
         return past_studies(study._storage, len(study.directions), but=study._study_id)
 
-    def _read_prior(self, given: Prior | Path | str | None) -> Prior | None:
-        if isinstance(given, str | Path):
-            return method_named(self._method or WITH_EXPERIENCE).load(Path(given))
-        return given
-
 
 def _trials_of(study: Study) -> list[FrozenTrial]:
     # Not `study.get_trials`: a pruner may show the sampler only some of the trials.
@@ -285,10 +282,6 @@ def _decided(study: Study, trial: FrozenTrial) -> dict[str, Any]:
         decided |= sampler._fixed_params
         sampler = sampler._base_sampler
     return decided
-
-
-def _opened(experience: Experience | Path | str) -> Experience:
-    return experience if isinstance(experience, Experience) else Experience.open(Path(experience))
 
 
 def _fresh_seed() -> int:
