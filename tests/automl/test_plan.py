@@ -183,6 +183,8 @@ def test_classes_that_no_model_can_foretell_are_named() -> None:
     assert note.startswith("10 of 30 scored rows are of classes that no row learnt from has: 'w'.")
     of_one_group = arranged(late, group=np.arange(60) // 20)
     assert any("20 of 60 scored rows" in note for note in planned(of_one_group, Wishes()).notes)
+    of_one_row = planned(table(["u", "v"] * 20 + ["odd"]), Wishes())
+    assert any("1 of 41 scored rows" in note and "'odd'" in note for note in of_one_row.notes)
     known = planned(arranged(["u", "v", "w"] * 20, order=np.arange(60)), Wishes())
     assert not any("scored rows" in note for note in known.notes)
 

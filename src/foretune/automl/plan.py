@@ -180,8 +180,8 @@ def _searched(table: Table, seed: int) -> Table:
 
 
 def _unmet_notes(protocol: Protocol, table: Table) -> list[str]:
-    """Classes that no model can foretell: of the latest rows, or of a single group."""
-    if table.task is not Task.CLASSIFICATION or table.arrangement is None:
+    """Classes that no model can foretell: of a single row or group, or of the latest rows."""
+    if table.task is not Task.CLASSIFICATION:
         return []
     splits = [(table.y[learn], table.y[held]) for learn, held in protocol.splits(table)]
     unmet = np.concatenate([held[~np.isin(held, learnt)] for learnt, held in splits])

@@ -27,6 +27,8 @@ class Member:
 
     def predict(self, x: Floats) -> Floats:
         """(n,), numbers or codes of classes."""
+        if len(self.known) == 1:
+            return np.full(len(x), float(self.known[0]))
         if not len(x):
             return np.empty(0)  # which scikit-learn refuses
         with _quiet():
@@ -38,9 +40,12 @@ class Member:
         return codes
 
     def probabilities(self, x: Floats, classes: int) -> Floats:
-        """(n, classes); an algorithm that has no probabilities is sure of what it predicts."""
+        """(n, classes); an algorithm that has no probabilities is sure of what it predicts.
+
+        So is one that has met a single class: some libraries give two columns for it.
+        """
         shares = np.zeros((len(x), classes))
-        if hasattr(self.pipeline, "predict_proba") and len(x):
+        if hasattr(self.pipeline, "predict_proba") and len(x) and len(self.known) > 1:
             with _quiet():
                 shares[:, list(self.known)] = self.pipeline.predict_proba(x)
         else:
