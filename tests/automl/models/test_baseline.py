@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from foretune.automl.models.baseline import guessed, without_columns
 from foretune.automl.models.evaluation import Protocol
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
+from foretune.automl.tables.weighting import Weighting
 
 
 def a_table(y):
@@ -38,6 +41,27 @@ def test_numbers_are_always_the_same(metric, strategy, score):
     )  # fmt: skip
     assert without_columns(NUMBERS, protocol) == pytest.approx(expected)
     assert guessed(metric, Task.REGRESSION) == f"the {strategy}"
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_no_number_has_a_smaller_mape_than_what_is_guessed(weighed):
+    """On the rows that it is guessed from, which are those it is scored on."""
+    y = np.array([1.0, 1.5, 2.0, -3.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0, 200.0])
+    weights = np.where(y > 60.0, 0.2, 1.0) if weighed else np.ones(len(y))
+    table = replace(a_table(y), weighting=Weighting("w", weights) if weighed else None)
+    twice = table.rows(np.tile(np.arange(len(y)), 2))
+
+    class Same(Protocol):
+        def splits(self, table):
+            return [(np.arange(len(y)), len(y) + np.arange(len(y)))]
+
+    def of(number):
+        return np.average(np.abs(y - number) / np.abs(y), weights=weights)
+
+    least = min(of(number) for number in y)
+    assert without_columns(twice, Same(("mape",))) == pytest.approx(least)
+    assert of(np.median(y)) > 2.0 * least
+    assert "small numbers count more" in guessed("mape", Task.REGRESSION)
 
 
 def test_classes_are_always_as_probable():

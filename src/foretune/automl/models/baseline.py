@@ -2,19 +2,24 @@
 
 import numpy as np
 
+from foretune.arrays import Floats
 from foretune.automl.models.evaluation import Protocol
-from foretune.automl.models.scores import Predictions, mean, median
+from foretune.automl.models.scores import Predictions, divisors, mean, median
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 
 BY_SQUARES = ("r2", "rmse")
 """Metrics for which the mean is the best number to repeat; for others it is the median."""
+RELATIVE = "mape"
+"""The metric for which the same error counts more where the target is small."""
 
 
 def guessed(metric: str, task: Task) -> str:
     """What is always predicted, for people."""
     if task is Task.CLASSIFICATION:
         return "the classes' shares"
+    if metric == RELATIVE:
+        return "the median, where small numbers count more"
     return "the mean" if metric in BY_SQUARES else "the median"
 
 
@@ -31,9 +36,17 @@ def _guess(metric: str, learnt: Table, held: Table) -> Predictions:
     """What the learnt rows let expect of the held ones."""
     y, weights = held.y, held.weights
     if held.task is Task.REGRESSION:
-        by_squares = metric in BY_SQUARES
-        number = (mean if by_squares else median)(learnt.y, learnt.weights)
+        number = _best_number(metric, learnt.y, learnt.weights)
         return Predictions(y, np.full(len(y), number), weights=weights)
     counts = np.bincount(learnt.y.astype(np.int64), learnt.weights, minlength=len(held.classes))
     shares = np.tile(counts / counts.sum(), (len(y), 1))
     return Predictions(y, shares.argmax(axis=1).astype(np.float64), shares, weights)
+
+
+def _best_number(metric: str, y: Floats, weights: Floats | None) -> float:
+    """The one that scores best where it is predicted for all rows, by what counts of their y."""
+    if metric in BY_SQUARES:
+        return mean(y, weights)
+    if metric == RELATIVE:
+        return median(y, (1.0 if weights is None else weights) / divisors(y))
+    return median(y, weights)

@@ -202,8 +202,13 @@ def median_absolute_error(given: Predictions) -> float:
 
 def mape(given: Predictions) -> float:
     """The mean error as a share of the target, which should not be 0."""
-    size = np.maximum(np.abs(given.y), np.finfo(np.float64).eps)
-    return given.mean(np.abs(given.y - given.predicted) / size)
+    return given.mean(np.abs(given.y - given.predicted) / divisors(given.y))
+
+
+def divisors(y: Floats) -> Floats:
+    """(n,), by what `mape` divides the errors of targets y (n,)."""
+    sizes: Floats = np.maximum(np.abs(y), np.finfo(np.float64).eps)
+    return sizes
 
 
 SCORERS: dict[str, Scorer] = {
