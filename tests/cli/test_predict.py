@@ -50,6 +50,14 @@ def data(tmp_path):
     return frame
 
 
+def test_columns_to_keep_are_listed_as_other_names_are(tmp_path, model, data):
+    data.rename(columns={"id": "id, old"}).assign(k=1).to_csv(tmp_path / "odd.csv", index=False)
+    out = tmp_path / "out.csv"
+    ended = predict(model, tmp_path / "odd.csv", "-o", out, "--keep", '"id, old", letter, k')
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    assert pd.read_csv(out).columns.tolist() == ["id, old", "letter", "k", "class"]
+
+
 @pytest.mark.parametrize("given", ["new.csv", "new.parquet"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 def test_every_format_in_parts(tmp_path, model, data, given, suffix, monkeypatch):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from foretune.cli.naming import names_in
+
 
 @click.command("predict")
 @click.argument("model", type=click.Path(path_type=Path))
@@ -16,7 +18,8 @@ import click
     help="A .csv, .tsv or .parquet file; else CSV on standard output.",
 )
 @click.option("--probabilities", is_flag=True, help="Also one column a class, TARGET=CLASS.")
-@click.option("--keep", metavar="COLUMNS", help="Copy these columns of DATA, e.g. id,name.")
+@click.option("--keep", metavar="A,B", help="Copy these columns of DATA, e.g. id,name; "
+              "one that has a comma in double quotes.")  # fmt: skip
 def predict_command(
     model: Path, data: Path, out: Path | None, probabilities: bool, keep: str | None
 ) -> None:
@@ -36,7 +39,7 @@ def predict_command(
     from foretune.automl.models.predicting import Wanted, predict_file
     from foretune.terminal import TerminalProgress
 
-    wanted = Wanted(probabilities, tuple(keep.split(",")) if keep else ())
+    wanted = Wanted(probabilities, names_in(keep))
     notes = predict_file(
         Model.open(model), data, out or sys.stdout, wanted, progress=TerminalProgress()
     )
