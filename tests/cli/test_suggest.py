@@ -54,6 +54,17 @@ def test_rows_are_weighed_as_in_a_fit(table):
     assert "rows, weighed by 'months'." in ended.output
 
 
+def test_the_task_may_be_asked_for_as_in_a_fit(table):
+    frame = mixed_frame().drop(columns="class")
+    frame.assign(amount=np.arange(len(frame)) % 3).to_csv(table, index=False)
+    words = (table, "--target", "amount", "-k", "1", "--task", "regression")
+    ended = run(*words, "--json")
+    assert ended.exit_code == 0, ended.exception
+    assert json.loads(ended.output)["task"] == "regression"
+    assert "(regression), as asked" in run(*words).output
+    assert "--task [classification|regression]" in run("--help").output
+
+
 def test_pipelines_are_suggested_in_words(table):
     ended = run(table, "--target", "amount", "-k", "2")
     assert ended.exit_code == 0, ended.exception

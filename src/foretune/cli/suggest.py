@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 @click.option("-k", "length", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--metric", metavar="NAME", help="Else as `foretune fit` chooses.")
 @click.option("--space", type=click.Choice(SPACES), help="Else the pipelines for the task.")
+@click.option(
+    "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
+)
 @click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
 @click.option("--group", metavar="COLUMN", help="As in `foretune fit`.")
 @click.option("--order", metavar="COLUMN", help="As in `foretune fit`.")
@@ -36,6 +39,7 @@ def suggest_command(
     length: int,
     metric: str | None,
     space: str | None,
+    task: str | None,
     only: str | None,
     group: str | None,
     order: str | None,
@@ -62,7 +66,7 @@ def suggest_command(
     from foretune.terminal import TerminalProgress
 
     roles = Roles(group, order, names_in(ignore), weight)
-    training = read_training(data, target, roles=roles, progress=TerminalProgress())
+    training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
     table = training.table
     names = names_in(only)
     plan = planned(table, Wishes(metric=metric, space=space, only=names))
