@@ -221,6 +221,22 @@ def test_what_stands_in_for_the_best_trial_is_not_called_the_best(
 
 
 @pytest.mark.usefixtures("trials_here")
+def test_a_test_table_of_which_a_part_is_used_is_told_of(
+    foretune, train: Path, monkeypatch
+) -> None:
+    def half(path: Path, most_bytes: int) -> float:
+        return 0.5 if path.name == "test.csv" else 1.0
+
+    monkeypatch.setattr("foretune.automl.tables.reading._share", half)
+    mixed_frame(seed=2).drop(columns="amount").to_csv("test.csv", index=False)
+    code, shown, _ = foretune("fit", train, "--target", "class", "--test", "test.csv", *QUICK)
+    said = "The test table is larger than 400 MB: a random 50.0% of its rows is used."
+    assert (code, said in shown) == (0, True)
+    assert said in Path("train-foretune/report.html").read_text()
+    assert "The table is larger" not in shown
+
+
+@pytest.mark.usefixtures("trials_here")
 def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, monkeypatch) -> None:
     def fails(*given: object, **more: object) -> float:
         raise UsageError("no score")

@@ -148,7 +148,7 @@ def fit_command(
     plan = planned(table, wishes)
     place = Place(out or Path(f"{table.name}-foretune"))
     check_ready(wishes, place, table, given.test, given.training.target)
-    for note in (*given.training.notes, *plan.notes):
+    for note in (*given.notes, *plan.notes):
         click.echo(note)
     with (
         display(plan.metric, wishes.most_trials, wishes.seconds) as shown,
@@ -183,6 +183,8 @@ class _Given:
 
     training: "Training"
     test: "pd.DataFrame | None"
+    notes: Sequence[str]
+    """What was assumed about both, for people."""
 
 
 def _demo(data: Path | None, target: str | None, test: Path | None, roles: "Roles") -> _Given:
@@ -194,13 +196,14 @@ def _demo(data: Path | None, target: str | None, test: Path | None, roles: "Role
             "--demo brings a table of its own, but got another one: leave one of them out"
         )
     learn, held = demo_frames()
-    return _Given(training_of(learn, TARGET, name=NAME, roles=roles), held)
+    training = training_of(learn, TARGET, name=NAME, roles=roles)
+    return _Given(training, held, training.notes)
 
 
 def _given(
     data: Path | None, target: str | None, task: str | None, test: Path | None, roles: "Roles"
 ) -> _Given:
-    from foretune.automl.tables.reading import read_table, read_training
+    from foretune.automl.tables.reading import read_table, read_training, size_notes
     from foretune.terminal import TerminalProgress
 
     if data is None or target is None:
@@ -210,8 +213,11 @@ def _given(
             "train.csv --target label,  or see it work with  foretune fit --demo"
         )
     training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
+    if test is None:
+        return _Given(training, None, training.notes)
     # Columns mean the same in both: 01 is a text where it was one.
-    return _Given(training, None if test is None else read_table(test, texts=training.texts))
+    held = read_table(test, texts=training.texts)
+    return _Given(training, held, [*training.notes, *size_notes(test, "The test table")])
 
 
 def _with_trials(given: Sequence[str], trials: int) -> str:
@@ -327,7 +333,7 @@ def _words(found: "Searched", given: _Given) -> "Words":
         title=f"{given.training.table.name}: {given.training.target}",
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         command=shlex.join(["foretune", *given_words]),
-        assumptions=given.training.notes,
+        assumptions=given.notes,
         next_steps=[("Go on", _with_trials(given_words, 2 * len(found.trials)))],
     )
 

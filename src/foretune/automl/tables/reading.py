@@ -133,11 +133,7 @@ def read_training(
         gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
         if has_leading_zeros(cells):
             frame = frame.assign(**{target: cells.mask(cells.isin(MISSING))})
-    if share < 1.0:
-        notes.append(
-            f"The table is larger than {most_bytes / 2**20:,.0f} MB: a random {share:.1%} of its "
-            "rows is used."
-        )
+    notes += size_notes(path, "The table", most_bytes)
     return training_of(
         frame,
         target,
@@ -157,6 +153,17 @@ def read_table(
     texts: columns that stay as they are written, such as 007, where the file has no types.
     """
     return _sampled(Path(path), most_bytes, seed, texts)[0]
+
+
+def size_notes(path: Path, what: str, most_bytes: int = MOST_BYTES) -> list[str]:
+    """A sentence about a table of which only a part is read."""
+    share = _share(path, most_bytes)
+    if share == 1.0:
+        return []
+    return [
+        f"{what} is larger than {most_bytes / 2**20:,.0f} MB: a random {share:.1%} of its rows is "
+        "used."
+    ]
 
 
 def training_of(
@@ -210,16 +217,19 @@ def _sampled(
     path: Path, most_bytes: int, seed: int, texts: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, float]:
     """A table, and which share of its rows it has."""
-    size = table_bytes(path)
-    if size <= most_bytes:
-        return read_frame(path, texts=texts), 1.0
-    share = most_bytes / size
+    share = _share(path, most_bytes)
+    if share == 1.0:
+        return read_frame(path, texts=texts), share
     drawn = _drawn(read_parts(path, texts=texts), share, seed)
     unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
     if unlike and not has_types(path):
         # 01 is a number in a part that has only numbers, and a text in the next one.
         drawn = _drawn(read_parts(path, texts=(*texts, *unlike)), share, seed)
     return drawn, share
+
+
+def _share(path: Path, most_bytes: int) -> float:
+    return min(1.0, most_bytes / max(table_bytes(path), 1))
 
 
 def _drawn(parts: Iterable[Any], share: float, seed: int) -> Any:
