@@ -17,6 +17,7 @@ from foretune.bench.results import COLUMNS, read, save
 from foretune.bench.starts import Start
 from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
 from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
+from foretune.experience.build import take_rows
 from foretune.files import held
 from foretune.search import METHODS, Design, Method
 from tests.bench.tables import SPACE, Spy, SpyOfMany, table
@@ -454,8 +455,12 @@ def test_tasks_without_a_success_are_left_out_unless_named(out):
 
 def test_processes_give_what_one_process_gives(out, tmp_path):
     progress = Counting()
-    many = replay(table(), ["random"], trials=4, seeds=2, jobs=2, out=out, progress=progress)
-    one = replay(table(), ["random"], trials=4, seeds=2, out=tmp_path / "one.parquet")
+    whole = table(tasks=4)
+    first_only = (whole.config_index < 4) & (whole.task_index > 0)
+    part = take_rows(whole, np.flatnonzero(~first_only)).without(["task0"])
+    wanted = {"methods": ["random"], "trials": 4, "seeds": 2, "start": "random:2"}
+    many = replay(part, **wanted, jobs=2, out=out, progress=progress)
+    one = replay(part, **wanted, out=tmp_path / "one.parquet")
     assert progress.done == progress.total == 6
     ordered = [
         results.rows.sort_values(["task", "seed", "trial"])["value"].tolist()

@@ -59,6 +59,15 @@ def test_equal_experience_has_equal_fingerprints():
     assert fingerprint_of_lessons(again) == fingerprint_of_lessons(made())
 
 
+def test_saving_a_part_leaves_its_fingerprints(tmp_path):
+    part = made(starts={"b": {"first": [1]}}).only(["b"])
+    part.save(tmp_path / "part.parquet")
+    again = Experience.open(tmp_path / "part.parquet")
+    assert (len(part.configs), len(again.configs)) == (2, 1)
+    assert fingerprint_of_evaluations(again) == fingerprint_of_evaluations(part)
+    assert fingerprint_of_lessons(again) == fingerprint_of_lessons(part)
+
+
 def test_results_of_earlier_releases_can_still_be_extended():
     # A change of this number would refuse all files of results that exist.
     want = "684229e13992fae456f0a95f8dec224eeb61b93e74b17dcc0aa20c0a810e6cff"

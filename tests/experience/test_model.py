@@ -6,7 +6,7 @@ import pytest
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status, status_of
 
-from .examples import NAN, one_metric, rows_of, small
+from .examples import ERROR, FLAT, NAN, one_metric, rows_of, small
 
 
 def test_losses_are_minimised_and_nan_where_nothing_was_measured() -> None:
@@ -71,6 +71,26 @@ def test_a_selection_keeps_only_the_notes_of_its_tasks() -> None:
 def test_an_empty_selection_is_refused(select) -> None:
     with pytest.raises(ExperienceError, match="empty"):
         select(small())
+
+
+def test_a_compact_part_has_the_configurations_of_its_rows_and_designs() -> None:
+    configs = FLAT.encode([{"rate": 1e-3, "depth": d} for d in range(1, 6)])
+    whole = Experience.build(
+        FLAT,
+        [ERROR],
+        ["iris", "wine"],
+        [0, 1, 1],
+        configs,
+        [0, 4, 2],
+        [0.1, 0.2, 0.3],
+        starts={"wine": {"first": [4, 3]}},
+    )
+    part = whole.only(["wine"])
+    small = part.compact()
+    assert [config["depth"] for config in small.configs.dicts()] == [3, 4, 5]
+    assert rows_of(small) == rows_of(part)
+    assert small.starts == {"wine": {"first": (2, 1)}}
+    assert small.compact() is small
 
 
 def test_selected_metrics_leave_out_rows_that_measured_none_of_them() -> None:

@@ -44,7 +44,7 @@ def test_everything_comes_back(folder: Path) -> None:
         assert notes_of(back) == notes_of(experience)
         assert back.space == experience.space
         assert back.tasks == experience.tasks
-        assert back.configs == experience.configs
+        assert back.configs == experience.compact().configs
         np.testing.assert_array_equal(back.values, experience.values)
         assert back.values.dtype == np.float64
 
@@ -133,6 +133,20 @@ def test_what_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(ExperienceError, match="'error' has none"):
         failed.save(tmp_path / "failed.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_can_be_saved_where_the_whole_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = one_metric({"a": [1.0, NAN, NAN, NAN], "b": [NAN, 2.0, 3.0, 4.0]})
+    monkeypatch.setattr(store, "LARGEST_CONFIGS", 3 * 2 * 8)
+    with pytest.raises(ExperienceError, match=r"in several files with Experience\.only"):
+        whole.save(tmp_path / "whole.parquet")
+    for task, size in (("a", 1), ("b", 3)):
+        whole.only([task]).save(tmp_path / f"{task}.parquet")
+        back = Experience.open(tmp_path / f"{task}.parquet")
+        assert rows_of(back) == rows_of(whole.only([task]))
+        assert len(back.configs) == size
 
 
 def test_missing_files_folders_and_other_files_are_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretune.experience import summarise
 
-from .examples import one_metric, small
+from .examples import NAN, one_metric, small
 
 
 def _words(text: str) -> list[list[str]]:
@@ -38,3 +38,9 @@ def test_a_summary_shows_twenty_tasks_and_counts_the_others() -> None:
 def test_a_task_without_success_is_shown_with_dashes() -> None:
     experience = one_metric({"a": [1.0], "b": [np.inf]})
     assert ["b", "1", "1", "-", "-", "-"] in _words(summarise(experience))
+
+
+def test_what_only_other_tasks_tried_is_not_missing() -> None:
+    text = summarise(one_metric({"a": [1.0, NAN], "b": [NAN, 2.0]}).only(["a"]))
+    assert "Configurations  1\n" in text
+    assert "0.0% of all pairs" in text

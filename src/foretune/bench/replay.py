@@ -64,7 +64,9 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     if tasks_limit is not None:
         _check_counts(tasks_limit=tasks_limit)
     begin = Start.called(start)
-    experience = experience.with_metrics(list(objectives or [experience.metrics[0].name]))
+    # Compact as the file is that workers read: runs begin with rows of its configurations.
+    names = list(objectives or [experience.metrics[0].name])
+    experience = experience.with_metrics(names).compact()
     settings = _settings(experience, suite, trials, split, begin)
     held = held_out(experience, split, begin, tasks, tasks_limit)
     for name in methods:

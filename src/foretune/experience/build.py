@@ -139,6 +139,24 @@ def unique_configs(configs: Encoded) -> tuple[Encoded, NDArray[np.int32]]:
     return configs.take(first[order]), rank[inverse.reshape(-1)]
 
 
+def compact(experience: Experience) -> Experience:
+    """Without the configurations that no evaluation and no initial design has."""
+    used = np.zeros(len(experience.configs), dtype=np.bool_)
+    used[experience.config_index] = True
+    for designs in experience.starts.values():
+        for indices in designs.values():
+            used[list(indices)] = True
+    if used.all():
+        return experience
+    moved = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return replace(
+        experience,
+        configs=experience.configs.take(np.flatnonzero(used)),
+        config_index=moved[experience.config_index],
+        starts=moved_starts(experience.starts, moved),
+    )
+
+
 def take_rows(experience: Experience, rows: Ints) -> Experience:
     """The evaluations at `rows`, which must be ascending by task."""
     fidelity = experience.fidelity

@@ -16,8 +16,10 @@ from foretune.experience.splits import learning_split
 def fingerprint_of_evaluations(experience: Experience) -> str:
     """Equal (hex) for equal evaluations in equal spaces; how long they took does not count.
 
-    Files of results hold it: what goes in, and in which order, must stay as it is.
+    Files of results hold it: what goes in, and in which order, must stay as it is. A file of the
+    experience has no configurations that were not tried, so they do not count.
     """
+    experience = experience.compact()
     digest = hashlib.sha256()
     names = [experience.space.fingerprint, *experience.tasks, *map(str, experience.metrics)]
     digest.update("\n".join(names).encode())

@@ -374,6 +374,15 @@ class Experience:
             starts={name: of for name, of in self.starts.items() if name in kept},
         )
 
+    def compact(self) -> Experience:
+        """The same evaluations, without configurations that none of them has.
+
+        Parts of an experience share its table of configurations; files hold their own.
+        """
+        from foretune.experience.build import compact
+
+        return compact(self)
+
     def with_metrics(self, names: Sequence[str]) -> Experience:
         """Only these metrics, in this order; rows that measured none of them are left out."""
         from foretune.experience.build import select_metrics

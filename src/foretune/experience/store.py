@@ -60,6 +60,7 @@ def save(experience: Experience, path: Path) -> None:
         raise ExperienceError(
             f"an experience is saved as one file, but '{path}' is a folder: add a file name"
         )
+    experience = experience.compact()
     metadata = _metadata(experience)
     try:
         replace_file(path, lambda temporary: _write(experience, metadata, temporary))

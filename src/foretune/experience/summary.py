@@ -12,6 +12,7 @@ MOST_TASKS = 20
 
 def summarise(experience: Experience) -> str:
     """Sizes, metrics, the first tasks with their values, the space and the splits."""
+    experience = experience.compact()
     parts = [
         _aligned(_sizes(experience), left=2),
         "Metrics\n"
