@@ -1,7 +1,9 @@
 import math
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -268,6 +270,47 @@ def test_a_study_that_others_work_on_is_not_begun_anew(url):
         study.begin(CONFIGS[1], chosen_by="random")
         with pytest.raises(UsageError, match="the metric is error:min"):
             opened(url, metrics=[LOSS])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, None, "0.5", True])
+def test_a_trial_that_is_done_has_a_number_for_each_metric(study, value):
+    number = study.begin(CONFIGS[0], chosen_by="random")
+    for values in ({"error": value}, {"other": 1.0}):
+        with pytest.raises(UsageError, match="needs a finite number for each metric, but 'error'"):
+            study.end(number, status=Status.DONE, values=values)
+    assert [trial.status for trial in study.trials()] == [None]
+    study.end(number, status=Status.FAILED, values={"other": 1.0})
+    assert study.trials()[0].values == {"other": 1.0}
+
+
+def test_only_what_is_running_here_can_be_ended(study):
+    number = study.begin(CONFIGS[0], chosen_by="random")
+    finish(study, number)
+    for ended in (number, 77):
+        with pytest.raises(UsageError, match=rf"but {ended} is none of those that .* \(none\)"):
+            finish(study, ended)
+
+
+def test_only_what_has_not_ended_can_be_taken_over(study):
+    finish(study, study.begin(CONFIGS[0], chosen_by="random"))
+    study.let_go(study.begin(CONFIGS[1], chosen_by="random"))
+    for number in (0, 66):
+        with pytest.raises(UsageError, match=rf"but {number} is none of these \(\[1\]\)"):
+            study.take_over(number)
+    assert study.take_over(1) == 0
+
+
+def test_what_somebody_else_raises_under_the_lock_is_not_the_storages(study):
+    with pytest.raises(RuntimeError, match="mine"), study.locked():
+        raise RuntimeError("mine")
+
+
+def test_a_store_of_another_version_of_optuna_is_one_clear_error(url, tmp_path):
+    opened(url).close()
+    with closing(sqlite3.connect(tmp_path / "study.db")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = 'v0.9.0.a'")
+    with pytest.raises(UsageError, match="of this version of Optuna, but it says: The runtime"):
+        opened(url)
 
 
 def test_studies_of_other_programs_are_left_alone(url):

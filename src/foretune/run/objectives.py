@@ -48,19 +48,19 @@ def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
             names = ", ".join(map(str, result)) or "nothing"
             raise ResultError(f"the result must hold '{metric.name}', but it holds {names:.80}")
     wanted = {metric.name: _needed(metric.name, result[metric.name]) for metric in metrics}
-    found = {str(name): _finite(value) for name, value in result.items() if name not in wanted}
+    found = {str(name): finite(value) for name, value in result.items() if name not in wanted}
     others = {name: number for name, number in found.items() if number is not None}
     return Measured({**wanted, **others}, _notes(result.get(NOTES)))
 
 
 def _needed(name: str, value: Any) -> float:
-    number = _finite(value)
+    number = finite(value)
     if number is None:
         raise ResultError(f"the result '{name}' must be a finite number, but got {_shown(value)}")
     return number
 
 
-def _finite(value: Any) -> float | None:
+def finite(value: Any) -> float | None:
     """The number; None for whatever else, such as a whole number that is too large for a float."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return None

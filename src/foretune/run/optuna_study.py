@@ -76,7 +76,7 @@ class OptunaStudy(Study):
         """Create the study, or join it where it is the same."""
         _need_optuna()
         address = storage_url(url)
-        with _plain_errors(address):
+        with _plain_errors(address, RuntimeError):  # of Optuna, where the tables are not its own
             # Tables too are created by one process only.
             everything = Reentrant(_exclusive(address, "foretune"))
             with everything.hold():
@@ -114,8 +114,9 @@ class OptunaStudy(Study):
         """Store how a trial ended; the state comes last, so that a kill leaves it running."""
         from optuna.trial import TrialState
 
-        told, attributes = self._translation.outcome(status, values, seconds, reason, notes)
         with self.locked():
+            self._check_end(number, self._held, status, values)
+            told, attributes = self._translation.outcome(status, values, seconds, reason, notes)
             trial_id = self._held[number]
             if self._is_mine(self._storage.get_trial(trial_id)):
                 for key, value in attributes.items():
@@ -145,8 +146,10 @@ class OptunaStudy(Study):
         from optuna.trial import TrialState
 
         with self.locked():
-            trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
-            frozen = self._storage.get_trial(trial_id)
+            unfinished = {f.number: f for f in self._frozen() if not f.state.is_finished()}
+            self._check_take_over(number, unfinished)
+            frozen = unfinished[number]
+            trial_id = frozen._trial_id
             self._storage.set_trial_system_attr(trial_id, OWNER, self._owner.record())
             for key, nothing in NOT_ENDED.items():
                 if key in frozen.user_attrs:
@@ -361,11 +364,13 @@ def _name_metrics(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
 
 
 @contextmanager
-def _plain_errors(url: str) -> Iterator[None]:
-    """Say what a storage complains of in one sentence."""
+def _plain_errors(url: str, *others: type[Exception]) -> Iterator[None]:
+    """Say what a storage complains of, also by `others`, in one sentence."""
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
+    complaints: tuple[type[Exception], ...]
+    complaints = (StorageInternalError, SQLAlchemyError, sqlite3.Error, OSError, *others)
     try:
         yield
     except ImportError as error:
@@ -380,7 +385,7 @@ def _plain_errors(url: str) -> Iterator[None]:
             f"a study must stay in its store while it is worked on, but '{shown(url)}' no longer "
             "holds it or one of its trials: the same command begins it anew"
         ) from error
-    except (StorageInternalError, SQLAlchemyError, sqlite3.Error, RuntimeError, OSError) as error:
+    except complaints as error:
         if isinstance(error, StorageInternalError) and error.__cause__ is not None:
             said = str(error.__cause__)
         else:

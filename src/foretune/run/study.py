@@ -7,13 +7,14 @@ reasons.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
+from foretune.run.objectives import finite
 from foretune.space import Space
 
 NOTHING: Mapping[str, Any] = {}
@@ -98,8 +99,10 @@ class Study(ABC):
         reason: str = "",
         notes: Mapping[str, Any] = NOTHING,
     ) -> None:
-        """Store how a trial ended, in one step. Nothing happens where another process, believing
-        this one dead, has taken the trial over: its outcome counts.
+        """Store how a trial of this process ended, in one step.
+
+        Nothing happens where another process, believing this one dead, has taken the trial over:
+        its outcome counts.
         """
 
     @abstractmethod
@@ -131,6 +134,37 @@ class Study(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go what is running and leave the storage."""
+
+    def _check_end(
+        self,
+        number: int,
+        running: Collection[int],
+        status: Status,
+        values: Mapping[str, float],
+    ) -> None:
+        """Refuse the end of what this process does not run, and a success without its values."""
+        if number not in running:
+            raise UsageError(
+                f"only a trial that was begun or taken over here can be ended, and only once, but "
+                f"{number} is none of those that are running ({sorted(running) or 'none'})"
+            )
+        if status is not Status.DONE:
+            return
+        for metric in self.metrics:
+            value = values.get(metric.name)
+            if finite(value) is None:
+                raise UsageError(
+                    f"a trial that is DONE needs a finite number for each metric, but "
+                    f"'{metric.name}' of trial {number} is {value!r}: end it with Status.FAILED"
+                )
+
+    def _check_take_over(self, number: int, unfinished: Collection[int]) -> None:
+        """Refuse to run what has ended, or does not exist."""
+        if number not in unfinished:
+            raise UsageError(
+                f"only a trial that has not ended can be taken over, but {number} is none of these "
+                f"({sorted(unfinished) or 'none'}): take one of `left_behind`"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -175,16 +209,16 @@ class MemoryStudy(Study):
     ) -> None:
         """Keep how a trial ended."""
         with self._lock:
-            if number in self._running:
-                self._running.remove(number)
-                self._trials[number] = replace(
-                    self._trials[number],
-                    status=status,
-                    values=dict(values),
-                    seconds=seconds,
-                    reason=reason,
-                    notes=dict(notes),
-                )
+            self._check_end(number, self._running, status, values)
+            self._running.remove(number)
+            self._trials[number] = replace(
+                self._trials[number],
+                status=status,
+                values=dict(values),
+                seconds=seconds,
+                reason=reason,
+                notes=dict(notes),
+            )
 
     def left_behind(self) -> list[StudyTrial]:
         """Trials that were let go."""
@@ -196,8 +230,10 @@ class MemoryStudy(Study):
 
     def take_over(self, number: int) -> int:
         """Run a trial again; whoever dies takes the study along."""
-        self._running.add(number)
-        return 0
+        with self._lock:
+            self._check_take_over(number, [t.number for t in self._trials if t.status is None])
+            self._running.add(number)
+            return 0
 
     def let_go(self, number: int) -> None:
         """Give a trial back."""
