@@ -11,6 +11,7 @@ from foretune.numerics.scores import (
     midrank_shares,
     smoothed_scores,
     smoothed_shares,
+    without_penalties,
 )
 
 
@@ -70,6 +71,17 @@ def test_one_enormous_loss_leaves_the_others_apart_where_most_are_equal_to_the_b
     expected = smoothed_scores(np.append(y, 1.3))  # 0.4 and three times its distance of 0.3
     for enormous in (1e9, 1e308):
         np.testing.assert_allclose(smoothed_scores(np.append(y, enormous)), expected)
+
+
+@pytest.mark.filterwarnings("error")
+def test_penalties_are_drawn_in_and_measurements_are_not() -> None:
+    usual = np.array([0.1, 0.2, 0.3, 0.4, 90.0])
+    np.testing.assert_array_equal(without_penalties(usual), usual)
+    for penalty in (1e4, 1.7e308):
+        y = np.array([0.1, 0.2, 0.3, 0.4, penalty])
+        np.testing.assert_allclose(without_penalties(y), [0.1, 0.2, 0.3, 0.4, 0.9])
+    for same in ([2.5], [2.5, 2.5], [-1.7e308, 1.7e308, 1.6e308]):
+        np.testing.assert_array_equal(without_penalties(np.array(same)), same)
 
 
 def test_unit_and_origin_do_not_matter() -> None:

@@ -25,6 +25,8 @@ SMOOTHING = 1.06
 """Silverman's rule: the width of the kernel in standard deviations, times n^(1/5)."""
 OUTLYING = 3.0
 """Losses that lie further above the median, in distances of the best from it, are drawn in."""
+ENORMOUS = 1000.0
+"""Outliers that stretch the range so many times are penalties and no measurements."""
 MOST_COMPARED = 512
 """Every loss is compared with so many of the others at most."""
 
@@ -73,6 +75,16 @@ def _without_outliers(y: Floats) -> Floats:
     if median <= best:
         median = _median(above)
     return np.minimum(y, median + OUTLYING * (median - best))
+
+
+def without_penalties(y: Floats) -> Floats:
+    """The losses y (n,) as they are, but for enormous ones, as people note them for a failure.
+
+    For methods that standardise: beside one of them all others would be equal.
+    """
+    drawn_in = _without_outliers(y)
+    best, worst, usual = float(y.min()), float(y.max()), float(drawn_in.max())
+    return drawn_in if worst - best > ENORMOUS * (usual - best) else y
 
 
 def _median(y: Floats) -> float:

@@ -47,6 +47,14 @@ def test_the_belief_is_the_process_on_what_the_fit_has_placed() -> None:
     assert posterior.best == pytest.approx(z[:7].min())
 
 
+def test_beside_an_enormous_loss_the_others_are_told_apart() -> None:
+    y = LOSSES.copy()
+    y[2] = 1e10
+    found = latent_surrogate(SOURCES[0], Target(SPACE)).condition(seen(y=y), seed=0)
+    others = np.delete(np.arange(9), 2)
+    assert np.ptp(found.predict(CONFIGS).mean[others]) > 0.5
+
+
 def test_draws_have_the_predicted_moments() -> None:
     posterior = latent_surrogate(SOURCES[0], Target(SPACE)).condition(seen(), seed=0)
     draws, belief = posterior.sample(NEW, 4000, seed=0), posterior.predict(NEW)

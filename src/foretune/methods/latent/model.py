@@ -19,6 +19,7 @@ from foretune.methods.latent.sources import panel
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset
 from foretune.numerics.coregion import CoregionalGP, HyperPrior, Points
 from foretune.numerics.objectives import scalarise
+from foretune.numerics.scores import without_penalties
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
@@ -158,4 +159,4 @@ def _no_bowls(x: Encoded) -> Floats:
 
 def _output(losses: Floats) -> Floats:
     """Losses (n, L) as the process models them (n,)."""
-    return scalarise(losses, standardise)
+    return scalarise(losses, lambda y: standardise(without_penalties(y)))
