@@ -34,6 +34,14 @@ def test_the_reference_is_the_mean_test_loss_of_the_ten_best_by_validation():
     assert reference_loss(np.array([3.0, NAN, 1.0])) == 2.0
 
 
+@pytest.mark.filterwarnings("error")
+def test_losses_near_the_largest_float_are_compared():
+    losses = np.array([0.1, 0.2, 0.3, 1.7e308, 1.7e308])
+    np.testing.assert_allclose(red_to_best(losses), [-1.0, -1.0, -1.0, 0.6, 0.6])
+    between = NORMALISATIONS["min-max"](np.array([-1.7e308, 0.0, 1.7e308]))
+    np.testing.assert_allclose(between, [0.0, 0.5, 1.0])
+
+
 def test_each_normalisation_by_hand():
     losses = np.array([0.2, NAN, 0.4, 0.6, 0.4])
     expected = {
