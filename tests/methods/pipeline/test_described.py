@@ -129,12 +129,25 @@ def test_what_could_not_be_measured_is_not_read() -> None:
     whole = [description(rng, float(k)) for k in range(20)]
     for gap in (np.nan, np.inf):
         reading = Reading.of([*whole[:-1], whole[-1] | {"more": gap}])
-        assert reading is not None
         assert "more" not in reading.names
         assert np.isfinite(reading.functions).all()
         assert reading(whole[0] | {"more": gap}) is not None
         assert reading(whole[0] | {"landmark_linear": gap}) is None
-        assert Reading.of([*whole[:-1], whole[-1] | {"landmark_linear": gap}]) is None
+
+
+def test_tasks_whose_description_lacks_something_important_are_left_out(
+    learnt: DeepPipePrior,
+) -> None:
+    experience = past(30)
+    tasks, said = DeepPipeLearner(SIZES, midrank_scores)._all(experience)
+    gaps = [{}, said[7] | {"landmark_linear": np.nan}]
+    found = Described.learn(
+        learnt.model, experience.configs, [*tasks, *tasks[:2]], [*said, *gaps], seed=0
+    )
+    expected = learnt.described
+    np.testing.assert_allclose(found.weights, expected.weights)
+    few = [*gaps, *said[2:11]]
+    assert Described.learn(learnt.model, experience.configs, tasks[:11], few, seed=0) is None
 
 
 def test_a_wide_network_is_read_along_its_principal_axes() -> None:

@@ -59,14 +59,12 @@ class Reading:
     """(m, p)"""
 
     @classmethod
-    def of(cls, descriptions: Sequence[Mapping[str, float]]) -> Self | None:
-        """The meta-features that all past tasks have; None where an important one is missing.
+    def of(cls, descriptions: Sequence[Mapping[str, float]]) -> Self:
+        """The meta-features that all past tasks have, the important ones among them.
 
         One that could not be measured (NaN or infinite) counts as missing.
         """
         names = tuple(n for n in descriptions[0] if all(_has(each, n) for each in descriptions))
-        if not set(THEMSELVES) <= set(names):
-            return None
         raw = np.array([[each[name] for name in names] for each in descriptions])
         spread = raw.std(axis=0)
         scale = np.where(spread > LEAST_SPREAD, spread, np.inf)
@@ -85,6 +83,11 @@ class Reading:
         raw = np.array([description[name] for name in self.names])
         values: Floats = np.clip((raw - self.centre) / self.scale, -FARTHEST, FARTHEST)
         return values @ self.functions
+
+
+def _is_complete(description: Mapping[str, float]) -> bool:
+    """Whether it has all that is read as it is."""
+    return all(_has(description, name) for name in THEMSELVES)
 
 
 def _has(description: Mapping[str, float], name: str) -> bool:
@@ -113,13 +116,14 @@ class Described:
     ) -> Self | None:
         """The map that explains most of unseen tasks; None where it would not help.
 
-        tasks: with rows of `configs`, each with its description.
+        tasks: with rows of `configs`, each with its description; those that lack an important
+        meta-feature say nothing here.
         """
-        if not model.layout.sizes.learns_mean or len(tasks) < LEAST_TASKS:
+        known = [place for place, each in enumerate(descriptions) if _is_complete(each)]
+        if not model.layout.sizes.learns_mean or len(known) < LEAST_TASKS:
             return None
+        tasks, descriptions = [tasks[k] for k in known], [descriptions[k] for k in known]
         reading = Reading.of(descriptions)
-        if reading is None:
-            return None
         hidden, mean = _last_hidden(model, configs)
         spread = hidden.std(axis=0)
         # All neurons that differ among pipelines together count as much as the constant.
