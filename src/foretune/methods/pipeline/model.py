@@ -23,7 +23,7 @@ from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.networks import Layers
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import Shares, informed_scores, smoothed_shares
+from foretune.numerics.scores import Shares, informed_scores, midrank_scores, smoothed_shares
 from foretune.numerics.transforms import AS_THEY_ARE, standardise
 from foretune.space import Encoded
 
@@ -121,8 +121,9 @@ class DeepPipe:
         """
         if not self.layout.sizes.learns_mean:
             return scalarise(losses, standardise)
-        # Standardised, all losses beside an enormous one would be equal; one needs no unit here.
-        y = losses[:, 0] if losses.shape[1] == 1 else scalarise(losses, standardise)
+        # Standardised, all losses beside an enormous one would be equal; one needs no unit here,
+        # and several get that of past tasks.
+        y = losses[:, 0] if losses.shape[1] == 1 else scalarise(losses, midrank_scores)
         sigma = np.full(len(y), np.exp(0.5 * self.log_signal))
         return informed_scores(y, at.mean, sigma, shares=self.shares)
 
