@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretune.contracts import Observations, Target
-from foretune.errors import ForetuneWarning
+from foretune.errors import ForetuneWarning, MethodError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.learning import PastTask
 from foretune.methods.pipeline.growth import grown
@@ -324,3 +324,18 @@ class TestLearning:
         experience = past(Space.of({"model": MODELS}), tasks=1)
         train, validation = parts(experience, midrank_scores, 0)
         assert (len(train), len(validation)) == (1, 1)
+
+    def test_where_the_training_tasks_are_gone_those_for_validation_do_both(self) -> None:
+        whole = past(Space.of({"model": MODELS}), tasks=4)
+        named = {"train": whole.tasks[:2], "validation": whole.tasks[2:]}
+        experience = whole.with_splits({"learning": named}).without(whole.tasks[:2])
+        train, validation = parts(experience, midrank_scores, 0)
+        assert (len(train), len(validation)) == (2, 2)
+
+    def test_without_any_success_the_error_says_so(self) -> None:
+        whole = past(Space.of({"model": MODELS}), tasks=3)
+        named = {"train": whole.tasks[:1], "validation": whole.tasks[1:2], "test": whole.tasks[2:]}
+        experience = whole.with_splits({"learning": named}).without(whole.tasks[:1])
+        status = np.full(len(experience.status), Status.FAILED, dtype=np.int8)
+        with pytest.raises(MethodError, match="none of the 1 tasks for training and validation"):
+            parts(replace(experience, status=status), midrank_scores, 0)

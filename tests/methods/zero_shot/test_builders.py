@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from foretune.errors import MethodError, UsageError
+from foretune.experience import Status
 from foretune.methods.zero_shot.build import BUILDERS, Recipe
 from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
 from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
@@ -10,7 +13,13 @@ from foretune.methods.zero_shot.obo import Belief, Search, task_features
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import aggregate_named, greedy, mean, meta_loss
-from tests.methods.zero_shot.examples import bowls, candidates, jobs_of, unshared_experience
+from tests.methods.zero_shot.examples import (
+    bowls,
+    candidates,
+    experience_of,
+    jobs_of,
+    unshared_experience,
+)
 
 NAN = np.nan
 
@@ -202,3 +211,12 @@ def test_improvements_are_kept_up_to_date():
         np.broadcast_to(losses[known], (20, known.sum())),
         rtol=1e-6,
     )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["accuracy", "error"])
+def test_a_table_without_any_success_is_refused(name):
+    whole = experience_of(bowls(candidates(5), tasks=2), candidates(5), name=name)
+    failed = replace(whole, status=np.full(len(whole.status), Status.FAILED, dtype=np.int8))
+    with pytest.raises(MethodError, match="none of the 2 tasks has one"):
+        loss_table(failed)

@@ -10,7 +10,7 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Surrogate, Target
-from foretune.errors import ForetuneWarning, SpaceError
+from foretune.errors import ForetuneWarning, MethodError, SpaceError
 from foretune.experience import Experience, learning_split
 from foretune.learning import PastTask, given, past_tasks, trial_shares
 from foretune.methods.pipeline.described import Described
@@ -171,6 +171,13 @@ def parts(
     split = learning_split(experience)
     train = succeeded(experience, split.train)
     validation = succeeded(experience, split.validation)
+    if not train and not validation:
+        raise MethodError(
+            "a network learns from past tasks with a successful evaluation, but none of the "
+            f"{len(split.train) + len(split.validation)} tasks for training and validation has "
+            "one: give other experience"
+        )
+    train = train or validation
     if not validation:
         shuffled = np.random.default_rng(seed).permutation(len(train))
         held = set(shuffled[: max(1, round(HELD_OUT * len(train)))].tolist())

@@ -105,8 +105,8 @@ def _shift_to_errors(experience: Experience) -> Floats:
     shifts = np.zeros(len(experience.metrics))
     for column, metric in enumerate(experience.metrics):
         losses = experience.losses[:, column]
-        is_score = metric.direction is Direction.MAX
-        if is_score and np.nanmin(losses) >= -1.0 and np.nanmax(losses) <= 0.0:
+        low, high = np.nanmin(losses, initial=np.inf), np.nanmax(losses, initial=-np.inf)
+        if metric.direction is Direction.MAX and low >= -1.0 and high <= 0.0:
             shifts[column] = 1.0
     return shifts
 
