@@ -41,6 +41,7 @@ def folder(tmp_path, monkeypatch):
         "class Group:\n    inner = staticmethod(run)\n"
     )
     (tmp_path / "broken_for_tests.py").write_text("import no_such_module\n")
+    (tmp_path / "ending_for_tests.py").write_text("import sys\nsys.exit(0)\n")
     return tmp_path
 
 
@@ -57,9 +58,12 @@ def test_functions_are_found_in_the_folder_and_in_other_processes(folder, name):
         ("objective_for_tests", "must be written as module:function"),
         ("objective_for_tests:", "must be written as module:function"),
         ("nowhere_at_all:run", "ModuleNotFoundError"),
-        ("broken_for_tests:run", "No module named 'no_such_module'"),
+        ("broken_for_tests:run", "No module named 'no_such_module'; correct the name, or mend"),
+        ("ending_for_tests:run", "SystemExit: 0; let what ends the program stand under"),
+        ("objective_for_tests.py:run", "write objective_for_tests:run"),
+        ("./a/b_for_tests.py:run", "write a.b_for_tests:run"),
         ("objective_for_tests:walk", "there is no 'walk' in objective_for_tests"),
-        ("objective_for_tests:offset", "must be a function, but it is a int"),
+        ("objective_for_tests:offset", "must be a function, but it is of type int: name"),
     ],
 )
 def test_names_of_nothing_are_refused(folder, name, said):

@@ -116,10 +116,10 @@ def _found(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:
         sys.path.insert(0, folder)
     try:
         found: Any = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"the module of '{name}' must be one that can be imported from '{folder}', but: "
-            f"{one_line(error)}"
+            f"{one_line(error)}; {_remedy(name, error)}"
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
@@ -129,6 +129,20 @@ def _found(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:
             )
         found = getattr(found, part)
     if not callable(found):
-        raise UsageError(f"'{name}' must be a function, but it is a {type(found).__name__}")
+        raise UsageError(
+            f"'{name}' must be a function, but it is of type {type(found).__name__}: name "
+            "something that can be called with a configuration"
+        )
     function: Callable[[dict[str, Any]], Any] = found
     return function
+
+
+def _remedy(name: str, error: BaseException) -> str:
+    """What to do about a module that cannot be imported."""
+    if isinstance(error, SystemExit):
+        return 'let what ends the program stand under  if __name__ == "__main__":'
+    module, _, function = name.partition(":")
+    dotted = module.removesuffix(".py").strip("./").replace("/", ".")
+    return (
+        "correct the name, or mend the module" if dotted == module else f"write {dotted}:{function}"
+    )
