@@ -31,6 +31,7 @@ TAKERS = {
     "--config-column": ("table",),
     "--seconds": ("table",),
     "--status": ("table",),
+    "--fidelity": ("table",),
     "--ignore": ("table", "mlflow", "ray"),
     "--study": ("optuna", "mlflow"),
     "--space-id": ("hpob",),
@@ -113,6 +114,12 @@ def _say_inferred(path: Path, space: str) -> None:
 @click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
 @click.option("--status", metavar="COLUMN", help="Column of DONE, FAILED, TIMEOUT (table).")
 @click.option(
+    "--fidelity",
+    metavar="COLUMN",
+    help="Column of epochs, rows or the like that a trial was given; of each configuration the "
+    "most counts (table).",
+)
+@click.option(
     "--ignore",
     metavar="A,B",
     help="What is no hyperparameter; names with commas in double quotes (table, mlflow, ray).",
@@ -134,6 +141,7 @@ def import_command(
     config_column: str | None,
     seconds: str | None,
     status: str | None,
+    fidelity: str | None,
     ignore: str | None,
     studies: tuple[str, ...],
     space_id: str | None,
@@ -176,6 +184,7 @@ def import_command(
             "--config-column": config_column,
             "--seconds": seconds,
             "--status": status,
+            "--fidelity": fidelity,
             "--ignore": ignore,
             "--study": studies,
             "--space-id": space_id,
@@ -187,6 +196,7 @@ def import_command(
         config_column=config_column,
         status=status,
         seconds=seconds,
+        fidelity=fidelity,
         space=space,
         ignored=names_in(ignore),
     )

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
-from foretune.experience import Experience, Status
+from foretune.experience import Experience, Metric, Status
 from foretune.experience.importers import TableColumns, table
 from foretune.space import Kind, Space
 
@@ -222,6 +222,30 @@ def test_none_and_null_are_gaps_where_another_column_explains_them(tmp_path):
     (tmp_path / "space.json").write_text(experience.space.to_json())
     again = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
     assert table.read(path, columns=again).task("a").configs.dicts() == configs
+
+
+def test_fidelities_come_back_from_an_own_table(tmp_path):
+    space = Space.of({"lr": (0.0, 1.0)})
+    made = Experience.build(
+        space,
+        [Metric("loss")],
+        ["a"],
+        [0] * 4,
+        space.encode([{"lr": 0.25}, {"lr": 0.5}]),
+        [0, 1, 0, 1],
+        [0.4, 0.3, 0.2, 0.1],
+        fidelity=[1, 1, 9, 9],
+    )
+    made.to_frame().to_csv(path := tmp_path / "runs.csv", index=False)
+    columns = TableColumns(
+        task="task", values={"loss": "min"}, status="status", seconds="seconds", fidelity="fidelity"
+    )
+    back = table.read(path, columns=columns)
+    assert back.space.names == ("lr",)
+    assert back.fidelity.tolist() == [1, 1, 9, 9]
+    assert back.task("a").counted.tolist() == [False, False, True, True]
+    with pytest.raises(ExperienceError, match="'fidelity' was named as the fidelity and as"):
+        table.read(path, columns=replace(columns, ignored=["fidelity"]))
 
 
 def test_nullable_columns_of_parquet_fit_a_space(tmp_path):

@@ -32,6 +32,8 @@ class TableColumns:
     """The column with the outcome: DONE, FAILED or TIMEOUT."""
     seconds: str | None = None
     """The column with the run time."""
+    fidelity: str | None = None
+    """The column that says how much an evaluation was given, such as epochs or a share of rows."""
     space: Path | None = None
     """A JSON file of the search space; without it the space is inferred from the values."""
     ignored: Sequence[str] = ()

@@ -97,6 +97,7 @@ def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
         "config_column": columns.config_column,
         "status": columns.status,
         "seconds": columns.seconds,
+        "fidelity": columns.fidelity,
         "task": None if task else columns.task,
     }
     for name, value in given.items():

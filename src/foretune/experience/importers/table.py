@@ -60,7 +60,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     metrics = {column: direction_of(column, given) for column, given in columns.values.items()}
     _check_meanings(columns)
     frame = read_table(source, progress, texts=[columns.task])
-    optional = (columns.config_column, columns.status, columns.seconds)
+    optional = (columns.config_column, columns.status, columns.seconds, columns.fidelity)
     named = [columns.task, *metrics, *(name for name in optional if name is not None)]
     need_columns(frame, named, source)
     config_column = columns.config_column
@@ -84,6 +84,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         config_column=config_column,
         status=columns.status,
         seconds=columns.seconds,
+        fidelity=columns.fidelity,
     )
 
 
@@ -95,6 +96,7 @@ def _check_meanings(columns: TableColumns) -> None:
         ("the configuration", columns.config_column),
         ("the outcome", columns.status),
         ("the run time", columns.seconds),
+        ("the fidelity", columns.fidelity),
         *(("to be ignored", column) for column in columns.ignored),
     ]
     meanings: dict[str, str] = {}
