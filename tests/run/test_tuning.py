@@ -323,3 +323,24 @@ def test_budgets_and_objectives_that_do_not_fit_are_refused():
     )
     with pytest.raises(UsageError, match="at most as many objectives"):
         tune(memory(), two, InlineExecutor(bowl), Budget(1))
+
+
+@pytest.mark.parametrize("objectives", [("size",), ("error", "mass"), ("size", "error")])
+def test_objectives_named_after_other_metrics_are_refused(objectives):
+    study = memory(metrics=[ERROR, Metric("size"), Metric("mass")])
+    asked = Optimizer.of(SPACE, method="random", objectives=objectives)
+    with pytest.raises(UsageError, match="must be the study's first metrics, in order, but"):
+        tune(study, asked, InlineExecutor(bowl), Budget(1))
+    assert not study.trials()
+
+
+def test_an_optimiser_that_is_not_new_is_refused():
+    study, asked = memory(), optimizer()
+    tune(study, asked, InlineExecutor(bowl), Budget(2))
+    with pytest.raises(UsageError, match="told 2 trials and waits for 0: make another one"):
+        tune(study, asked, InlineExecutor(bowl), Budget(3))
+    waiting = optimizer()
+    waiting.ask()
+    with pytest.raises(UsageError, match="told 0 trials and waits for 1: make another one"):
+        tune(study, waiting, InlineExecutor(bowl), Budget(3))
+    assert len(study.trials()) == 2

@@ -83,16 +83,38 @@ def tune(
     or a mapping, see `objectives.measured`. Ctrl-C, and every other exception, leaves all finished
     trials stored, and those that were running to be run again.
     """
-    if len(optimizer.target.objectives) > len(study.metrics):
-        raise UsageError(
-            f"an optimiser must have at most as many objectives as the study has metrics, but got "
-            f"{len(optimizer.target.objectives)} and {len(study.metrics)}: add metrics"
-        )
+    _check_new(optimizer)
+    _check_objectives(optimizer, study)
     tuning = _Tuning(study, optimizer, executor, budget, watch)
     try:
         return tuning.run()
     finally:
         tuning.let_go()
+
+
+def _check_new(optimizer: Optimizer) -> None:
+    told, pending = len(optimizer.told), len(optimizer.pending)
+    if told or pending:
+        raise UsageError(
+            f"an optimiser must be new, for it is told all that the study holds, but this one was "
+            f"told {told} trials and waits for {pending}: make another one"
+        )
+
+
+def _check_objectives(optimizer: Optimizer, study: Study) -> None:
+    """Refuse objectives that would be told of other metrics than those they are named after."""
+    objectives = optimizer.target.objectives
+    names = tuple(metric.name for metric in study.metrics)
+    if len(objectives) > len(names):
+        raise UsageError(
+            f"an optimiser must have at most as many objectives as the study has metrics, but got "
+            f"{len(objectives)} and {len(names)}: add metrics"
+        )
+    if any(o in names and o != name for o, name in zip(objectives, names, strict=False)):
+        raise UsageError(
+            f"the objectives of an optimiser must be the study's first metrics, in order, but "
+            f"{list(objectives)} are others than {list(names)}: put these metrics first"
+        )
 
 
 class _Tuning:
