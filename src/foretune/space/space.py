@@ -124,14 +124,19 @@ class Space:
         return describe(self.config_space, self.parameters)
 
     def encode(
-        self, configs: Sequence[Mapping[str, Any]], *, fill_defaults: bool = False
+        self,
+        configs: Sequence[Mapping[str, Any]],
+        *,
+        fill_defaults: bool = False,
+        drop_inactive: bool = False,
     ) -> Encoded:
         """Configurations (dicts or ConfigSpace's own) as a batch; refuses what is not legal.
 
         fill_defaults: give missing active hyperparameters their default values.
+        drop_inactive: forget values given to inactive hyperparameters instead of refusing them.
         """
         values = reading.read_configs(self.parameters, configs)
-        return self._checked(values, fill=fill_defaults, drop=False)
+        return self._checked(values, fill=fill_defaults, drop=drop_inactive)
 
     def decode(self, encoded: Encoded) -> list[dict[str, Any]]:
         """The configurations of a batch of this space as dicts."""
@@ -152,9 +157,8 @@ class Space:
     ) -> Encoded:
         """A batch from n values a name (a list, an array, a column of pandas).
 
-        None, NaN and what pandas calls missing mean that it is not given.
-
-        drop_inactive: forget values given to inactive hyperparameters instead of refusing them.
+        None, NaN and what pandas calls missing mean that it is not given. The other arguments are
+        those of `encode`.
         """
         values = reading.read_columns(self.parameters, columns, n)
         return self._checked(values, fill=fill_defaults, drop=drop_inactive)

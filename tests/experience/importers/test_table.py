@@ -320,6 +320,21 @@ def test_a_name_that_json_lacks_must_be_explained(tmp_path):
     assert found.space.names == ("x",)
 
 
+def test_values_without_an_effect_are_left_out_of_json_as_of_columns(tmp_path):
+    configs = [{"s": "off", "s:on:n": 3}, {"s": "on", "s:on:n": 4}]
+    (tmp_path / "space.json").write_text(
+        Space.of({"s": {"on": {"n": (1, 9)}, "off": {}}}).to_json()
+    )
+    texts = [json.dumps(config) for config in configs]
+    pd.DataFrame({"t": "a", "y": [1, 2], "c": texts}).to_csv(tmp_path / "json.csv")
+    pd.DataFrame(configs).assign(t="a", y=[1, 2]).to_csv(tmp_path / "columns.csv")
+    columns = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    for file, config_column in (("json.csv", "c"), ("columns.csv", None)):
+        chosen = replace(columns, config_column=config_column)
+        found = table.read(tmp_path / file, columns=chosen).configs.dicts()
+        assert found == [{"s": "off"}, {"s": "on", "s:on:n": 4}]
+
+
 def test_what_a_space_lacks_is_no_hyperparameter_of_json(tmp_path):
     path = tmp_path / "runs.parquet"
     pd.DataFrame({"t": ["a"], "y": [1], "c": ['{"x": 1, "seed": 7}']}).to_parquet(path)

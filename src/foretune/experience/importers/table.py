@@ -235,11 +235,12 @@ def _columns_in(frame: pd.DataFrame, space: Space) -> dict[str, str]:
 
 
 def _of_the_space(space: Space, cells: "pd.Series[Any]", column: str) -> list[str]:
-    """Configurations as JSON, without what is no hyperparameter of the space."""
-    return [
-        json.dumps({name: config[name] for name in config if name in space.names})
+    """Configurations as JSON, without what has no effect in the space or is not of it."""
+    configs = [
+        {name: config[name] for name in config if name in space.names}
         for config in _configs(cells, column)
     ]
+    return [json.dumps(config) for config in space.encode(configs, drop_inactive=True).dicts()]
 
 
 def _configs(cells: "pd.Series[Any]", column: str) -> list[dict[str, Any]]:
