@@ -2,6 +2,7 @@
 
 from io import StringIO
 
+import pytest
 from rich.console import Console
 from rich.progress import Progress
 
@@ -71,6 +72,17 @@ def test_a_bar_counts_trials_that_ended(monkeypatch):
         text = "".join(str(line) for line in _rendered(progress))
     assert "2 of 3 trials" in text
     assert "best loss 2 (rf)" in text
+
+
+@pytest.mark.parametrize("name", ["rf[val]", "[/x]", "[red]"])
+def test_a_bar_shows_brackets_in_names_as_they_are(monkeypatch, name):
+    monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=StringIO(), width=200))
+    with display.display(LOSS, 3, None) as bar:
+        bar.began(trial(0, estimator=name))
+        assert name in _rendered(bar._bar)
+        bar.ended(trial(0, 2.0, estimator=name))
+        assert f"best loss 2 ({name})" in _rendered(bar._bar)
 
 
 def test_a_bar_begins_with_what_had_ended_before(monkeypatch):

@@ -151,8 +151,9 @@ def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterat
         TimeElapsedColumn(),
         *([TextColumn("left"), TimeRemainingColumn()] if trials is not None else []),
         *([TextColumn(f"of {seconds:.0f} s")] if seconds is not None else []),
-        TextColumn("{task.fields[best]}", style="bold"),
-        TextColumn("{task.fields[now]}", style="dim"),
+        # Names of metrics and of choices are the user's: brackets in them are no markup.
+        TextColumn("{task.fields[best]}", style="bold", markup=False),
+        TextColumn("{task.fields[now]}", style="dim", markup=False),
     ]
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     far = _how_far(0, trials)
