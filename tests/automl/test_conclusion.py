@@ -131,6 +131,19 @@ def test_predictions_that_are_no_numbers_have_no_part_in_it(
     assert trials[1] not in [chosen.trial for chosen in made.members]
 
 
+@pytest.mark.parametrize("room", [1, 2**30])
+def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, room: int
+) -> None:
+    rows = _held(plan)
+    right = np.eye(3)[table.y[rows].astype(int)]
+    for trial, certain in ((trials[1], right[:, [1, 2, 0]]), (trials[2], right)):
+        keep_predictions(tmp_path, trial.config, Score({}, {}, 1.0, rows, certain))
+    monkeypatch.setattr(conclusion, "MOST_BYTES_OF_CANDIDATES", room)
+    made = concluded(plan, table, trials, target="class", blending=Blending(2, tmp_path))
+    assert (trials[2] in [chosen.trial for chosen in made.members]) == (room > 1)
+
+
 @pytest.mark.parametrize(("seconds", "joins"), [(20.0, False), (1.0, True)])
 def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
     plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, seconds: float, joins: bool

@@ -32,6 +32,8 @@ OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
 """How the reasons of failed trials begin that more memory may save."""
 CANDIDATES_A_MEMBER = 5
 """A blend of K members is chosen among the best 5 K trials."""
+MOST_BYTES_OF_CANDIDATES = 2**30
+"""Of their predictions, which are held in memory at once."""
 MOST_SECONDS_TO_JOIN = 120.0
 """What joins the best trial in a blend must be expected to learn from all rows in this time."""
 NOT_KEPT = (
@@ -175,7 +177,7 @@ def _members(
     joining = [best[0], *(trial for trial in best[1:] if _is_quick(trial, plan, rows=rows))]
     candidates = [
         (trial, predicted)
-        for trial in joining[: CANDIDATES_A_MEMBER * blending.most]
+        for trial in joining[: _most_candidates(blending.most, shape)]
         if (predicted := _predictions(blending.predictions, trial, shape)) is not None
     ]
     # Without the best trial, a blend of the others may be worse than that one.
@@ -186,7 +188,7 @@ def _members(
         return alone, None, ""
     scored = plan.table.rows(np.concatenate(folds))
     found = blend(
-        np.stack([predicted for _, predicted in candidates]),
+        [predicted for _, predicted in candidates],
         scored.y,
         plan.metric.name,
         plan.table.task,
@@ -202,14 +204,21 @@ def _members(
     return members, found.score if len(members) > 1 else None, ""
 
 
+def _most_candidates(members: int, shape: tuple[int, int]) -> int:
+    """Among how many trials a blend is chosen: fewer, where predictions of this shape are large."""
+    room = MOST_BYTES_OF_CANDIDATES // (shape[0] * shape[1] * np.dtype(np.float32).itemsize)
+    return min(CANDIDATES_A_MEMBER * members, max(room, members))
+
+
 def _predictions(folder: Path, trial: StudyTrial, shape: tuple[int, int]) -> Floats | None:
     """A trial's out-of-fold predictions, where they are there, whole and finite."""
     try:
-        read = np.load(predictions_path(folder, trial.config), allow_pickle=False)
-        predicted: Floats = read.astype(np.float64)
+        # Probabilities stay in single precision: they may be large, and sums of them are double.
+        predicted: Floats = np.load(predictions_path(folder, trial.config), allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return predicted if predicted.shape == shape and np.isfinite(predicted).all() else None
+    whole = predicted.shape == shape and predicted.dtype.kind == "f"
+    return predicted if whole and np.isfinite(predicted).all() else None
 
 
 def _is_quick(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:

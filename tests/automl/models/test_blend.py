@@ -41,6 +41,18 @@ def test_by_hand_sorted_beginning_of_classes():
     assert found.weights == pytest.approx([0.5, 0.5, 0])
 
 
+def test_predictions_in_single_precision_are_blended_in_double():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60).astype(float)
+    given = [np.exp(np.eye(3)[y.astype(int)] + rng.normal(size=(60, 3))) for _ in range(5)]
+    single = [(each / each.sum(axis=1, keepdims=True)).astype(np.float32) for each in given]
+    double = np.stack(single).astype(np.float64)
+    found = blend(single, y, "log_loss", Task.CLASSIFICATION, most=3)
+    expected = blend(double, y, "log_loss", Task.CLASSIFICATION, most=3)
+    assert found.weights.tolist() == expected.weights.tolist()
+    assert found.score == expected.score
+
+
 def test_ties_go_to_the_earlier_model():
     y = np.array([0.0, 1.0, 4.0])
     found = blend(numbers(y + 1, y + 1, y + 1), y, "rmse", Task.REGRESSION, most=2)

@@ -32,7 +32,7 @@ class Blend:
 
 
 def blend(
-    predictions: Floats,
+    predictions: Sequence[Floats],
     y: Floats,
     metric: str,
     task: Task,
@@ -44,23 +44,23 @@ def blend(
 ) -> Blend:
     """The weights under which the mean of some predictions scores best.
 
-    predictions: (m, n, classes) probabilities or (m, n, 1) numbers, of models that had not seen
-    those rows, the best model first. y: (n,), codes or numbers. most: how many models may have a
-    weight. folds: how many of the rows were scored together, in their order; all if empty.
-    counting: (n,), how much rows count; alike if None.
+    predictions: (n, classes) probabilities or (n, 1) numbers of each model, which had not seen
+    those rows, the best model first; no copy is made of all, because they may be large. y: (n,),
+    codes or numbers. most: how many models may have a weight. folds: how many of the rows were
+    scored together, in their order; all if empty. counting: (n,), how much rows count; alike if
+    None.
     """
-    if not len(predictions) or most < 1 or not np.isfinite(predictions).all():
+    if not len(predictions) or most < 1 or not all(map(_is_finite, predictions)):
         raise UsageError(
             "a blend needs models with finite predictions, but got "
             f"{len(predictions)} for at most {most} places: leave out those that failed"
         )
     loss = _loss_of(y, metric, task, folds or (len(y),), counting)
-    counts, lowest = _beginning(predictions, most, loss)
-    total = np.tensordot(counts, predictions, axes=1)
+    counts, total, lowest = _beginning(predictions, most, loss)
     found, last_gain = counts.copy(), 0
     for number in range(rounds):
         full = np.count_nonzero(counts) >= most
-        allowed = np.flatnonzero(counts) if full else np.arange(len(predictions))
+        allowed = np.flatnonzero(counts).tolist() if full else range(len(predictions))
         losses = [loss((total + predictions[each]) / (counts.sum() + 1)) for each in allowed]
         added = allowed[int(np.argmin(losses))]
         counts[added] += 1
@@ -101,13 +101,22 @@ def _loss_of(
 
 
 def _beginning(
-    predictions: Floats, most: int, loss: Callable[[Floats], float]
-) -> tuple[Floats, float]:
-    """As many of the best models as do best together, once each; of equals, the fewest."""
-    first = predictions[:most]
-    means = np.cumsum(first, axis=0) / np.arange(1, len(first) + 1)[:, None, None]
-    losses = [loss(mean) for mean in means]
-    n = int(np.argmin(losses)) + 1
+    predictions: Sequence[Floats], most: int, loss: Callable[[Floats], float]
+) -> tuple[Floats, Floats, float]:
+    """As many of the best models as do best together, once each; of equals, the fewest.
+
+    Returns how often each model counts, the sum of their predictions, what that loses.
+    """
+    total = np.zeros(predictions[0].shape)
+    losses = []
+    for n, each in enumerate(predictions[:most], start=1):
+        total += each
+        losses.append(loss(total / n))
+    best = int(np.argmin(losses)) + 1
     counts = np.zeros(len(predictions))
-    counts[:n] = 1.0
-    return counts, losses[n - 1]
+    counts[:best] = 1.0
+    return counts, sum(predictions[:best], np.zeros_like(total)), losses[best - 1]
+
+
+def _is_finite(predictions: Floats) -> bool:
+    return bool(np.isfinite(predictions).all())
