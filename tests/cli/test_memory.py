@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from foretune.automl.knowledge.bundle import Bundle
 from foretune.automl.knowledge.known import own_bundle
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.recordings import Fit
+from foretune.automl.recordings import Remembered
 from foretune.cli.memory import experience_group
 from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Evaluation, Experience, Metric
@@ -30,7 +30,7 @@ def remember(task="mine@000000000000000a", name=SPACE):
     metric = Metric("r2", Direction.MAX)
     config = {"algorithm": "knn", "algorithm:knn:n_neighbors": 5}
     found = [Evaluation(task, config, {"r2": 0.5})]
-    Memory.of_user().remember(Fit(name, OTHER, (metric,), task, {}), found)
+    Memory.of_user().remember(Remembered(name, OTHER, (metric,), task, {}), found)
 
 
 def test_nothing_is_shown_where_nothing_is():
@@ -131,7 +131,7 @@ def test_forgetting_all_leaves_nothing_that_was_set_aside():
     config = {"algorithm": "knn", "algorithm:knn:n_neighbors": "few"}
     metric = Metric("r2", Direction.MAX)
     found = [Evaluation("other", config, {"r2": 0.5})]
-    Memory.of_user().remember(Fit(SPACE, changed, (metric,), "other", {}), found)
+    Memory.of_user().remember(Remembered(SPACE, changed, (metric,), "other", {}), found)
     assert "Forgot 1 evaluation\n" in run("forget", "other").output
     assert [path.suffix for path in Memory.of_user().folder.glob("*.before-*")] != []
     assert "Forgot 1 evaluation\n" in run("forget", "--all").output

@@ -10,7 +10,7 @@ from foretune.automl.knowledge.measures import by_metric
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.scores import SCORERS
 from foretune.automl.models.spaces import shipped
-from foretune.automl.recordings import Fit
+from foretune.automl.recordings import Remembered
 from foretune.automl.tables.identities import task_name
 from foretune.automl.tables.reading import read_training
 from foretune.automl.tables.roles import Roles
@@ -102,7 +102,7 @@ def test_what_was_best_on_this_very_table_comes_first(table, roles, words):
     configs = space.sample(3, seed=0).dicts()
     found = [Evaluation(task, configs[i], {"r2": i / 10}) for i in range(3)]
     metrics = (SCORERS["r2"].metric,)
-    Memory.of_user().remember(Fit(SPACE, space, metrics, task, {}), found)
+    Memory.of_user().remember(Remembered(SPACE, space, metrics, task, {}), found)
     ended = run(table, "--target", "amount", "-k", "2", "--json", *words)
     first, _ = json.loads(ended.output)["suggestions"]
     assert first["config"] == configs[2]
@@ -115,7 +115,7 @@ def test_what_was_best_on_this_very_table_is_not_suggested_again(table):
     task = task_name(read_training(table, "amount").table)
     space = shipped(SPACE).build(ONLY)
     found = [Evaluation(task, twice["config"], {"r2": 0.9})]
-    Memory.of_user().remember(Fit(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
+    Memory.of_user().remember(Remembered(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
     again = [each["config"] for each in json.loads(run(*words).output)["suggestions"]]
     assert again == [twice["config"], once["config"], third["config"]]
 
@@ -126,7 +126,7 @@ def test_estimators_that_are_left_out_do_not_come_back(table):
     tried = {config["estimator"]: config for config in space.sample(60, seed=0).dicts()}
     values = {"knn": 0.9, "rf": 0.2}
     found = [Evaluation(task, tried[name], {"r2": value}) for name, value in values.items()]
-    Memory.of_user().remember(Fit(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
+    Memory.of_user().remember(Remembered(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
     ended = run(table, "--target", "amount", "-k", "2", "--only", "rf", "--json")
     first, second = json.loads(ended.output)["suggestions"]
     assert first["config"] == tried["rf"]

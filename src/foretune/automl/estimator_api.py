@@ -29,7 +29,7 @@ from foretune.automl.fit import LEAST_SECONDS, Fit, described
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned
-from foretune.automl.recordings import Fit as Remembered
+from foretune.automl.recordings import Remembered
 from foretune.automl.search import (
     FiledTrial,
     HeldTrial,

@@ -25,8 +25,7 @@ from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.scores import SCORERS
 from foretune.automl.plan import Plan, Wishes
-from foretune.automl.recordings import Fit as Remembered
-from foretune.automl.recordings import Recording
+from foretune.automl.recordings import Recording, Remembered
 from foretune.automl.search import (
     Ending,
     FiledTrial,

@@ -30,7 +30,7 @@ SPOILT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Remembered:
     """What a fit says about itself before its first trial."""
 
     space_name: str
@@ -55,7 +55,7 @@ class Recording:
     """The journal of one running fit: lines go in, and `close` makes them part of the memory."""
 
     def __init__(
-        self, fit: Fit, head: Path, alive: IO[bytes], *, settle: Callable[[str], None]
+        self, fit: Remembered, head: Path, alive: IO[bytes], *, settle: Callable[[str], None]
     ) -> None:
         self._fit, self._alive, self._settle = fit, alive, settle
         self._journal = Journal(head.with_suffix(".jsonl"))

@@ -14,7 +14,7 @@ from foretune.errors import UsageError
 if TYPE_CHECKING:
     from foretune.automl.knowledge.known import Knowledge
     from foretune.automl.knowledge.likeness import Choice
-    from foretune.automl.recordings import Fit
+    from foretune.automl.recordings import Remembered
 
 
 @click.command("suggest")
@@ -100,7 +100,7 @@ def suggest_command(
         click.echo(f"{number}. {each['why']}\n   {_pipeline(each['config'], steps)}")
 
 
-def _before(knowledge: "Knowledge", about: "Fit") -> list[dict[str, Any]]:
+def _before(knowledge: "Knowledge", about: "Remembered") -> list[dict[str, Any]]:
     """The best of the user's own trials on this very table, if there are any."""
     from foretune.automl.knowledge.memory import Memory
     from foretune.experience import Status
@@ -117,7 +117,7 @@ def _before(knowledge: "Knowledge", about: "Fit") -> list[dict[str, Any]]:
 
 
 def _now(
-    knowledge: "Knowledge", length: int, about: "Fit", known: list[dict[str, Any]]
+    knowledge: "Knowledge", length: int, about: "Remembered", known: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """What like datasets recommend, without the configurations that are `known` already."""
     choice = knowledge.suggest(length, about.meta_features)

@@ -33,7 +33,7 @@ from foretune.automl.knowledge.memory import Memory
 from foretune.automl.knowledge.narrowing import narrowed
 from foretune.automl.models.scores import SCORERS, scorer
 from foretune.automl.models.spaces import CLASSIFIERS, REGRESSORS, shipped
-from foretune.automl.recordings import Fit
+from foretune.automl.recordings import Remembered
 from foretune.automl.tables.targets import Task
 from foretune.contracts import Target
 from foretune.errors import (
@@ -91,7 +91,7 @@ def remember(values, task="mine@000000000000000a", metrics=(R2, RMSE)):
     space = shipped(SPACE).build(ONLY)
     configs = space.sample(len(values), seed=4).dicts()
     found = [Evaluation(task, configs[i], {"r2": value}) for i, value in enumerate(values)]
-    Memory.of_user().remember(Fit(SPACE, space, metrics, task, {"log_rows": 5.0}), found)
+    Memory.of_user().remember(Remembered(SPACE, space, metrics, task, {"log_rows": 5.0}), found)
     return configs
 
 

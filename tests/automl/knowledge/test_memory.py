@@ -11,7 +11,7 @@ import pytest
 
 from foretune.automl.knowledge.joining import joined
 from foretune.automl.knowledge.memory import Memory, home
-from foretune.automl.recordings import Fit
+from foretune.automl.recordings import Remembered
 from foretune.automl.tables.identities import task_name
 from foretune.automl.tables.targets import Task
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
@@ -32,7 +32,7 @@ def memory(tmp_path):
 
 
 def fit(task=IRIS, *, space=SPACE, metrics=(ACCURACY,)):
-    return Fit(NAME, space, metrics, task, {"log_rows": 5.0, "odd": float("inf")})
+    return Remembered(NAME, space, metrics, task, {"log_rows": 5.0, "odd": float("inf")})
 
 
 def trial(k, accuracy, task=IRIS, **more):
@@ -241,12 +241,13 @@ def test_a_running_fit_is_left_alone_until_it_ends(memory):
 KILLED = """
 import sys, time
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.recordings import Fit
+from foretune.automl.recordings import Remembered
 from foretune.experience import Direction, Metric
 from foretune.space import Space
 from pathlib import Path
 space = Space.from_json(sys.argv[2])
-fit = Fit("pipeline-classification", space, (Metric("accuracy", Direction.MAX),), sys.argv[3], {})
+metrics = (Metric("accuracy", Direction.MAX),)
+fit = Remembered("pipeline-classification", space, metrics, sys.argv[3], {})
 recording = Memory(Path(sys.argv[1])).begin(fit)
 for k in (1, 2, 3):
     recording.add({"model": "knn", "model:knn:k": k}, {"accuracy": k / 10})
@@ -282,7 +283,7 @@ def test_killed_between_merging_and_removing_the_journal_is_merged_once(memory, 
 AT_ONCE = """
 import sys
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.recordings import Fit
+from foretune.automl.recordings import Remembered
 from foretune.experience import Direction, Evaluation, Metric
 from foretune.space import Space
 from pathlib import Path
@@ -291,7 +292,8 @@ memory = Memory(Path(sys.argv[1]))
 input()
 for number in range(4):
     task = f"t{number}@{sys.argv[3]}{number}"
-    fit = Fit("pipeline-classification", space, (Metric("accuracy", Direction.MAX),), task, {})
+    metrics = (Metric("accuracy", Direction.MAX),)
+    fit = Remembered("pipeline-classification", space, metrics, task, {})
     memory.remember(fit, [Evaluation(task, {"model": "linear"}, {"accuracy": 0.5})])
 """
 

@@ -27,8 +27,8 @@ from foretune.automl.knowledge.narrowing import narrowed
 from foretune.automl.recordings import (
     BROKEN,
     SPOILT,
-    Fit,
     Recording,
+    Remembered,
     read_journal,
     remove_journal,
 )
@@ -87,7 +87,7 @@ class Memory:
 
     # Writing
 
-    def begin(self, fit: Fit) -> Recording:
+    def begin(self, fit: Remembered) -> Recording:
         """A journal for a fit that is about to run."""
         with self._changing(fit.space_name):
             head = self._journals(fit.space_name) / f"{secrets.token_hex(8)}.json"
@@ -98,7 +98,7 @@ class Memory:
             raise RuntimeError("a new lock is held by somebody else")
         return Recording(fit, head, alive, settle=self.settle)
 
-    def remember(self, fit: Fit, evaluations: Sequence[Evaluation]) -> None:
+    def remember(self, fit: Remembered, evaluations: Sequence[Evaluation]) -> None:
         """Take in all trials of a fit at once."""
         recording = self.begin(fit)
         try:
