@@ -22,7 +22,7 @@ from scipy.stats import wilcoxon
 import fit_versus_defaults
 import new_tables
 from fit_versus_defaults import divided
-from foretune.automl.conclusion import Blending, concluded, score_on
+from foretune.automl.conclusion import Blending, concluded, scores_on
 from foretune.automl.fit import Job, Place
 from foretune.automl.plan import Wishes, planned
 from foretune.automl.tables.datasets import Table
@@ -52,7 +52,7 @@ def played(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> 
             began = time.monotonic()
             made = concluded(plan, of, found.trials, target=table.target, blending=blending)
             fitted = time.monotonic()
-            score = score_on(made.model, held)
+            [score] = scores_on(made.model, held, [made.model.metric]).values()
             rows.append(
                 {
                     "table": table.item,

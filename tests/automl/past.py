@@ -3,6 +3,7 @@
 import numpy as np
 
 from foretune.automl.collection.design import shared_configs
+from foretune.automl.knowledge.known import Knowledge, Source
 from foretune.automl.models.scores import scorer
 from foretune.automl.models.spaces import shipped
 from foretune.experience import Experience
@@ -37,3 +38,11 @@ def past(n_tasks=5, n_configs=16, seed=0, only=ONLY):
         },
         splits={"families": {"train": names[1:], "test": names[:1]}},
     )
+
+
+def knowledge_of(experience, space=None):
+    """What an experience says by its first metric, about its own space or a part of it."""
+    metric = experience.metrics[0]
+    tasks, evaluations = len(experience.tasks), len(experience)
+    source = Source("own", tasks, evaluations, metric.name, lambda: experience)
+    return Knowledge(space or experience.space, metric, (source,))

@@ -12,6 +12,8 @@ from foretune.contracts import Opening
 from foretune.experience import Direction, Experience, Metric
 from foretune.space import Space
 
+from .past import knowledge_of
+
 SPACE = Space.of({"depth": (0.0, 1.0)})
 CONFIGS = SPACE.encode([{"depth": each} for each in (0.1, 0.5, 0.9)])
 
@@ -26,7 +28,7 @@ def knowledge() -> Knowledge:
     )
     rows = {name: {"log_rows": float(number)} for number, name in enumerate(names)}
     seconds = found.config_index.astype(float)
-    return Knowledge.of(replace(found, meta_features=rows, seconds=seconds))
+    return knowledge_of(replace(found, meta_features=rows, seconds=seconds))
 
 
 def depths(configs) -> list[float]:
@@ -65,6 +67,6 @@ def test_experience_of_another_part_of_the_space_is_as_good_as_none() -> None:
     found = Experience.from_matrix(
         whole, configs, ["a"], [Metric("loss", Direction.MIN)], {"loss": np.arange(3.0)[None]}
     )
-    known = known_before(Wishes(), Knowledge.of(found, space=part), {"log_rows": 0.0})
+    known = known_before(Wishes(), knowledge_of(found, part), {"log_rows": 0.0})
     assert known.start is None
     assert known.prior.taught == frozenset()

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.conclusion import concluded, known_rows, score_on
+from foretune.automl.conclusion import concluded, known_rows, scores_on
 from foretune.automl.fit import Job, Place
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.model import Model
@@ -160,7 +160,7 @@ def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
     model = Model.open(made.place.model)
     held = mixed_frame(seed=3)
     by_hand = float(np.mean(model.predict(held) == held["class"].to_numpy()))
-    assert score_on(model, held) == pytest.approx(by_hand)
+    assert scores_on(model, held, ["accuracy"]) == {"accuracy": pytest.approx(by_hand)}
 
 
 def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:

@@ -301,11 +301,6 @@ def _left_out(lost: Sequence[Lost]) -> str:
     return f"Left out of the model, because they could not be fitted to all rows or saved: {said}."
 
 
-def score_on(model: Model, frame: pd.DataFrame) -> float:
-    """How the model does on a table with a known target, by its own metric."""
-    return scores_on(model, frame, [model.metric])[model.metric]
-
-
 def scores_on(
     model: Model,
     frame: pd.DataFrame,

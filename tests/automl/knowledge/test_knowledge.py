@@ -49,7 +49,7 @@ from foretune.run.inline import InlineExecutor
 from foretune.search import METHODS, Optimizer
 from foretune.search.trials import Told
 from foretune.space import Space
-from tests.automl.past import ONLY, SPACE, past
+from tests.automl.past import ONLY, SPACE, knowledge_of, past
 
 R2, RMSE = (scorer(name, Task.REGRESSION).metric for name in ("r2", "rmse"))
 ZERO_SHOT = METHODS["zero-shot"]
@@ -102,8 +102,8 @@ def remember(values, task="mine@000000000000000a", metrics=(R2, RMSE)):
     ("metric", "recorded", "speaks"),
     [
         ("auc", ["accuracy", "auc"], "auc"),
-        ("f1", ["accuracy", "balanced_accuracy"], "balanced_accuracy"),
-        ("f1", ["accuracy", "auc"], "accuracy"),
+        ("matthews", ["accuracy", "balanced_accuracy"], "balanced_accuracy"),
+        ("matthews", ["accuracy", "auc"], "accuracy"),
         ("unheard-of", ["r2", "rmse"], "r2"),
     ],
 )
@@ -226,12 +226,11 @@ def test_a_metric_that_was_not_measured_is_spoken_for_and_said(ships, monkeypatc
     assert knowledge.prior(ZERO_SHOT) is not None
 
 
-def test_any_experience_can_be_given(known, part):
-    knowledge = Knowledge.of(known, space=part, metric=R2)
+def test_experience_is_narrowed_to_the_space_of_the_user(known, part):
+    knowledge = knowledge_of(known, part)
     assert knowledge.experience.space == part
     assert knowledge.tasks == 5
     assert len(knowledge.portfolio(2)) == 2
-    assert Knowledge.of(known).metric == R2
 
 
 # Own experience

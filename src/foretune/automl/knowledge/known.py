@@ -38,7 +38,7 @@ class Source:
     """A part of the experience."""
 
     kind: str
-    """`shipped`, `own`, or `given`."""
+    """`shipped` or `own`."""
     tasks: int
     evaluations: int
     measured: str
@@ -67,7 +67,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known about one space by one metric; made by `for_space` or `of`."""
+    """What is known about one space by one metric; made by `for_space`."""
 
     space: Space
     """The user's."""
@@ -112,15 +112,6 @@ class Knowledge:
         notes += [_stands_in(source, metric) for source in sources if source.measured != metric]
         space = chosen.build(only) if space is None else space
         return cls(space, measured, tuple(sources), tuple(shelves), tuple(notes))
-
-    @classmethod
-    def of(
-        cls, experience: Experience, *, space: Space | None = None, metric: Metric | None = None
-    ) -> "Knowledge":
-        """What any experience says, about its own space or a part of it."""
-        metric = metric or experience.metrics[0]
-        source = _source("given", experience, metric.name)
-        return cls(space or experience.space, metric, (source,))
 
     @cached_property
     def whole(self) -> Experience | None:
@@ -292,12 +283,12 @@ def _own_sources(memory: Memory, name: str, metric: str, without: str | None) ->
     if known is None:
         return []
     left = [task for task in known.tasks if without is None or identity(task) != identity(without)]
-    return [_source("own", known.only(left), metric)] if left else []
+    return [_own_source(known.only(left), metric)] if left else []
 
 
-def _source(kind: str, experience: Experience, metric: str) -> Source:
+def _own_source(experience: Experience, metric: str) -> Source:
     measured = stand_in(metric, [each.name for each in experience.metrics])
-    return Source(kind, len(experience.tasks), len(experience), measured, lambda: experience)
+    return Source("own", len(experience.tasks), len(experience), measured, lambda: experience)
 
 
 def _stands_in(source: Source, metric: str) -> str:

@@ -10,16 +10,11 @@ from foretune.experience import Experience, Metric, Status
 from foretune.experience.build import take_rows
 
 STAND_INS = {
-    "f1": "balanced_accuracy",
     "f1_macro": "balanced_accuracy",
     "matthews": "balanced_accuracy",
-    "precision": "accuracy",
-    "recall": "balanced_accuracy",
-    "average_precision": "auc",
     "brier": "log_loss",
     "mae": "rmse",
     "mape": "rmse",
-    "mse": "rmse",
     "median_absolute_error": "rmse",
 }
 """Which recorded metric orders pipelines most alike."""
