@@ -174,7 +174,7 @@ def _members(
         return alone, None, ""
     folds = [held for _, held in plan.protocol.splits(plan.table)]
     shape = (sum(map(len, folds)), max(1, len(plan.table.classes)))
-    joining = [best[0], *(trial for trial in best[1:] if _is_quick(trial, plan, rows=rows))]
+    joining = [best[0], *(trial for trial in best[1:] if _may_join(trial, plan, rows=rows))]
     candidates = [
         (trial, predicted)
         for trial in joining[: _most_candidates(blending.most, shape)]
@@ -221,8 +221,8 @@ def _predictions(folder: Path, trial: StudyTrial, shape: tuple[int, int]) -> Flo
     return predicted if whole and np.isfinite(predicted).all() else None
 
 
-def _is_quick(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
-    """Whether a trial may join a blend, by the time that it took on the rows of the search."""
+def _may_join(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
+    """Whether it is expected to learn from all rows soon, by its time on those of the search."""
     power = GROWTH.get(str(trial.config.get(plan.shipped.choice)), 1.0)
     more = rows / len(plan.table)
     return more <= 1.0 or not trial.seconds * more**power > MOST_SECONDS_TO_JOIN
