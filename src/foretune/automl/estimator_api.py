@@ -53,7 +53,8 @@ from foretune.run.pool import ProcessPool
 from foretune.run.study import Study, StudyTrial
 
 TARGET = "target"
-DEFAULT_TRIALS = 20
+ESTIMATOR_TRIALS = 20
+"""Fewer than those of the command: an estimator is often fitted many times over."""
 
 
 class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
@@ -64,7 +65,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
     def __init__(  # noqa: PLR0913 - one argument a setting, as scikit-learn wants it
         self,
         *,
-        trials: int | None = DEFAULT_TRIALS,
+        trials: int | None = ESTIMATOR_TRIALS,
         seconds: float | None = None,
         metric: str | None = None,
         space: str | None = None,
