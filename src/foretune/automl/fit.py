@@ -35,11 +35,10 @@ from foretune.automl.search import (
     searched,
 )
 from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.description import description
 from foretune.automl.tables.identities import fingerprint, task_name
-from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
-from foretune.experience.meta_features import meta_features
 from foretune.progress import SILENT, Progress
 from foretune.run.identity import OtherStudyError
 from foretune.run.sites import HERE, Site
@@ -325,8 +324,5 @@ def _scored(plan: Plan, rows: str) -> str:
 
 def described(plan: Plan, task: str) -> Remembered:
     """What later fits may know about this one."""
-    table = plan.table.without_texts
-    classes = table.task is Task.CLASSIFICATION
-    found = meta_features(table.x, table.categorical, table.y, classification=classes)
     metrics = tuple(SCORERS[name].metric for name in plan.protocol.metrics)
-    return Remembered(plan.shipped.name, plan.space, metrics, task, found)
+    return Remembered(plan.shipped.name, plan.space, metrics, task, description(plan.table))

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from foretune.automl.collection.sources import Source
 from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.description import description
 from foretune.automl.tables.identities import fingerprint
-from foretune.automl.tables.targets import Task
-from foretune.experience.meta_features import meta_features
 from foretune.files import write_text
 from foretune.progress import Progress
 
@@ -63,16 +62,12 @@ def _noted(note: Path) -> Known | None:
 
 
 def _known(source: Source, table: Table) -> Known:
-    plain = table.without_texts
-    described = meta_features(
-        plain.x, plain.categorical, plain.y, classification=table.task is Task.CLASSIFICATION
-    )
     return Known(
         source.name,
         source.family,
         len(table),
         table.x.shape[1],
-        described,
+        description(table),
         fingerprint(table),
         source.version,
     )
