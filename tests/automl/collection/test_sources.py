@@ -1,6 +1,7 @@
 import pytest
 
 from foretune.automl.collection.sources import sources
+from foretune.automl.tables.reading import read_training
 from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
@@ -50,6 +51,16 @@ def test_a_target_that_a_fit_refuses_is_refused_here_too(tmp_path):
         as_classes.load()
     [as_numbers] = sources(str(tmp_path), Task.REGRESSION, target="amount")
     assert as_numbers.load().task is Task.REGRESSION
+
+
+@pytest.mark.parametrize("target", ["class", None])
+def test_classes_are_named_as_in_a_fit(tmp_path, target):
+    frame = mixed_frame().drop(columns="amount")
+    frame["class"] = frame["class"].map({"high": "001", "low": "002", "middle": "003"})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    [found] = sources(str(tmp_path), Task.CLASSIFICATION, target=target)
+    as_in_a_fit = read_training(tmp_path / "a.csv", "class").table
+    assert found.load().classes == as_in_a_fit.classes == ("001", "002", "003")
 
 
 def test_files_of_the_same_name_are_refused(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from foretune.automl.collection import catalogue
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.frames import read_frame, table_name
-from foretune.automl.tables.reading import training_of
+from foretune.automl.tables.reading import read_training
 from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
@@ -80,11 +80,10 @@ def _version(path: Path, target: str | None) -> str:
 
 
 def _read(path: Path, target: str | None, task: Task) -> Table:
-    frame = read_frame(path)
-    target = target or str(frame.columns[-1])
+    target = target or str(read_frame(path).columns[-1])
     try:
         # As for a fit, so that what is refused there is not evaluated here.
-        return training_of(frame, target, name=table_name(path), task=task).table
+        return read_training(path, target, task=task).table
     except UsageError as error:
         # Among many files, the one to mend must be named.
         raise UsageError(f"'{path}' cannot be evaluated: {error}") from error
