@@ -25,7 +25,7 @@ from foretune.automl.estimator_input import (
     with_roles,
     without_times,
 )
-from foretune.automl.fit import LEAST_SECONDS, Fit, described
+from foretune.automl.fit import Fit, described, seconds_left, taught
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned
@@ -158,7 +158,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         wishes = self._wishes()
         plan = planned(table, wishes)
         about = described(plan, task_name(table))
-        knowledge = self._knowledge(plan, about.task)
+        knowledge = taught(plan, about.task, own=self.remember) if self.transfer else None
         known = known_before(wishes, knowledge, about.meta_features)
         with (
             TemporaryDirectory(prefix="foretune-") as folder,
@@ -172,7 +172,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                     known,
                     study,
                     runs,
-                    seconds=_left(self.seconds, since=began),
+                    seconds=seconds_left(wishes, since=began),
                 )
             trials = tuple(study.trials())
             if self.remember:
@@ -219,18 +219,6 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
             ensemble=self.ensemble,
             seed=_seed(self.random_state),
         )
-
-    def _knowledge(self, plan: Plan, task: str) -> Knowledge | None:
-        if not self.transfer:
-            return None
-        found = Knowledge.for_space(
-            plan.shipped.name,
-            metric=plan.metric.name,
-            only=tuple(self.only),
-            own=self.remember,
-            without=task,
-        )
-        return found if found.sources else None
 
     @contextmanager
     def _runs(
@@ -373,13 +361,6 @@ def _seed(state: int | np.random.RandomState | None) -> int:
     if isinstance(state, int | np.integer):
         return int(state)
     return int(check_random_state(state).randint(np.iinfo(np.int32).max))
-
-
-def _left(seconds: float | None, *, since: float) -> float | None:
-    """What is left of so many seconds."""
-    if seconds is None:
-        return None
-    return max(seconds - (time.monotonic() - since), LEAST_SECONDS)
 
 
 def _remember(about: Remembered, trials: Sequence[StudyTrial]) -> None:

@@ -222,7 +222,7 @@ class Job:
         with self._timed("describing the table"):
             about = described(plan, task)
         with self._timed("reading what past datasets taught"):
-            knowledge = self._knowledge(plan, task)
+            knowledge = taught(plan, task, own=self.remember) if self.transfer else None
             known = known_before(
                 self.wishes, knowledge, about.meta_features, progress=self.progress
             )
@@ -235,7 +235,7 @@ class Job:
                 known,
                 study,
                 runs,
-                seconds=self._seconds_left(),
+                seconds=seconds_left(self.wishes, since=self.began),
                 watch=watch,
             )
         return about, ending, knowledge, relied_on
@@ -253,19 +253,6 @@ class Job:
         plan.table.save(file)
         return FiledTrial(file, plan.protocol, predictions)
 
-    def _knowledge(self, plan: Plan, task: str) -> Knowledge | None:
-        if not self.transfer:
-            return None
-        found = Knowledge.for_space(
-            plan.shipped.name,
-            metric=plan.metric.name,
-            only=self.wishes.only,
-            own=self.remember,
-            without=task,
-            space=plan.space,
-        )
-        return found if found.sources else None
-
     @contextmanager
     def _remembering(self, about: Remembered) -> Iterator[Watch]:
         """A watch that also writes every trial into the user's memory."""
@@ -277,11 +264,6 @@ class Job:
             yield RecordingWatch(self.watch, recording)
         finally:
             recording.close()
-
-    def _seconds_left(self) -> float | None:
-        if self.wishes.seconds is None:
-            return None
-        return max(self.wishes.seconds - (time.monotonic() - self.began), LEAST_SECONDS)
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -326,3 +308,21 @@ def described(plan: Plan, task: str) -> Remembered:
     """What later fits may know about this one."""
     metrics = tuple(SCORERS[name].metric for name in plan.protocol.metrics)
     return Remembered(plan.shipped.name, plan.space, metrics, task, description(plan.table))
+
+
+def taught(plan: Plan, task: str, *, own: bool) -> Knowledge | None:
+    """What past datasets teach a search; None where there are none.
+
+    task: that of the table itself, whose records teach nothing. own: whether the user's fits do.
+    """
+    found = Knowledge.for_space(
+        plan.shipped.name, metric=plan.metric.name, own=own, without=task, space=plan.space
+    )
+    return found if found.sources else None
+
+
+def seconds_left(wishes: Wishes, *, since: float) -> float | None:
+    """For the search, of a job that began at this time of the monotonic clock."""
+    if wishes.seconds is None:
+        return None
+    return max(wishes.seconds - (time.monotonic() - since), LEAST_SECONDS)
