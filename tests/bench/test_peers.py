@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.peers.adapters.foretune import ForetuneTuner
 from benchmarks.peers.objective import Parameter, Past, Problem
 from benchmarks.peers.problems import problem_of
 from benchmarks.peers.run import Contestant, Played, _play, keep_settings, seed_of
@@ -161,6 +162,17 @@ def test_a_tuner_draws_anew_on_every_task(monkeypatch, tmp_path: Path) -> None:
     assert len(set(asked)) == 3
     assert asked[0] == asked[3] == seed_of("a", 0)
     assert all(0 <= seed < 2**31 for seed in asked)
+
+
+def test_trials_of_others_may_leave_constants_inactive(tmp_path: Path) -> None:
+    space = Space.of({"m": {"a": {"c": 3, "x": (0.0, 1.0)}, "b": {}}})
+    configs = space.encode([{"m": "a", "m:a:c": 3, "m:a:x": 0.5}, {"m": "b"}])
+    made = Experience.build(space, [Metric("v")], ["t"], [0, 0], configs, [0, 1], [1.0, 2.0])
+    made.save(path := tmp_path / "e.parquet")
+    problem = problem_of(made, path, Split("t", (), (), ("t",)), "t")
+    tuner = ForetuneTuner("random", problem, 0)
+    tuner.observe(problem.values, problem.losses)
+    assert tuner._optimizer.told.configs == configs
 
 
 def test_past_tasks_without_a_success_are_not_handed_to_peers(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ class ForetuneTuner:
         """Take trials that were made elsewhere."""
         values = np.zeros((len(rows), len(self._space.parameters)))
         values[:, self._columns] = rows
-        configs = self._space.from_values(values).dicts()
+        # Constants are not in the rows: they are settled here, for they may be inactive, too.
+        configs = self._space.from_values(self._space.rules.settle(values)).dicts()
         told = zip(configs, losses.tolist(), strict=True)
         self._optimizer.tell([Told((loss,), config=config) for config, loss in told])
 

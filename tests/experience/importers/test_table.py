@@ -224,6 +224,23 @@ def test_none_and_null_are_gaps_where_another_column_explains_them(tmp_path):
     assert table.read(path, columns=again).task("a").configs.dicts() == configs
 
 
+def test_numbers_with_commas_beside_others_are_choices_and_a_warning_says_so(tmp_path):
+    rows = ['a,"1,000",1', 'a,"2,000",2', "a,500,3"]
+    path = written(tmp_path, "t,n,y", *rows)
+    with pytest.warns(ForetuneWarning, match="'n' has numbers and the text '1,000'"):
+        found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert found.space.parameters[0].kind is Kind.CATEGORICAL
+
+
+@pytest.mark.parametrize("separator", [", ", ";  "])
+def test_spaces_after_separators_are_no_part_of_a_value(tmp_path, separator):
+    rows = ["a,relu,None,1", "a,tanh,3,2", 'a,relu,"4",3']
+    spaced = [row.replace(",", separator) for row in ("t,act,depth,y", *rows)]
+    configs = read_twice(written(tmp_path, *spaced), tmp_path)
+    assert [config["act"] for config in configs] == ["relu", "tanh", "relu"]
+    assert [config["depth"] for config in configs] == [None, 3, 4]
+
+
 def test_fidelities_come_back_from_an_own_table(tmp_path):
     space = Space.of({"lr": (0.0, 1.0)})
     made = Experience.build(

@@ -43,6 +43,7 @@ from foretune.space.parameters import LARGEST_EXACT_INT
 NO_NUMBERS = (math.inf, -math.inf)
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column without a name."""
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILENT) -> Experience:
@@ -123,6 +124,7 @@ def _with_inferred_space(
         meant = [c for c in frame.columns if c not in named and not _is_no_column(frame, c)]
         read = _cells if is_parquet(source) else _cells_of_csv
         cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
+        _say_thousands(cells)
         told = _worded(cells, source)
         empty = unexplained(cells, told)
         told |= {name: np.ones(len(frame), dtype=np.bool_) for name in empty}
@@ -156,6 +158,20 @@ def _kept(cells: dict[str, list[Any]], ignored: Sequence[str]) -> dict[str, list
             stacklevel=3,
         )
     return {name: column for name, column in kept.items() if name not in empty}
+
+
+def _say_thousands(cells: Mapping[str, list[Any]]) -> None:
+    """Warn of numbers beside texts such as 1,000, which may be a number or two (of layers)."""
+    for name, column in cells.items():
+        texts = {cell for cell in column if isinstance(cell, str)}
+        numbers = any(isinstance(cell, int | float) for cell in column)
+        if texts and numbers and all(map(THOUSANDS.fullmatch, texts)):
+            warnings.warn(
+                f"'{name}' has numbers and the text '{min(texts)}', so all of them are choices; "
+                "write the number without commas if it is one",
+                ForetuneWarning,
+                stacklevel=3,
+            )
 
 
 def _worded(cells: Mapping[str, list[Any]], source: Path | str) -> dict[str, Bools]:

@@ -106,7 +106,12 @@ def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
     _check_names(path, start, separator)
     with unpacked(path) as stream:
         frame: pd.DataFrame = pd.read_csv(
-            stream, sep=separator, decimal=decimal, low_memory=False, **how
+            stream,
+            sep=separator,
+            decimal=decimal,
+            skipinitialspace=True,  # "a, b" has two columns, and neither begins with a space
+            low_memory=False,
+            **how,
         )
     return frame
 
@@ -115,7 +120,8 @@ def _check_names(path: Path, start: str, separator: str) -> None:
     """Refuse two columns of one name: pandas would call the second one otherwise."""
     lines = StringIO(start, newline=None)
     try:
-        header = next(filter(None, csv.reader(lines, delimiter=separator)), [])
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        header = next(filter(None, rows), [])
     except csv.Error:
         return  # it is for pandas to say what is wrong
     twice = [name for name, times in Counter(filter(None, header)).items() if times > 1]
