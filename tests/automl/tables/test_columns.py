@@ -191,6 +191,12 @@ def test_categories_of_tables_with_types_are_found_in_texts():
     np.testing.assert_array_equal(schema.matrix(new)[:, 0], [1, 2, 0, 3, 4, *[np.nan] * 3])
 
 
+def test_categories_with_white_space_are_found_without_it_and_the_other_way_round():
+    schema = Schema.infer(pd.DataFrame({"c": ["A  ", "B", "C"] * 10}))
+    matrix = schema.matrix(pd.DataFrame({"c": ["A", "A  ", " B ", "C", "D "]}))
+    np.testing.assert_array_equal(matrix[:, 0], [0, 0, 1, 2, np.nan])
+
+
 @pytest.mark.parametrize("value", [time(8, 30), b"a"])
 def test_times_and_bytes_are_categories_or_texts(value):
     few = pd.DataFrame({"c": pd.Series([value, type(value)()] * 10, dtype=object)})

@@ -3,7 +3,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from foretune.automl.tables.frames import Layout, read_frame, read_parts, read_parts_with_copies
+from foretune.automl.tables.frames import (
+    Layout,
+    read_cells,
+    read_frame,
+    read_parts,
+    read_parts_with_copies,
+)
 from foretune.automl.tables.text_files import LOOKED_AT
 from foretune.errors import UsageError
 
@@ -228,6 +234,45 @@ def test_a_named_index_is_a_column(tmp_path, index, names):
     assert len(parts) == 4
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole)
     assert pa.concat_tables(copies)[names[0]].to_pylist() == whole[names[0]].tolist()
+
+
+PADDED = """x   ,k     ,y    ,n  ,"a name  "
+ 1.50 ,A     ,yes  ,1  ,"New  York "
+ 2.00 ,"B"   ,yes  ,NA ,Rome
+      ,A,no,2  ,"  "
+"""
+
+
+def test_white_space_around_names_and_values_is_no_part_of_them(tmp_path):
+    path = written(tmp_path, "t.csv", PADDED)
+    names = ["x", "k", "y", "n", "a name"]
+    whole, [part] = read_frame(path), read_parts(path)
+    for frame in (whole, part):
+        assert list(frame.columns) == names
+        np.testing.assert_array_equal(frame["x"], [1.5, 2.0, np.nan])
+        assert frame["k"].tolist() == ["A", "B", "A"]
+        assert frame["y"].tolist() == ["yes", "yes", "no"]
+        np.testing.assert_array_equal(frame["n"], [1.0, np.nan, 2.0])
+        assert frame["a name"].tolist()[:2] == ["New  York", "Rome"]
+        assert frame["a name"].isna().tolist() == [False, False, True]
+    assert read_frame(path, texts=["n"])["n"].tolist()[::2] == ["1", "2"]
+    [(_, copied)] = read_parts_with_copies(path, ["n", "a name"])
+    expected = {"n": ["1", "NA", "2"], "a name": ["New  York", "Rome", None]}
+    assert copied.to_pydict() == expected
+    assert [cell for cells in read_cells(path, 3) for cell in cells] == ["1", "NA", "2"]
+
+
+def test_names_that_differ_only_by_white_space_are_the_same(tmp_path):
+    with pytest.raises(UsageError, match="has 'a' more than once"):
+        read_frame(written(tmp_path, "t.csv", "a,a ,b\n1,2,3\n"))
+
+
+def test_texts_of_a_database_may_be_padded(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"k": ["A  ", "B  ", None, "A"], "n": [1, 2, 3, 4]}).to_parquet(path)
+    whole, [part] = read_frame(path), read_parts(path)
+    for frame in (whole, part):
+        assert frame["k"].dropna().tolist() == ["A", "B", "A"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.dat"])

@@ -66,6 +66,7 @@ def test_gaps_beside_numbers_and_dates(cells, gaps, expected):
         ["yes", "no", "unknown"] * 10,
         ["5 \u20ac", "10 \u20ac", "free"] * 10,
         [*MANY, "late", "soon"] * 3,
+        [*MANY, "136A"] * 3,
         [*MANY, *["late"] * 31] * 3,
         [*(f"{i:03}" for i in range(30)), "-"] * 3,
     ],

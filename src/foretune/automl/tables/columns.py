@@ -114,8 +114,12 @@ class Column:
             return which_words(given, self.words)
         if self.kind is ColumnKind.CATEGORY:
             codes = {category: float(code) for code, category in enumerate(self.categories)}
-            plain = {text: codes.get(plain_text(text), np.nan) for text in texts_of(given)}
-            return looked_up(given, plain | codes)[:, None]
+            # White space that a file has been read without is no part of a category.
+            trimmed = {category.strip(): code for category, code in codes.items()} | codes
+            plain = {
+                text: trimmed.get(plain_text(text.strip()), np.nan) for text in texts_of(given)
+            }
+            return looked_up(given, plain | trimmed)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
             return truths(given)[:, None]
         if self.kind is ColumnKind.DURATION:

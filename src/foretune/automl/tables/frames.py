@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow.lib import ArrowException
 from pyarrow.parquet import ParquetFile
 
@@ -64,7 +65,7 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ())
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return _read_attributes(path, form)
-        frame: pd.DataFrame = _checked(lambda: _csv(path, form, layout, dtype=_as(texts)))
+        frame = _without_padding(_checked(lambda: _csv(path, form, layout, texts)), texts)
         if not layout.header:
             frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
         return frame
@@ -105,7 +106,7 @@ def read_parts_with_copies(
             return
         rows = max(1, int(part_bytes / form.bytes_a_row))
         with (
-            _csv(path, form, PLAIN, chunksize=rows, dtype=_as(texts)) as parts,
+            closing(_csv_parts(path, form, rows, texts)) as parts,
             closing(_written_cells(path, form, names, rows)) as copies,
         ):
             while (part := _checked(lambda: next(parts, None))) is not None:
@@ -123,10 +124,8 @@ def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
     with _one_sentence(path):
         form = text_form(path)
         rows = max(1, int(PART_BYTES / form.bytes_a_row))
-        cells = {"dtype": str, "na_filter": False, "usecols": [position]}
-        with _csv(path, form, PLAIN, chunksize=rows, **cells) as parts:
-            for part in parts:
-                yield part.iloc[:, 0]
+        for part in _written_parts(path, form, rows, [position]):
+            yield part.iloc[:, 0]
 
 
 def table_name(path: Path) -> str:
@@ -210,7 +209,8 @@ def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in levels if name is not None and str(name) not in known]
     others = [place for place, name in enumerate(frame.index.names) if name not in names]
     plain = frame.reset_index(level=others, drop=True) if others else frame
-    return named_by_text(plain.reset_index() if names else plain)
+    table = named_by_text(plain.reset_index() if names else plain)
+    return table.assign(**_trimmed(table))
 
 
 def _written_cells(
@@ -220,18 +220,15 @@ def _written_cells(
 
     They are read apart from the others, so that a copy changes nothing in what is read besides.
     """
-    known = list(_csv(path, form, PLAIN, nrows=0).columns)
+    known = _names(path, form)
     present = _present(names, known)
     if not present:
         yield from repeat(pa.table({}))
     positions = [known.index(name) for name in present]
     texts = pa.schema([(name, pa.large_string()) for name in present])
-    # The code of Namibia is NA, which is no gap in a copy.
-    written = {"dtype": str, "na_filter": False, "usecols": positions}
-    with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
-        for part in parts:
-            cells = part.where(part != "", None)
-            yield pa.Table.from_pandas(cells, schema=texts, preserve_index=False)
+    for part in _written_parts(path, form, rows, positions):
+        cells = part.where(part != "", None)
+        yield pa.Table.from_pandas(cells, schema=texts, preserve_index=False)
 
 
 def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:
@@ -240,14 +237,39 @@ def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in there]
 
 
-def _as(texts: Sequence[str]) -> dict[str, type[str]]:
-    return dict.fromkeys(texts, str)
+def _names(path: Path, form: TextForm) -> list[str]:
+    return [name.strip() for name in _csv(path, form, PLAIN, nrows=0).columns]
 
 
-def _csv(path: Path, form: TextForm, layout: Layout, **more: Any) -> Any:
-    """A data frame, or with a `chunksize` a reader of frames with so many rows."""
+def _csv_parts(
+    path: Path, form: TextForm, rows: int, texts: Sequence[str]
+) -> Generator[pd.DataFrame, None, None]:
+    with _csv(path, form, PLAIN, texts, chunksize=rows) as parts:
+        for part in parts:
+            yield _without_padding(part, texts)
+
+
+def _written_parts(
+    path: Path, form: TextForm, rows: int, positions: Sequence[int]
+) -> Generator[pd.DataFrame, None, None]:
+    """Some columns as they are written, gaps included: NA is the code of Namibia."""
+    written: dict[str, Any] = {"dtype": str, "na_filter": False, "usecols": positions}
+    with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
+        for part in parts:
+            part.columns = part.columns.str.strip()
+            yield part.assign(**_trimmed(part))
+
+
+def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), **more: Any) -> Any:
+    """A data frame, or with a `chunksize` a reader of frames with so many rows.
+
+    Names and texts may end in white space, by which some programs make columns equally wide.
+    """
     if layout.header:
         check_header(path, form)
+    if texts:
+        named = _csv(path, form, layout, nrows=0).columns
+        more["dtype"] = {name: str for name in named if str(name).strip() in texts}
     return pd.read_csv(
         path,
         sep=r"\s+" if form.separator == " " else form.separator,
@@ -262,6 +284,40 @@ def _csv(path: Path, form: TextForm, layout: Layout, **more: Any) -> Any:
         index_col=False,
         **more,
     )
+
+
+def _without_padding(frame: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
+    """What a file without types would hold if nothing in it ended in white space."""
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    trimmed = _trimmed(frame)
+    return frame.assign(
+        **{name: _with_gaps(column, as_text=name in texts) for name, column in trimmed.items()}
+    )
+
+
+def _trimmed(frame: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
+    """The columns in which some text ends in white space, without it."""
+    padded = [str(name) for name, column in frame.items() if _is_padded(column)]
+    return {name: frame[name].str.strip() for name in padded}
+
+
+def _is_padded(column: "pd.Series[Any]") -> bool:
+    if not pd.api.types.is_string_dtype(column.dtype):
+        return False
+    try:
+        cells = pa.array(column, from_pandas=True)
+    except ArrowException:
+        return False  # Of several types.
+    if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
+        return False
+    return bool(pc.any(pc.ends_with(cells, " ")).as_py())
+
+
+def _with_gaps(cells: "pd.Series[Any]", *, as_text: bool) -> "pd.Series[Any]":
+    """Without white space, what seemed a text may be a gap, and the others numbers."""
+    present = cells.mask(cells.isin(MISSING))
+    numbers = pd.to_numeric(present, errors="coerce")
+    return present if as_text or (numbers.isna() & present.notna()).any() else numbers
 
 
 def _checked(read: Callable[[], Any]) -> Any:

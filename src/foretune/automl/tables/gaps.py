@@ -3,6 +3,7 @@
 In a column of categories the same texts are values: a discount `none`, a blood group `-`.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,8 @@ LEAST_SHARE = 0.5
 """Where so many cells are numbers, or dates, a column was probably meant to hold them."""
 NEARLY_ALL = 0.95
 """Where so many are, even few different numbers were."""
+
+_CODE = re.compile(r"\d+[A-Za-z]+|[A-Za-z]+\d+")
 
 
 def signs_in(texts: Iterable[str]) -> list[str]:
@@ -82,9 +85,13 @@ class Reading:
 
     @property
     def leaves_gaps(self) -> bool:
-        """Whether what is left over says that values are not known: one text may be whatever."""
+        """Whether what is left over says that values are not known: one text may be whatever.
+
+        But beside 136, the code of something is 136A, and 10k is a value.
+        """
         unknown = [text for text in self.others.unique() if _plain(text) not in WORDS]
-        return self.most and not self.few_numbers and len(unknown) <= 1
+        codes = any(_CODE.fullmatch(text) for text in unknown)
+        return self.most and not self.few_numbers and len(unknown) <= 1 and not codes
 
 
 def odd_text(given: "pd.Series[Any]") -> str:

@@ -91,7 +91,8 @@ def check_header(path: Path, form: TextForm) -> None:
             names = next(lines).split()
         else:
             names = next(csv.reader(lines, delimiter=form.separator, skipinitialspace=True))
-    twice = [name for name, times in Counter(names).items() if times > 1 and name.strip()]
+    counts = Counter(name.strip() for name in names)
+    twice = [name for name, times in counts.items() if times > 1 and name]
     if twice:
         raise UsageError(
             f"the columns of a table must have different names, but the first line of '{path}' "
