@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
 from foretune.run import guard as guard_module
+from foretune.run import staff
 from foretune.run.executor import Limits
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
@@ -180,6 +182,16 @@ def test_a_worker_that_is_never_ready_is_one_clear_error(monkeypatch):
     monkeypatch.setattr(guard_module, "START_SECONDS", 0.1)
     with (
         ProcessPool(SlowToImport()) as pool,
+        pytest.raises(ForetuneError, match="must be ready within"),
+    ):
+        outcomes(pool, [1])
+
+
+def test_also_one_that_hangs_before_it_reads_a_large_function(monkeypatch):
+    monkeypatch.setattr(guard_module, "START_SECONDS", 0.1)
+    monkeypatch.setattr(staff, "PROGRAM", "import time; time.sleep(20)")
+    with (
+        ProcessPool(partial(do, bytes(10**7))) as pool,
         pytest.raises(ForetuneError, match="must be ready within"),
     ):
         outcomes(pool, [1])

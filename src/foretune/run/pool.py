@@ -113,9 +113,10 @@ class ProcessPool(Generic[Job, Result]):
                 worker.take(*self._waiting.popleft())
 
     def _hire(self) -> Worker:
-        worker = Worker(self._luggage, self._limits.cpu_seconds)
+        worker = Worker(self._limits.cpu_seconds)
         self._staff.append(worker)
         self._guard.watch(self._staff)
+        worker.equip(self._luggage)
         return worker
 
     def _patience(self, end: float | None) -> float:

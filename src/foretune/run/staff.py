@@ -63,7 +63,7 @@ class Worker:
     One thread of the parent talks to it, another one judges it.
     """
 
-    def __init__(self, luggage: Luggage, cpu_seconds: float | None) -> None:
+    def __init__(self, cpu_seconds: float | None) -> None:
         self.connection, theirs = Pipe()
         # Its own session: Ctrl-C reaches the parent only, and what it starts can be ended with it.
         self.process = subprocess.Popen(
@@ -84,6 +84,13 @@ class Worker:
         """Why it was ended from here, if it was."""
         self._gone = False
         self._lock = threading.Lock()
+
+    def equip(self, luggage: Luggage) -> None:
+        """Send what it needs to begin.
+
+        It reads a large function only after its imports, and until then the sending waits: let
+        somebody watch it who ends a worker that hangs there.
+        """
         self._say(luggage.preparation)
         self._say(luggage.function)
 
