@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,18 +16,10 @@ from foretune.run.study import StudyTrial
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from foretune.run.tuning import Watch
+
 LINE_SECONDS = 30.0
 """How often a log hears of progress that is no improvement."""
-
-
-class TrialDisplay(Protocol):
-    """Hears of trials and shows them."""
-
-    def began(self, trial: StudyTrial) -> None:
-        """A trial was begun."""
-
-    def ended(self, trial: StudyTrial) -> None:
-        """A trial has ended, or had ended before the first one began."""
 
 
 class Score:
@@ -131,7 +123,7 @@ class Bar:
 
 
 @contextmanager
-def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterator[TrialDisplay]:
+def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterator["Watch"]:
     """Whatever suits where standard error goes."""
     if not sys.stderr.isatty():
         yield Lines(metric, trials)
