@@ -114,7 +114,10 @@ def test_interruption_says_how_to_go_on(here, monkeypatch):
         (["m:f", "--command", "x", "--trials", "1"], "got both"),
         (["tuned_for_tests:walk", "--trials", "1"], "there is no 'walk'"),
         (["--command", "run {y}", "--trials", "1"], "'{y}' is none of"),
-        (["tuned_for_tests:run", "--trials", "1", "--space", "no.json"], "there is no 'no.json'"),
+        (
+            ["tuned_for_tests:run", "--trials", "1", "--space", "no.json"],
+            "there is no file 'no.json': write one",
+        ),
         (["tuned_for_tests:run", "--trials", "1", "--space", "bad.json"], "must be a JSON file"),
         (["tuned_for_tests:run", "--trials", "1", "--store", "x.txt"], "must be a URL"),
         (["tuned_for_tests:run", "--trials", "1", "--out", "x.csv"], "must be a .parquet file"),

@@ -425,7 +425,7 @@ def test_asking_for_none_or_for_a_part_is_refused(n: object) -> None:
 def test_an_ask_that_fails_leaves_nothing_pending() -> None:
     optimizer = make(space=Space.of({"a": ["x", "y"], "b": [1, 2]}))
     [earlier] = optimizer.ask()
-    with pytest.raises(ExhaustedError):
+    with pytest.raises(ExhaustedError, match="got n=8 where only 3 could be found: ask for so"):
         optimizer.ask(8)
     assert list(optimizer.pending) == [earlier.id]
     assert len(optimizer.ask(3)) == 3

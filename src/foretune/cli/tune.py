@@ -162,14 +162,22 @@ def _space(path: Path | None, past: "Experience | None") -> "Space":
             raise UsageError("tune needs to know what may be tried, but got no --space: give one")
         return past.space
     if not path.is_file():
-        raise UsageError(f"a space must be a JSON file, but there is no '{path}'")
+        raise UsageError(
+            f"a space must be a JSON file, but there is no file '{path}': write one, "
+            "`foretune tune --help` shows how"
+        )
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"a space must be a JSON file, but '{path}' is not: {error}") from None
+        raise UsageError(
+            f"a space must be a JSON file, but '{path}' is not ({error}): correct it there"
+        ) from None
     if not isinstance(document, dict):
-        raise UsageError(f"a space must be a JSON object, but '{path}' holds something else")
+        raise UsageError(
+            f"a space must be a JSON object, but '{path}' holds something else: write "
+            '{"name": {"range": [low, high]}, ...}'
+        )
     full = isinstance(document.get("hyperparameters"), list)
     space = Space.from_json(text) if full else Space.of(_notation(document))
     if past is not None and past.space != space:

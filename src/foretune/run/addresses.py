@@ -26,7 +26,8 @@ def storage_url(given: str) -> str:
         if not given.endswith(SQLITE_FILES):
             raise UsageError(
                 "a store must be a URL (sqlite:///PATH, postgresql://..., mysql://...) or the path "
-                f"of an SQLite file ending with {', '.join(SQLITE_FILES)}, but got '{given}'"
+                f"of an SQLite file ending with {', '.join(SQLITE_FILES)}, but got '{given}': "
+                "name the file so, or write sqlite:/// before its path"
             )
         return _sqlite_url(Path(given))
     kind, rest = given.split("://", 1)

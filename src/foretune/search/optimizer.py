@@ -25,7 +25,7 @@ from foretune.contracts import (
     Target,
     check_encoded,
 )
-from foretune.errors import UsageError
+from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status, status_of
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.feasibility import Feasibility, learn_feasibility
@@ -164,8 +164,13 @@ class Optimizer:
         try:
             for _ in range(n):
                 suggestions.append(self._ask_one(chosen_among))
-        except BaseException:
+        except BaseException as error:
             self.withdraw(suggestion.id for suggestion in suggestions)
+            if isinstance(error, ExhaustedError) and suggestions:
+                raise ExhaustedError(
+                    f"ask(n) needs n untried configurations, but got n={n} where only "
+                    f"{len(suggestions)} could be found: ask for so many"
+                ) from error
             raise
         return suggestions
 
