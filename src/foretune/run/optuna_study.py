@@ -176,7 +176,7 @@ class OptunaStudy(Study):
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Inside it no other process begins, ends or takes over a trial."""
-        with self._plain_errors(), self._lock.hold():
+        with self._in_reach(), self._lock.hold():
             yield
 
     def close(self) -> None:
@@ -191,7 +191,7 @@ class OptunaStudy(Study):
         self._lock.close()
 
     def _frozen(self) -> "list[FrozenTrial]":
-        with self._plain_errors():
+        with self._in_reach():
             found = self._storage.get_all_trials(self._id, deepcopy=False)
         return [frozen for frozen in found if OWNER in frozen.system_attrs]
 
@@ -236,7 +236,8 @@ class OptunaStudy(Study):
                 trial_id = min(self._held.values())
                 self._storage.set_trial_system_attr(trial_id, BEAT, self._beats)
 
-    def _plain_errors(self) -> AbstractContextManager[None]:
+    def _in_reach(self) -> AbstractContextManager[None]:
+        """What its storage complains of meanwhile is said in one sentence."""
         return _plain_errors(self.url or "")
 
 
