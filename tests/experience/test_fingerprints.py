@@ -36,6 +36,7 @@ TAUGHT_OTHERWISE = {
     "seconds": made(seconds=[1.0, 2.0, 3.0]),
     "meta-features": made(meta_features={"a": {"rows": 5.0}}),
     "validation": made(splits={"learning": {"train": ["a"], "validation": ["b"]}}),
+    "training": made(splits={"learning": {"train": ["a"]}}),
 }
 
 
@@ -51,6 +52,16 @@ def test_what_teaches_more_has_another_fingerprint_of_lessons(name):
     other = TAUGHT_OTHERWISE[name]
     assert fingerprint_of_evaluations(other) == fingerprint_of_evaluations(made())
     assert fingerprint_of_lessons(other) != fingerprint_of_lessons(made())
+
+
+def test_line_breaks_do_not_make_other_names_equal():
+    one, other = (replace(made(), tasks=tasks) for tasks in (("a\nb", "c"), ("a", "b\nc")))
+    assert fingerprint_of_evaluations(one) != fingerprint_of_evaluations(other)
+
+
+def test_saying_that_all_train_is_saying_nothing():
+    told = made(splits={"learning": {"train": ["a", "b"]}})
+    assert fingerprint_of_lessons(told) == fingerprint_of_lessons(made())
 
 
 def test_equal_experience_has_equal_fingerprints():

@@ -22,7 +22,9 @@ def fingerprint_of_evaluations(experience: Experience) -> str:
     experience = experience.compact()
     digest = hashlib.sha256()
     names = [experience.space.fingerprint, *experience.tasks, *map(str, experience.metrics)]
-    digest.update("\n".join(names).encode())
+    # A name may hold a line break itself.
+    plain = not any("\n" in name for name in names)
+    digest.update(("\n".join(names) if plain else json.dumps(names)).encode())
     columns = [experience.task_index, experience.config_index, experience.values, experience.status]
     for column in [*columns, experience.configs.values, experience.fidelity]:
         if column is not None:
@@ -31,12 +33,15 @@ def fingerprint_of_evaluations(experience: Experience) -> str:
 
 
 def fingerprint_of_lessons(experience: Experience) -> str:
-    """Equal (hex) where a method learns the same: also times, meta-features and what validates."""
-    said = [
-        fingerprint_of_evaluations(experience),
-        experience.meta_features,
-        learning_split(experience).validation,
-    ]
+    """Equal (hex) where a method learns the same: also times, meta-features, what validates.
+
+    Priors are kept under it, so those that exist must be found again: which tasks train is said
+    only where not all the others do.
+    """
+    split = learning_split(experience)
+    said = [fingerprint_of_evaluations(experience), experience.meta_features, split.validation]
+    if len(split.train) + len(split.validation) < len(experience.tasks):
+        said.append(split.train)
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
     digest.update(np.ascontiguousarray(experience.seconds).data)
     return digest.hexdigest()
