@@ -1,7 +1,7 @@
 """What whoever runs trials needs to know: jobs go in, outcomes come out as they finish."""
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from foretune.errors import UsageError
 from foretune.experience import Status
@@ -10,6 +10,23 @@ from foretune.run.calling import Answer
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Job_contra = TypeVar("Job_contra", contravariant=True)
+
+
+def check_positive(what: str, given: Any, *names: str) -> None:
+    """Refuse a limit that allows nothing; None is no limit."""
+    for name in names:
+        limit = getattr(given, name)
+        if limit is not None and not limit > 0:
+            raise UsageError(
+                f"{what} {name} must be a positive number, but got {limit}: choose one, or None "
+                "for no limit"
+            )
+
+
+def check_workers(workers: int) -> None:
+    """Refuse a pool that could run nothing."""
+    if workers < 1:
+        raise UsageError(f"a pool needs at least one worker, but got {workers}: ask for one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +41,7 @@ class Limits:
     """Resident memory of the worker, with what its libraries take."""
 
     def __post_init__(self) -> None:
-        for name in ("wall_seconds", "cpu_seconds", "memory_bytes"):
-            limit = getattr(self, name)
-            if limit is not None and not limit > 0:
-                raise UsageError(
-                    f"the limit {name} must be a positive number, but got {limit}: "
-                    "choose one, or None for no limit"
-                )
+        check_positive("the limit", self, "wall_seconds", "cpu_seconds", "memory_bytes")
 
 
 @dataclass(frozen=True, slots=True)

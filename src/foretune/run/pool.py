@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import wait
 from typing import Generic
 
-from foretune.errors import ForetuneError, UsageError
+from foretune.errors import ForetuneError
 from foretune.experience import Status
-from foretune.run.executor import Job, Limits, Outcome, Result
+from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.guard import Guard
 from foretune.run.staff import Luggage, Verdict, Worker
 from foretune.run.worker import CPU_SIGNAL
@@ -42,8 +42,7 @@ class ProcessPool(Generic[Job, Result]):
         workers: int = 1,
         limits: Limits = NO_LIMITS,
     ) -> None:
-        if workers < 1:
-            raise UsageError(f"a pool needs at least one worker, but got {workers}: ask for one")
+        check_workers(workers)
         self.workers = workers
         self._luggage = Luggage(function)
         self._limits = limits

@@ -18,7 +18,7 @@ from typing import Any, Generic
 from foretune.errors import ForetuneError, UsageError, extras_named
 from foretune.experience import Status
 from foretune.run.calling import one_line
-from foretune.run.executor import Job, Limits, Outcome, Result
+from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.pool import NO_LIMITS, ProcessPool
 
 MOST_LOST = 3
@@ -57,8 +57,7 @@ class RayPool(Generic[Job, Result]):
         limits: Limits = NO_LIMITS,
         address: str | None = None,
     ) -> None:
-        if workers < 1:
-            raise UsageError(f"a pool needs at least one worker, but got {workers}: ask for one")
+        check_workers(workers)
         with extras_named("running trials on Ray"):
             import ray
 

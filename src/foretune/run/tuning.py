@@ -9,7 +9,7 @@ import numpy as np
 
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Status
-from foretune.run.executor import Executor, Outcome
+from foretune.run.executor import Executor, Outcome, check_positive
 from foretune.run.objectives import Measured, ResultError, measured
 from foretune.run.study import Study, StudyTrial
 from foretune.search.optimizer import Optimizer
@@ -36,13 +36,7 @@ class Budget:
     """How long this run may take, on the clock. What is running then is left to the next run."""
 
     def __post_init__(self) -> None:
-        for name in ("trials", "seconds"):
-            limit = getattr(self, name)
-            if limit is not None and not limit > 0:
-                raise UsageError(
-                    f"a budget of {name} must be a positive number, but got {limit}: choose one, "
-                    "or None for no limit"
-                )
+        check_positive("a budget of", self, "trials", "seconds")
 
 
 class Watch(Protocol):
