@@ -63,7 +63,6 @@ def test_distance_to_minimum_by_hand():
     pool = np.array([2.0, 4.0, NAN, 6.0])
     distance = metrics.distance_to_minimum(np.array([[6.0, 3.0], [NAN, 2.0]]), pool)
     np.testing.assert_allclose(distance, [[1.0, 0.25], [1.0, 0.0]])
-    np.testing.assert_allclose(metrics.normalised_regret(np.array([5.0]), pool), [0.75])
 
 
 def test_distance_on_a_constant_pool_is_zero():

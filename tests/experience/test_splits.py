@@ -31,39 +31,25 @@ def test_leave_one_out() -> None:
     ]
 
 
-def test_a_family_does_not_teach_its_own_member() -> None:
-    splits = list(leave_one_out(tasks(4), {"t0": "glass", "t2": "glass"}))
-    assert splits[0].train == ("t1", "t3")
-    assert splits[1].train == ("t0", "t2", "t3")
-
-
-def test_a_lone_task_is_not_of_the_family_that_bears_its_name() -> None:
-    splits = list(leave_one_out(tasks(3), {"t0": "t1"}))
-    assert splits[0].train == ("t1", "t2")
-
-
 @given(st.integers(2, 12), st.data())
-def test_folds_are_a_partition_that_keeps_families_together(n: int, data: st.DataObject) -> None:
+def test_folds_are_a_partition(n: int, data: st.DataObject) -> None:
     experience = tasks(n)
-    family = {
-        name: data.draw(st.sampled_from("abcdefgh"))
-        for name in experience.tasks
-        if data.draw(st.booleans())
-    }
-    units = {family.get(name, f"alone {name}") for name in experience.tasks}
-    if len(units) < 2:
-        return
-    k = data.draw(st.integers(2, len(units)))
-    splits = list(k_fold(experience, k, seed=data.draw(st.integers(0, 9)), groups=family))
+    k = data.draw(st.integers(2, n))
+    splits = list(k_fold(experience, k, seed=data.draw(st.integers(0, 9))))
     assert len(splits) == k
     tested = [name for split in splits for name in split.test]
     assert sorted(tested) == sorted(experience.tasks)
     for split in splits:
         assert split.test
         assert set(split.train) == set(experience.tasks) - set(split.test)
-        taught = {family[name] for name in split.train if name in family}
-        held = {family[name] for name in split.test if name in family}
-        assert not taught & held
+
+
+def test_the_folds_of_a_seed_stay_as_they_are() -> None:
+    """Results on folds are only compared with others of the same folds."""
+    assert [split.test for split in k_fold(tasks(5), 2, seed=0)] == [
+        ("t1", "t2", "t3"),
+        ("t0", "t4"),
+    ]
 
 
 def test_folds_are_of_equal_size_and_follow_the_seed() -> None:
@@ -85,11 +71,6 @@ def test_named_splits() -> None:
         named_split(small(), "papr")
     with pytest.raises(ExperienceError, match="no named splits"):
         named_split(tasks(2), "paper")
-
-
-def test_families_of_unknown_tasks_are_refused() -> None:
-    with pytest.raises(ExperienceError, match="got 'wien'"):
-        list(leave_one_out(small(), {"wien": "drinks"}))
 
 
 def test_splits_are_called_by_what_they_are() -> None:

@@ -49,7 +49,7 @@ def expected_random_minimum(pool_losses: Floats, trials: int) -> Floats:
 
 
 def distance_to_minimum(best: Floats, pool_losses: Floats) -> Floats:
-    """DTM: how far `best` is from the pool's minimum, as a share of the pool's range.
+    """DTM, or normalised regret: how far `best` is from the pool's minimum, as a share of its range.
 
     Any shape of `best` is kept. NaN, which is no success yet, is at distance 1; on a constant
     pool every configuration is optimal and the distance is 0.
@@ -58,11 +58,6 @@ def distance_to_minimum(best: Floats, pool_losses: Floats) -> Floats:
     if low == high:
         return np.zeros_like(best)
     return np.where(np.isnan(best), 1.0, (best - low) / (high - low))
-
-
-def normalised_regret(best: Floats, pool_losses: Floats) -> Floats:
-    """The regret of `best` scaled to the pool's range: HPO-B's name for the same ratio as DTM."""
-    return distance_to_minimum(best, pool_losses)
 
 
 def average_distance_to_minimum(distances: Floats) -> Floats:

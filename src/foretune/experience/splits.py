@@ -1,7 +1,7 @@
 """Which tasks teach and which are held out."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,35 +27,27 @@ class Split:
     test: tuple[str, ...]
 
 
-def leave_one_out(
-    experience: Experience, groups: Mapping[str, str] | None = None
-) -> Iterator[Split]:
-    """Each task once as the test task; its family, where one is named, does not teach."""
-    family = _families(experience, groups)
+def leave_one_out(experience: Experience) -> Iterator[Split]:
+    """Each task once as the test task; all others teach."""
     for name in experience.tasks:
-        train = tuple(other for other in experience.tasks if family[other] != family[name])
+        train = tuple(other for other in experience.tasks if other != name)
         yield Split(name, train, (), (name,))
 
 
-def k_fold(
-    experience: Experience, k: int, seed: int, groups: Mapping[str, str] | None = None
-) -> Iterator[Split]:
-    """Each task in the test part of one of `k` folds, families kept together."""
-    family = _families(experience, groups)
-    members: dict[str, list[str]] = {}
-    for name in experience.tasks:
-        members.setdefault(family[name], []).append(name)
-    if not 2 <= k <= len(members):
+def k_fold(experience: Experience, k: int, seed: int) -> Iterator[Split]:
+    """Each task in the test part of one of `k` folds, which are of nearly equal size."""
+    n = len(experience.tasks)
+    if not 2 <= k <= n:
         raise ExperienceError(
-            f"the number of folds must lie between 2 and the number of tasks (or of families), "
-            f"{len(members)}, but got {k}: choose another"
+            f"the number of folds must lie between 2 and the number of tasks, {n}, but got {k}: "
+            "choose another"
         )
-    fold = _folds([len(tasks) for tasks in members.values()], k, seed)
-    fold_of = dict(zip(members, fold, strict=True))
+    fold = np.empty(n, dtype=np.int64)
+    fold[np.random.default_rng(seed).permutation(n)] = np.arange(n) % k
+    fold_of = dict(zip(experience.tasks, fold.tolist(), strict=True))
     for number in range(k):
-        test = tuple(name for name in experience.tasks if fold_of[family[name]] == number)
-        held = set(test)
-        train = tuple(name for name in experience.tasks if name not in held)
+        test = tuple(name for name in experience.tasks if fold_of[name] == number)
+        train = tuple(name for name in experience.tasks if fold_of[name] != number)
         yield Split(f"fold {number}", train, (), test)
 
 
@@ -100,27 +92,3 @@ def named_split(experience: Experience, name: str) -> Split:
         tuple(parts.get("validation", ())),
         tuple(parts.get("test", ())),
     )
-
-
-def _families(experience: Experience, groups: Mapping[str, str] | None) -> dict[str, str]:
-    """The family of every task: its own where none is named."""
-    given = groups or {}
-    for name in given:
-        if name not in experience.tasks:
-            raise ExperienceError(
-                f"families are named for recorded tasks, but got '{name}': "
-                f"{suggestion(name, experience.tasks)}"
-            )
-    # The prefix keeps a lone task apart from a family that bears its name.
-    return {n: f"family {given[n]}" if n in given else f"task {n}" for n in experience.tasks}
-
-
-def _folds(sizes: list[int], k: int, seed: int) -> list[int]:
-    """The fold of each family: the largest first, each into the fold with the fewest tasks."""
-    shuffled = np.random.default_rng(seed).permutation(len(sizes))
-    filled = np.zeros(k, dtype=np.int64)
-    fold = [0] * len(sizes)
-    for index in sorted(shuffled.tolist(), key=lambda i: -sizes[i]):
-        fold[index] = int(np.argmin(filled))
-        filled[fold[index]] += sizes[index]
-    return fold

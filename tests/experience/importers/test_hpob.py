@@ -62,13 +62,6 @@ def test_starts_name_the_configurations_of_their_dataset(folder):
     }
 
 
-def test_the_augmented_file_replaces_the_training_tasks(folder):
-    augmented = {"5860": {"77": dataset(([0.5, 0.5], 0.5))}}
-    (folder / "meta-train-dataset-augmented.json").write_text(json.dumps(augmented))
-    assert hpob.read(folder, space_id="5860").tasks == ("3", "12", "31")
-    assert hpob.read(folder, space_id="5860", augmented=True).tasks == ("77", "12", "31")
-
-
 def test_a_single_search_space_needs_no_name(folder):
     (folder / "meta-train-dataset.json").unlink()
     assert hpob.read(folder).tasks == ("12", "31")

@@ -24,7 +24,6 @@ PARTS = {
     "validation": "meta-validation-dataset.json",
     "test": "meta-test-dataset.json",
 }
-AUGMENTED = "meta-train-dataset-augmented.json"
 STARTS = "bo-initializations.json"
 ACCURACY = Metric("accuracy", Direction.MAX)
 ROUNDING = 1e-6
@@ -34,20 +33,17 @@ def read(
     source: Path | str,
     *,
     space_id: str | None = None,
-    augmented: bool = False,
     progress: Progress = SILENT,
 ) -> Experience:
     """The accuracies of one search space in the folder (or zip archive, or file) `source`.
 
     space_id: which search space; needed where the files hold several.
-    augmented: take the training tasks from the augmented file.
     The split "hpob" is the benchmark's own; the initial designs keep their names (test0, ...).
     """
     archive = Archive.at(source)
-    files = PARTS | {"train": AUGMENTED} if augmented else PARTS
-    found = {part: member for part, name in files.items() if (member := archive.find(name))}
+    found = {part: member for part, name in PARTS.items() if (member := archive.find(name))}
     if not found:
-        archive.need(files["test"])
+        archive.need(PARTS["test"])
     parts = {
         part: _json(archive, member)
         for part, member in tracked(found.items(), progress, "reading files", len(found))
