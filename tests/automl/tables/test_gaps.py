@@ -63,6 +63,7 @@ def test_gaps_beside_numbers_and_dates(cells, gaps, expected):
         ["1", "2", "3", "A"] * 10,
         ["none", "5", "10"] * 10,
         ["1", "-"] * 10,
+        ["?", "-"] * 10,
         ["yes", "no", "unknown"] * 10,
         ["5 \u20ac", "10 \u20ac", "free"] * 10,
         [*MANY, "late", "soon"] * 3,

@@ -71,7 +71,7 @@ def test_whole_numbers_with_gaps_stay_whole(tmp_path):
     assert table.label_kind is LabelKind.INTEGER
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
 def test_encodings(tmp_path, encoding):
     frame = mixed_frame().assign(letter=lambda f: f["letter"] + "ö").drop(columns="amount")
     found = read_training(written(tmp_path, frame, encoding=encoding), "class")
@@ -79,10 +79,27 @@ def test_encodings(tmp_path, encoding):
     assert column.categories == ("xö", "yö", "zö")
     said = [note for note in found.notes if "UTF" in note]
     expected = {
-        "latin-1": ["The file is not written in UTF-8 and was read as Latin-1."],
+        "latin-1": ["The file is not written in UTF-8 and was read as Windows-1252."],
         "utf-16": ["The file was read as UTF-16."],
+        "utf-32": ["The file was read as UTF-32."],
     }
     assert said == expected.get(encoding, [])
+
+
+def test_prices_in_euros_of_a_program_of_windows_are_numbers(tmp_path):
+    prices = [f"{3 * i % 41},50 \u20ac" for i in range(60)]
+    frame = pd.DataFrame({"price": prices, "y": ["a", "b", "c"] * 20})
+    table = read_training(written(tmp_path, frame, sep=";", encoding="cp1252"), "y").table
+    np.testing.assert_array_equal(table.x[:, 0], 3 * np.arange(60) % 41 + 0.5)
+
+
+def test_every_byte_can_be_read(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = b"\n".join(b"\x81%d,%d,%s" % (i % 2, 7 * i % 31, b"ab"[i % 2 :][:1]) for i in range(40))
+    path.write_bytes(b"k,x,y\n" + rows)
+    found = read_training(path, "y")
+    assert found.table.schema.columns[0].categories == ("\x810", "\x811")
+    assert "was read as Latin-1" in found.notes[0]
 
 
 def test_large_tables_are_sampled(tmp_path):

@@ -6,7 +6,6 @@ is not said: such dates are read only where the values leave no choice.
 """
 
 import re
-from collections.abc import Iterable
 from numbers import Number
 from typing import Any
 
@@ -60,6 +59,9 @@ _SHAPE = re.compile(
 )
 """What dates look like that no bare format fits. Reading with a format costs far more."""
 
+_BEGINNING = r"\s*(?:\d{1,4}[-/. ]|[A-Za-z]{3,9} \d)"
+"""Of all dates, but for years alone and those without a mark, which are numbers too."""
+
 
 def date_format(present: "pd.Series[Any]") -> str:
     """How all values are written, if they are dates; else ""."""
@@ -82,8 +84,10 @@ def _fits(present: "pd.Series[Any]", date_format: str) -> bool:
     return not some.isna().any() and not read_dates(present, date_format).isna().any()
 
 
-def possible_formats(texts: Iterable[str]) -> tuple[str, ...]:
-    """The ways in which those of the texts may be written that are dates."""
+def possible_formats(texts: "pd.Series[str]") -> tuple[str, ...]:
+    """The ways in which those of the texts may be written that are dates; none where few are."""
+    if texts.str.match(_BEGINNING).mean() < 0.5:
+        return ()
     clock = next((found for text in texts if (found := _clock(text)) is not None), None)
     if clock is None:
         return BARE_FORMATS

@@ -158,8 +158,10 @@ def encoding_note(path: Path) -> list[str]:
         return []
     encoding = text_form(path).encoding
     told = {
+        "cp1252": "The file is not written in UTF-8 and was read as Windows-1252.",
         "latin-1": "The file is not written in UTF-8 and was read as Latin-1.",
         "utf-16": "The file was read as UTF-16.",
+        "utf-32": "The file was read as UTF-32.",
     }
     return [told[encoding]] if encoding in told else []
 

@@ -59,7 +59,7 @@ class Reading:
         """Nothing is read where some texts, from all over the column, show that most are words."""
         some = texts.iloc[:: -(-len(texts) // LOOKED_AT) or 1]
         best = cls(texts.iloc[:0], texts, are_numbers=False)
-        if some.str.contains(r"\d").mean() < LEAST_SHARE:
+        if texts.empty or some.str.contains(r"\d").mean() < LEAST_SHARE:
             return best
         for way in (*("", *MARKS), *dates.possible_formats(some)):
             if _read(some, way).mean() >= LEAST_SHARE:
@@ -91,7 +91,8 @@ class Reading:
         """
         unknown = [text for text in self.others.unique() if _plain(text) not in WORDS]
         codes = any(_CODE.fullmatch(text) for text in unknown)
-        return self.most and not self.few_numbers and len(unknown) <= 1 and not codes
+        meant = self.most and not self.few_numbers and self.read.nunique() > 1
+        return meant and len(unknown) <= 1 and not codes
 
 
 def odd_text(given: "pd.Series[Any]") -> str:

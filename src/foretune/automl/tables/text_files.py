@@ -16,9 +16,13 @@ READ = "CSV, TSV, Parquet, KEEL or ARFF"
 """The formats of tables that are read, for messages."""
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
+    # Before the marks of UTF-16, with which one of them begins.
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+BYTES_A_CHARACTER = {"utf-16": 2, "utf-32": 4}
 OTHER_FORMATS = {
     b"PK\x03\x04": "an Excel workbook or a zip archive",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
@@ -64,8 +68,7 @@ class TextForm:
     def bytes_a_row(self) -> float:
         """An estimate."""
         lines = self.start.splitlines()
-        wide = 2 if self.encoding == "utf-16" else 1
-        return wide * len(self.start) / max(1, len(lines))
+        return BYTES_A_CHARACTER.get(self.encoding, 1) * len(self.start) / max(1, len(lines))
 
 
 def text_form(path: Path, separator: str | None = None) -> TextForm:
@@ -115,15 +118,20 @@ def _encoding(path: Path, start: bytes) -> str:
             return encoding
     if b"\x00" in start:
         _refuse(path, "holds bytes that no text has")
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    # That of Windows has the sign of the euro; as Latin-1 every file can be read.
+    return next((each for each in ("utf-8", "cp1252") if _is_written_in(path, each)), "latin-1")
+
+
+def _is_written_in(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
     try:
         with path.open("rb") as stream:
             while block := stream.read(1 << 20):
                 decoder.decode(block)
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return "latin-1"  # as which every file can be read
-    return "utf-8"
+        return False
+    return True
 
 
 def _refuse(path: Path, what: str) -> NoReturn:
