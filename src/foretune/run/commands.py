@@ -19,7 +19,7 @@ from foretune.run.memory import resident_bytes, size_text
 
 CONFIG_VARIABLE = "FORETUNE_CONFIG"
 """The environment variable that holds the whole configuration as JSON."""
-LOOK_SECONDS = 0.1
+LOOK_AT_MEMORY_SECONDS = 0.1
 """How often memory is measured."""
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 WORD = re.compile(
@@ -93,7 +93,7 @@ class Command:
     def _wait(self, process: subprocess.Popen[str]) -> tuple[str, str]:
         """What the process has printed, unless it takes too much memory."""
         while True:
-            limit = None if self.memory_bytes is None else LOOK_SECONDS
+            limit = None if self.memory_bytes is None else LOOK_AT_MEMORY_SECONDS
             try:
                 return process.communicate(timeout=limit)
             except subprocess.TimeoutExpired:

@@ -9,7 +9,7 @@ from foretune.run.executor import Limits
 from foretune.run.memory import size_text
 from foretune.run.staff import Verdict, Worker
 
-LOOK_SECONDS = 0.05
+LOOK_AT_WORKERS_SECONDS = 0.05
 """How often workers are looked at: what a trial can take meanwhile is what it can overshoot."""
 LONGEST_LOOK_SECONDS = 1.0
 """Looks further apart than this say that somebody stopped this process."""
@@ -44,9 +44,9 @@ class Guard:
 
     def _run(self, over: threading.Event) -> None:
         before = time.monotonic()
-        while not over.wait(LOOK_SECONDS):
+        while not over.wait(LOOK_AT_WORKERS_SECONDS):
             now = time.monotonic()
-            overslept = now - before - LOOK_SECONDS
+            overslept = now - before - LOOK_AT_WORKERS_SECONDS
             for worker in self._staff:
                 if overslept > LONGEST_LOOK_SECONDS:
                     # Most likely the workers were stopped as well: what they did not get to run

@@ -21,7 +21,7 @@ from foretune.run.staff import Luggage, Verdict, Worker
 from foretune.run.worker import CPU_SIGNAL
 
 NO_LIMITS = Limits()
-LOOK_SECONDS = 1.0
+LOOK_FOR_DEAD_SECONDS = 1.0
 """How often to look for workers that were ended, though something still holds their pipe."""
 MOST_FAILED_STARTS = 3
 
@@ -120,7 +120,8 @@ class ProcessPool(Generic[Job, Result]):
 
     def _patience(self, end: float | None) -> float:
         """How long to wait for a word of a worker, in seconds."""
-        return LOOK_SECONDS if end is None else max(0.0, min(end - time.monotonic(), LOOK_SECONDS))
+        left = LOOK_FOR_DEAD_SECONDS if end is None else end - time.monotonic()
+        return max(0.0, min(left, LOOK_FOR_DEAD_SECONDS))
 
     def _heard(self, worker: Worker) -> Outcome[Result] | None:
         """What a worker says, or what the end of its pipe means."""

@@ -15,7 +15,7 @@ from foretune.run.study import Study, StudyTrial
 from foretune.search.optimizer import Optimizer
 from foretune.search.trials import Suggestion, Told
 
-LOOK_SECONDS = 2.0
+LOOK_AT_STUDY_SECONDS = 2.0
 """How often to look for what other processes did, while nothing happens here."""
 MOST_ABANDONED = 5
 """A trial during which so many processes died is not tried again: it may be what kills them."""
@@ -294,5 +294,5 @@ class _Tuning:
         return self._end is not None and time.monotonic() >= self._end
 
     def _patience(self) -> float:
-        left = LOOK_SECONDS if self._end is None else self._end - time.monotonic()
-        return max(0.0, min(left, LOOK_SECONDS))
+        left = LOOK_AT_STUDY_SECONDS if self._end is None else self._end - time.monotonic()
+        return max(0.0, min(left, LOOK_AT_STUDY_SECONDS))
