@@ -10,7 +10,7 @@ import pytest
 from foretune.errors import ForetuneError, MissingExtraError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Limits
-from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_LOST, RayPool
+from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_RERUNS, RayPool
 from foretune.run.sites import Site
 from tests.run.jobs import do
 from tests.run.test_pool import outcomes
@@ -127,8 +127,8 @@ def test_a_trial_that_takes_its_machine_down_is_given_up(cluster, tmp_path):
     with RayPool(kill_the_ray_worker) as pool:
         (outcome,) = outcomes(pool, [tmp_path])
     assert outcome.status is Status.FAILED
-    assert outcome.reason.startswith(f"lost {MOST_LOST + 1} times with its Ray worker")
-    assert len((tmp_path / "began").read_text()) == MOST_LOST + 1
+    assert outcome.reason.startswith(f"lost {MOST_RERUNS + 1} times with its Ray worker")
+    assert len((tmp_path / "began").read_text()) == MOST_RERUNS + 1
 
 
 def test_closing_ends_what_runs(cluster, tmp_path):

@@ -21,8 +21,8 @@ from foretune.run.calling import one_line
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.pool import NO_LIMITS, ProcessPool
 
-MOST_LOST = 3
-"""A trial that was lost so often is not tried again: it may be what takes the machines down."""
+MOST_RERUNS = 3
+"""How often a lost trial is run again; one lost even then may be what takes the machines down."""
 ADDRESS_VARIABLE = "RAY_ADDRESS"
 """The environment variable that names the cluster where no address is given, as Ray has it."""
 NEW_CLUSTER = "local"
@@ -170,7 +170,7 @@ class RayPool(Generic[Job, Result]):
 
     def _lost(self, task: _Task, error: Exception) -> Outcome[Result] | None:
         task.lost += 1
-        if task.lost <= MOST_LOST:
+        if task.lost <= MOST_RERUNS:
             self._waiting.appendleft(task)
             return None
         reason = f"lost {task.lost} times with its Ray worker: {one_line(error)}"

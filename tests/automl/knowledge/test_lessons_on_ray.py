@@ -19,7 +19,7 @@ from foretune.automl.knowledge.lessons import (
 )
 from foretune.automl.knowledge.measures import by_metric
 from foretune.automl.models.scores import SCORERS
-from foretune.run.ray_pool import MOST_LOST
+from foretune.run.ray_pool import MOST_RERUNS
 from foretune.run.sites import Site
 from foretune.search import METHODS
 from tests.automl.past import SPACE, past
@@ -114,7 +114,7 @@ def test_what_cannot_be_learnt_is_said_and_the_rest_is_kept(known, tmp_path):
     plan = Plan(SPACE, ("ws-gp", "zero-shot"), site=DeadlySite("ray"))
     bundle, done = learn_bundle(views, plan, Bundle.open(tmp_path))
     notes = {each.what: each.note for each in done}
-    assert notes.pop("ws-gp").startswith(f"lost {MOST_LOST + 1} times with its Ray worker")
+    assert notes.pop("ws-gp").startswith(f"lost {MOST_RERUNS + 1} times with its Ray worker")
     assert notes == {"portfolio": "", "zero-shot": ""}
     assert set(Bundle.open(tmp_path).spaces[SPACE].priors) == {"zero-shot"}
     prior = ZERO_SHOT.load(bundle.path(bundle.spaces[SPACE].priors["zero-shot"]["r2"]))
