@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
-from foretune.experience import Direction, Status
+from foretune.experience import Direction
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, element, joined
 from foretune.report.story import Source, Step, Story
@@ -160,16 +160,16 @@ def columns_that_count(story: Story) -> Markup:
 
 
 def effects(story: Story, found: Importance) -> Markup:
-    """What mattered: a bar for each hyperparameter, and room for the slices."""
-    slices = element("div", id="slices", class_="slices")
+    """What mattered, once a trial is done: a bar a hyperparameter, and room for the slices."""
     if found.reason:
         body = [paragraph(found.reason, kind="empty")]
     else:
         body = [paragraph(_effects_note(found)), _effects_table(found)]
-    if any(trial.status is Status.DONE for trial in story.trials):
-        body.append(element("h3", "Score by hyperparameter"))
-        body.append(element("p", id="slices-note", class_="key"))
-        body.append(slices)
+    body += [
+        element("h3", "Score by hyperparameter"),
+        element("p", id="slices-note", class_="key"),
+        element("div", id="slices", class_="slices"),
+    ]
     which = f" for {story.metric.name}" if story.objectives > 1 else ""
     return section("importance", "Which hyperparameters mattered" + which, *body)
 

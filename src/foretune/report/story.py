@@ -181,16 +181,16 @@ def steps_of(
     steps = []
     for stage in space.structure.stages:
         if stage.choice is None:
-            used, algorithm, name = stage.algorithms[0], "", stage.name
+            used, algorithm = stage.algorithms[0], ""
         else:
             chosen = space.parameters[stage.choice]
             if chosen.name not in config:
                 continue
             used = stage.algorithms[chosen.index_of(config[chosen.name]) or 0]
-            algorithm, name = used.name, stage.name
+            algorithm = used.name
         names = (space.parameters[index].name for index in used.parameters)
         settings = {_short(known): config[known] for known in names if known in config}
-        steps.append(Step(name, algorithm, settings))
+        steps.append(Step(stage.name, algorithm, settings))
     places = {name: place for place, name in enumerate(order)}
     return tuple(sorted(steps, key=lambda step: places.get(step.name, len(places))))
 
