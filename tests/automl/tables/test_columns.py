@@ -25,6 +25,8 @@ def kind(values, **series):
         ([1, 2, 3, 4], ColumnKind.COUNTER),
         ([True, False, True], ColumnKind.BOOLEAN),
         (["Yes", "no", None], ColumnKind.BOOLEAN),
+        ([True, None, False], ColumnKind.BOOLEAN),
+        (["0", "1", None], ColumnKind.NUMBER),
         (["a", "b", "a"], ColumnKind.CATEGORY),
         (["2020-01-31", "2021-12-01"], ColumnKind.DATE),
         (["31/01/2020", "01/12/2021"], ColumnKind.DATE),
@@ -235,6 +237,30 @@ def test_categories_that_are_written_differently_stay_apart():
 )
 def test_what_keeps_a_column_from_being_numbers_or_dates(values, expected):
     assert odd_text(pd.Series(values)) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "new", "said"),
+    [
+        (["2020-01-31", "2021-12-01"], ["31/12/2020", None], "dates .* such as '31/12/2020'"),
+        (["yes", "no"], ["oui", "non"], "booleans .* such as 'oui'"),
+        ([True, None, False], ["oui", "non"], "booleans .* such as 'oui'"),
+        (["2020-01-31", "2021-12-01"], [20200131], "dates .* such as '20200131'"),
+    ],
+)
+def test_a_column_of_which_nothing_can_be_read_is_refused(cells, new, said):
+    schema = Schema.infer(pd.DataFrame({"c": cells}))
+    with pytest.raises(UsageError, match=f"a column of {said}"):
+        schema.check_numbers(pd.DataFrame({"c": new}))
+    schema.check_numbers(pd.DataFrame({"c": [*new, cells[0]]}))
+    schema.check_numbers(pd.DataFrame({"c": [None, None]}))
+
+
+def test_booleans_with_gaps_are_read_beside_words():
+    schema = Schema.infer(pd.DataFrame({"c": [True, None, False] * 5}))
+    new = pd.DataFrame({"c": ["True", "False", "unknown", None]})
+    schema.check_numbers(new)
+    np.testing.assert_array_equal(schema.matrix(new)[:, 0], [1, 0, np.nan, np.nan])
 
 
 SECONDS = [90.0, None, 7200.5, 30.0]

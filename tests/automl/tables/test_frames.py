@@ -50,6 +50,18 @@ def test_arff_comments_and_quotes(tmp_path):
     assert frame["c"].tolist() == ["x y", "z"]
 
 
+@pytest.mark.parametrize("name", ["%fat", "@user", "@relations", "% of data"])
+def test_a_name_may_begin_like_a_line_of_an_arff_file(tmp_path, name):
+    frame = read_frame(written(tmp_path, "t.csv", f"{name},age,y\n1.5,3,a\n2.5,4,b\n"))
+    assert list(frame.columns) == [name, "age", "y"]
+    assert frame[name].tolist() == [1.5, 2.5]
+
+
+def test_comments_may_be_longer_than_what_is_looked_at(tmp_path):
+    text = "% about it\n" * LOOKED_AT + "@relation r\n@attribute a numeric\n@data\n1\n"
+    assert read_frame(written(tmp_path, "t.arff", text))["a"].tolist() == [1]
+
+
 def test_arff_values_in_quotes_may_hold_commas_and_quotes(tmp_path):
     header = "@relation r\n@attribute a string\n@attribute n numeric\n@data\n"
     rows = """'a, b', 1\n"say \\"hi, you\\"",2\no'neil , 3\n'it\\'s',4\n?,5\n"""

@@ -74,7 +74,7 @@ NAMES = {
 """One column of a kind, and several of them, for people."""
 QUANTITIES = (ColumnKind.NUMBER, ColumnKind.DATE, ColumnKind.DURATION)
 """In which a text may say that a value is not known."""
-MUST_BE_READ = (ColumnKind.NUMBER, ColumnKind.DURATION)
+MUST_BE_READ = (*QUANTITIES, ColumnKind.BOOLEAN)
 """Of such columns a new table must have a value that can be read, where it has any."""
 
 

@@ -80,7 +80,8 @@ def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:
 
 def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
     """What the type of a column says about it; None for texts."""
-    if pd.api.types.is_bool_dtype(present.dtype):
+    # Without their type, which gaps take from them, they would be taken for numbers.
+    if pd.api.types.infer_dtype(present) == "boolean":
         return ColumnKind.BOOLEAN
     if pd.api.types.is_numeric_dtype(present.dtype):
         counts = complete and _counts(present.to_numpy())

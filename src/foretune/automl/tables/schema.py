@@ -146,7 +146,10 @@ class Schema:
         return {name: count for name, count in lost.items() if count}
 
     def check_numbers(self, frame: pd.DataFrame) -> None:
-        """Refuse a new table in which no value of a column of numbers, or durations, is one."""
+        """Refuse a new table in which no value of a column of numbers, or of dates, is one.
+
+        The same holds of durations and booleans.
+        """
         frame = named_by_text(frame)
         for column in self._used(frame):
             given = frame[column.name]

@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import dropwhile
@@ -47,6 +48,8 @@ OTHER_SUFFIXES = {
     ".pkl": "a pickle",
     ".pickle": "a pickle",
 }
+_ATTRIBUTES = re.compile(r"@(relation|attribute|data)\b", re.IGNORECASE)
+"""What a line of the header of a KEEL or ARFF file begins with."""
 SAVE_AS = "save it as a CSV file in UTF-8"
 
 
@@ -61,8 +64,10 @@ class TextForm:
 
     @property
     def has_attributes(self) -> bool:
-        """Whether it is a KEEL or ARFF file."""
-        return self.start.lstrip().startswith(("@", "%"))
+        """Whether it is a KEEL or ARFF file, as its first line shows that is no comment."""
+        lines = (line.strip() for line in self.start.splitlines())
+        first = next((line for line in lines if line and not line.startswith("%")), "@data")
+        return _ATTRIBUTES.match(first) is not None
 
     @property
     def bytes_a_row(self) -> float:
