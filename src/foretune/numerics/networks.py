@@ -16,19 +16,26 @@ Layers: TypeAlias = tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
 Reals = TypeVar("Reals", Floats, NDArray[np.float32])
 
 
-def initial_layers(
+def random_layers(
     rng: np.random.Generator, sizes: Sequence[int], stack: tuple[int, ...] = ()
-) -> Layers:
+) -> tuple[tuple[Floats, Floats], ...]:
     """Layers of the given widths: He-normal weights for rectified units, no bias.
 
     `stack` gives so many networks at once: weights (*stack, inputs, outputs).
     """
     return tuple(
-        (
-            rng.normal(0.0, np.sqrt(2.0 / fan_in), (*stack, fan_in, out)).astype(np.float32),
-            np.zeros((*stack, out), dtype=np.float32),
-        )
+        (rng.normal(0.0, np.sqrt(2.0 / fan_in), (*stack, fan_in, out)), np.zeros((*stack, out)))
         for fan_in, out in pairwise(sizes)
+    )
+
+
+def initial_layers(
+    rng: np.random.Generator, sizes: Sequence[int], stack: tuple[int, ...] = ()
+) -> Layers:
+    """The same in single precision, to be trained."""
+    return tuple(
+        (weights.astype(np.float32), biases.astype(np.float32))
+        for weights, biases in random_layers(rng, sizes, stack)
     )
 
 

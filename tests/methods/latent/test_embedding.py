@@ -1,3 +1,4 @@
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -85,3 +86,16 @@ def test_bowls_of_several_embeddings_are_those_of_each() -> None:
     each = [np.square(embedding.place(CONFIGS)).sum(axis=1) for embedding in embeddings]
     np.testing.assert_allclose(Bowls.of(embeddings)(CONFIGS), np.column_stack(each))
     np.testing.assert_allclose(embeddings[1].bowl(CONFIGS), each[1])
+
+
+def test_bowls_of_many_configurations_need_little_memory() -> None:
+    """By chunks: of 6,000 configurations at once, 20 embeddings would take 90 MB."""
+    bowls = Bowls.of([Embedding(ALGORITHMS, stack_of(seed)) for seed in range(20)])
+    many = SPACE.sample(6000, seed=0)
+    tracemalloc.start()
+    found = bowls(many)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25e6
+    some = np.arange(0, 6000, 1500)
+    np.testing.assert_allclose(found[some], bowls(many.take(some)))

@@ -8,12 +8,12 @@ needs. Pre-training happens in `training.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
 from foretune.arrays import Floats, Ints
+from foretune.numerics.networks import random_layers
 from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 
@@ -21,6 +21,8 @@ UNITS = 32
 """In each hidden layer."""
 DIMENSION = 3
 """Of the latent space."""
+CHUNK = 1024
+"""Configurations that a hundred embeddings read at once: each has its own hidden layers of them."""
 
 Stack: TypeAlias = tuple[tuple[Floats, Floats], ...]
 """Weights (M, inputs, outputs) and biases (M, outputs) of each layer of M networks."""
@@ -121,22 +123,23 @@ class Bowls:
         inputs, which = self.algorithms.inputs(x), self.algorithms.chosen(x)
         values = np.empty((len(x), len(self.layers[0][0])))
         for m in np.unique(which).tolist():
-            rows = np.flatnonzero(which == m)
-            signal = inputs[rows]
-            for number, (weights, biases) in enumerate(self.layers):
-                signal = signal @ weights[:, m] + biases[:, m, None, :]
-                if number < len(self.layers) - 1:
-                    np.maximum(signal, 0.0, out=signal)
-            values[rows] = np.square(signal).sum(axis=2).T
+            of_it = np.flatnonzero(which == m)
+            for first in range(0, len(of_it), CHUNK):
+                rows = of_it[first : first + CHUNK]
+                values[rows] = self._of_algorithm(m, inputs[rows])
         return values
+
+    def _of_algorithm(self, m: int, signal: Floats) -> Floats:
+        """(n, K), of n configurations of one algorithm by its inputs (n, F)."""
+        for number, (weights, biases) in enumerate(self.layers):
+            signal = signal @ weights[:, m] + biases[:, m, None, :]
+            if number < len(self.layers) - 1:
+                np.maximum(signal, 0.0, out=signal)
+        squares: Floats = np.square(signal).sum(axis=2).T
+        return squares
 
 
 def random_stack(algorithms: Algorithms, seed: int) -> Stack:
-    """Networks that know nothing: He-normal weights, no biases."""
-    rng = np.random.default_rng(seed)
+    """Networks that know nothing."""
     sizes = (algorithms.width, UNITS, UNITS, DIMENSION)
-    m = len(algorithms)
-    return tuple(
-        (rng.normal(size=(m, fan_in, out)) * np.sqrt(2.0 / fan_in), np.zeros((m, out)))
-        for fan_in, out in pairwise(sizes)
-    )
+    return random_layers(np.random.default_rng(seed), sizes, stack=(len(algorithms),))
