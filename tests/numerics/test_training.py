@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from foretune.numerics.training import advance, begun
+from foretune.numerics.training import advance, begun, keep_compiled
 
 
 def weighted_bowl(point: jax.Array, weight: jax.Array) -> jax.Array:
@@ -92,3 +92,13 @@ def test_what_is_not_trainable_stays() -> None:
 
     assert moved.params[0] > 0.2
     assert moved.params[1] == 0.0
+
+
+def test_another_cache_folder_stands(tmp_path) -> None:
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+        keep_compiled()
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path)
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)

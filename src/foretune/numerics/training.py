@@ -38,9 +38,14 @@ class Descent(NamedTuple, Generic[Params]):
 
 
 def keep_compiled() -> None:
-    """Keep what XLA compiles in the user's cache folder: the next process starts in no time."""
+    """Keep what XLA compiles in the user's cache folder: the next process starts in no time.
+
+    Where somebody has chosen another folder, that stands.
+    """
     from platformdirs import user_cache_path
 
+    if jax.config.jax_compilation_cache_dir is not None:  # type: ignore[attr-defined]
+        return
     folder = str(user_cache_path("foretune") / "xla")
     jax.config.update("jax_compilation_cache_dir", folder)  # type: ignore[no-untyped-call]
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)  # type: ignore[no-untyped-call]
