@@ -13,6 +13,7 @@ from foretune.methods.zero_shot.obo import Belief, Search, task_features
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import aggregate_named, greedy, mean, meta_loss
+from foretune.numerics.normalise import NORMALISATIONS
 from tests.methods.zero_shot.examples import (
     bowls,
     candidates,
@@ -220,3 +221,14 @@ def test_a_table_without_any_success_is_refused(name):
     failed = replace(whole, status=np.full(len(whole.status), Status.FAILED, dtype=np.int8))
     with pytest.raises(MethodError, match="none of the 2 tasks has one"):
         loss_table(failed)
+
+
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+def test_where_nothing_is_shared_each_task_is_normalised_by_itself(normalisation):
+    experience = unshared_experience(tasks=3, each=10)
+    table = loss_table(experience, normalisation)
+    for row, name in zip(table.losses, table.tasks, strict=True):
+        records = experience.task(name)
+        expected = np.full(len(experience.configs), np.nan)
+        expected[records.config_index] = records.losses[:, 0]
+        np.testing.assert_allclose(row, NORMALISATIONS[normalisation](expected), 1e-6)

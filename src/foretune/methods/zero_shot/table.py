@@ -86,18 +86,16 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
     if normalisation is None:
         lowest = np.nanmin(experience.losses + shift, initial=np.inf)
         normalisation = "red" if lowest >= 0.0 else "rank"
-    tasks, rows = [], []
-    for name in experience.tasks:
-        records = experience.task(name)
-        if records.succeeded.any():
-            tasks.append(name)
-            rows.append(_row(records, shift, normalisation))
+    tasks = [name for name in experience.tasks if experience.task(name).succeeded.any()]
     if not tasks:
         raise MethodError(
             "a portfolio needs a past task with a successful evaluation, but none of the "
             f"{len(experience.tasks)} tasks has one: give other experience"
         )
-    return LossTable(tuple(tasks), experience.configs, np.stack(rows), normalisation)
+    losses = np.full((len(tasks), len(experience.configs)), np.nan, dtype=np.float32)
+    for row, name in zip(losses, tasks, strict=True):
+        _fill(row, experience.task(name), shift, normalisation)
+    return LossTable(tuple(tasks), experience.configs, losses, normalisation)
 
 
 def _shift_to_errors(experience: Experience) -> Floats:
@@ -111,9 +109,14 @@ def _shift_to_errors(experience: Experience) -> Floats:
     return shifts
 
 
-def _row(records: TaskRecords, shift: Floats, normalisation: str) -> Losses:
-    """(N,), single precision; of repeated measurements the last of the highest fidelity counts."""
+def _fill(row: Losses, records: TaskRecords, shift: Floats, normalisation: str) -> None:
+    """Write a task's losses into its row (N,).
+
+    Of repeated measurements the last of the highest fidelity counts. Only what is recorded is
+    normalised: where tasks share nothing, nearly all of a row is empty.
+    """
     done = np.flatnonzero(records.counted)
-    losses = np.full((len(records.table), len(shift)), np.nan)
-    losses[records.config_index[done]] = records.losses[done] + shift
-    return scalarise(losses, NORMALISATIONS[normalisation]).astype(np.float32)
+    last = dict(zip(records.config_index[done].tolist(), done.tolist(), strict=True))
+    columns = np.array(sorted(last))
+    losses = records.losses[[last[column] for column in columns.tolist()]] + shift
+    row[columns] = scalarise(losses, NORMALISATIONS[normalisation])
