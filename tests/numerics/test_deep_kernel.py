@@ -28,6 +28,7 @@ from foretune.numerics.deep_kernel import (
 )
 from foretune.numerics.gp import GP
 from foretune.numerics.transforms import Standardise
+from foretune.progress import Silent
 
 AS_GIVEN = Standardise(0.0, 1.0)
 likelihood = jax.jit(negative_log_likelihood, static_argnums=0)
@@ -269,6 +270,29 @@ class TestTraining:
             schedule=self.schedule,
             trainable=trainable,
         )
+
+    def test_progress_ends_also_where_training_breaks_off(self) -> None:
+        class Interrupted(Silent):
+            stopped = False
+
+            def step(self, n: int = 1, note: str = "") -> None:
+                raise KeyboardInterrupt
+
+            def stop(self) -> None:
+                self.stopped = True
+
+        progress, tasks = Interrupted(), related_tasks(2, self.x, seed=0)
+        curriculum = Curriculum(self.x.astype(np.float32), tasks, tasks)
+        with pytest.raises(KeyboardInterrupt):
+            meta_train(
+                linear,
+                self.start,
+                curriculum,
+                seed=0,
+                schedule=self.schedule,
+                progress=progress,
+            )
+        assert progress.stopped
 
     def test_makes_unseen_tasks_more_probable(self) -> None:
         batch = draw(related_tasks(8, self.x, seed=2), 16, standardised, np.random.default_rng(0))

@@ -27,7 +27,7 @@ Network: TypeAlias = Any
 Features: TypeAlias = Callable[[Network, jax.Array], jax.Array | tuple[jax.Array, jax.Array]]
 """(network, x (n, W)) -> phi (n, Q), or phi and the process's mean (n,).
 
-Compiled code is kept by its identity: define it once.
+Compiled code is kept for every function that differs: one that is made anew must equal the last.
 """
 Singles: TypeAlias = NDArray[np.float32]
 
@@ -264,20 +264,22 @@ def meta_train(
     best: DeepKernel = descent.params
     least, patience = np.inf, schedule.patience
     progress.start("training a deep kernel", schedule.most_chunks)
-    for _ in range(schedule.most_chunks):
-        chosen = rng.integers(len(tasks), size=schedule.chunk * schedule.tasks).tolist()
-        drawn = draw([tasks[n] for n in chosen], schedule.observations, curriculum.label, rng)
-        by_step = partial(jnp.reshape, shape=(schedule.chunk, schedule.tasks, -1))
-        batches = jax.tree.map(by_step, drawn)
-        descent = _advanced(features, descent, table, batches, rates, trainable)
-        loss = float(mean_loss(features, descent.params, table, held_out))
-        progress.step(note=f"held-out loss {loss:.3f}")
-        patience -= 1
-        if loss < least:
-            best, least, patience = descent.params, loss, schedule.patience
-        if patience == 0:
-            break
-    progress.stop()
+    try:
+        for _ in range(schedule.most_chunks):
+            chosen = rng.integers(len(tasks), size=schedule.chunk * schedule.tasks).tolist()
+            drawn = draw([tasks[n] for n in chosen], schedule.observations, curriculum.label, rng)
+            by_step = partial(jnp.reshape, shape=(schedule.chunk, schedule.tasks, -1))
+            batches = jax.tree.map(by_step, drawn)
+            descent = _advanced(features, descent, table, batches, rates, trainable)
+            loss = float(mean_loss(features, descent.params, table, held_out))
+            progress.step(note=f"held-out loss {loss:.3f}")
+            patience -= 1
+            if loss < least:
+                best, least, patience = descent.params, loss, schedule.patience
+            if patience == 0:
+                break
+    finally:
+        progress.stop()
     return best
 
 
