@@ -27,6 +27,8 @@ BLOCKS = 2
 MOST_JUDGED = 512
 """So many trials of a block say whom to believe, the latest. Pairs are counted, too many of
 thousands."""
+LEAST_WEIGHT = 0.01
+"""An expert that is believed no more than this is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class AutoSurrogate:
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The mixture after all successful trials."""
         weights = self.weights(seen)
-        # An expert next to nobody believes is not worth its time.
+        # An expert that is hardly believed is not worth its time.
         heard = np.flatnonzero(weights > LEAST_WEIGHT)
         each = tuple(self.experts[number].condition(seen, seed=seed) for number in heard.tolist())
         mixture = MixturePosterior(each, weights[heard] / weights[heard].sum(), self.taught[heard])
@@ -166,9 +168,6 @@ class AutoSurrogate:
                 expert.condition(seen, seed=len(seen)) for expert in self.experts
             )
         return self._earlier[key]
-
-
-LEAST_WEIGHT = 0.01
 
 
 def _blocks(n: int) -> Sequence[int]:
