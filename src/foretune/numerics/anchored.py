@@ -22,6 +22,7 @@ from foretune.arrays import Floats, Ints
 from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.kernels import MATERN52, Kernel, squared_distances
+from foretune.numerics.remembered import Remembered
 from foretune.numerics.transforms import Standardise
 
 FIRST_ANCHOR = 4
@@ -73,7 +74,7 @@ class AnchoredFit:
         self.units = units
         self.groups = groups
         self.prior_weight = prior_weight
-        self._known: dict[bytes, GPHyper] = {}
+        self._known: Remembered[GPHyper] = Remembered(CACHED)
 
     def gp(self, x: Floats, y: Floats) -> GP:
         """The process fitted to y (n,) or (n, c) at x (n, d), in the order in which they came."""
@@ -86,13 +87,7 @@ class AnchoredFit:
         if len(x) > LARGEST_FIT:
             n = max(len(x) - len(x) % REFIT_EVERY, LARGEST_FIT)
             x, y = x[:n], y[:n]
-        key = _digest(x, y)
-        if key not in self._known:
-            fitted = self._fitted(x, y)
-            if len(self._known) >= CACHED:
-                del self._known[next(iter(self._known))]
-            self._known[key] = fitted
-        return self._known[key]
+        return self._known.get(_digest(x, y), lambda: self._fitted(x, y))
 
     def _fitted(self, x: Floats, y: Floats) -> GPHyper:
         z = self.output(y)

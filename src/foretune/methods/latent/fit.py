@@ -16,6 +16,7 @@ from foretune.arrays import Floats, Ints
 from foretune.methods.latent.embedding import Stack, activations, gradients
 from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
 from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise
+from foretune.numerics.remembered import Remembered
 
 ITERATIONS, ANCHOR_ITERATIONS = 15, 50
 """Most fits start from an anchor's and need few iterations; anchors are rare and get more."""
@@ -70,17 +71,11 @@ class HeadFit:
     """(M,), alpha / K_m of each algorithm; 0 where nothing was pre-trained."""
     output: Callable[[Floats], Floats]
     """Losses (n, L) -> what the process models (n,)."""
-    _known: dict[bytes, Fitted] = field(default_factory=dict)
+    _known: Remembered[Fitted] = field(default_factory=lambda: Remembered(CACHED))
 
     def __call__(self, trials: Trials) -> Fitted:
         """What fits the trials best, in the order in which they came."""
-        key = trials.key()
-        if key not in self._known:
-            fitted = self._fitted(trials)
-            if len(self._known) >= CACHED:
-                del self._known[next(iter(self._known))]
-            self._known[key] = fitted
-        return self._known[key]
+        return self._known.get(trials.key(), lambda: self._fitted(trials))
 
     def _fitted(self, trials: Trials) -> Fitted:
         n = len(trials.which)

@@ -24,6 +24,7 @@ from foretune.numerics.deep_kernel import (
     initial_kernel,
     meta_train,
 )
+from foretune.numerics.remembered import Remembered
 from foretune.numerics.training import as_arrays, bucket, keep_compiled
 from foretune.progress import Progress
 from foretune.space import Encoded
@@ -109,20 +110,18 @@ class Tuned:
     steps: int = 100
     growth: float = 1.0
     """It is tuned again whenever the trials have grown by this factor, always from `start`."""
-    _known: dict[bytes, tuple[DeepPipe, Places]] = field(default_factory=dict)
+    _known: Remembered[tuple[DeepPipe, Places]] = field(default_factory=lambda: Remembered(CACHED))
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
         """The network tuned to the last prefix of the trials (n, L) that is due."""
         n = last_due(len(losses), self.growth)
         prefix = configs.take(np.arange(n))
         key = sha256(prefix.values.tobytes() + losses[:n].tobytes()).digest()
-        if key not in self._known:
-            if len(self._known) >= CACHED:
-                del self._known[next(iter(self._known))]
-            scores = self.start.scores(losses[:n], self.start.place(prefix))
-            tuned = self._tuned(prefix, scores)
-            self._known[key] = (tuned, CachedOnPool(tuned.place, self.pool))
-        return self._known[key]
+        return self._known.get(key, lambda: self._found(prefix, losses[:n]))
+
+    def _found(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
+        tuned = self._tuned(configs, self.start.scores(losses, self.start.place(configs)))
+        return tuned, CachedOnPool(tuned.place, self.pool)
 
     def _tuned(self, configs: Encoded, y: Floats) -> DeepPipe:
         read = self.start.layout.read(configs)
