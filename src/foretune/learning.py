@@ -1,6 +1,6 @@
 """What every learner needs: past tasks as it reads them, the space that its prior holds for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -18,6 +18,9 @@ from foretune.space import Encoded, Space
 
 CHUNK = 256
 """Configurations that are compared at once with all known ones, of which there may be 60,000."""
+MOST_ROWS, LEAST_ROWS = 400_000, 64
+"""So many evaluations are read of all past tasks together, but so many of each in any case.
+Training draws fewer, so more would hardly be seen."""
 HELD_OUT = 0.15
 """The share of past tasks that decide when training stops."""
 
@@ -68,6 +71,13 @@ def successes(experience: Experience) -> list[tuple[Ints, Floats]]:
             f"the {len(experience.tasks)} tasks has one: give other experience"
         )
     return tasks
+
+
+def fair_shares(sizes: Sequence[int]) -> list[Ints]:
+    """Which evaluations are read of tasks that have so many each, in random order."""
+    share = max(MOST_ROWS // len(sizes), LEAST_ROWS)
+    rng = np.random.default_rng(0)
+    return [rng.permutation(size)[:share] for size in sizes]
 
 
 def divided(

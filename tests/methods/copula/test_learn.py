@@ -207,7 +207,7 @@ def test_each_objective_has_its_own_network() -> None:
 
 
 def test_large_experience_is_thinned_out_evenly(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.copula.learn.MOST_ROWS", 200)
+    monkeypatch.setattr("foretune.learning.MOST_ROWS", 200)
     scores = gather(experience((300, 80, 300), lambda x, t: x[:, 0]), copula_scores)
     assert scores.counts.tolist() == [66, 66, 66]
 

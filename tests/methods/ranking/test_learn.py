@@ -6,7 +6,6 @@ import pytest
 from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.ranking import learn as room
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import (
     history_features,
@@ -131,8 +130,8 @@ def test_tasks_are_gathered_in_their_own_units() -> None:
 
 def test_every_configuration_keeps_its_own_loss(monkeypatch) -> None:
     """Of each task at most its share is drawn; losses are in the unit of the whole task."""
-    monkeypatch.setattr(room, "MOST_ROWS", 24)
-    monkeypatch.setattr(room, "LEAST_ROWS", 5)
+    monkeypatch.setattr("foretune.learning.MOST_ROWS", 24)
+    monkeypatch.setattr("foretune.learning.LEAST_ROWS", 5)
     past = experience(30, 0.1, 0.9)
     evaluations = gather(past)
     assert evaluations.counts.tolist() == [12, 12]

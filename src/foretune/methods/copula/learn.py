@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foretune.arrays import Floats
 from foretune.contracts import Prior
 from foretune.experience import Experience
-from foretune.learning import given, successes
+from foretune.learning import fair_shares, given, successes
 from foretune.methods.copula.model import CopulaPrior, Settings
 from foretune.methods.copula.prior import Networks, load_networks
 from foretune.numerics.networks import Layers, initial_layers
@@ -20,11 +20,6 @@ from foretune.progress import Progress, tracked
 if TYPE_CHECKING:
     from foretune.methods.copula.training import Tasks
     from foretune.numerics.training import Layer
-
-MOST_ROWS = 400_000
-"""Training draws fewer than 200,000 rows, so more of them than this would hardly be seen."""
-LEAST_ROWS = 64
-"""What a task may always contribute."""
 
 Singles: TypeAlias = NDArray[np.float32]
 
@@ -72,13 +67,11 @@ class CopulaLearner:
 
 
 def gather(experience: Experience, scores: Callable[[Floats], Floats]) -> Scores:
-    """The scores of all tasks, of each at most its share of `MOST_ROWS`."""
+    """The scores of all tasks, of each at most its fair share."""
     tasks = successes(experience)
-    share = max(MOST_ROWS // len(tasks), LEAST_ROWS)
-    rng = np.random.default_rng(0)
     x, z, counts = [], [], []
-    for rows, losses in tasks:
-        kept = np.sort(rng.permutation(len(rows))[:share])
+    for (rows, losses), drawn in zip(tasks, fair_shares([len(t[0]) for t in tasks]), strict=True):
+        kept = np.sort(drawn)
         x.append(experience.configs.take(rows[kept]).x.astype(np.float32))
         z.append([scores(column)[kept] for column in losses.T])
         counts.append(len(kept))

@@ -10,7 +10,7 @@ import numpy as np
 from foretune.arrays import Ints
 from foretune.contracts import Prior, Surrogate, Target
 from foretune.experience import Experience
-from foretune.learning import given, successes
+from foretune.learning import fair_shares, given, successes
 from foretune.methods.ranking.ensemble import (
     SCORERS,
     Ensemble,
@@ -32,8 +32,6 @@ MOST_STEPS = 5000
 LEAST_STEPS = 512
 PASSES = 100
 """How often a scorer ranks each evaluation at most: few of them would be learnt by heart."""
-MOST_ROWS = 400_000
-LEAST_ROWS = 64
 VERSION = 1
 
 
@@ -117,13 +115,10 @@ class RandomLearner:
 
 
 def gather(experience: Experience) -> Evaluations:
-    """The evaluations of all tasks, of each at most its share of `MOST_ROWS`."""
+    """The evaluations of all tasks, of each at most its fair share."""
     tasks = successes(experience)
-    share = max(MOST_ROWS // len(tasks), LEAST_ROWS)
-    rng = np.random.default_rng(0)
     x, y = [], []
-    for rows, losses in tasks:
-        kept = rng.permutation(len(rows))[:share]
+    for (rows, losses), kept in zip(tasks, fair_shares([len(t[0]) for t in tasks]), strict=True):
         x.append(centred(experience.configs.take(rows[kept]).x).astype(np.float32))
         y.append(one_loss(losses)[kept].astype(np.float32))
     counts = np.array([len(part) for part in y], dtype=np.int64)
