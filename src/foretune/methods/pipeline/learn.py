@@ -16,7 +16,7 @@ from foretune.learning import PastTask, given, past_tasks, trial_shares
 from foretune.methods.pipeline.described import Described
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
-from foretune.methods.pipeline.model import DeepPipe, DeepPipeSurrogate, Learnt
+from foretune.methods.pipeline.model import GROWTH, DeepPipe, DeepPipeSurrogate, Learnt
 from foretune.methods.pipeline.opening import portfolio
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.progress import Progress
@@ -29,8 +29,6 @@ FIRST_LOOK = 2000
 """So many configurations set the lengthscale that training starts from."""
 DESCRIBED = "described."
 """Before the names of its arrays."""
-GROWTH = 1.25
-"""What is new is tuned again whenever the trials have grown by this factor."""
 
 
 @dataclass(frozen=True, slots=True)

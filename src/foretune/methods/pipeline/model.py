@@ -33,6 +33,8 @@ APART_WITHOUT_MEAN = 2.0
 """The same where no mean says what to expect of it."""
 OWN_LENGTHSCALE = 0.5
 """Of a new algorithm's own hyperparameters, in diagonals of their cube."""
+GROWTH = 1.25
+"""Weights that the target's trials train are trained anew whenever these have grown so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,10 @@ class LatentPosterior:
 
 @dataclass(frozen=True, slots=True)
 class DeepPipeSurrogate:
-    """Tunes the kernel to what was observed, then conditions on the believed rows too."""
+    """Conditions on what was observed and on the believed rows.
+
+    Where no mean was learnt, the kernel is tuned to what was observed first.
+    """
 
     source: Source
     notes: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from pathlib import Path
 from foretune.contracts import Surrogate, Target
 from foretune.experience import Experience
 from foretune.methods.pipeline.layout import Layout, Sizes
-from foretune.methods.pipeline.model import DeepPipeSurrogate
+from foretune.methods.pipeline.model import GROWTH, DeepPipeSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.progress import Progress
 
@@ -14,7 +14,6 @@ VERSION = 1
 KIND = "foretune-deeppipe-ri"
 FIRST_LOOK = 500
 STEPS = 300
-GROWTH = 1.25
 
 
 @dataclass(frozen=True, slots=True)

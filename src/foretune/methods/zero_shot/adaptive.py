@@ -20,7 +20,7 @@ from foretune.contracts import Observations, Prediction, Target
 from foretune.experience import Experience
 from foretune.learning import CachedOnPool, Catalogue, check_space
 from foretune.methods.zero_shot.jobs import recorded_jobs
-from foretune.methods.zero_shot.surrogate import completed
+from foretune.methods.zero_shot.surrogate import MOST_FORESTS, completed
 from foretune.methods.zero_shot.table import LossTable, loss_table
 from foretune.numerics.acquisition import log_of_improvement
 from foretune.numerics.artifact import load_artifact, save_artifact
@@ -36,7 +36,7 @@ VERSION = 1
 BEST_OF_EACH = 20
 """So many of the best configurations of each past task may be picked."""
 MOST_CONFIGS = 4_000
-MOST_TASKS, MOST_FORESTS = 500, 100
+MOST_TASKS = 500
 """So many tasks stand for more of them; fewer where each needs a forest to complete it."""
 NOISE = 0.5
 """How far, in Gaussian scores, the target's losses may lie from those of the task it resembles."""

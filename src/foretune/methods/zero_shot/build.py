@@ -10,7 +10,7 @@ from foretune.methods.zero_shot.mf import multi_fidelity
 from foretune.methods.zero_shot.naive import naive
 from foretune.methods.zero_shot.obo import obo
 from foretune.methods.zero_shot.portfolio import Portfolio
-from foretune.methods.zero_shot.surrogate import surrogate
+from foretune.methods.zero_shot.surrogate import MOST_FORESTS, surrogate
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import Aggregate, Picks, aggregate_named
 from foretune.numerics.normalise import NORMALISATIONS
@@ -31,11 +31,6 @@ BUILDERS: dict[str, Builder] = {
     "obo": obo,
     "mf": multi_fidelity,
 }
-
-
-MOST_FORESTS = 100
-"""Where tasks share no configurations, so many of them stand for all unless `surrogate` is asked
-for: it fits a forest to each task and predicts what all others have tried."""
 
 
 @dataclass(frozen=True, slots=True)

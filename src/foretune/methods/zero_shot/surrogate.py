@@ -7,9 +7,11 @@ from foretune.methods.zero_shot.jobs import Jobs
 from foretune.numerics.forests import grown
 from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
 
-BEST_OF_EACH = 200
+MOST_FORESTS = 100
+"""Where tasks share no configurations, so many of them stand for all, unless this way is asked for:
+each task needs a forest that predicts what all others have tried."""
+BEST_PREDICTED = 200
 """Where tasks share no configurations, so many of the best of each may enter a portfolio."""
-
 TREES = 100
 LARGEST_FIT = 2000
 """A forest learns from at most so many evaluations of its task."""
@@ -42,7 +44,7 @@ def _columns(jobs: Jobs) -> Ints:
     if jobs.possible.all():
         return np.arange(len(jobs.candidates))
     # NaN sort last, so that what was not evaluated comes only where a task has nothing else.
-    best = np.argsort(jobs.losses, axis=1)[:, :BEST_OF_EACH]
+    best = np.argsort(jobs.losses, axis=1)[:, :BEST_PREDICTED]
     return np.unique(best[~np.isnan(np.take_along_axis(jobs.losses, best, axis=1))])
 
 
