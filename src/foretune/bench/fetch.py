@@ -62,7 +62,7 @@ SUITES: dict[str, Suite] = {
         ),
         Suite(
             "tensor-oboe",
-            "23,424 pipelines on 551 datasets with the DeepPipe paper's splits",
+            "23,424 pipelines on 549 datasets with the DeepPipe paper's splits",
             _DEEPPIPE,
             "deeppipe",
             ("*/tensor_oboe_meta_dataset.json",),

@@ -49,10 +49,10 @@ def expected_random_minimum(pool_losses: Floats, trials: int) -> Floats:
 
 
 def distance_to_minimum(best: Floats, pool_losses: Floats) -> Floats:
-    """DTM, or normalised regret: how far `best` is from the pool's minimum, as a share of its range.
+    """DTM: how far `best` is from the pool's minimum, as a share of the pool's range.
 
-    Any shape of `best` is kept. NaN, which is no success yet, is at distance 1; on a constant
-    pool every configuration is optimal and the distance is 0.
+    HPO-B calls it normalised regret. Any shape of `best` is kept. NaN, which is no success yet, is
+    at distance 1; on a constant pool every configuration is optimal and the distance is 0.
     """
     low, high = np.nanmin(pool_losses), np.nanmax(pool_losses)
     if low == high:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from foretune.errors import ExperienceError
 from foretune.experience.build import Columns, from_columns
-from foretune.experience.model import Direction, Experience, Metric, Status
+from foretune.experience.model import METRIC_PREFIX, Direction, Experience, Metric, Status
 from foretune.experience.naming import suggestion
 from foretune.experience.notes import Notes
 from foretune.space import Encoded, Space
 
-METRIC = "metric:"
 CONFIG = "config:"
 
 
@@ -42,7 +41,7 @@ def experience_of(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> E
             f"{int(column.isna().sum())} rows: fill or drop them"
         )
     codes, names = pd.factorize(column.astype(str))
-    values = [_numbers(frame, _found(frame, METRIC, name)) for name in columns.metrics]
+    values = [_numbers(frame, _found(frame, METRIC_PREFIX, name)) for name in columns.metrics]
     given = Columns(
         task_index=codes,
         config_index=np.arange(len(frame)),
@@ -68,7 +67,7 @@ def frame_of(experience: Experience) -> pd.DataFrame:
     if experience.fidelity is not None:
         own["fidelity"] = experience.fidelity
     metrics = {
-        _prefixed(METRIC, metric.name, {*own, "task"}): experience.values[:, column]
+        _prefixed(METRIC_PREFIX, metric.name, {*own, "task"}): experience.values[:, column]
         for column, metric in enumerate(experience.metrics)
     }
     parameters = [parameter.name for parameter in experience.space.parameters]

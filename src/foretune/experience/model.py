@@ -30,6 +30,8 @@ Splits: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 """{name: {"train" | "validation" | "test": tasks}}"""
 Starts: TypeAlias = Mapping[str, Mapping[str, Sequence[int]]]
 """{task: {name: indices of configurations}}"""
+METRIC_PREFIX = "metric:"
+"""Before the name of a metric's column in a file, and in a frame where another has the name."""
 
 
 class Direction(StrEnum):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.build import Columns, check_measured, from_columns
-from foretune.experience.model import Direction, Experience, MetaFeatures, Metric
+from foretune.experience.model import METRIC_PREFIX, Direction, Experience, MetaFeatures, Metric
 from foretune.experience.notes import Notes
 from foretune.files import replace_file
 from foretune.space import Space
@@ -28,7 +28,6 @@ from foretune.space import Space
 FORMAT = "foretune-experience"
 VERSION = 1
 HEADER_KEY, CONFIGS_KEY, CHECKSUM_KEY = b"foretune", b"foretune.configs", b"foretune.sha256"
-METRIC_PREFIX = "metric:"
 ROWS_A_GROUP = 1 << 20
 LARGEST_TEXT = 2**31 - 1
 """Bytes of one text in the footer of a Parquet file."""

@@ -20,9 +20,9 @@ from foretune.errors import SpaceError
 from foretune.space.parameters import Parameter
 
 Predicate: TypeAlias = Callable[[Floats], Bools]
-Comparison: TypeAlias = Callable[[Any, Any], Any]
+Relation: TypeAlias = Callable[[Any, Any], Any]
 
-COMPARISONS: Mapping[type, Comparison] = {
+RELATIONS: Mapping[type, Relation] = {
     given.EqualsCondition: operator.eq,
     given.NotEqualsCondition: operator.ne,
     given.LessThanCondition: operator.lt,
@@ -134,7 +134,7 @@ class _Compiler:
         return (self.lookup[clause.hyperparameter.name][0],)
 
     def _compare(self, name: str, value: Any, rule: type) -> Predicate:
-        (column, parameter), compare = self.lookup[name], COMPARISONS[rule]
+        (column, parameter), compare = self.lookup[name], RELATIONS[rule]
         number = parameter.number_of(value)
         return lambda values: np.asarray(compare(values[:, column], number))
 
@@ -145,7 +145,7 @@ class _Compiler:
 
     def _relate(self, left: str, right: str, rule: type) -> Predicate:
         """A relation compares the values themselves, never the indices of choices."""
-        compare = COMPARISONS[rule]
+        compare = RELATIONS[rule]
         (i, first), (j, second) = self.lookup[left], self.lookup[right]
         one, other = _numbers_of(first), _numbers_of(second)
         if one is not None and other is not None:
@@ -159,7 +159,7 @@ class _Compiler:
         return lambda values: _looked_up(truth, values[:, i], values[:, j])
 
     @staticmethod
-    def _incomparable(first: Parameter, second: Parameter, compare: Comparison) -> Predicate:
+    def _incomparable(first: Parameter, second: Parameter, compare: Relation) -> Predicate:
         if compare is operator.eq:
             return lambda values: np.zeros(len(values), dtype=bool)
         raise SpaceError(

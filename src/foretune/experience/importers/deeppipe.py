@@ -25,14 +25,13 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.errors import ExperienceError
-from foretune.experience import Direction, Experience, Metric
+from foretune.experience import Experience
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.deeppipe_layouts import FLAG, LAYOUTS, NONE, Encoder, Layout
-from foretune.experience.importers.matrices import with_records
+from foretune.experience.importers.matrices import ERROR, with_records
 from foretune.progress import SILENT, Progress, tracked
 from foretune.space import Encoded, Space
 
-ERROR = Metric("error", Direction.MIN)
 NEEDED = (
     "pipelines",
     "error",

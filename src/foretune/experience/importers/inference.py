@@ -57,7 +57,7 @@ MOST_CHOICES = 100
 LEAST_NAMES, NEARLY_ALL = 20, 0.9
 """So many different choices are names of the rows where nearly every row has its own."""
 
-WORDS: Mapping[str, bool | None] = {"True": True, "False": False, "None": None}
+LITERALS: Mapping[str, bool | None] = {"True": True, "False": False, "None": None}
 NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
 )
@@ -394,8 +394,8 @@ def as_choice(value: Any) -> Any:
 
 def read_back(text: str) -> Scalar:
     """What a program has written as `text`, as far as this tells."""
-    if text in WORDS:
-        return WORDS[text]
+    if text in LITERALS:
+        return LITERALS[text]
     for kind in (int, float) if NUMBER.fullmatch(text.strip()) else ():
         with suppress(ValueError):
             return kind(text)

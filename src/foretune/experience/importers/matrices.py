@@ -3,7 +3,9 @@
 import numpy as np
 
 from foretune.arrays import Bools
-from foretune.experience import Experience
+from foretune.experience import Direction, Experience, Metric
+
+ERROR = Metric("error", Direction.MIN)
 
 
 def with_records(experience: Experience, recorded: Bools) -> Experience:

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 
 from foretune.errors import ExperienceError
-from foretune.experience import Direction, Experience, Metric
+from foretune.experience import Experience
 from foretune.experience.importers.archive import Archive
 from foretune.experience.importers.inference import Activity, infer_space
+from foretune.experience.importers.matrices import ERROR
 from foretune.progress import SILENT, Progress, tracked
 from foretune.space import Encoded, Space
 
 ERRORS, SECONDS, SIZES = "error_matrix.csv", "runtime_matrix.csv", "dataset_sizes.csv"
-ERROR = Metric("error", Direction.MIN)
 ALGORITHM = "algorithm"
 
 

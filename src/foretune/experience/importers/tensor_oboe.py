@@ -15,9 +15,9 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.errors import ExperienceError
-from foretune.experience import Direction, Experience, Metric
+from foretune.experience import Experience
 from foretune.experience.importers.archive import Archive
-from foretune.experience.importers.matrices import with_records
+from foretune.experience.importers.matrices import ERROR, with_records
 from foretune.experience.importers.oboe import Part, inferred
 from foretune.experience.importers.packed import DAMAGED
 from foretune.progress import SILENT, Progress, tracked
@@ -26,7 +26,6 @@ ERRORS = "error_tensor_imputed_20-4-2-2-8-20_f16_compressed.npz"
 SECONDS = "runtime_tensor_f16_compressed.npz"
 SEARCH_SPACE = "TensorOboe/classification.json"
 STEPS = ("imputer", "encoder", "standardizer", "dim_reducer", "estimator")
-ERROR = Metric("error", Direction.MIN)
 FAILED = -1.0
 
 
