@@ -3,7 +3,12 @@ import pickle
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace, EqualsCondition, ForbiddenEqualsClause
+from ConfigSpace import (
+    CategoricalHyperparameter,
+    ConfigurationSpace,
+    EqualsCondition,
+    ForbiddenEqualsClause,
+)
 
 from foretune.errors import SpaceError
 from foretune.space import Space
@@ -88,6 +93,17 @@ def test_an_empty_space_is_refused() -> None:
 def test_choices_that_json_cannot_hold_are_refused() -> None:
     with pytest.raises(SpaceError, match=r"what JSON can hold .* is of the type type"):
         Space.of(ConfigurationSpace({"a": [int, str]}))
+
+
+def test_weights_are_not_used_and_make_no_other_space() -> None:
+    spaces = []
+    for weights in (None, [1, 2]):
+        config_space = ConfigurationSpace()
+        config_space.add(
+            CategoricalHyperparameter("a", ["x", "y"], weights=weights, default_value="x")
+        )
+        spaces.append(Space.of(config_space))
+    assert spaces[0] == spaces[1]
 
 
 def test_fingerprints_tell_what_may_be_tried() -> None:

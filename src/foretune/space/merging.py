@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from foretune.errors import SpaceError
 from foretune.space.parameters import Kind, Parameter, choice_key
+from foretune.space.serial import canonical
 
 if TYPE_CHECKING:
     from foretune.space.space import Space
@@ -58,7 +59,7 @@ def _hyperparameters(
 
 
 def _bare(item: Item) -> str:
-    return _canonical({key: value for key, value in item.items() if key != "meta"})
+    return canonical({key: value for key, value in item.items() if key != "meta"})
 
 
 def _widened(first: Parameter, second: Parameter) -> Item:
@@ -143,10 +144,10 @@ def _conditions(
 
 def _merged_condition(child: str, one: Item | None, other: Item | None) -> Item:
     if one is not None and other is not None:
-        if _canonical(one) == _canonical(other):
+        if canonical(one) == canonical(other):
             return one
         if {one["type"], other["type"]} <= set(MEMBERSHIP) and one["parent"] == other["parent"]:
-            values = {_canonical(value): value for value in [*_asked(one), *_asked(other)]}
+            values = {canonical(value): value for value in [*_asked(one), *_asked(other)]}
             return {
                 "type": "IN",
                 "child": child,
@@ -168,9 +169,9 @@ def _clauses(
     ours: Sequence[Item], theirs: Sequence[Item], our_names: set[str], their_names: set[str]
 ) -> Iterator[Item]:
     """Clauses of both spaces, and those of one that the other cannot speak about."""
-    in_both = {_canonical(clause) for clause in ours} & {_canonical(clause) for clause in theirs}
+    in_both = {canonical(clause) for clause in ours} & {canonical(clause) for clause in theirs}
     for clause in ours:
-        if _canonical(clause) in in_both or not _names(clause) <= their_names:
+        if canonical(clause) in in_both or not _names(clause) <= their_names:
             yield clause
     for clause in theirs:
         if not _names(clause) <= our_names:
@@ -181,10 +182,6 @@ def _names(clause: Item) -> set[str]:
     if "clauses" in clause:
         return set().union(*(_names(part) for part in clause["clauses"]))
     return {clause[key] for key in ("name", "left", "right") if key in clause}
-
-
-def _canonical(part: Any) -> str:
-    return json.dumps(part, sort_keys=True)
 
 
 def _refuse(first: Parameter, second: Parameter) -> NoReturn:

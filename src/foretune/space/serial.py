@@ -67,17 +67,19 @@ def read_space(text: str) -> ConfigurationSpace:
 
 
 def fingerprint_of(text: str) -> str:
-    """A sha256 (hex) of what may be tried: it ignores names of spaces, notes, and versions."""
+    """A sha256 (hex) of what may be tried: it ignores names of spaces, notes, weights, versions."""
     document = json.loads(text)
-    hyperparameters = [
-        {**item, "meta": bool((item.get("meta") or {}).get("stage", False))}
-        for item in document["hyperparameters"]
-    ]
+    hyperparameters = [_without_notes(item) for item in document["hyperparameters"]]
     rules = [
-        sorted(_canonical(rule) for rule in document.get(part, []))
+        sorted(canonical(rule) for rule in document.get(part, []))
         for part in ("conditions", "forbiddens")
     ]
-    return hashlib.sha256(_canonical([hyperparameters, *rules]).encode()).hexdigest()
+    return hashlib.sha256(canonical([hyperparameters, *rules]).encode()).hexdigest()
+
+
+def canonical(part: Any) -> str:
+    """A part of ConfigSpace's JSON in the one way that makes equal parts equal texts."""
+    return json.dumps(part, sort_keys=True, separators=(",", ":"))
 
 
 def gist(error: BaseException) -> str:
@@ -86,8 +88,10 @@ def gist(error: BaseException) -> str:
     return (words if len(words) <= LONGEST_GIST else words[:LONGEST_GIST] + "...").rstrip(".")
 
 
-def _canonical(part: Any) -> str:
-    return json.dumps(part, sort_keys=True, separators=(",", ":"))
+def _without_notes(item: Mapping[str, Any]) -> dict[str, Any]:
+    """A hyperparameter without its notes, but for the mark of a stage, and without weights."""
+    weights = {"weights": None} if "weights" in item else {}
+    return {**item, **weights, "meta": bool((item.get("meta") or {}).get("stage", False))}
 
 
 def _plain(part: Any) -> Any:
