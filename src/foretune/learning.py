@@ -25,6 +25,8 @@ HELD_OUT = 0.15
 """The share of past tasks that decide when training stops."""
 
 Values = TypeVar("Values")
+Task = TypeVar("Task")
+"""A past task, or its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,7 @@ def fair_shares(sizes: Sequence[int]) -> list[Ints]:
     return [rng.permutation(size)[:share] for size in sizes]
 
 
-def divided(
-    tasks: list[PastTask], rng: np.random.Generator
-) -> tuple[list[PastTask], list[PastTask]]:
+def divided(tasks: list[Task], rng: np.random.Generator) -> tuple[list[Task], list[Task]]:
     """Tasks to learn from, and tasks to decide when to stop; a single task has to do both."""
     n_held_out = max(round(HELD_OUT * len(tasks)), 1)
     order = rng.permutation(len(tasks)).tolist()

@@ -12,7 +12,7 @@ from foretune.arrays import Floats
 from foretune.contracts import Surrogate, Target
 from foretune.errors import ForetuneWarning, MethodError, SpaceError
 from foretune.experience import Experience, learning_split
-from foretune.learning import PastTask, given, past_tasks, trial_shares
+from foretune.learning import PastTask, divided, given, past_tasks, trial_shares
 from foretune.methods.pipeline.described import Described
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
@@ -23,8 +23,6 @@ from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
 VERSION = 1
-HELD_OUT = 0.15
-"""The share of the tasks that decide when to stop, where the experience does not say which."""
 FIRST_LOOK = 2000
 """So many configurations set the lengthscale that training starts from."""
 DESCRIBED = "described."
@@ -177,10 +175,9 @@ def parts(
         )
     train = train or validation
     if not validation:
-        shuffled = np.random.default_rng(seed).permutation(len(train))
-        held = set(shuffled[: max(1, round(HELD_OUT * len(train)))].tolist())
-        validation = [name for place, name in enumerate(train) if place in held]
-        train = [name for place, name in enumerate(train) if place not in held] or validation
+        # In the order of the experience: batches are drawn by place.
+        parted = [set(names) for names in divided(train, np.random.default_rng(seed))]
+        train, validation = [[name for name in train if name in part] for part in parted]
     return (
         past_tasks(experience.only(train), transform),
         past_tasks(experience.only(validation), transform),
