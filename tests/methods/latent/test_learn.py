@@ -112,3 +112,13 @@ def test_the_adversary_makes_algorithms_overlap() -> None:
         distances = np.square(u[:, None] - u[None, :]).sum(axis=2) + 1e9 * np.eye(len(u))
         mixed.append(float((own[distances.argmin(axis=1)] != own).mean()))
     assert mixed[1] > mixed[0]
+
+
+def test_sources_of_different_seeds_begin_with_different_networks() -> None:
+    past = experience([0.3, 0.3])
+    one, other = (
+        method("latent-cash").learn(past, seed=seed, progress=SILENT).embeddings for seed in (0, 1)
+    )
+    for first in one:
+        for second in other:
+            assert np.abs(first.stack[0][0] - second.stack[0][0]).max() > 0.1

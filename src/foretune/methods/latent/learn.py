@@ -91,10 +91,12 @@ class LatentLearner:
         experience = given(experience)
         names, tasks = _drawn(experience, self.most_sources, seed)
         algorithms = Algorithms.of(experience.space)
+        # Drawn and not counted up: else the first source of one seed was the second of another.
+        seeds = np.random.default_rng(seed).integers(2**62, size=len(tasks)).tolist()
         steps = tracked(tasks, progress, "pre-training embeddings", len(tasks))
         embeddings = tuple(
-            pre_trained(algorithms, experience.configs.take(task.rows), task.z, seed=seed + number)
-            for number, task in enumerate(steps)
+            pre_trained(algorithms, experience.configs.take(task.rows), task.z, seed=own)
+            for own, task in zip(seeds, steps, strict=True)
         )
         described = [experience.meta_features.get(name, {}) for name in names]
         meta_features = MetaFeatures.of(described)
