@@ -107,6 +107,8 @@ def test_two_of_a_kind_are_enough():
         (Roles(order="class"), "the order column must be another one than the target"),
         (Roles(ignored=("class",)), "the ignored column must be another one than the target"),
         (Roles(group="letter", order="day"), "got both a column of groups"),
+        (Roles(group="number", weight="number"), "in a column of their own, but got 'number' for"),
+        (Roles(order="number", weight="number"), "in a column of their own, but got 'number' for"),
     ],
 )
 def test_roles_that_cannot_be(roles, said):

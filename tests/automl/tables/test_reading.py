@@ -160,6 +160,11 @@ BAD = {
         "another target, or convert it to days since some day, because dates are predicted as",
     ),
     "row numbers": ({"x": X, "y": np.arange(N)}, "y", "counts the rows"),
+    "infinite class": (
+        {"x": X, "y": [1, 2, np.inf] * 10},
+        "y",
+        "must be finite where they are numbers, but 'y' holds infinite ones: mend",
+    ),
     "infinite target": ({"x": X, "y": [np.inf, *np.linspace(0, 1, N - 1)]}, "y", "finite numbers"),
 }
 

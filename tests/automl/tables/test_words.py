@@ -15,9 +15,9 @@ from foretune.automl.tables import columns, words
 from foretune.automl.tables import schema as schemas
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.reading import read_training
+from foretune.automl.tables.reading import read_training, training_of
 from foretune.automl.tables.schema import Schema
-from foretune.automl.tables.words import most_words, telling_words, which_words
+from foretune.automl.tables.words import MOST_TEXTS, most_words, telling_words, which_words
 
 TITLES = [f"{'Mr' if i % 2 else 'Miss'} {'Anna' if i % 5 else 'Bo'} no. {i}.25" for i in range(100)]
 
@@ -111,12 +111,12 @@ def test_identifiers_are_still_left_out():
 
 
 def test_columns_of_texts_share_the_words():
-    many = [f"w{i % 40} v{i % 30} number{i}" for i in range(1000)]
+    many = [f"w{i % 80} v{i % 60} number{i}" for i in range(1000)]
     frame = pd.DataFrame({"a": many, "b": many, "n": np.linspace(0, 1, 1000) ** 2})
     a, b, _ = Schema.infer(frame).columns
-    assert len(a.words) == len(b.words) == 70
-    wide = pd.DataFrame({f"c{i}": many for i in range(50)})
-    assert {len(column.words) for column in Schema.infer(wide).columns} == {2000 // 50}
+    assert len(a.words) == len(b.words) == 140
+    wide = pd.DataFrame({f"c{i}": many for i in range(20)})
+    assert {len(column.words) for column in Schema.infer(wide).columns} == {2000 // 20}
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=40))
@@ -208,3 +208,18 @@ def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp
     found = pd.read_csv(out)["y"]
     assert list(found) == list(model.predict(new))
     assert list(found[:2]) == ["man", "woman"]
+
+
+def test_of_many_texts_the_longest_are_looked_at():
+    """Each costs a second before the first trial."""
+    names = {f"name{i}": [f"Mr{row % 2} {row}th" for row in range(40)] for i in range(MOST_TEXTS)}
+    keys = {"key": [f"{row:030x}" for row in range(40)]}
+    reviews = {"review": [f"a {('good', 'bad')[row % 2]} item, no{row}" for row in range(40)]}
+    frame = pd.DataFrame({**names, **keys, **reviews})
+    found = {each.name for each in Schema.infer(frame).columns if each.words}
+    assert found == {*list(names)[:-1], "review"}
+    notes = training_of(frame.assign(y=["a", "b"] * 20), "y").notes
+    assert (
+        "Of 22 columns of texts, only the 20 longest with words that repeat were looked at."
+        in notes
+    )

@@ -21,7 +21,7 @@ from foretune.automl.tables.cells import (
 )
 from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.gaps import Reading, signs_in
-from foretune.automl.tables.words import most_words, telling_words
+from foretune.automl.tables.words import words_of_texts
 from foretune.automl.tables.written_numbers import TableMark, decimal_mark
 
 TEXT_SHARE = 0.5
@@ -54,14 +54,13 @@ def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
 
 def _with_words(columns: tuple[Column, ...], frame: pd.DataFrame) -> tuple[Column, ...]:
     """The columns, those of texts with the words that repeat in them, where there are any."""
-    texts = [column for column in columns if column.kind is ColumnKind.TEXT]
+    texts = [column.name for column in columns if column.kind is ColumnKind.TEXT]
     if not texts:
         return columns
-    most = most_words(len(frame), len(texts))
-    words = {text.name: telling_words(frame[text.name].dropna(), most) for text in texts}
+    words = words_of_texts(frame, texts)
     return tuple(
         replace(column, kind=ColumnKind.WORDS, words=words[column.name])
-        if words.get(column.name)
+        if column.name in words
         else column
         for column in columns
     )

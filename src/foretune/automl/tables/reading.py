@@ -38,6 +38,7 @@ from foretune.automl.tables.targets import (
     target_of,
     times_in,
 )
+from foretune.automl.tables.words import MOST_TEXTS
 from foretune.automl.tables.written_numbers import maybe_thousands, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
@@ -350,6 +351,12 @@ def _column_notes(schema: Schema) -> list[str]:
         for column in schema.columns
         if column.words
     ]
+    texts = [each for each in schema.columns if each.kind in (ColumnKind.TEXT, ColumnKind.WORDS)]
+    if len(texts) > MOST_TEXTS:
+        notes.append(
+            f"Of {len(texts):,} columns of texts, only the {MOST_TEXTS} longest with words that "
+            "repeat were looked at."
+        )
     for kind, why in UNUSED.items():
         names = [column.name for column in schema.columns if column.kind is kind]
         if names:

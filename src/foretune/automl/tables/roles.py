@@ -33,6 +33,11 @@ class Roles:
                 f"('{self.group}') and one of the order ('{self.order}'): leave one of them out"
             )
         named = {"group": self.group, "order": self.order, "weight": self.weight}
+        if self.weight is not None and self.weight in (self.group, self.order):
+            raise UsageError(
+                "the weights of rows must be in a column of their own, but got "
+                f"'{self.weight}' for another role as well: choose another column"
+            )
         asked = {name: role for role, name in named.items() if name is not None}
         for name in (*asked, *self.ignored):
             role = asked.get(name, "ignored")

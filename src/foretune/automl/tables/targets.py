@@ -145,6 +145,11 @@ def target_classes(
     column: "pd.Series[Any]", target: str
 ) -> tuple[Floats, tuple[str, ...], LabelKind]:
     """The code of each row, what the codes mean, and what they were."""
+    if pd.api.types.is_float_dtype(column.dtype) and np.isinf(column.to_numpy(np.float64)).any():
+        raise UsageError(
+            f"the classes of a target must be finite where they are numbers, but '{target}' holds "
+            "infinite ones: mend those rows or leave them out"
+        )
     texts = [str(value) for value in column]
     names = sorted(set(texts))
     if len(names) < 2:
