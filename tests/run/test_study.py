@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from foretune.databases import shown
 from foretune.errors import ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
-from foretune.run.addresses import shown, storage_url
+from foretune.run.addresses import storage_url
 from foretune.run.study import Study
 from foretune.space import Space
 

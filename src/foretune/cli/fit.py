@@ -325,7 +325,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
 def _words(found: "Searched", given: _Given) -> "Words":
     """What every report says beside the result."""
     from foretune.automl.telling import Words
-    from foretune.run.addresses import shown
+    from foretune.databases import shown
 
     # Reports are shared, and addresses may hold passwords.
     given_words = [shown(word) for word in sys.argv[1:]]

@@ -274,9 +274,9 @@ def _say_how_to_go_on(ending: "Ending") -> None:
 
 def _say(trials: "Sequence[StudyTrial]", metric: "Metric", study: "Study") -> None:
     """How it went; the best configuration alone on standard output."""
+    from foretune.databases import shown
     from foretune.experience import Status
     from foretune.report.wording import counted
-    from foretune.run.addresses import shown
 
     done = [trial for trial in trials if trial.status is Status.DONE]
     reasons = Counter(trial.reason for trial in trials if trial.reason)

@@ -1,6 +1,5 @@
 """Where studies are stored: what a user writes, as a URL that the database library takes."""
 
-import re
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -8,14 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from foretune.databases import NO_OPTIONS, SQLITE, holds_sqlite, sqlite_path, sqlite_url
 from foretune.errors import UsageError
 
-SQLITE = "sqlite:///"
 SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
-SQLITE_MAGIC = b"SQLite format 3\x00"
 DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
 """For each kind of server, the module that its plain URL means, and the one to use instead."""
-NO_OPTIONS: Mapping[str, Any] = {}
 
 
 def storage_url(given: str) -> str:
@@ -53,34 +50,10 @@ def _sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
     """The URL of a file.
 
     Its path is absolute, for connections are opened when they are needed, from wherever one is
-    then. Letters that mean something in a URL are written as a URL has them.
+    then.
     """
-    from sqlalchemy.engine import URL
-
     check_file(path)
-    file = str(path.absolute())
-    url = URL.create("sqlite", database=file, query=query).render_as_string(hide_password=False)
-    if sqlite_path(url) != Path(file):  # SQLAlchemy before 2.1 writes them as they are
-        raise UsageError(
-            f"the path of a store must be one that a URL can hold, but '{file}' is not: name a "
-            "file without a question mark in its path, or install SQLAlchemy 2.1"
-        )
-    return url
-
-
-def shown(url: str | None) -> str:
-    """A URL for messages: without its password, which may hold an @ itself."""
-    if url is None:
-        return "memory"
-    masked = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url)
-    return re.sub(r"([?&](?:password|passwd|sslpassword)=)[^&]*", r"\1***", masked)
-
-
-def sqlite_path(url: str) -> Path:
-    """The file of an SQLite URL, as the database library reads it."""
-    from sqlalchemy.engine import make_url
-
-    return Path(make_url(url).database or "")
+    return sqlite_url(path.absolute(), query)
 
 
 def is_sqlite(url: str) -> bool:
@@ -99,12 +72,10 @@ def check_file(path: Path) -> None:
     if path.is_dir():
         raise UsageError(f"a store must be a file, but '{path}' is a folder: name a file in it")
     if path.exists() and path.stat().st_size:
-        with path.open("rb") as stream:
-            if stream.read(len(SQLITE_MAGIC)) != SQLITE_MAGIC:
-                raise UsageError(
-                    f"a store must be an SQLite file, but '{path}' is something else: "
-                    "name another file"
-                )
+        if not holds_sqlite(path):
+            raise UsageError(
+                f"a store must be an SQLite file, but '{path}' is something else: name another file"
+            )
         _check_whole(path)
 
 

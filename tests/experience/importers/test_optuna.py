@@ -66,6 +66,21 @@ def test_a_database_and_its_file_are_sources_too(tmp_path):
         assert importer.read(source).losses.tolist() == [[2.0]]
 
 
+@pytest.mark.parametrize("name", ["run%41.db", "run#1.db"])
+def test_a_file_is_read_whatever_letters_its_name_holds(tmp_path, name):
+    made = tmp_path / "past.db"
+    store(f"sqlite:///{made}", {"a": points((0.5, 2.0))})
+    made.rename(tmp_path / name)
+    assert importer.read(str(tmp_path / name)).tasks == ("a",)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_the_password_of_a_storage_is_not_told():
+    with pytest.raises(ExperienceError) as told:
+        importer.read("postgresql+none://me:secret@here/studies")
+    assert "secret" not in str(told.value)
+
+
 def test_only_the_studies_that_were_named(journal):
     store(journal, {"a": points((0.25, 1.0)), "b": points((0.5, 3.0))})
     assert importer.read(journal, studies=["b"]).tasks == ("b",)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from foretune.databases import shown
 from foretune.errors import ExperienceError, extras_named
 from foretune.experience import Experience
 from foretune.experience.importers.inference import read_back
@@ -43,17 +44,17 @@ def read(
     with extras_named("reading MLflow runs"):
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
-    uri = existing_uri(str(source))
+    uri, named = existing_uri(str(source)), shown(str(source))
     try:
         with first_contact():
             client = MlflowClient(uri)
-            experiments = _named(list(_experiments(client)), studies, str(source))
+            experiments = _named(list(_experiments(client)), studies, named)
         found = tracked(experiments, progress, "reading experiments", len(experiments))
         runs = [run for one in found for run in _runs(client, one, columns.task)]
     except MlflowException as error:
-        first = str(error).strip().splitlines()[0]
-        raise ExperienceError(f"'{source}' cannot be read as an MLflow store: {first}") from error
-    return experience_of(runs, columns, str(source))
+        first = shown(str(error).strip().splitlines()[0])
+        raise ExperienceError(f"'{named}' cannot be read as an MLflow store: {first}") from error
+    return experience_of(runs, columns, named)
 
 
 def _experiments(client: "MlflowClient") -> "Iterator[Experiment]":

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from foretune.databases import SQLITE, holds_sqlite, sqlite_path, sqlite_url
 from foretune.errors import ExperienceError
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.optuna_storage import SQLITE, holds_sqlite
 
 PLACES = ("databricks", "databricks-uc", "uc")
 """Tracking URIs of a single word."""
@@ -21,14 +21,14 @@ def tracking_uri(given: str) -> str:
     if "://" in given:
         return given
     path = Path(given)
-    return f"{SQLITE}{path}" if path.is_file() and holds_sqlite(path) else given
+    return sqlite_url(path) if path.is_file() and holds_sqlite(path) else given
 
 
 def existing_uri(given: str) -> str:
     """The tracking URI of a store to read; MLflow would create an SQLite file that is not there."""
     uri = tracking_uri(given)
     if uri.startswith(SQLITE):
-        path = existing(uri.removeprefix(SQLITE).partition("?")[0])
+        path = existing(sqlite_path(uri))
     elif ":" in given or given in PLACES:
         return uri
     else:

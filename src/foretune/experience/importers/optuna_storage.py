@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from foretune.databases import SQLITE, holds_sqlite, shown, sqlite_path, sqlite_url
 from foretune.errors import ExperienceError
 from foretune.experience.importers.archive import existing
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
-SQLITE = "sqlite:///"
-SQLITE_MAGIC = b"SQLite format 3\x00"
 FIRST_TABLE = "version_info"
 """The table of its own that Optuna reads first."""
 
@@ -21,20 +20,14 @@ def open_storage(source: str) -> "BaseStorage":
         return _open_file(existing(source))
     if source.startswith(SQLITE):
         # Connecting to a SQLite file that is not there would create it.
-        existing(source.removeprefix(SQLITE).partition("?")[0])
+        existing(sqlite_path(source))
     return _open_database(source)
-
-
-def holds_sqlite(path: Path) -> bool:
-    """Whether a file is an SQLite database."""
-    with path.open("rb") as stream:
-        return stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
 
 
 def _open_file(path: Path) -> "BaseStorage":
     if path.is_dir():
         raise _unreadable(str(path), "it is a folder")
-    return _open_database(f"{SQLITE}{path}") if holds_sqlite(path) else _open_journal(path)
+    return _open_database(sqlite_url(path)) if holds_sqlite(path) else _open_journal(path)
 
 
 def _open_database(url: str) -> "BaseStorage":
@@ -63,4 +56,4 @@ def _open_journal(path: Path) -> "BaseStorage":
 
 def _unreadable(source: str, reason: str) -> ExperienceError:
     first = reason.strip().splitlines()[0] if reason.strip() else "no reason given"
-    return ExperienceError(f"'{source}' cannot be read as an Optuna storage: {first}")
+    return ExperienceError(f"'{shown(source)}' cannot be read as an Optuna storage: {shown(first)}")
