@@ -15,19 +15,17 @@ from numpy.typing import NDArray
 from foretune.arrays import Bools, Floats, Ints
 from foretune.automl.tables.arrangement import Arranged, Arrangement
 from foretune.automl.tables.columns import UNUSED
+from foretune.automl.tables.question import Question
 from foretune.automl.tables.roles import Roles
-from foretune.automl.tables.schema import Schema, named_by_text
+from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import (
     LabelKind,
     Task,
-    check_target,
     inferred_task,
     target_classes,
     target_numbers,
-    target_of,
 )
 from foretune.automl.tables.weighting import Weighting
-from foretune.automl.tables.written_numbers import table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 from foretune.files import replace_file
@@ -103,11 +101,15 @@ class Table:
         progress: Progress = SILENT,
     ) -> "Table":
         """A table from a data frame; rows without a target, or of weight 0, are left out."""
-        frame = named_by_text(frame)
-        check_target(frame, target)
-        roles.check(frame, target)
-        frame = roles.counted(frame, target)
-        mark = table_mark(frame)
+        asked = Question.of(frame, target, task=task, roles=roles)
+        return cls.answering(asked, name=name, progress=progress)
+
+    @classmethod
+    def answering(
+        cls, asked: Question, *, name: str = "table", progress: Progress = SILENT
+    ) -> "Table":
+        """The table that a question is about."""
+        frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
         schema = Schema.infer(frame.drop(columns=[target, *roles.left_out()]), mark)
         present = frame[target].notna().to_numpy()
         known = frame[present]
@@ -119,13 +121,12 @@ class Table:
             )
         if not schema.features:
             raise UsageError(_nothing_to_learn_from(name, schema, roles.left_out()))
-        column, decimal = target_of(frame[target], task, mark)
-        column = column[present]
-        task = task or inferred_task(column)
+        column = asked.values[present]
+        task = asked.task or inferred_task(column)
         x = schema.matrix(known)
         if task is Task.REGRESSION:
             y = target_numbers(column, target)
-            table = cls(name, task, schema, x, y, target_decimal=decimal)
+            table = cls(name, task, schema, x, y, target_decimal=asked.decimal)
         else:
             codes, classes, kind = target_classes(column, target)
             table = cls(name, task, schema, x, codes, classes, kind)

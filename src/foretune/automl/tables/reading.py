@@ -28,18 +28,17 @@ from foretune.automl.tables.frames import (
     table_name,
 )
 from foretune.automl.tables.gaps import odd_text
+from foretune.automl.tables.question import Question
 from foretune.automl.tables.roles import Roles
-from foretune.automl.tables.schema import Schema, named_by_text
+from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import (
     LabelKind,
     Task,
-    check_target,
     inferred_task,
-    target_of,
     times_in,
 )
 from foretune.automl.tables.words import MOST_TEXTS
-from foretune.automl.tables.written_numbers import maybe_thousands, table_mark
+from foretune.automl.tables.written_numbers import maybe_thousands
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 from foretune.progress import SILENT, Progress
@@ -178,15 +177,13 @@ def training_of(
     progress: Progress = SILENT,
 ) -> Training:
     """The same for a data frame."""
-    frame = named_by_text(frame)
-    check_target(frame, target)
-    roles.check(frame, target)
-    asked = None if task is None else _task(task)
     rows = len(frame)
-    frame = roles.counted(frame, target)
-    known = target_of(frame[target], asked, table_mark(frame))[0].dropna()
+    asked = None if task is None else _task(task)
+    question = Question.of(frame, target, task=asked, roles=roles)
+    known = question.values.dropna()
     _check_repeats(known, target, asked)
-    table = Table.of(frame, target, name=name, task=asked, roles=roles, progress=progress)
+    table = Table.answering(question, name=name, progress=progress)
+    frame = question.frame
     said_of_roles = _role_notes(roles, frame[frame[target].notna()])
     frame = frame.drop(columns=roles.left_out())
     kinds = Counter(column.kind for column in table.schema.columns)
