@@ -216,7 +216,7 @@ def _given(
     if test is None:
         return _Given(training, None, training.notes)
     # Columns mean the same in both: 01 is a text where it was one.
-    held = read_table(test, texts=training.texts)
+    held = read_table(test, texts=training.written)
     return _Given(training, held, [*training.notes, *size_notes(test, "The test table")])
 
 

@@ -235,7 +235,7 @@ def test_classes_keep_their_leading_zeros(tmp_path, classes):
     found = read_training(of_classes(tmp_path, classes * 10), "y")
     assert found.table.classes == tuple(filter(None, classes))
     assert found.table.label_kind is LabelKind.TEXT
-    assert found.texts == ("y",)
+    assert found.written == ("y",)
 
 
 def test_a_sample_keeps_leading_zeros_beside_its_own_rows(tmp_path):
@@ -257,7 +257,7 @@ def test_numbers_may_have_leading_zeros(tmp_path, task):
 def test_plain_numbers_as_classes_stay_numbers(tmp_path):
     found = read_training(of_classes(tmp_path, ["0", "1", "10"] * 10), "y")
     assert found.table.label_kind is LabelKind.INTEGER
-    assert found.texts == ()
+    assert found.written == ()
 
 
 def test_texts_that_were_taken_for_a_missing_target_are_named(tmp_path):

@@ -218,7 +218,7 @@ def test_a_new_file_may_have_the_other_mark(tmp_path, fitted, new):
 @pytest.mark.parametrize(("fitted", "new"), [(",", "."), (".", ","), (",", ",")])
 def test_a_test_table_may_have_the_other_mark(tmp_path, fitted, new):
     training = read_training(lengths_file(tmp_path / "t.csv", fitted), "y")
-    test = read_table(lengths_file(tmp_path / "test.csv", new), texts=training.texts)
+    test = read_table(lengths_file(tmp_path / "test.csv", new), texts=training.written)
     check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
     model = model_of(training)
     plain = pd.DataFrame({"x": LENGTHS, "w": LENGTHS.round(1), "y": LENGTHS})

@@ -84,8 +84,8 @@ class Training:
     """Sentences for people."""
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The columns of a test table that are read as texts, so that they mean the same there."""
+    def written(self) -> tuple[str, ...]:
+        """The columns of a test table that are read as they are written, to mean the same there."""
         table = self.table
         named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
         target = (self.target,) if named or table.target_decimal else ()
