@@ -51,6 +51,13 @@ class Line:
         return np.tile(self.predict(x).mean, (n, 1))
 
 
+@dataclass(frozen=True)
+class OfOneObjective(Line):
+    """Foretells a weighted sum of the objectives."""
+
+    weights: tuple[float, ...] = (1.0, 0.0)
+
+
 UP, DOWN = Line(1.0), Line(-1.0)
 FIRST_TAUGHT = np.array([True, False])
 
@@ -380,3 +387,15 @@ class Said:
 
     def save(self, path) -> None:
         raise NotImplementedError
+
+
+def test_several_objectives_are_judged_by_the_weights_of_who_foretold_them() -> None:
+    """The first objective rises along a and the second falls, so that on average all is level."""
+    places = np.linspace(0.05, 0.95, 16)
+    losses = np.column_stack([places, -places])
+    told = Observations(at(*places), losses, np.zeros(16, dtype=bool))
+    for slope, weights in ((1.0, (1.0, 0.0)), (-1.0, (0.0, 1.0))):
+        right = OfOneObjective(slope, weights=weights)
+        wrong = OfOneObjective(-slope, weights=weights)
+        assert council(right, wrong).weights(told)[0] > 0.99
+    assert council(UP, DOWN).weights(told)[0] == pytest.approx(0.5)

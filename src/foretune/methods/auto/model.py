@@ -8,6 +8,7 @@ mislead it puts new trials in the wrong order and loses its weight to one that s
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -91,6 +92,15 @@ def log_improvement(posterior: Posterior, x: Encoded) -> Floats:
     return log_expected_improvement(belief.mean, belief.std, posterior.best)
 
 
+@runtime_checkable
+class Weighted(Protocol):
+    """A posterior of a weighted sum of several objectives."""
+
+    @property
+    def weights(self) -> Floats:
+        """(objectives,), adding up to 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class AutoSurrogate:
     """Conditions all experts, and looks how each did on trials that it had not seen."""
@@ -152,10 +162,8 @@ class AutoSurrogate:
             end = min(2 * known, len(real))
             begin = max(end - MOST_JUDGED, 0)
             judged = _rows(real, np.arange(begin, end))
-            # By rank and not Winsorised: among the best trials the order matters most.
-            y = scalarise(judged.losses, midrank_scores)
             for number, posterior in enumerate(self._after(_rows(real, np.arange(known)))):
-                belief = posterior.predict(judged.configs)
+                belief, y = posterior.predict(judged.configs), _in_one(judged.losses, posterior)
                 first = max(known - begin, 0)
                 scores[number] += order_score(belief.mean, belief.std, y, first)
         weights: Floats = softmax(scores)
@@ -168,6 +176,17 @@ class AutoSurrogate:
                 expert.condition(seen, seed=len(seen)) for expert in self.experts
             )
         return self._earlier[key]
+
+
+def _in_one(losses: Floats, posterior: Posterior) -> Floats:
+    """(n, L) losses -> (n,), what the posterior says it foretells: its own weighted sum of several.
+
+    By rank and not Winsorised: among the best trials the order matters most.
+    """
+    if losses.shape[1] == 1 or not isinstance(posterior, Weighted):
+        return scalarise(losses, midrank_scores)
+    each = np.column_stack([midrank_scores(column) for column in losses.T])
+    return np.asarray(each @ posterior.weights)
 
 
 def _blocks(n: int) -> Sequence[int]:
