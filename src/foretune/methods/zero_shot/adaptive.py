@@ -6,7 +6,8 @@ target's own trials in order. Before the first trial all count the same, so the 
 those of the portfolio; with every trial the list turns to what complements it on tasks like this.
 
 Losses are Gaussian scores of each task's own, so an improvement has the unit of other copula
-methods.
+methods, ties apart: what equals the best of a task scores as the best, however many do, for a
+portfolio that reaches it can do no better there (decision 014).
 """
 
 from dataclasses import dataclass
