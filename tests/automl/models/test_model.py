@@ -1,6 +1,7 @@
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
-from foretune.automl.models.model_file import DESCRIPTION, ENTRY
+from foretune.automl.models.model_file import DESCRIPTION, ENTRY, Room
 from foretune.automl.models.spaces import SPACES, shipped
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import Schema
@@ -410,3 +411,15 @@ def test_a_blend_is_the_mean_by_weight(task):
     labels = np.array(table.classes)[certain.argmax(axis=1)]
     assert model.predict_rows(table.x).tolist() == labels.tolist()
     assert model.predict_rows(table.x, certain).tolist() == labels.tolist()
+
+
+def test_to_learn_whether_a_pipeline_has_room_takes_its_size_in_memory_once():
+    parts = [np.zeros(2**17) for _ in range(32)]
+    Room().take(parts)  # imports what it needs
+    tracemalloc.start()
+    try:
+        Room().take(parts)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * sum(part.nbytes for part in parts)

@@ -7,6 +7,7 @@ JSON, the types of all objects. None of it is ever unpickled, and nothing is unp
 import io
 import json
 import re
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -50,10 +51,11 @@ class Room:
 
     def take(self, pipeline: Any) -> None:
         """Refuse a pipeline that is too large beside those that were taken before."""
-        content = io.BytesIO()
-        _skops().dump([pipeline], content)
-        with zipfile.ZipFile(content) as archive:
-            sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
+        # On the disk: skops holds the whole archive in memory already.
+        with tempfile.TemporaryFile() as content:
+            _skops().dump([pipeline], content)
+            with zipfile.ZipFile(content) as archive:
+                sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
         text, whole = self._text + sizes[DESCRIPTION], self._whole + sum(sizes.values())
         if max(text / LARGEST_TEXT, whole / LARGEST_FILE) > SHARE_OF_PIPELINES:
             raise TooLargeError("too large for a model file")
