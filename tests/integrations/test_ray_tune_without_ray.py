@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from fractions import Fraction
 from importlib import import_module
 from types import ModuleType
 
@@ -168,6 +169,39 @@ def test_a_metric_that_is_not_reported_is_warned_of_once(searcher):
         warnings.simplefilter("error", ForetuneWarning)
         one.on_trial_complete("b", report)
     assert one._optimizer.told.succeeded.tolist() == [False] * 2
+
+
+@pytest.mark.parametrize(
+    "value", ["0.5", None, {"a": 1}, np.array([0.5]), np.array("0.5"), 0.5j], ids=str
+)
+def test_a_metric_that_is_no_number_is_warned_of_once(searcher, value):
+    one = searcher("random", space={"x": (0.0, 1.0)}, metric="loss", mode="min")
+    for name in "ab":
+        one.suggest(name)
+    with pytest.warns(ForetuneWarning, match=r"'loss', as a number, .* the type \w+, .* float\("):
+        one.on_trial_complete("a", {"loss": value})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        one.on_trial_complete("b", {"loss": value})
+    assert one._optimizer.told.succeeded.tolist() == [False] * 2
+
+
+@pytest.mark.parametrize("value", [np.array(0.5), np.float32(0.5), Fraction(1, 2)], ids=repr)
+def test_a_number_may_be_of_another_type_than_float(searcher, value, tmp_path):
+    one = searcher("random", space={"x": (0.0, 1.0)}, metric="gain", mode="max")
+    one.suggest("a")
+    one.on_trial_complete("a", {"gain": value})
+    assert one._optimizer.told.losses.tolist() == [[-0.5]]
+    one.save(str(tmp_path / "state"))
+
+
+def test_a_loss_that_is_not_finite_is_a_failure_without_a_warning(searcher):
+    one = searcher("random", space={"x": (0.0, 1.0)}, metric="loss", mode="min")
+    one.suggest("a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        one.on_trial_complete("a", {"loss": float("nan")})
+    assert one._optimizer.told.succeeded.tolist() == [False]
 
 
 def test_trials_without_a_report_are_not_asked_for_the_metric(searcher):

@@ -124,8 +124,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         trial = self._trials[trial_id]
         trial.ended = True
         self._ended.append(trial_id)
-        if isinstance(value, Real) and math.isfinite(value):
-            trial.loss = float(-value if mode == "max" else value)
+        if value is not None and math.isfinite(value):
+            trial.loss = -value if mode == "max" else value
         self._searching().tell([_told(trial, id_=self._ids.pop(trial_id))])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
@@ -175,19 +175,16 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             )
         return self._metric, self._mode
 
-    def _reported(self, metric: str, result: Mapping[str, Any]) -> Any:
-        """What a last report says of the metric; of one that says nothing it is warned once."""
-        if metric not in result and not self._warned:
+    def _reported(self, metric: str, result: Mapping[str, Any]) -> float | None:
+        """The metric by a last report; of one that holds no number for it it is warned once."""
+        value = _single(result.get(metric))
+        if isinstance(value, Real):
+            return float(value)
+        if not self._warned:
             self._warned = True
-            numbers = [name for name, value in result.items() if _is_number(value)]
-            warnings.warn(
-                f"a trial must report the metric of the search, '{metric}', but one has reported "
-                f"{', '.join(numbers) or 'no number'}, and counts as failed: name what is "
-                "reported as the metric, or report it",
-                ForetuneWarning,
-                stacklevel=3,
-            )
-        return result.get(metric)
+            lacking = _not_a_number(metric, value) if metric in result else _absent(metric, result)
+            warnings.warn(lacking, ForetuneWarning, stacklevel=3)
+        return None
 
     def _searching(self) -> Optimizer:
         """The optimiser, made when the space is known, with all that the trials so far tell."""
@@ -241,6 +238,28 @@ def _order_of_ends(trials: Mapping[str, _Trial], stored: list[str] | None) -> li
     if sorted(stored) != sorted(suggested):
         raise ValueError("the trials that have ended are not those whose order is stored")
     return stored
+
+
+def _single(value: Any) -> Any:
+    """What an array or a tensor without dimensions holds, as losses often are."""
+    alone = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
+    return value.item() if alone else value
+
+
+def _absent(metric: str, result: Mapping[str, Any]) -> str:
+    numbers = [name for name, value in result.items() if _is_number(value)]
+    return (
+        f"a trial must report the metric of the search, '{metric}', but one has reported "
+        f"{', '.join(numbers) or 'no number'}, and counts as failed: name what is reported as the "
+        "metric, or report it"
+    )
+
+
+def _not_a_number(metric: str, value: Any) -> str:
+    return (
+        f"a trial must report its metric, '{metric}', as a number, but one has reported a value of "
+        f"the type {type(value).__name__}, and counts as failed: report float(value)"
+    )
 
 
 def _is_number(value: Any) -> bool:
