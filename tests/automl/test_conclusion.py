@@ -280,6 +280,19 @@ def test_where_no_trial_can_be_fitted_it_is_a_mistake_with_a_remedy(
         concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
 
 
+def test_after_a_few_trials_that_cannot_be_fitted_no_more_are_tried(
+    plan: Plan, table: Table, trials: list[StudyTrial], monkeypatch
+) -> None:
+    begun = _unable(monkeypatch, *trials)
+    many = [
+        replace(trials[number % len(trials)], number=number, values={"log_loss": 0.1 * number})
+        for number in range(8)
+    ]
+    with pytest.raises(UsageError, match="none of the best 5 of 8 trials could"):
+        concluded(plan, table, many, target="class")
+    assert len(begun) == 5
+
+
 def test_a_model_is_made_of_what_has_room_in_a_file(
     plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
 ) -> None:

@@ -189,6 +189,40 @@ def test_trials_are_kept_and_told_of_also_where_no_model_can_be_made(
 
 
 @pytest.mark.usefixtures("trials_here")
+def test_too_little_memory_to_save_a_model_is_a_mistake_with_a_remedy(
+    foretune, train: Path, monkeypatch
+) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("foretune.automl.models.model.write_model", full)
+    code, _, error = foretune("fit", train, "--target", "class", *QUICK)
+    assert (code, "Traceback" in error) == (2, False)
+    assert "packed in memory, but there was too little of it: choose fewer" in error
+    page = Path("train-foretune/report.html").read_text()
+    assert "No model was made: a model is put together and packed in memory" in page
+
+
+@pytest.mark.usefixtures("trials_here")
+def test_ctrl_c_before_a_pipeline_is_fitted_leaves_the_report_of_the_trials(
+    foretune, train: Path, monkeypatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("fit", train, "--target", "class", *QUICK)
+    with monkeypatch.context() as stopping:
+        stopping.setattr("foretune.automl.conclusion.refit", interrupted)
+        code, _, error = foretune(*words)
+    assert (code, "stopped" in error) == (130, True)
+    made = Path("train-foretune")
+    assert "No model was made: stopped before it was" in (made / "report.html").read_text()
+    assert not (made / "model.foretune").exists()
+    assert foretune(*words)[0] == 0
+    assert "No model was made" not in (made / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("trials_here")
 def test_trials_are_told_of_also_where_none_succeeded(foretune, train: Path, monkeypatch) -> None:
     def fails(*_: object, **__: object) -> None:
         raise ValueError("no score")

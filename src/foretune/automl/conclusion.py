@@ -44,6 +44,9 @@ NOT_USABLE = (
     "One pipeline and no blend: the predictions of the best trial are damaged or not finite."
 )
 INTERRUPTED = "Ctrl-C"
+MOST_TRIED = 5
+"""Of the best trials, one after the other, until one can be fitted: each may take long, and mostly
+all of them fail for one reason."""
 MOST_LETTERS = 200
 """Of what an error says of itself."""
 GROWTH = {"svm": 2.0, "svc": 2.0}
@@ -238,7 +241,8 @@ def _parts(
 ) -> _Parts:
     """What the model is made of: the best trial that can be, and those that join it."""
     lost: list[Lost] = []
-    for place in range(len(best)):
+    tried = best[:MOST_TRIED]
+    for place in range(len(tried)):
         members, blended, remark = _members(plan, best[place:], blending, rows=len(table))
         fitted, failed = _fitted(members, table, plan.protocol.seed, room, progress)
         lost += failed
@@ -248,9 +252,15 @@ def _parts(
     reasons = sorted({why for _, why in lost})
     raise UsageError(
         "a model needs a trial that can be fitted to all rows and saved, but none of "
-        f"{counted(len(best), 'trial')} could ({'; '.join(reasons[:3])}): choose other estimators, "
-        "fewer rows, or a machine with more memory"
+        f"{_of_all(len(tried), len(best))} could ({'; '.join(reasons[:3])}): choose other "
+        "estimators, fewer rows, or a machine with more memory"
     )
+
+
+def _of_all(tried: int, trials: int) -> str:
+    if tried == trials:
+        return counted(trials, "trial")
+    return f"the best {tried} of {counted(trials, 'trial')}"
 
 
 def _fitted(

@@ -2,7 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +33,11 @@ MOST_NAMED = 3
 """Columns that count most, of which the command tells."""
 PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
 """What says more to people than a metric itself."""
+
+TOO_LITTLE_MEMORY = (
+    "a model is put together and packed in memory, but there was too little of it: choose fewer "
+    "pipelines with --ensemble 1, or a machine with more memory"
+)
 
 
 @click.command("fit")
@@ -273,24 +279,43 @@ def _with_model(job: "Job", searched: "Searched", given: _Given) -> "Fit":
     """Fit the model and save it. The trials are kept and told of also where there can be none."""
     from foretune.automl.readiness import check_same_target
     from foretune.automl.search import ranked
-    from foretune.automl.telling import story
-    from foretune.report.page import write_page
 
     place, target = job.place, given.training.target
     check_same_target(place.model, target)
     if ranked(searched.trials, searched.plan):  # There is no experience without a success.
         searched.experience().save(place.trials)
-    try:
+    with _telling_why_there_is_none(job, searched, given):
         found = job.conclude(searched)
-    except UsageError as error:
-        words = _words(searched, given)
-        said = [*words.assumptions, f"No model was made: {error}."]
-        told = story(searched, job.table, replace(words, assumptions=said))
-        write_page(told, place.report)
-        raise
     check_same_target(place.model, target)
-    found.conclusion.model.save(place.model)
+    with _telling_why_there_is_none(job, searched, given):
+        found.conclusion.model.save(place.model)
     return found
+
+
+@contextmanager
+def _telling_why_there_is_none(job: "Job", searched: "Searched", given: _Given) -> Iterator[None]:
+    """Write the report of the trials also where no model comes of them."""
+    try:
+        yield
+    except MemoryError as error:
+        _tell_of_none(job, searched, given, TOO_LITTLE_MEMORY)
+        raise UsageError(TOO_LITTLE_MEMORY) from error
+    except UsageError as error:
+        _tell_of_none(job, searched, given, str(error))
+        raise
+    except KeyboardInterrupt:
+        _tell_of_none(job, searched, given, "stopped before it was ready")
+        raise
+
+
+def _tell_of_none(job: "Job", searched: "Searched", given: _Given, why: str) -> None:
+    """Write a report that says why there is no model."""
+    from foretune.automl.telling import story
+    from foretune.report.page import write_page
+
+    words = _words(searched, given)
+    said = [*words.assumptions, f"No model was made: {why}."]
+    write_page(story(searched, job.table, replace(words, assumptions=said)), job.place.report)
 
 
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
