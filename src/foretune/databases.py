@@ -11,6 +11,9 @@ SQLITE = "sqlite:///"
 SQLITE_MAGIC = b"SQLite format 3\x00"
 NO_OPTIONS: Mapping[str, Any] = {}
 
+_WORD = r"\S*://[^:/\s]*:[^\s\d@][^@]*@\S*|\S+"
+"""Of a sentence; one with a URL ends behind its password, unless what looks like one is a port."""
+
 
 def holds_sqlite(path: Path) -> bool:
     """Whether a file is an SQLite database."""
@@ -39,9 +42,16 @@ def sqlite_path(url: str) -> Path:
     return Path(make_url(url).database or "")
 
 
-def shown(url: str | None) -> str:
-    """A URL for messages: without its password, which may hold an @ itself."""
-    if url is None:
+def shown(said: str | None) -> str:
+    """A URL, or a sentence that names some, for messages: without passwords."""
+    if said is None:
         return "memory"
+    if re.match(r"\S*://", said):  # One URL, and a password may hold spaces.
+        return _masked(said)
+    return re.sub(_WORD, lambda word: _masked(word[0]), said)
+
+
+def _masked(url: str) -> str:
+    """A URL without its password, which may hold an @ itself."""
     masked = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url)
     return re.sub(r"([?&](?:password|passwd|sslpassword)=)[^&]*", r"\1***", masked)

@@ -383,7 +383,9 @@ def test_a_path_that_no_url_can_hold_is_refused(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("password", ["se:cret", "p@ss", "p/ss", "p@s/s", "p?s@s", ""])
+@pytest.mark.parametrize(
+    "password", ["se:cret", "p@ss", "p/ss", "p@s/s", "p?s@s", "p s", "1 @", ""]
+)
 @pytest.mark.parametrize("user", ["", "me", "me@there"])
 def test_passwords_are_not_shown(user, password):
     url = f"postgresql://{user}:{password}@host:5/x"
@@ -393,6 +395,31 @@ def test_passwords_are_not_shown(user, password):
 def test_passwords_among_the_settings_of_an_address_are_not_shown():
     url = "postgresql://host/x?user=me&password=s3cret&sslmode=require"
     assert shown(url) == "postgresql://host/x?user=me&password=***&sslmode=require"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "a request to http://localhost:9/api failed: no permission for bob@corp.com (403)",
+            "a request to http://localhost:9/api failed: no permission for bob@corp.com (403)",
+        ),
+        (
+            "neither (http://me:p@ss@host:9/a) nor mysql://me:pass@host/x answers bob@corp.com",
+            "neither (http://me:***@host:9/a) nor mysql://me:***@host/x answers bob@corp.com",
+        ),
+        (
+            "a request to http://me:my secret@host:9/a failed for bob@corp.com",
+            "a request to http://me:***@host:9/a failed for bob@corp.com",
+        ),
+        (
+            "at mysql://host/x?password=s3cret&a=b and mysql://host/x?password=s3cret no one is",
+            "at mysql://host/x?password=***&a=b and mysql://host/x?password=*** no one is",
+        ),
+    ],
+)
+def test_in_a_sentence_passwords_alone_are_hidden(said, expected):
+    assert shown(said) == expected
 
 
 @pytest.mark.parametrize(
