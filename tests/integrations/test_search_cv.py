@@ -399,6 +399,28 @@ def test_rows_that_cannot_be_split_are_no_failure_of_a_candidate(cv, said):
             a_search(cv=cv).fit(X, Y)
 
 
+class NoSplits:
+    def split(self, X, y=None, groups=None):
+        return iter(())
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 0
+
+
+@pytest.mark.parametrize("cv", [[], (), iter(()), NoSplits()], ids=lambda cv: type(cv).__name__)
+def test_splits_that_are_none_are_no_failure_of_a_candidate(cv):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FitFailedWarning)
+        with pytest.raises(UsageError, match=r"at least one split .* cv gives none"):
+            a_search(cv=cv).fit(X, Y)
+
+
+def test_a_generator_of_splits_is_refused_by_the_second_fit():
+    search = a_search(cv=KFold(3, shuffle=True, random_state=0).split(X)).fit(X, Y)
+    with pytest.raises(UsageError, match="a generator gives them to one fit only"):
+        search.fit(X, Y)
+
+
 def test_a_space_may_have_fewer_candidates():
     search = a_search(space={"max_depth": [1, 2, 3]}, n_iter=10).fit(X, Y)
     assert sorted(p["max_depth"] for p in search.cv_results_["params"]) == [1, 2, 3]

@@ -34,6 +34,8 @@ SCORE = "score"
 """What scikit-learn calls the only metric."""
 CHOSEN_BY = "chosen_by"
 """The column of `cv_results_` that says what chose a candidate."""
+NO_SPLITS = "No fits were performed"
+"""How scikit-learn begins its error where `cv` gives no splits, as a used-up generator does."""
 
 Results: TypeAlias = dict[str, Any]
 Evaluate: TypeAlias = Callable[..., Results]
@@ -173,6 +175,8 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                         parameters, cv=splits, more_results={CHOSEN_BY: chosen_by}
                     )
                 except ValueError as error:
+                    if str(error).startswith(NO_SPLITS):
+                        raise _no_splits() from error
                     if splits is not None and not splits.drawn:
                         raise  # how the rows are split is no matter of the candidates
                     errors.append(self._failure(error, parameters))
@@ -283,6 +287,13 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
             wanted = recorded[:1]
         return narrowed(past.with_metrics(wanted), space)
+
+
+def _no_splits() -> UsageError:
+    return UsageError(
+        "a search needs at least one split of the rows, but cv gives none: give splits as a list, "
+        "for a generator gives them to one fit only"
+    )
 
 
 def _nothing_evaluated(errors: Sequence[ValueError], candidates: int) -> ValueError:
