@@ -119,6 +119,45 @@ class TestSpaces:
             with pytest.raises(SpaceError, match="'size'"):
                 SearchSpace.of({"size": choices})
 
+    @pytest.mark.parametrize(
+        ("choices", "said"),
+        [
+            ([1, 1.0, float("nan")], "'size' must be other than NaN"),
+            ([1, 1.0, "sq", "".join("sq")], r"`sq` 2 times.*'size': \['sq', 'sq'\]"),
+            ([True, 1, None, None], r"`None` 2 times.*'size': \[None, None\]"),
+        ],
+    )
+    def test_beside_equal_numbers_the_same_is_refused_as_elsewhere(self, choices, said):
+        for given in (choices, np.array(choices, dtype=object)):
+            with pytest.raises(SpaceError, match=said):
+                SearchSpace.of({"size": given})
+
+    def test_arrays_hold_any_choices_as_lists_do(self):
+        scaler = StandardScaler()
+        given = {
+            "size": np.array([1, 1.0, 0.1], dtype=object),
+            "scale": np.array([scaler, None], dtype=object),
+            "grams": np.array([[1, 2], [1, 1]]),
+            "depth": np.array([np.int64(1), np.float64(2.5)], dtype=object),
+            "fixed": np.array(5),
+        }
+        found = SearchSpace.of(given)
+        expected = {
+            "size": ["1", "1.0", "0.1"],
+            "scale": ["StandardScaler()", None],
+            "grams": [(1, 2), (1, 1)],
+            "depth": {"ordinal": [1, 2.5]},
+            "fixed": 5,
+        }
+        assert found.space == Space.of(expected)
+        back = found.parameters({"size": "1.0", "scale": "StandardScaler()"})
+        assert type(back["size"]) is float
+        assert back["scale"] is scaler
+
+    def test_choices_that_bring_something_along_may_be_numbers_of_numpy(self):
+        space = SearchSpace.of({"degree": {np.int64(2): {"coef": [0, 1]}, 3: {}}})
+        assert space.parameters({"degree": 2, "degree:2:coef": 1}) == {"degree": 2, "coef": 1}
+
     def test_what_a_choice_brings_along_keeps_its_own_name(self):
         tree, neighbours = DecisionTreeClassifier(), KNeighborsClassifier()
         space = SearchSpace.of(

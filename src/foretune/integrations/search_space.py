@@ -67,16 +67,17 @@ def _readable(given: Mapping[Any, Any], prefix: str, objects: Objects) -> dict[A
 
 
 def _value(name: str, value: Any, objects: Objects) -> Any:
+    value = _item(value)
     if is_distribution(value):
         return range_of(name, value)
     if isinstance(value, np.ndarray | range):
-        return _points(np.asarray(value).tolist())
+        return _points(name, [_item(each) for each in np.asarray(value).tolist()], objects)
     if isinstance(value, list):
         return _choices(name, [_item(each) for each in value], objects)
     if isinstance(value, tuple):
         return tuple(_item(each) for each in value)
     if isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values()):
-        texts = {key: _choice(name, key, objects) for key in value}
+        texts = {key: _choice(name, _item(key), objects) for key in value}
         return {
             text: _readable(value[key], f"{name}{SEPARATOR}{text}{SEPARATOR}", objects)
             for key, text in texts.items()
@@ -84,23 +85,33 @@ def _value(name: str, value: Any, objects: Objects) -> Any:
     return value
 
 
-def _points(points: list[Any]) -> Any:
+def _points(name: str, points: list[Any], objects: Objects) -> Any:
     """Choices; numbers that go up are near each other in that order."""
     numbers = all(isinstance(point, int | float) for point in points)
-    ascending = numbers and all(a < b for a, b in pairwise(points))
-    return {ORDINAL: points} if ascending and points else points
+    if points and numbers and all(a < b for a, b in pairwise(points)):
+        return {ORDINAL: points}
+    # Rows are tuples, which a space can hold.
+    rows = [tuple(point) if isinstance(point, list) else point for point in points]
+    return _choices(name, rows, objects)
 
 
 def _choices(name: str, choices: list[Any], objects: Objects) -> list[Any]:
     """The choices, or the texts that stand for them: for all where two are equal numbers."""
     numbers = [each for each in choices if isinstance(each, int | float)]
-    equal = len(set(numbers)) < len({(type(each), each) for each in numbers})
-    return [(_text if equal else _choice)(name, each, objects) for each in choices]
+    if len(set(numbers)) == len({(type(each), each) for each in numbers}):
+        return [_choice(name, each, objects) for each in choices]
+    _check_by_type(name, choices)
+    return [_text(name, each, objects) for each in choices]
+
+
+def _check_by_type(name: str, choices: list[Any]) -> None:
+    """Have a space refuse what texts would hide: NaN, and what is named twice."""
+    for kind in dict.fromkeys(type(each) for each in choices if isinstance(each, PLAIN)):
+        Space.of({name: [each for each in choices if type(each) is kind]})
 
 
 def _choice(name: str, choice: Any, objects: Objects) -> Any:
     """The choice itself, or the text that stands for an object."""
-    choice = _item(choice)
     return choice if isinstance(choice, PLAIN) else _text(name, choice, objects)
 
 
@@ -122,4 +133,5 @@ def text_of(choice: Any) -> str:
 
 
 def _item(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    """A scalar of NumPy, or an array without dimensions, as Python's own."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value
