@@ -250,8 +250,34 @@ def test_what_stands_in_for_the_best_trial_is_not_called_the_best(
     code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Best usable of 3 trials: " in shown) == (0, True)
     assert re.search(r"Left out of the model, .*: trial \d \(MemoryError: no room\)\.", shown)
-    assert "(MemoryError: no room)" in Path("train-foretune/report.html").read_text()
+    page = Path("train-foretune/report.html").read_text()
+    assert "(MemoryError: no room)" in page
+    assert "The best usable of 3 trials reached log_loss" in page
     assert Model.open("train-foretune/model.foretune").target == "class"
+
+
+@pytest.mark.usefixtures("trials_here")
+def test_that_no_trial_beats_a_guess_is_said_of_all_not_of_the_one_that_stands_in(
+    foretune, train: Path, monkeypatch
+) -> None:
+    begun = []
+
+    def only_the_last(config: object, *given: object, **named: object) -> object:
+        begun.append(config)
+        if len(begun) < 3:
+            raise MemoryError("no room")
+        return refit(config, *given, **named)
+
+    def guess(table: object, protocol: object) -> float:
+        """Between the best trial and the worst."""
+        found = Experience.open("train-foretune/trials.parquet")
+        return float(np.sort(found.to_frame()["log_loss"])[1])
+
+    monkeypatch.setattr("foretune.automl.conclusion.refit", only_the_last)
+    monkeypatch.setattr("foretune.automl.models.baseline.without_columns", guess)
+    code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
+    assert (code, "Best usable of 3 trials: " in shown) == (0, True)
+    assert "No trial is better" not in shown
 
 
 @pytest.mark.usefixtures("trials_here")

@@ -114,6 +114,15 @@ def test_headline_tells_what_was_found():
     assert "the model scores 0.5." in found.text
 
 
+def test_what_stands_in_for_the_best_trial_is_not_called_the_best():
+    columns = [ColumnLoss("c", 1.0, True)]
+    found = read(told(trials=some_trials(STAGED, 4), best=2, stands_in=True, columns=columns))
+    assert "The best usable of 4 trials reached score" in found.text
+    assert "Best usable score" in found.text
+    assert "The best usable pipeline (trial 2)" in found.text
+    assert "of the best usable pipeline gets" in found.text
+
+
 def test_a_blend_is_told_of_with_its_score_and_its_members():
     trials = some_trials(STAGED, 4)
     story = told(trials=trials, best=2, ensemble=[(0.75, 2), (0.25, 1)], blended=1.5)

@@ -93,6 +93,8 @@ class Conclusion:
 
     best: StudyTrial
     """Of those that could be fitted to all rows and saved."""
+    stands_in: bool
+    """Whether a better trial could not be."""
     members: tuple[Chosen, ...]
     model: Model
     blended: float | None = None
@@ -139,6 +141,7 @@ def concluded(
     )
     return Conclusion(
         parts.members[0].trial,
+        parts.members[0].trial is not best[0],
         parts.members,
         model,
         parts.blended,

@@ -80,6 +80,7 @@ def story(
         facts=facts(table),
         assumptions=[*words.assumptions, *plan.notes, *remarks],
         best=best.number if best else None,
+        stands_in=conclusion is not None and conclusion.stands_in,
         choice=plan.shipped.choice,
         pipeline=steps_of(plan.space, best.config, STEPS) if best else (),
         test_score=words.test_score,

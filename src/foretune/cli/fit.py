@@ -373,16 +373,17 @@ def _say(found: "Fit", measured: _Measured) -> None:
 
     metric, best, tested = found.plan.metric, found.conclusion.best, measured.tested
     ended = sum(trial.status is not None for trial in found.trials)
-    usable = "" if best is ranked(found.trials, found.plan)[0] else "usable "
+    usable = "usable " if found.conclusion.stands_in else ""
     click.echo(
         f"Best {usable}of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
         f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares))} "
         f"(trial {best.number}, {named(best.config)})"
     )
     guess, baseline = guessed(metric.name, found.plan.table.task), measured.without_columns
+    leading = ranked(found.trials, found.plan)[0].values[metric.name]
     click.echo(
         f"Always predicting {guess}: {metric.name} {baseline:.4g}"
-        + _no_better(metric.sign * (best.values[metric.name] - baseline))
+        + _no_better(metric.sign * (leading - baseline))
     )
     if found.conclusion.blended is not None:
         click.echo(

@@ -36,9 +36,9 @@ def _sentence(story: Story) -> str:
     value = story.best_value
     if value is None:
         return f"{counted(done, 'trial')} succeeded, but none was named the best."
-    among = (
-        "The only trial" if len(story.trials) == 1 else f"The best of {len(story.trials):,} trials"
-    )
+    among = f"The {story.superlative} of {len(story.trials):,} trials"
+    if len(story.trials) == 1:
+        among = "The only trial"
     said = f"{among} reached {story.metric.name} {number_text(value)}{_with(story)}."
     if story.blended is not None:
         said += (
@@ -79,7 +79,8 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
         tiles += _best_of_each(story)
     elif story.best_value is not None:
         note = f"trial {story.best}; {better_text(story.metric.direction)}"
-        tiles.append((f"Best {story.metric.name}", number_text(story.best_value), note))
+        name = f"{story.superlative.capitalize()} {story.metric.name}"
+        tiles.append((name, number_text(story.best_value), note))
     if story.test_score is not None:
         tiles.append(("Test score", number_text(story.test_score), "on unseen data"))
     if story.without_columns is not None:

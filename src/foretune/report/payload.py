@@ -68,6 +68,7 @@ def payload(story: Story, columns: Columns, found: Importance) -> Markup:
             "reasons": _words(trial.reason for trial in story.trials),
             "chosen": _words(trial.chosen_by for trial in story.trials),
             "best": None if story.best is None else rows[story.best],
+            "superlative": story.superlative,
             "random": _rounded(_random_shown(story)),
             "front": unbeaten(columns.losses[:, :2]).tolist() if story.objectives > 1 else [],
             **_hyperparameters(story, columns, found),

@@ -69,7 +69,8 @@ def best_pipeline(story: Story) -> Markup:
 def _pipeline_title(story: Story) -> str:
     many = len(story.pipeline) > 1
     what = "pipeline" if many else "configuration"
-    return f"The best {what}" + (f" (trial {story.best})" if story.best is not None else "")
+    which = "" if story.best is None else f" (trial {story.best})"
+    return f"The {story.superlative} {what}{which}"
 
 
 def _settings(step: Step) -> Markup:
@@ -136,9 +137,9 @@ def columns_that_count(story: Story) -> Markup:
     if not story.columns:
         return joined()
     said = (
-        f"How much worse the {story.metric.name} of the best pipeline gets, on rows that it has "
-        "not learnt from, when the values of a column change places among them. Of columns that "
-        "tell the same, each may seem to count for little."
+        f"How much worse the {story.metric.name} of the {story.superlative} pipeline gets, on "
+        "rows that it has not learnt from, when the values of a column change places among them. "
+        "Of columns that tell the same, each may seem to count for little."
     )
     shown = [each for each in story.columns if each.is_sure][:MOST_EFFECTS]
     if not shown:

@@ -94,6 +94,8 @@ class Story:
     best: int | None = None
     """The number of the best trial; None where none has succeeded, or where several objectives
     leave no single best."""
+    stands_in: bool = False
+    """Whether a better trial than `best` succeeded, of which no model could be made."""
     choice: str | None = None
     """The hyperparameter that names a pipeline, say the one that chooses the estimator; where it
     is None, `main_choice` of the space."""
@@ -163,6 +165,11 @@ class Story:
         """What is expected of random search, as far as it is known."""
         given = () if self.expected_random is None else self.expected_random
         return [float(value) for value in takewhile(math.isfinite, given)]
+
+    @property
+    def superlative(self) -> str:
+        """What to call the trial `best`."""
+        return "best usable" if self.stands_in else "best"
 
     @property
     def best_value(self) -> float | None:

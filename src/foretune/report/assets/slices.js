@@ -7,7 +7,7 @@ function drawSlices(host) {
     note.textContent = "No hyperparameter took more than one value.";
     return;
   }
-  note.append("Each dot is a trial,", rampKey("the first", "to the last."), raw.best === null ? "" : "The ring is the best one.");
+  note.append("Each dot is a trial,", rampKey("the first", "to the last."), raw.best === null ? "" : `The ring is the ${raw.superlative} one.`);
   for (const parameter of raw.slices.map((index) => parameters[index])) {
     const label = `${metrics[0].name} by ${parameter.name}`;
     const plot = make("div", { class: "plot" }, make("canvas", { role: "img", "aria-label": label }));
