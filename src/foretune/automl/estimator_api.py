@@ -1,6 +1,7 @@
 """The main job as scikit-learn estimators: fit, predict, and what was tried."""
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -43,7 +44,7 @@ from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.written_numbers import no_mark
 from foretune.automl.telling import Words, facts, story
-from foretune.errors import UsageError
+from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Evaluation, Experience
 from foretune.experience.naming import listed
 from foretune.files import write_text
@@ -118,13 +119,13 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def best_config_(self) -> dict[str, Any]:
-        """The configuration of the best trial."""
+        """The configuration of the best trial, of those that could be fitted to all rows."""
         check_is_fitted(self)
         return dict(self.fit_.conclusion.best.config)
 
     @property
     def best_score_(self) -> float:
-        """The metric of the best trial, on rows it had not learnt from."""
+        """The metric of that trial, on rows it had not learnt from."""
         check_is_fitted(self)
         return float(self.fit_.conclusion.best.values[self.fit_.plan.metric.name])
 
@@ -184,6 +185,8 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                 target=target,
                 blending=None if predictions is None else Blending(self.ensemble, predictions),
             )
+        if conclusion.remark:
+            warnings.warn(conclusion.remark, ForetuneWarning, stacklevel=3)
         timings = (("all of it", time.monotonic() - began),)
         self.model_ = conclusion.model
         self.facts_ = facts(table)
