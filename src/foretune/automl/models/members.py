@@ -22,7 +22,8 @@ class Member:
     pipeline: Any
     """Takes (n, d) matrices; of classes, it knows `known` as 0, 1, ..."""
     known: tuple[int, ...] = ()
-    """The codes of the classes it has met, ascending; none for regression."""
+    """The codes of the classes it has met, ascending; none for regression. Of a single
+    one, the pipeline has learnt nothing."""
     weight: float = 1.0
 
     def predict(self, x: Floats) -> Floats:
@@ -70,7 +71,9 @@ def refit(
             return Member(dict(config), pipeline.fit(x, y, **told))
         # Classes that these rows lack must leave no gap between the codes.
         known, codes = np.unique(y.astype(np.int64), return_inverse=True)
-        return Member(dict(config), pipeline.fit(x, codes, **told), tuple(known.tolist()))
+        # Of a single class there is nothing to learn, and several libraries refuse to.
+        fitted = pipeline if len(known) == 1 else pipeline.fit(x, codes, **told)
+        return Member(dict(config), fitted, tuple(known.tolist()))
 
 
 @contextmanager
