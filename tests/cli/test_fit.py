@@ -185,7 +185,25 @@ def test_trials_are_kept_and_told_of_also_where_no_model_can_be_made(
     assert len(Experience.open(made / "trials.parquet")) == 3
     page = (made / "report.html").read_text()
     assert "No model was made: a model needs a trial that can be fitted" in page
+    assert re.search(r"The best of 3 trials reached [^<]*\. No model was made\.<", page)
     assert "foretune predict" not in page
+    assert "earlier run" not in page + error
+
+
+@pytest.mark.usefixtures("trials_here")
+def test_a_model_that_stays_where_no_new_one_can_be_made_is_told_of(
+    foretune, train: Path, monkeypatch
+) -> None:
+    words = ("fit", train, "--target", "class", *QUICK)
+    foretune(*words)
+    model, report = Path("train-foretune/model.foretune"), Path("train-foretune/report.html")
+    before = model.read_bytes()
+    assert "No model was made" not in report.read_text()
+    monkeypatch.setattr("foretune.automl.models.model_file.SHARE_OF_PIPELINES", 0.0)
+    code, _, error = foretune(*words)
+    assert (code, model.read_bytes() == before) == (2, True)
+    for told in (error, report.read_text()):
+        assert "The model of an earlier run stays in its place." in told
 
 
 @pytest.mark.usefixtures("trials_here")

@@ -85,6 +85,7 @@ def story(
         pipeline=steps_of(plan.space, best.config, STEPS) if best else (),
         test_score=words.test_score,
         ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),
+        without_model=conclusion is None,
         blended=conclusion.blended if conclusion else None,
         without_columns=words.without_columns,
         columns=[ColumnLoss(each.column, each.lost, each.is_sure) for each in words.columns],

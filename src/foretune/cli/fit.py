@@ -34,6 +34,7 @@ MOST_NAMED = 3
 PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
 """What says more to people than a metric itself."""
 
+EARLIER_MODEL = "The model of an earlier run stays in its place."
 TOO_LITTLE_MEMORY = (
     "a model is put together and packed in memory, but there was too little of it: choose fewer "
     "pipelines with --ensemble 1, or a machine with more memory"
@@ -315,6 +316,9 @@ def _tell_of_none(job: "Job", searched: "Searched", given: _Given, why: str) -> 
 
     words = _words(searched, given)
     said = [*words.assumptions, f"No model was made: {why}."]
+    if job.place.model.exists():
+        said.append(EARLIER_MODEL)
+        click.echo(EARLIER_MODEL, err=True)
     write_page(story(searched, job.table, replace(words, assumptions=said)), job.place.report)
 
 

@@ -40,6 +40,8 @@ def _sentence(story: Story) -> str:
     if len(story.trials) == 1:
         among = "The only trial"
     said = f"{among} reached {story.metric.name} {number_text(value)}{_with(story)}."
+    if story.without_model:
+        said += " No model was made."
     if story.blended is not None:
         said += (
             f" The model blends {len(story.ensemble)} of them, which reach "

@@ -105,6 +105,8 @@ class Story:
     """The first metric on data that the search did not see."""
     ensemble: Sequence[tuple[float, int]] = ()
     """Weight and trial number of each member."""
+    without_model: bool = False
+    """Whether one was to be made of the trials and could not be."""
     blended: float | None = None
     """The first metric of the members together, on the rows that chose them."""
     without_columns: float | None = None
