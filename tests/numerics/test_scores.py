@@ -69,8 +69,10 @@ def test_one_enormous_loss_leaves_the_others_apart() -> None:
 def test_one_enormous_loss_leaves_the_others_apart_where_most_are_equal_to_the_best() -> None:
     y = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.4, 0.2])
     expected = smoothed_scores(np.append(y, 1.3))  # 0.4 and three times its distance of 0.3
+    alone = smoothed_scores(np.append(y[:7], 1.3))  # of 0.4 and a penalty the median is 0.4
     for enormous in (1e9, 1e308):
         np.testing.assert_allclose(smoothed_scores(np.append(y, enormous)), expected)
+        np.testing.assert_allclose(smoothed_scores(np.append(y[:7], enormous)), alone)
 
 
 @pytest.mark.filterwarnings("error")

@@ -73,7 +73,8 @@ def _without_outliers(y: Floats) -> Floats:
         return y
     median = _median(y)
     if median <= best:
-        median = _median(above)
+        # Of an even number the lower one, which is no penalty while one of two is none.
+        median = float(np.sort(above)[(len(above) - 1) // 2])
     return np.minimum(y, median + OUTLYING * (median - best))
 
 

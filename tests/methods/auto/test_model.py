@@ -55,7 +55,7 @@ class Line:
 class OfOneObjective(Line):
     """Foretells a weighted sum of the objectives."""
 
-    weights: tuple[float, ...] = (1.0, 0.0)
+    objective_weights: tuple[float, ...] = (1.0, 0.0)
 
 
 UP, DOWN = Line(1.0), Line(-1.0)
@@ -395,7 +395,15 @@ def test_several_objectives_are_judged_by_the_weights_of_who_foretold_them() -> 
     losses = np.column_stack([places, -places])
     told = Observations(at(*places), losses, np.zeros(16, dtype=bool))
     for slope, weights in ((1.0, (1.0, 0.0)), (-1.0, (0.0, 1.0))):
-        right = OfOneObjective(slope, weights=weights)
-        wrong = OfOneObjective(-slope, weights=weights)
+        right = OfOneObjective(slope, objective_weights=weights)
+        wrong = OfOneObjective(-slope, objective_weights=weights)
         assert council(right, wrong).weights(told)[0] > 0.99
     assert council(UP, DOWN).weights(told)[0] == pytest.approx(0.5)
+
+
+def test_whom_past_tasks_taught_may_weigh_tasks_and_judges_objectives_all_the_same() -> None:
+    """What its posterior calls its weights are those of five tasks, not of the two objectives."""
+    places = np.linspace(0.05, 0.95, 9)
+    known = AdaptivePrior(at(*places), np.stack([places + shift for shift in range(5)]))
+    told = Observations(at(*places), np.column_stack([places, places]), np.zeros(9, dtype=bool))
+    assert council(known.surrogate(Target(SPACE)), DOWN).weights(told)[0] > 0.99

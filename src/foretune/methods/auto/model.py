@@ -97,7 +97,7 @@ class Weighted(Protocol):
     """A posterior of a weighted sum of several objectives."""
 
     @property
-    def weights(self) -> Floats:
+    def objective_weights(self) -> Floats:
         """(objectives,), adding up to 1."""
 
 
@@ -186,7 +186,7 @@ def _in_one(losses: Floats, posterior: Posterior) -> Floats:
     if losses.shape[1] == 1 or not isinstance(posterior, Weighted):
         return scalarise(losses, midrank_scores)
     each = np.column_stack([midrank_scores(column) for column in losses.T])
-    return np.asarray(each @ posterior.weights)
+    return np.asarray(each @ posterior.objective_weights)
 
 
 def _blocks(n: int) -> Sequence[int]:

@@ -97,16 +97,16 @@ class PriorPosterior:
     """The prior alone: every configuration's score is drawn on its own."""
 
     believe: Beliefs
-    weights: Floats
+    objective_weights: Floats
     best: float = -np.inf
 
     def predict(self, x: Encoded) -> Prediction:
         """mu and sigma."""
-        return Prediction(*self.believe(x).weighted(self.weights))
+        return Prediction(*self.believe(x).weighted(self.objective_weights))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Independent draws from N(mu, sigma²), as in Algorithm 1."""
-        mu, sigma = self.believe(x).weighted(self.weights)
+        mu, sigma = self.believe(x).weighted(self.objective_weights)
         return mu + sigma * np.random.default_rng(seed).standard_normal((n, len(x)))
 
 
@@ -115,19 +115,19 @@ class ResidualPosterior:
     """g = mu + sigma r, with a Gaussian process r (section 4.2)."""
 
     believe: Beliefs
-    weights: Floats
+    objective_weights: Floats
     model: GP
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the score."""
-        mu, sigma = self.believe(x).weighted(self.weights)
+        mu, sigma = self.believe(x).weighted(self.objective_weights)
         mean, std = self.model.predict(x.x)
         return Prediction(mu + sigma * mean, sigma * std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the score."""
-        mu, sigma = self.believe(x).weighted(self.weights)
+        mu, sigma = self.believe(x).weighted(self.objective_weights)
         return mu + sigma * self.model.sample(x.x, n, np.random.default_rng(seed))
 
 

@@ -258,8 +258,9 @@ def _axes(hidden: Floats) -> Floats | None:
     """(neurons, axes), orthonormal, along which (n, neurons) vary most; None where they are few."""
     if hidden.shape[1] <= MOST_AXES:
         return None
+    centred = hidden - hidden.mean(axis=0)
     # Ascending by eigenvalue.
-    return np.asarray(np.linalg.eigh(np.cov(hidden, rowvar=False))[1][:, -MOST_AXES:])
+    return np.asarray(np.linalg.eigh(centred.T @ centred)[1][:, -MOST_AXES:])
 
 
 def _last_hidden(model: DeepPipe, configs: Encoded) -> tuple[Floats, Floats]:
