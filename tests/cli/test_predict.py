@@ -58,6 +58,13 @@ def test_columns_to_keep_are_listed_as_other_names_are(tmp_path, model, data):
     assert pd.read_csv(out).columns.tolist() == ["id, old", "letter", "k", "class"]
 
 
+def test_to_keep_an_empty_list_is_to_keep_none(tmp_path, model, data):
+    out = tmp_path / "out.csv"
+    ended = predict(model, tmp_path / "new.csv", "-o", out, "--keep", "")
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    assert pd.read_csv(out).columns.tolist() == ["class"]
+
+
 @pytest.mark.parametrize("given", ["new.csv", "new.parquet"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 def test_every_format_in_parts(tmp_path, model, data, given, suffix, monkeypatch):

@@ -39,7 +39,7 @@ def predict_command(
     from foretune.automl.models.predicting import Wanted, predict_file
     from foretune.terminal import TerminalProgress
 
-    wanted = Wanted(probabilities, names_in(keep))
+    wanted = Wanted(probabilities, names_in(keep or None))  # scripts may fill in none
     notes = predict_file(
         Model.open(model), data, out or sys.stdout, wanted, progress=TerminalProgress()
     )
