@@ -1,7 +1,6 @@
 """The command line. Every import of weight happens inside a command, so `--help` is instant."""
 
 import os
-import signal
 import sys
 import warnings
 from typing import Any
@@ -21,6 +20,7 @@ from foretune.cli.spaces import spaces_command
 from foretune.cli.suggest import suggest_command
 from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning
+from foretune.run import stopping
 from foretune.run.threads import ONE_NUMERIC_THREAD
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
@@ -84,23 +84,12 @@ def _shown(message: Warning | str, category: type[Warning], *where: Any, **more:
         _as_python_shows_it(message, category, *where, **more)
 
 
-def _stop_as_ctrl_c_does() -> None:
-    """Let running trials go, and keep the others, also where a scheduler or a terminal ends us.
-
-    Else a trial that was running would count as one that kills its process. Processes that are
-    started from here do not inherit it.
-    """
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        # What is ignored, as under nohup, stays so.
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
-
-
 def main() -> None:
     """Run the command line: a user's mistake is one sentence and exit code 2."""
     warnings.showwarning = _shown
-    _stop_as_ctrl_c_does()
+    # Running trials are let go as after Ctrl-C also where a scheduler or a terminal ends us: else
+    # they would count as trials that kill their process.
+    stopping.listen()
     try:
         foretune(standalone_mode=False)
     except click.exceptions.Exit as done:

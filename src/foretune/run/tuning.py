@@ -9,6 +9,7 @@ import numpy as np
 
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Status
+from foretune.run import stopping
 from foretune.run.executor import Executor, Outcome, check_positive
 from foretune.run.objectives import Measured, ResultError, measured
 from foretune.run.study import Study, StudyTrial
@@ -80,10 +81,11 @@ def tune(
     _check_new(optimizer)
     _check_objectives(optimizer, study)
     tuning = _Tuning(study, optimizer, executor, budget, watch)
-    try:
-        return tuning.run()
-    finally:
-        tuning.let_go()
+    with stopping.heeded():
+        try:
+            return tuning.run()
+        finally:
+            tuning.let_go()
 
 
 def _check_new(optimizer: Optimizer) -> None:
@@ -135,6 +137,7 @@ class _Tuning:
         """Keep the workers busy until the budget is used up."""
         self._learn(self._study.trials())
         while True:
+            stopping.check()  # the exception of a signal may have been lost on its way
             ending = self._fill()
             if self._is_late():
                 return "time"

@@ -1,0 +1,81 @@
+import os
+import signal
+import weakref
+
+import pytest
+
+from foretune.run import stopping
+from foretune.run.inline import InlineExecutor
+from foretune.run.tuning import Budget, tune
+from tests.run.test_tuning import bowl, memory, optimizer
+
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="Windows ends processes without a word"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NUMBERS = [getattr(signal, name, None) for name in stopping.SIGNALS]
+
+
+@pytest.fixture(autouse=True)
+def _listening():
+    """Listening as a command does, with what a process begins with."""
+    before = {number: signal.getsignal(number) for number in NUMBERS}
+    for number in NUMBERS:
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
+    stopping.listen()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def ask(number=signal.SIGTERM):
+    signal.raise_signal(number)
+
+
+def ask_where_exceptions_are_lost(number=signal.SIGTERM):
+    class Referred:
+        pass
+
+    referred = Referred()
+    reference = weakref.ref(referred, lambda _: ask(number))
+    del referred
+    assert reference() is None
+
+
+def asked_at_first(how):
+    """The bowl, and a request to stop during the first call."""
+    calls = []
+
+    def function(config):
+        calls.append(config)
+        if len(calls) == 1:
+            how()
+        return bowl(config)
+
+    return function
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_request_whose_exception_is_lost_stops_the_tuning_at_its_next_turn(number):
+    study = memory()
+    function = asked_at_first(lambda: ask_where_exceptions_are_lost(number))
+    with pytest.raises(KeyboardInterrupt):
+        tune(study, optimizer(), InlineExecutor(function), Budget(5))
+    assert [trial.status is None for trial in study.trials()] == [False]
+
+
+def test_a_request_that_is_lost_before_the_tuning_stops_it_at_once():
+    ask_where_exceptions_are_lost()
+    study = memory()
+    with pytest.raises(KeyboardInterrupt):
+        tune(study, optimizer(), InlineExecutor(bowl), Budget(5))
+    assert study.trials() == []
+
+
+@pytest.mark.parametrize("how", [ask, ask_where_exceptions_are_lost])
+def test_a_request_stops_one_tuning_and_no_later_one(how):
+    study = memory()
+    with pytest.raises(KeyboardInterrupt):
+        tune(study, optimizer(), InlineExecutor(asked_at_first(how)), Budget(5))
+    assert tune(study, optimizer(), InlineExecutor(bowl), Budget(5)) == "trials"
