@@ -320,6 +320,31 @@ def test_a_failed_trial_with_the_gaps_of_one_that_succeeded_is_kept(journal):
     assert len(warned) == 1
 
 
+@pytest.mark.parametrize("gap", [{}, {"y": 0.5}])
+def test_trials_of_another_kind_do_not_excuse_one_that_failed_early(journal, gap):
+    """Not even where they lack something themselves."""
+    model = {"model": CategoricalDistribution(["svm", "tree"])}
+    given = {**model, **dict.fromkeys(gap, X)}
+    store(
+        journal,
+        {
+            "a": [
+                trial({"model": "svm", "x": 0.5, **gap}, {**given, "x": X}, 1.0),
+                trial({"model": "tree", **gap}, given, 2.0),
+                trial({"model": "tree"}, model, 2.0),
+                trial({"model": "svm"}, model, state=TrialState.FAIL),
+                trial({"model": "tree"}, model, state=TrialState.FAIL),
+            ]
+        },
+    )
+    said = "1 trials of 'a' failed before they had drawn all of their hyperparameters"
+    with pytest.warns(ForetuneWarning) as warned:
+        records = importer.read(journal).task("a")
+    assert said in str(warned.list[-1].message)
+    assert records.status.tolist() == [*[Status.DONE] * 3, Status.FAILED]
+    assert records.configs.dicts()[-1] == {"model": "tree", **gap}
+
+
 def test_trials_with_none_of_the_hyperparameters_are_left_out(journal):
     y = {"y": X}
     store(

@@ -10,6 +10,7 @@ are refused: defaults would be configurations that were never tried.
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,17 +167,16 @@ def _with_hyperparameters(studies: Sequence[_Study]) -> list[_Study]:
 def _told_in_full(studies: Sequence[_Study], space: Space) -> list[_Study]:
     """The studies without trials that failed before they had drawn what is active in them.
 
-    Where trials that succeeded have the same gaps, there was no more to draw.
+    Where trials that succeeded lack the same of the same active ones, there was no more to draw.
     """
     trials = [trial for study in studies for trial in study.trials]
-    whole = {frozenset(trial.params) for trial in _telling(trials)}
+    active = _encoded(space, trials).active
     drawn = np.array([[name in trial.params for name in space.names] for trial in trials])
-    lacks = (_encoded(space, trials).active & ~drawn).any(axis=1)
-    early = {
-        id(trial)
-        for trial, lacking in zip(trials, lacks, strict=True)
-        if lacking and frozenset(trial.params) not in whole
-    }
+    rows = np.hstack([drawn, active])
+    told = {id(trial): row.tobytes() for trial, row in zip(trials, rows, strict=True)}
+    whole = {told[id(trial)] for trial in _telling(trials)}
+    lacks = (active & ~drawn).any(axis=1)
+    early = {id(trial) for trial in compress(trials, lacks) if told[id(trial)] not in whole}
     return _only(
         studies,
         lambda trial: id(trial) not in early,
