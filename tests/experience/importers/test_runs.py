@@ -51,6 +51,49 @@ def test_conditions_are_inferred_as_for_tables():
     assert experience.configs.dicts()[2] == {"model": "tree"}
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_failures_without_what_is_active_in_them_are_left_out(tmp_path, given):
+    """Although what they name is all that others have."""
+    path = tmp_path / "space.json"
+    nested = {"model": {"svm": {"C": (0.0, 9.0)}, "tree": {}, "knn": {}}}
+    path.write_text(Space.of(nested).to_json())
+    c = "model:svm:C" if given else "C"
+    runs = [
+        run("a", {"model": "svm", c: 1.0}, 1.0),
+        run("a", {"model": "svm", c: 2.0}, 1.0),
+        run("a", {"model": "tree"}, 2.0),
+        run("a", {"model": "svm"}, failed=True),
+        run("a", {"model": "svm", c: 3.0}, failed=True),
+        run("a", {"model": "tree"}, failed=True),
+        run("a", {"model": "knn"}, failed=True),
+    ]
+    columns = TableColumns(values={"loss": "min"}, space=path if given else None)
+    records = experience_of(runs, columns, "here").task("a")
+    assert records.configs.dicts() == [one.config for one in (*runs[:3], *runs[4:])]
+    assert records.status.tolist() == [*[Status.DONE] * 3, *[Status.FAILED] * 3]
+
+
+def test_failures_tell_what_is_active_where_none_succeeded():
+    runs = [
+        run("a", {"model": "svm", "C": 1.0}, 1.0),
+        run("a", {"model": "tree"}, 2.0),
+        run("a", {"model": "knn", "C": 4.0}, failed=True),
+        run("a", {"model": "knn"}, failed=True),
+    ]
+    found = experience_of(runs, LOSS, "here").configs.dicts()
+    assert found == [one.config for one in runs[:3]]
+
+
+def test_none_where_a_hyperparameter_is_inactive_is_no_gap():
+    runs = [
+        run("a", {"model": "svm", "C": 1.0}, 1.0),
+        run("a", {"model": "svm", "C": 2.0}, 1.0),
+        run("a", {"model": "tree"}, 2.0, nothing=["C"]),
+        run("a", {"model": "tree"}, failed=True, nothing=["C"]),
+    ]
+    assert len(experience_of(runs, LOSS, "here")) == 4
+
+
 def test_a_given_space_keeps_only_its_own(tmp_path):
     path = tmp_path / "space.json"
     path.write_text(Space.of({"x": (0.0, 1.0)}).to_json())

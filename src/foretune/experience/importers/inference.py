@@ -274,6 +274,14 @@ def _explained(
     return present, explained
 
 
+def explained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> dict[str, Activity]:
+    """For hyperparameters that are missing somewhere, the one that says where they are active.
+
+    told: as `infer_space` takes it.
+    """
+    return _explained(columns, told)[1]
+
+
 def unexplained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> list[str]:
     """The hyperparameters that are missing somewhere and nothing says where.
 

@@ -17,10 +17,16 @@ from foretune.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.inference import as_choice, infer_space, is_missing
+from foretune.experience.importers.inference import (
+    as_choice,
+    explained,
+    infer_space,
+    is_missing,
+)
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
 from foretune.experience.naming import listed
 from foretune.space import Encoded, Parameter, Space
+from foretune.space.parameters import choice_key
 
 MOST_NAMED = 12
 MOST_LISTS = 30
@@ -160,8 +166,31 @@ def _told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> tuple[list[Run],
     """
     told = [frozenset((*run.config, *run.nothing)) for run in runs]
     whole = set(compress(told, done))
-    kept = [(r, g) for r, g, its in zip(runs, done, told, strict=True) if its in whole]
-    return [run for run, _ in kept], [good for _, good in kept]
+    fits = _fits_conditions(runs, done)
+    kept = [good or (its in whole and fit) for good, its, fit in zip(done, told, fits, strict=True)]
+    return list(compress(runs, kept)), list(compress(done, kept))
+
+
+def _fits_conditions(runs: Sequence[Run], done: Sequence[bool]) -> Bools:
+    """Which runs (n,) have just the hyperparameters that are active in those that succeeded."""
+    succeeded = list(compress(runs, done))
+    cells = _all_cells(succeeded)
+    fits = np.full(len(runs), True)
+    for name, activity in explained(cells, _told(cells, succeeded)).items():
+        values = [choice_key(run.config.get(activity.parent)) for run in runs]
+        seen = set(compress(values, done))
+        active = set(map(choice_key, activity.values))
+        # Of a value with which none succeeded, those that failed tell.
+        active |= {
+            value
+            for value, run in zip(values, runs, strict=True)
+            if value not in seen and name in run.config
+        }
+        fits &= [
+            run.names(name) if value in active else name not in run.config
+            for value, run in zip(values, runs, strict=True)
+        ]
+    return fits
 
 
 def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, Encoded]:
@@ -182,8 +211,7 @@ def _hyperparameters(runs: Sequence[Run]) -> dict[str, list[Any]]:
 
     A list that never changes, or that changes with nearly every run, is a setting of the program.
     """
-    names = dict.fromkeys(name for run in runs for name in run.config)
-    cells = {name: [run.config.get(name) for run in runs] for name in names}
+    cells = _all_cells(runs)
     lists = {
         name: len({run.config.get(name) for run in runs if run.names(name)})
         for name, column in cells.items()
@@ -198,6 +226,11 @@ def _hyperparameters(runs: Sequence[Run]) -> dict[str, list[Any]]:
             stacklevel=2,
         )
     return {name: cells[name] for name in cells if 1 < lists.get(name, 2) <= MOST_LISTS}
+
+
+def _all_cells(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for run in runs for name in run.config)
+    return {name: [run.config.get(name) for run in runs] for name in names}
 
 
 def _told(cells: Mapping[str, Sequence[Any]], runs: Sequence[Run]) -> dict[str, Bools]:
