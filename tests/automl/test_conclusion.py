@@ -300,7 +300,8 @@ def test_a_model_is_made_of_what_has_room_in_a_file(
         limit = room / model_file.SHARE_OF_PIPELINES
         monkeypatch.setattr(model_file, "LARGEST_FILE", limit)
         blending = Blending(3, tmp_path)
-        return concluded(plan, table, trials, target="class", blending=blending, about={})
+        kept = model_file.Room()
+        return concluded(plan, table, trials, target="class", blending=blending, room=kept)
 
     everything = made(2**32)
     sizes = {each.trial.number: _size(everything.model, each) for each in everything.members}
@@ -381,4 +382,4 @@ def test_an_interrupt_leaves_what_is_fitted(
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.interrupted
     assert len(calls) == 2
-    assert f"trial {trials[1].number} (Ctrl-C)" in made.remark
+    assert (made.blended, made.remark) == (None, conclusion.INTERRUPTED)

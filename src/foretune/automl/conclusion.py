@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ NOT_KEPT = (
 NOT_USABLE = (
     "One pipeline and no blend: the predictions of the best trial are damaged or not finite."
 )
-INTERRUPTED = "Ctrl-C"
+INTERRUPTED = "Stopped while the model was fitted: it has fewer pipelines than were chosen for it."
 MOST_TRIED = 5
 """Of the best trials, one after the other, until one can be fitted: each may take long, and mostly
 all of them fail for one reason."""
@@ -75,6 +75,8 @@ class _Parts:
     blended: float | None
     remark: str
     lost: Sequence[Lost]
+    interrupted: bool
+    """Whether Ctrl-C ended their fitting, so that some are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +114,14 @@ def concluded(
     *,
     target: str,
     blending: Blending | None = None,
-    about: Mapping[str, Any] | None = None,
+    room: Room | None = None,
     spent: bool = False,
     progress: Progress = SILENT,
 ) -> Conclusion:
     """The model of the best trial that can be fitted, or of those that do best together with it.
 
-    table: all rows. blending: None for the best alone. about: what the model's file says besides;
-    None where it has to fit into none. spent: whether the trials are kept and the same call would
-    add none.
+    table: all rows. blending: None for the best alone. room: of the file that the model has to fit
+    into; None for no file. spent: whether the trials are kept and the same call would add none.
     """
     best = ranked(trials, plan)
     if not best:
@@ -130,23 +131,23 @@ def concluded(
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
             f"{_beside(spent)}"
         )
-    parts = _parts(plan, best, table, blending, None if about is None else Room(), progress)
+    parts = _parts(plan, best, table, blending, room, progress)
     model = Model.of(
         table,
         [parts.fitted[each.trial.number] for each in parts.members],
         target=target,
         metric=plan.metric.name,
-        about=about,
         shares=plan.shares,
     )
+    stopped = INTERRUPTED if parts.interrupted else ""
     return Conclusion(
         parts.members[0].trial,
         parts.members[0].trial is not best[0],
         parts.members,
         model,
         parts.blended,
-        " ".join(filter(None, [parts.remark, _left_out(parts.lost)])),
-        any(why == INTERRUPTED for _, why in parts.lost),
+        " ".join(filter(None, [parts.remark, _left_out(parts.lost), stopped])),
+        parts.interrupted,
     )
 
 
@@ -247,11 +248,12 @@ def _parts(
     tried = best[:MOST_TRIED]
     for place in range(len(tried)):
         members, blended, remark = _members(plan, best[place:], blending, rows=len(table))
-        fitted, failed = _fitted(members, table, plan.protocol.seed, room, progress)
+        fitted, failed, interrupted = _fitted(members, table, plan.protocol.seed, room, progress)
         lost += failed
         if fitted:
             kept = tuple(each for each in members if each.trial.number in fitted)
-            return _Parts(kept, fitted, None if failed else blended, remark, lost)
+            together = blended if len(kept) == len(members) else None
+            return _Parts(kept, fitted, together, remark, lost, interrupted)
     reasons = sorted({why for _, why in lost})
     raise UsageError(
         "a model needs a trial that can be fitted to all rows and saved, but none of "
@@ -268,28 +270,28 @@ def _of_all(tried: int, trials: int) -> str:
 
 def _fitted(
     members: Sequence[Chosen], table: Table, seed: int, room: Room | None, progress: Progress
-) -> tuple[dict[int, Member], list[Lost]]:
-    """The members that could learn from all rows, by the number of their trial, and the others.
+) -> tuple[dict[int, Member], list[Lost], bool]:
+    """The members that could learn from all rows, by the number of their trial, and those that
+    could not; whether Ctrl-C left out the rest.
 
     Trials have limits of time and memory, and may have seen fewer rows. The first is the best:
-    without that one, none is fitted. Then those that count most. Ctrl-C leaves out the rest.
+    without that one, none is fitted. Then those that count most.
     """
     fitted: dict[int, Member] = {}
     lost: list[Lost] = []
     ordered = [members[0], *sorted(members[1:], key=lambda each: -each.weight)]
-    for done, chosen in enumerate(tracked(ordered, progress, "fitting the model", len(ordered))):
+    for chosen in tracked(ordered, progress, "fitting the model", len(ordered)):
         try:
             fitted[chosen.trial.number] = _member(chosen, table, seed, room)
         except KeyboardInterrupt:
             if not fitted:
                 raise
-            lost += [(other.trial, INTERRUPTED) for other in ordered[done:]]
-            break
+            return fitted, lost, True
         except Exception as error:
             lost.append((chosen.trial, _why(error)))
             if not fitted:
                 break
-    return fitted, lost
+    return fitted, lost, False
 
 
 def _member(chosen: Chosen, table: Table, seed: int, room: Room | None) -> Member:

@@ -23,6 +23,7 @@ from pathlib import Path
 from foretune.automl.conclusion import Blending, Conclusion, concluded
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
+from foretune.automl.models.model_file import Room
 from foretune.automl.models.scores import SCORERS
 from foretune.automl.plan import Plan, Wishes
 from foretune.automl.recordings import Recording, Remembered
@@ -186,13 +187,14 @@ class Job:
                 found.trials,
                 target=self.target,
                 blending=found.blending,
-                about={"task": found.about.task},
+                room=Room(),
                 spent=found.ending in ("trials", "exhausted"),
                 progress=self.progress,
             )
         self.timings["all of it"] = time.monotonic() - self.began
         ended = replace(found, timings=tuple(self.timings.items()))
-        return Fit(**vars(ended), conclusion=conclusion)
+        model = replace(conclusion.model, about={"task": found.about.task})
+        return Fit(**vars(ended), conclusion=replace(conclusion, model=model))
 
     def _study(self, plan: Plan, task: str) -> Study:
         settings = {

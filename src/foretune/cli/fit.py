@@ -402,6 +402,6 @@ def _say(found: "Fit", measured: _Measured) -> None:
         also = _in_plain_words(metric.name, tested)
         click.echo(f"On the test table: {metric.name} {tested[metric.name]:.4g}{also}")
     if found.conclusion.interrupted:
-        click.echo("Stopped while the model was fitted; the same command makes it whole.")
+        click.echo("The same command makes it whole.")
     elif found.ending == "stopped":
         click.echo("Stopped; this is the best so far, and the same command goes on.")
