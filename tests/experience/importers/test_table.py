@@ -232,13 +232,31 @@ def test_numbers_with_commas_beside_others_are_choices_and_a_warning_says_so(tmp
     assert found.space.parameters[0].kind is Kind.CATEGORICAL
 
 
-@pytest.mark.parametrize("separator", [", ", ";  "])
-def test_spaces_after_separators_are_no_part_of_a_value(tmp_path, separator):
+@pytest.mark.parametrize("separator", [", ", ";  ", " , ", " ; "])
+def test_spaces_around_separators_are_no_part_of_a_value(tmp_path, separator):
     rows = ["a,relu,None,1", "a,tanh,3,2", 'a,relu,"4",3']
     spaced = [row.replace(",", separator) for row in ("t,act,depth,y", *rows)]
     configs = read_twice(written(tmp_path, *spaced), tmp_path)
     assert [config["act"] for config in configs] == ["relu", "tanh", "relu"]
     assert [config["depth"] for config in configs] == [None, 3, 4]
+
+
+def test_texts_with_spaces_behind_mean_what_they_mean_without(tmp_path):
+    rows = [
+        "t ,act,flag,rate,y",
+        "007 ,relu ,True ,0.5,1",
+        "NA,relu,False,NA ,2 ",
+        "7,relu,True,None ,3",
+    ]
+    path = written(tmp_path, *rows)
+    experience = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert experience.tasks == ("007", "NA", "7")
+    configs = read_twice(path, tmp_path)
+    assert configs == read_twice(
+        written(tmp_path, *(row.replace(" ", "") for row in rows)), tmp_path
+    )
+    assert configs[0] == {"act": "relu", "flag": True, "rate": 0.5}
+    assert configs[1:] == [{"act": "relu", "flag": False}, {**configs[0], "rate": None}]
 
 
 def test_fidelities_come_back_from_an_own_table(tmp_path):
@@ -431,8 +449,9 @@ def test_row_numbers_and_empty_columns_without_a_name_are_no_hyperparameters(tmp
     assert set(table.read(meant, columns=columns).space.names) == {"x", "Unnamed: 3"}
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path):
-    path = written(tmp_path, '"t",x,y,"y",', "a,1,1,1,", "a,2,2,2,")
+@pytest.mark.parametrize("second", ['"y"', "y "])
+def test_two_columns_of_one_name_are_refused(tmp_path, second):
+    path = written(tmp_path, f'"t",x,y,{second},', "a,1,1,1,", "a,2,2,2,")
     with pytest.raises(ExperienceError, match="has 'y' twice"):
         table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
 

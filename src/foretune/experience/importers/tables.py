@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from io import StringIO
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -104,16 +104,33 @@ def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
     separator = "\t" if ".tsv" in path.name.lower() else found_separator(start)
     decimal = _decimal_mark(start, separator)
     _check_names(path, start, separator)
+    form = {"sep": separator, "decimal": decimal}
     with unpacked(path) as stream:
-        frame: pd.DataFrame = pd.read_csv(
-            stream,
-            sep=separator,
-            decimal=decimal,
-            skipinitialspace=True,  # "a, b" has two columns, and neither begins with a space
-            low_memory=False,
-            **how,
-        )
+        frame = _parsed(stream, **form, **how)
+    if not _has_padding(frame):
+        return frame
+    # Read again without it: pandas knows "NA " for no gap, and "True " for no truth value.
+    with unpacked(path) as stream:
+        written = _parsed(stream, **form, dtype=str, keep_default_na=False)
+    bare = written.rename(columns=str.strip).map(str.strip, na_action="ignore")
+    return _parsed(StringIO(bare.to_csv(index=False, sep=separator)), **form, **how)
+
+
+def _parsed(stream: Any, **how: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = pd.read_csv(
+        stream,
+        skipinitialspace=True,  # "a, b" has two columns, and neither begins with a space
+        low_memory=False,
+        **how,
+    )
     return frame
+
+
+def _has_padding(frame: pd.DataFrame) -> bool:
+    """Whether white space stands around a name or a text."""
+    texts = frame.select_dtypes(include=["object", "string"])
+    cells = (cell for name in texts for cell in texts[name].unique() if isinstance(cell, str))
+    return any(text != text.strip() for text in chain(frame.columns, cells))
 
 
 def _check_names(path: Path, start: str, separator: str) -> None:
@@ -124,7 +141,8 @@ def _check_names(path: Path, start: str, separator: str) -> None:
         header = next(filter(None, rows), [])
     except csv.Error:
         return  # it is for pandas to say what is wrong
-    twice = [name for name, times in Counter(filter(None, header)).items() if times > 1]
+    names = Counter(filter(None, map(str.strip, header)))
+    twice = [name for name, times in names.items() if times > 1]
     if twice:
         raise ExperienceError(
             f"the columns of a table must have different names, but '{path.name}' has "
