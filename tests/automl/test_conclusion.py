@@ -144,6 +144,15 @@ def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
     assert (trials[2] in [chosen.trial for chosen in made.members]) == (room > 1)
 
 
+@pytest.mark.parametrize(("columns", "size"), [(1, 8), (3, 4)])
+def test_the_size_of_predictions_is_counted_as_they_are_kept(
+    monkeypatch, columns: int, size: int
+) -> None:
+    """Numbers of regressions in double precision."""
+    monkeypatch.setattr(conclusion, "MOST_BYTES_OF_CANDIDATES", 7 * 100 * columns * size)
+    assert conclusion._most_candidates(2, (100, columns)) == 7
+
+
 @pytest.mark.parametrize(("seconds", "joins"), [(20.0, False), (1.0, True)])
 def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
     plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, seconds: float, joins: bool

@@ -15,7 +15,7 @@ from foretune.automl.models.model import Model
 from foretune.automl.models.model_file import Room, TooLargeError
 from foretune.automl.models.scores import Predictions, scorer
 from foretune.automl.plan import Plan
-from foretune.automl.search import predictions_path, ranked
+from foretune.automl.search import kept_as, predictions_path, ranked
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import named_by_text
 from foretune.automl.tables.targets import Task, codes_of, target_numbers, target_of
@@ -213,7 +213,7 @@ def _members(
 
 def _most_candidates(members: int, shape: tuple[int, int]) -> int:
     """Among how many trials a blend is chosen: fewer, where predictions of this shape are large."""
-    room = MOST_BYTES_OF_CANDIDATES // (shape[0] * shape[1] * np.dtype(np.float32).itemsize)
+    room = MOST_BYTES_OF_CANDIDATES // (shape[0] * shape[1] * kept_as(shape[1]).itemsize)
     return min(CANDIDATES_A_MEMBER * members, max(room, members))
 
 

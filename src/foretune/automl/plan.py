@@ -188,9 +188,11 @@ def _unmet_notes(protocol: Protocol, table: Table) -> list[str]:
     if not len(unmet):
         return []
     names = [table.classes[int(code)] for code in np.unique(unmet)]
+    are, they_make = ("is", "It makes") if len(unmet) == 1 else ("are", "They make")
     return [
-        f"{len(unmet):,} of {sum(len(held) for _, held in splits):,} scored rows are of classes "
-        f"that no row learnt from has: {listed(names)}. They make every score worse."
+        f"{len(unmet):,} of {sum(len(held) for _, held in splits):,} scored rows {are} of "
+        f"{'a class' if len(names) == 1 else 'classes'} that no row learnt from has: "
+        f"{listed(names)}. {they_make} every score worse."
     ]
 
 

@@ -88,15 +88,20 @@ def keep_predictions(folder: Path, config: Config, score: Score) -> None:
     """Write a trial's out-of-fold predictions, in one step."""
     if score.predictions is None:
         raise ValueError("the score holds no predictions")
-    # Half as many digits are enough for probabilities; numbers may have a large offset.
-    probabilities = score.predictions.shape[1] > 1
-    predictions = score.predictions.astype(np.float32 if probabilities else np.float64)
+    predictions = score.predictions.astype(kept_as(score.predictions.shape[1]))
 
     def write(path: Path) -> None:
         with path.open("wb") as file:
             np.save(file, predictions, allow_pickle=False)
 
     replace_file(predictions_path(folder, config), write)
+
+
+def kept_as(columns: int) -> np.dtype[np.floating[Any]]:
+    """The type of kept predictions: half as many digits are enough for probabilities, but numbers,
+    a single column, may have a large offset.
+    """
+    return np.dtype(np.float32 if columns > 1 else np.float64)
 
 
 def predictions_path(folder: Path, config: Config) -> Path:

@@ -45,15 +45,15 @@ def blend(
     """The weights under which the mean of some predictions scores best.
 
     predictions: (n, classes) probabilities or (n, 1) numbers of each model, which had not seen
-    those rows, the best model first; no copy is made of all, because they may be large. y: (n,),
-    codes or numbers. most: how many models may have a weight. folds: how many of the rows were
-    scored together, in their order; all if empty. counting: (n,), how much rows count; alike if
-    None.
+    those rows, all of them finite, the best model first; no copy is made of all, because they may
+    be large. y: (n,), codes or numbers. most: how many models may have a weight. folds: how many
+    of the rows were scored together, in their order; all if empty. counting: (n,), how much rows
+    count; alike if None.
     """
-    if not len(predictions) or most < 1 or not all(map(_is_finite, predictions)):
+    if not len(predictions) or most < 1:
         raise UsageError(
-            "a blend needs models with finite predictions, but got "
-            f"{len(predictions)} for at most {most} places: leave out those that failed"
+            f"a blend needs at least one model and one place, but got {len(predictions)} for at "
+            f"most {most} places: give it more"
         )
     loss = _loss_of(y, metric, task, folds or (len(y),), counting)
     counts, total, lowest = _beginning(predictions, most, loss)
@@ -116,7 +116,3 @@ def _beginning(
     counts = np.zeros(len(predictions))
     counts[:best] = 1.0
     return counts, sum(predictions[:best], np.zeros_like(total)), losses[best - 1]
-
-
-def _is_finite(predictions: Floats) -> bool:
-    return bool(np.isfinite(predictions).all())
