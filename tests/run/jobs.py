@@ -1,10 +1,12 @@
 """Functions that misbehave, importable by worker processes."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -54,6 +56,36 @@ def _vanish():
 
 def _die():
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _asked_to_stop():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.1)
+    return "alive"
+
+
+def _stop_command():
+    command = subprocess.Popen(["sleep", "600"])
+    command.terminate()
+    return command.wait()
+
+
+def _stop_fork():
+    fork = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+    fork.start()
+    fork.terminate()
+    fork.join()
+    return fork.exitcode
+
+
+def _stop_fork_of_thread():
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_stop_fork).result()
+
+
+def _pool_of_forks():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.map(square, [2, 3])
 
 
 def _hang():

@@ -267,6 +267,25 @@ def test_a_worker_that_dies_before_what_it_started_costs_its_trial_and_leaves_no
         assert gone(int((tmp_path / "child").read_text()))
 
 
+def test_a_worker_that_is_asked_to_stop_leaves_that_to_its_parent():
+    with ProcessPool(do) as pool:
+        [outcome] = outcomes(pool, ["asked_to_stop"])
+    assert (outcome.result, outcome.reason) == ("alive", "")
+
+
+@pytest.mark.parametrize("what", ["stop_command", "stop_fork", "stop_fork_of_thread"])
+def test_what_a_trial_starts_can_be_asked_to_stop(what):
+    with ProcessPool(do, limits=Limits(wall_seconds=60.0)) as pool:
+        [outcome] = outcomes(pool, [what])
+    assert (outcome.result, outcome.reason) == (-signal.SIGTERM, "")
+
+
+def test_a_trial_may_use_a_pool_of_forks():
+    with ProcessPool(do, limits=Limits(wall_seconds=60.0)) as pool:
+        [outcome] = outcomes(pool, ["pool_of_forks"])
+    assert (outcome.result, outcome.reason) == ([4, 9], "")
+
+
 def test_a_function_that_workers_cannot_load_is_one_clear_error(capfd):
     with (
         ProcessPool(Unimportable()) as pool,

@@ -9,6 +9,7 @@ import threading
 from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import FrameType
 
 from foretune.run.calling import Answer, call, unsendable
 
@@ -19,6 +20,7 @@ READY = "ready"
 
 def main(descriptor: int, cpu_limit: float | None) -> None:
     """Answer jobs until the parent closes the connection or is gone."""
+    _leave_stopping_to_parent()
     # Standard output is the command's own, for its result; what trials print goes with the rest.
     with contextlib.suppress(OSError):
         os.dup2(2, 1)
@@ -41,6 +43,38 @@ def main(descriptor: int, cpu_limit: float | None) -> None:
             answer = call(function, job, caught=BaseException)
             signal.setitimer(signal.ITIMER_PROF, 0.0)
             connection.send(_packed(answer))
+
+
+def _leave_stopping_to_parent() -> None:
+    """Live on after SIGTERM: systemd sends it to every process of a unit, also to the parent.
+
+    That one lets the trial go; a worker that dies first would have it recorded as failed. What a
+    trial starts ends by SIGTERM as ever: a command, since this is a handler and not SIG_IGN, and a
+    fork, since pools of processes end theirs in this way.
+    """
+    signal.signal(signal.SIGTERM, _live_on)
+    # Held back meanwhile: it may come before the fork has got to where it ends as ever.
+    os.register_at_fork(
+        before=_hold_back, after_in_parent=_let_through, after_in_child=_end_as_ever
+    )
+
+
+def _live_on(number: int, frame: FrameType | None) -> None:
+    del number, frame
+
+
+def _end_as_ever() -> None:
+    if signal.getsignal(signal.SIGTERM) is _live_on:  # and no handler of the trial's own
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _let_through()
+
+
+def _hold_back() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _let_through() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _packed(answer: Answer) -> Answer:
