@@ -57,8 +57,7 @@ def suggest_command(
       foretune suggest train.csv --target label
       foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
     """
-    from foretune.automl.fit import described
-    from foretune.automl.knowledge.known import Knowledge
+    from foretune.automl.fit import described, taught
     from foretune.automl.plan import Wishes, planned
     from foretune.automl.tables.identities import task_name
     from foretune.automl.tables.reading import read_training
@@ -68,17 +67,10 @@ def suggest_command(
     roles = Roles(group, order, names_in(ignore), weight)
     training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
     table = training.table
-    names = names_in(only)
-    plan = planned(table, Wishes(metric=metric, space=space, only=names))
+    plan = planned(table, Wishes(metric=metric, space=space, only=names_in(only)))
     about = described(plan, task_name(table))
-    knowledge = Knowledge.for_space(
-        about.space_name,
-        metric=plan.metric.name,
-        only=names,
-        without=about.task,
-        space=plan.space,
-    )
-    if not knowledge.sources:
+    knowledge = taught(plan, about.task, own=True)
+    if knowledge is None:
         raise UsageError(
             f"suggestions need past datasets, but there are none of '{about.space_name}': collect "
             "some with 'foretune collect' and add them with 'foretune experience add'"

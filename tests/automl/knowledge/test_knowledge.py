@@ -173,7 +173,7 @@ def test_nothing_is_read_that_is_not_needed(ships, monkeypatch):
 
 
 def test_a_narrower_space_gets_a_lifted_prior_and_a_portfolio_of_its_own(ships, part):
-    knowledge = knows(ships, space=part, only=("rf", "knn"))
+    knowledge = knows(ships, space=part)
     first = knowledge.portfolio(4)
     assert first.space == part
     assert {config["estimator"] for config in first.dicts()} <= {"rf", "knn"}
@@ -184,9 +184,12 @@ def test_a_narrower_space_gets_a_lifted_prior_and_a_portfolio_of_its_own(ships, 
     assert optimizer.ask()[0].config == first.dicts()[0]
 
 
-def test_the_space_is_built_where_it_is_not_given(ships):
-    knowledge = Knowledge.for_space(SPACE, metric="r2", only=("knn",), ships=ships)
-    assert knowledge.space == shipped(SPACE).build(("knn",))
+def test_the_space_is_the_whole_one_where_none_is_given(ships):
+    assert Knowledge.for_space(SPACE, metric="r2", ships=ships).space == shipped(SPACE).build()
+
+
+def test_experience_is_narrowed_to_the_space(ships):
+    knowledge = knows(ships, space=shipped(SPACE).build(("knn",)))
     assert {c["estimator"] for c in knowledge.experience.configs.dicts()} == {"knn"}
 
 
@@ -205,7 +208,7 @@ def test_a_method_that_nothing_is_kept_for_learns_now_and_once(ships, monkeypatc
 
 
 def test_without_experience_only_methods_that_start_from_nothing_work(tmp_path):
-    knowledge = Knowledge.for_space("cash", metric="accuracy", ships=tmp_path, only=("knn",))
+    knowledge = Knowledge.for_space("cash", metric="accuracy", ships=tmp_path)
     assert knowledge.sources == ()
     assert knowledge.whole is None
     assert knowledge.experience is None
@@ -723,7 +726,8 @@ def test_no_held_out_dataset_is_in_what_ships(name):
 def test_shipped_knowledge_opens_a_search_of_the_whole_and_of_a_part(name, method):
     metric = shipped(name).metrics[-1]
     for only in ((), ("knn", "rf")):
-        knowledge = Knowledge.for_space(name, metric=metric, own=False, only=only)
+        space = shipped(name).build(only)
+        knowledge = Knowledge.for_space(name, metric=metric, own=False, space=space)
         assert "the shipped prior" in knowledge.origin(METHODS[method])
         prior = knowledge.prior(METHODS[method])
         target = Target(knowledge.space, (metric,))

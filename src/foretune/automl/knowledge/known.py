@@ -84,7 +84,6 @@ class Knowledge:
         name: str,
         *,
         metric: str,
-        only: Sequence[str] = (),
         own: bool = True,
         without: str | None = None,
         space: Space | None = None,
@@ -92,11 +91,11 @@ class Knowledge:
     ) -> "Knowledge":
         """What the package and the user know about a shipped space.
 
-        only: estimators to which it is narrowed. own: whether to use what was remembered. without:
-        a task, with its fingerprint, whose own records are left out, and whatever `foretune learn`
-        has learnt from them: those of the table that is about to be searched, where they are used
-        as its trials. space: the narrowed space, where
-        it is built already. ships: another folder than the one that comes with the package.
+        own: whether to use what was remembered. without: a task, with its fingerprint, whose own
+        records are left out, and whatever `foretune learn` has learnt from them: those of the table
+        that is about to be searched, where they are used as its trials. space: where it is narrowed
+        to some estimators; the whole if None. ships: another folder than the one that comes with
+        the package.
         """
         chosen = shipped(name)
         measured = scorer(metric, chosen.task).metric
@@ -110,7 +109,7 @@ class Knowledge:
             except ForetuneError as error:
                 notes.append(f"your own experience is left out ({error})")
         notes += [_stands_in(source, metric) for source in sources if source.measured != metric]
-        space = chosen.build(only) if space is None else space
+        space = chosen.build() if space is None else space
         return cls(space, measured, tuple(sources), tuple(shelves), tuple(notes))
 
     @cached_property
