@@ -17,7 +17,8 @@ def fingerprint_of_evaluations(experience: Experience) -> str:
     """Equal (hex) for equal evaluations in equal spaces; how long they took does not count.
 
     Files of results hold it: what goes in, and in which order, must stay as it is. A file of the
-    experience has no configurations that were not tried, so they do not count.
+    experience has no configurations that neither an evaluation nor an initial design has, so they
+    do not count.
     """
     experience = experience.compact()
     digest = hashlib.sha256()

@@ -377,7 +377,7 @@ class Experience:
         )
 
     def compact(self) -> Experience:
-        """The same evaluations, without configurations that none of them has.
+        """The same evaluations, without configurations that neither they nor initial designs have.
 
         Parts of an experience share its table of configurations; files hold their own.
         """

@@ -196,7 +196,7 @@ def _only(
     }
     if lost:
         warnings.warn(
-            f"{sum(lost.values())} trials of {listed(list(lost))} {others}; they are left out",
+            f"trials that {others} are left out: {sum(lost.values())} of {listed(list(lost))}",
             ForetuneWarning,
             stacklevel=4,
         )
@@ -243,8 +243,8 @@ def _space(studies: Sequence[_Study]) -> Space:
     for name in names:
         if not present[name].all() and name not in activities:
             warnings.warn(
-                f"'{name}' is missing from {int((~present[name]).sum())} trials for no reason "
-                "that their other hyperparameters tell; they get its default",
+                f"'{name}' is missing from {int((~present[name]).sum())} of {len(telling)} trials "
+                "for no reason that the other hyperparameters tell: its default stands there",
                 ForetuneWarning,
                 stacklevel=3,
             )
