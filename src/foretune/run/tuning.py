@@ -98,7 +98,11 @@ def _check_new(optimizer: Optimizer) -> None:
 
 
 def _check_objectives(optimizer: Optimizer, study: Study) -> None:
-    """Refuse objectives that would be told of other metrics than those they are named after."""
+    """Refuse objectives that would be told of other metrics than those they are named after.
+
+    A name that no metric of the study has, such as the default "loss", stands for the metric at its
+    place.
+    """
     objectives = optimizer.target.objectives
     names = tuple(metric.name for metric in study.metrics)
     if len(objectives) > len(names):
