@@ -30,10 +30,10 @@ def outcomes(executor, jobs):
 
 def alive(pid):
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        said = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # before it is opened, or just after that
         return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return "Z" not in said.rsplit(")", 1)[1].split()[0]
 
 
 def gone(pid, within=60.0):
