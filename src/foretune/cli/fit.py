@@ -223,8 +223,8 @@ def _given(
     if test is None:
         return _Given(training, None, training.notes)
     # Columns mean the same in both: 01 is a text where it was one.
-    held = read_table(test, texts=training.written)
-    return _Given(training, held, [*training.notes, *size_notes(test, "The test table")])
+    held, share = read_table(test, texts=training.written)
+    return _Given(training, held, [*training.notes, *size_notes(share, "The test table")])
 
 
 def _with_trials(given: Sequence[str], trials: int) -> str:

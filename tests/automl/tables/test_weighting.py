@@ -107,7 +107,7 @@ def test_weights_are_read_alike_in_a_test_table(tmp_path):
     (tmp_path / "train.csv").write_text("\n".join(["x;y;w", *lines]))
     (tmp_path / "test.csv").write_text("x;y;w\n1;a;1.234\n2;b;500\n3;;\n4;b;0\n")
     read = read_training(tmp_path / "train.csv", "y", roles=Roles(weight="w"))
-    test = read_table(tmp_path / "test.csv", texts=read.written)
+    test, _ = read_table(tmp_path / "test.csv", texts=read.written)
     known, _ = known_rows(
         test, "y", read.table.task, read.table.classes, weighting=read.table.weighting
     )

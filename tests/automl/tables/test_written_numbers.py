@@ -218,7 +218,7 @@ def test_a_new_file_may_have_the_other_mark(tmp_path, fitted, new):
 @pytest.mark.parametrize(("fitted", "new"), [(",", "."), (".", ","), (",", ",")])
 def test_a_test_table_may_have_the_other_mark(tmp_path, fitted, new):
     training = read_training(lengths_file(tmp_path / "t.csv", fitted), "y")
-    test = read_table(lengths_file(tmp_path / "test.csv", new), texts=training.written)
+    test, _ = read_table(lengths_file(tmp_path / "test.csv", new), texts=training.written)
     check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
     model = model_of(training)
     plain = pd.DataFrame({"x": LENGTHS, "w": LENGTHS.round(1), "y": LENGTHS})
@@ -266,7 +266,7 @@ def test_a_column_without_any_number_is_refused(tmp_path, cells):
     with pytest.raises(UsageError, match=f"'x' can be read as one, such as '{cells[0]}'"):
         predict_file(model_of(training), new, out, Wanted())
     assert not out.exists()
-    test = read_table(new).assign(y=LENGTHS[:3])
+    test = read_table(new)[0].assign(y=LENGTHS[:3])
     with pytest.raises(UsageError, match="'x' can be read"):
         check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
 

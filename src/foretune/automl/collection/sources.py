@@ -8,7 +8,7 @@ from pathlib import Path
 
 from foretune.automl.collection import catalogue
 from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.frames import read_frame, table_name
+from foretune.automl.tables.frames import read_parts, table_name
 from foretune.automl.tables.reading import read_training
 from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
@@ -80,7 +80,8 @@ def _version(path: Path, target: str | None) -> str:
 
 
 def _read(path: Path, target: str | None, task: Task) -> Table:
-    target = target or str(read_frame(path).columns[-1])
+    # The file may be large: its first part has the name of its last column.
+    target = target or str(next(read_parts(path)).columns[-1])
     try:
         # As for a fit, so that what is refused there is not evaluated here.
         return read_training(path, target, task=task).table

@@ -125,7 +125,7 @@ def read_training(
     """
     path = Path(path)
     asked = None if task is None else _task(task)
-    frame, share = _sampled(path, most_bytes, seed)
+    frame, share = read_table(path, most_bytes=most_bytes, seed=seed)
     notes = encoding_note(path)
     gaps: list[str] = []
     if target in frame.columns and _worth_a_look(frame[target], asked) and not has_types(path):
@@ -133,7 +133,7 @@ def read_training(
         gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
         if has_leading_zeros(cells):
             frame = frame.assign(**{target: cells.mask(cells.isin(MISSING))})
-    notes += size_notes(path, "The table", most_bytes)
+    notes += size_notes(share, "The table", most_bytes)
     return training_of(
         frame,
         target,
@@ -147,17 +147,26 @@ def read_training(
 
 def read_table(
     path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0, texts: Sequence[str] = ()
-) -> pd.DataFrame:
-    """The table in a file, or a sample of it if it is larger than `most_bytes`.
+) -> tuple[pd.DataFrame, float]:
+    """The table in a file, or a sample of it if it is larger than `most_bytes`; the share of its
+    rows that were read.
 
     texts: columns that stay as they are written, such as 007, where the file has no types.
     """
-    return _sampled(Path(path), most_bytes, seed, texts)[0]
-
-
-def size_notes(path: Path, what: str, most_bytes: int = MOST_BYTES) -> list[str]:
-    """A sentence about a table of which only a part is read."""
+    path = Path(path)
     share = _share(path, most_bytes)
+    if share == 1.0:
+        return read_frame(path, texts=texts), share
+    drawn = _drawn(read_parts(path, texts=texts), share, seed)
+    unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
+    if unlike and not has_types(path):
+        # 01 is a number in a part that has only numbers, and a text in the next one.
+        drawn = _drawn(read_parts(path, texts=(*texts, *unlike)), share, seed)
+    return drawn, share
+
+
+def size_notes(share: float, what: str, most_bytes: int = MOST_BYTES) -> list[str]:
+    """A sentence about a table of which only this share of the rows was read."""
     if share == 1.0:
         return []
     return [
@@ -209,21 +218,6 @@ def training_of(
         *_class_notes(table),
     ]
     return Training(table, target, facts, said)
-
-
-def _sampled(
-    path: Path, most_bytes: int, seed: int, texts: Sequence[str] = ()
-) -> tuple[pd.DataFrame, float]:
-    """A table, and which share of its rows it has."""
-    share = _share(path, most_bytes)
-    if share == 1.0:
-        return read_frame(path, texts=texts), share
-    drawn = _drawn(read_parts(path, texts=texts), share, seed)
-    unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
-    if unlike and not has_types(path):
-        # 01 is a number in a part that has only numbers, and a text in the next one.
-        drawn = _drawn(read_parts(path, texts=(*texts, *unlike)), share, seed)
-    return drawn, share
 
 
 def _share(path: Path, most_bytes: int) -> float:
