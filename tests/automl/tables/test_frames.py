@@ -274,6 +274,11 @@ def test_white_space_around_names_and_values_is_no_part_of_them(tmp_path):
     assert [cell for cells in read_cells(path, 3) for cell in cells] == ["1", "NA", "2"]
 
 
+def test_whole_numbers_of_any_length_are_no_texts(tmp_path):
+    (tmp_path / "long.csv").write_text(f"id,y\n{10**30},1\n{10**31},2\n")
+    assert read_frame(tmp_path / "long.csv")["id"].tolist() == [10**30, 10**31]
+
+
 def test_names_that_differ_only_by_white_space_are_the_same(tmp_path):
     with pytest.raises(UsageError, match="has 'a' more than once"):
         read_frame(written(tmp_path, "t.csv", "a,a ,b\n1,2,3\n"))

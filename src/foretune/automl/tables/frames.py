@@ -308,8 +308,8 @@ def _is_padded(column: "pd.Series[Any]") -> bool:
         return False
     try:
         cells = pa.array(column, from_pandas=True)
-    except ArrowException:
-        return False  # Of several types.
+    except (ArrowException, OverflowError):
+        return False  # Of several types, or of whole numbers that no type holds.
     if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
         return False
     return bool(pc.any(pc.ends_with(cells, " ")).as_py())
