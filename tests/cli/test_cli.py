@@ -156,7 +156,7 @@ def test_trials_of_other_spaces_are_left_out_in_a_plain_sentence(foretune, tmp_p
     [said] = [line for line in error.splitlines() if "left out" in line]
     assert (
         said
-        == "foretune: 1 trials of 'good' have none of the hyperparameters 'x'; they are left out"
+        == "foretune: trials that have none of the hyperparameters 'x' are left out: 1 of 'good'"
     )
 
 
