@@ -46,6 +46,7 @@ from foretune.automl.tables.written_numbers import no_mark
 from foretune.automl.telling import Words, facts, story
 from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Evaluation, Experience
+from foretune.experience.frame import with_columns
 from foretune.experience.naming import listed
 from foretune.files import write_text
 from foretune.report.page import page
@@ -262,7 +263,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         # Now, because a class that only rows of weight 0 have is none.
         counts = roles.counting(frame, np.ones(len(frame), dtype=np.bool_), no_mark)
         name = new_name(TARGET, frame)
-        return frame[counts].assign(**{name: self._target(target[counts])}), name, roles
+        return with_columns(frame[counts], {name: self._target(target[counts])}), name, roles
 
     def _frame(self, X: ArrayLike) -> pd.DataFrame:
         """With the columns of the fit: by name where both have names, else by position."""

@@ -9,6 +9,7 @@ from sklearn.utils import column_or_1d
 
 from foretune.automl.tables.roles import Roles
 from foretune.errors import UsageError
+from foretune.experience.frame import with_columns
 
 
 def as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
@@ -39,7 +40,7 @@ def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataF
                 f"{len(column):,}: give as many"
             )
         added[role] = new_name(role, frame)
-        frame = frame.assign(**{added[role]: column.reset_index(drop=True)})
+        frame = with_columns(frame, {added[role]: column.reset_index(drop=True)})
     return frame, Roles(
         added.get("groups"),
         added.get("order"),

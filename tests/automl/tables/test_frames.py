@@ -274,6 +274,13 @@ def test_white_space_around_names_and_values_is_no_part_of_them(tmp_path):
     assert [cell for cells in read_cells(path, 3) for cell in cells] == ["1", "NA", "2"]
 
 
+def test_a_column_may_be_called_self(tmp_path):
+    path = written(tmp_path, "t.csv", "self,y\na ,1\nb,2\n")
+    assert read_frame(path)["self"].tolist() == ["a", "b"]
+    [(_, copied)] = read_parts_with_copies(path, ["self"])
+    assert copied["self"].to_pylist() == ["a", "b"]
+
+
 def test_whole_numbers_of_any_length_are_no_texts(tmp_path):
     (tmp_path / "long.csv").write_text(f"id,y\n{10**30},1\n{10**31},2\n")
     assert read_frame(tmp_path / "long.csv")["id"].tolist() == [10**30, 10**31]

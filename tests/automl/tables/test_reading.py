@@ -240,6 +240,12 @@ def test_classes_keep_their_leading_zeros(tmp_path, classes):
     assert found.written == ("y",)
 
 
+def test_a_target_may_be_called_self(tmp_path):
+    rows = "".join(f"{place % 7},{place % 2:03d}\n" for place in range(20))
+    (tmp_path / "t.csv").write_text(f"x,self\n{rows}")
+    assert read_training(tmp_path / "t.csv", "self").table.classes == ("000", "001")
+
+
 def test_a_sample_keeps_leading_zeros_beside_its_own_rows(tmp_path):
     path = of_classes(tmp_path, ["01", "02"] * 200)
     table = read_training(path, "y", most_bytes=1500).table

@@ -20,6 +20,7 @@ from pyarrow.parquet import ParquetFile
 from foretune.automl.tables.schema import named_by_text
 from foretune.automl.tables.text_files import READ, TextForm, check_header, text_form
 from foretune.errors import UsageError
+from foretune.experience.frame import with_columns
 
 MISSING = (
     *("", "?", "<null>", "<NA>", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan"),
@@ -212,7 +213,7 @@ def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
     others = [place for place, name in enumerate(frame.index.names) if name not in names]
     plain = frame.reset_index(level=others, drop=True) if others else frame
     table = named_by_text(plain.reset_index() if names else plain)
-    return table.assign(**_trimmed(table))
+    return with_columns(table, _trimmed(table))
 
 
 def _written_cells(
@@ -259,7 +260,7 @@ def _written_parts(
     with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
         for part in parts:
             part.columns = part.columns.str.strip()
-            yield part.assign(**_trimmed(part))
+            yield with_columns(part, _trimmed(part))
 
 
 def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), **more: Any) -> Any:
@@ -292,8 +293,9 @@ def _without_padding(frame: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
     """What a file without types would hold if nothing in it ended in white space."""
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     trimmed = _trimmed(frame)
-    return frame.assign(
-        **{name: _with_gaps(column, as_text=name in texts) for name, column in trimmed.items()}
+    return with_columns(
+        frame,
+        {name: _with_gaps(column, as_text=name in texts) for name, column in trimmed.items()},
     )
 
 

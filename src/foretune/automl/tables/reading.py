@@ -40,6 +40,7 @@ from foretune.automl.tables.targets import (
 from foretune.automl.tables.words import MOST_TEXTS
 from foretune.automl.tables.written_numbers import maybe_thousands
 from foretune.errors import UsageError
+from foretune.experience.frame import with_columns
 from foretune.experience.naming import listed
 from foretune.progress import SILENT, Progress
 
@@ -132,7 +133,7 @@ def read_training(
         cells = _drawn(read_cells(path, list(frame.columns).index(target)), share, seed)
         gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
         if has_leading_zeros(cells):
-            frame = frame.assign(**{target: cells.mask(cells.isin(MISSING))})
+            frame = with_columns(frame, {target: cells.mask(cells.isin(MISSING))})
     notes += size_notes(share, "The table", most_bytes)
     return training_of(
         frame,

@@ -16,7 +16,7 @@ import pandas as pd
 from foretune.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience
-from foretune.experience.frame import CONFIG
+from foretune.experience.frame import CONFIG, with_columns
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.inference import (
     as_choice,
@@ -229,7 +229,7 @@ def _as_meant(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
             read |= {choice: choice for choice in parameter.choices if isinstance(choice, str)}
         replaced = [read.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
         meant[name] = pd.Series(replaced, index=frame.index, dtype=object)
-    return frame.assign(**meant)
+    return with_columns(frame, meant)
 
 
 def _without_inactive(space: Space, frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from foretune.errors import ExperienceError
+from foretune.experience.frame import with_columns
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.packed import DAMAGED, unpacked
 from foretune.experience.separators import LOOKED_AT, found_separator
@@ -95,7 +96,7 @@ def _with_texts(frame: pd.DataFrame, path: Path, texts: Collection[str]) -> pd.D
     if not gaps:
         return frame
     written = _read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
-    return frame.assign(**{name: written[name] for name in gaps})
+    return with_columns(frame, {name: written[name] for name in gaps})
 
 
 def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
