@@ -39,9 +39,8 @@ def test_pipelines_are_named_by_their_estimators() -> None:
     plan = planned(table, wishes)
     [config] = plan.space.sample(1, seed=0).dicts()
     trial = StudyTrial(0, config, Status.DONE, values={"log_loss": 0.5}, seconds=1.0)
-    conclusion = SimpleNamespace(best=trial, members=[], remark="", blended=None, stands_in=False)
     fit = SimpleNamespace(
         plan=plan, wishes=wishes, knowledge=None, trials=[trial], relied_on="", timings=[]
     )  # fmt: skip
-    told = story(fit, table, Words("a table"), conclusion)
+    told = story(fit, table, Words("a table"))
     assert told.named(0) == "naive_bayes"

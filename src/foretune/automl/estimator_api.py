@@ -147,7 +147,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         if path is not None:
             _check_page(Path(path))
         fit, words = self.fit_, Words(title=type(self).__name__)
-        told = story(fit, fit.plan.table, words, fit.conclusion)
+        told = story(fit, fit.plan.table, words)
         text = page(replace(told, facts=self.facts_))
         if path is not None:
             write_text(Path(path), text)

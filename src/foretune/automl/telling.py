@@ -9,8 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.automl.conclusion import Conclusion
-from foretune.automl.fit import Searched
+from foretune.automl.fit import Fit, Searched
 from foretune.automl.models.scores import SCORERS, of_the_model
 from foretune.automl.models.worth import Worth
 from foretune.automl.search import ranked
@@ -50,11 +49,10 @@ class Words:
     next_steps: Sequence[tuple[str, str]] = ()
 
 
-def story(
-    found: Searched, table: Table, words: Words, conclusion: Conclusion | None = None
-) -> Story:
-    """The story of a fit; conclusion: None where no model could be made."""
+def story(found: Searched, table: Table, words: Words) -> Story:
+    """The story of a fit, or of a search of which no model could be made."""
     plan, knowledge = found.plan, found.knowledge
+    conclusion = found.conclusion if isinstance(found, Fit) else None
     best = conclusion.best if conclusion else next(iter(ranked(found.trials, plan)), None)
     members = conclusion.members if conclusion else ()
     remarks = [conclusion.remark] if conclusion and conclusion.remark else []

@@ -346,7 +346,7 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         columns=measured.worth,
         next_steps=[("Predict", predict), *words.next_steps],
     )
-    write_page(story(found, given.training.table, told, found.conclusion), place.report)
+    write_page(story(found, given.training.table, told), place.report)
     _say(found, measured)
     click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")
 
