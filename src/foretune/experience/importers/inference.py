@@ -36,6 +36,13 @@ from foretune.space.parameters import LARGEST_EXACT_INT, choice_key
 
 Scalar: TypeAlias = bool | int | float | str | tuple[Any, ...] | None
 Column: TypeAlias = Sequence[Any]
+Hyperparameter: TypeAlias = (
+    CategoricalHyperparameter
+    | OrdinalHyperparameter
+    | Constant
+    | UniformIntegerHyperparameter
+    | UniformFloatHyperparameter
+)
 """One value a configuration; None or NaN where the hyperparameter is missing."""
 
 LEAST_RATIO_FOR_LOG = 10.0
@@ -115,15 +122,7 @@ def infer_space(
     return made
 
 
-def infer_parameter(
-    name: str, values: Sequence[Scalar], *, stage: bool = False
-) -> (
-    CategoricalHyperparameter
-    | OrdinalHyperparameter
-    | Constant
-    | UniformIntegerHyperparameter
-    | UniformFloatHyperparameter
-):
+def infer_parameter(name: str, values: Sequence[Scalar], *, stage: bool = False) -> Hyperparameter:
     """The hyperparameter that takes `values`, none of which is missing.
 
     Numbers of which some are None are choices: no range holds None.
@@ -139,33 +138,44 @@ def infer_parameter(
             f"{value!r}: leave it out (--ignore '{name}')"
         )
     if stage or any(issubclass(kind, CHOSEN) for kind in types):
-        choices = _distinct(values)
-        if len(set(choices)) < len(choices):
-            raise ExperienceError(
-                f"the choices of a hyperparameter must differ, but those of '{name}' hold truth "
-                "values as well as 1 or 0, which are taken for the same: write them in one way"
-            )
-        if len(choices) == 1 and not stage:
-            return Constant(name, choices[0])
-        if not stage:
-            _check_number_of_choices(name, len(choices), len(values))
-        return CategoricalHyperparameter(name, choices, meta={"stage": True} if stage else None)
-    integral = [issubclass(kind, numbers.Integral) for kind in types]
-    if any(integral) and any(
+        return _choice_of(name, values, stage=stage)
+    whole = {issubclass(kind, numbers.Integral) for kind in types}
+    if True in whole and any(
         isinstance(value, int) and abs(value) > LARGEST_EXACT_INT for value in values
     ):
         raise ExperienceError(
             f"whole numbers must lie within ±2**53, but those of '{name}' do not: write them as "
             f"text if they are names, or leave it out (--ignore '{name}')"
         )
-    array = np.asarray(values, dtype=np.float64)
-    low, high = float(array.min()), float(array.max())
+    return _range_of(name, np.asarray(values, dtype=np.float64), whole=whole == {True})
+
+
+def _choice_of(
+    name: str, values: Sequence[Scalar], *, stage: bool
+) -> CategoricalHyperparameter | Constant:
+    choices = _distinct(values)
+    if len(set(choices)) < len(choices):
+        raise ExperienceError(
+            f"the choices of a hyperparameter must differ, but those of '{name}' hold truth "
+            "values as well as 1 or 0, which are taken for the same: write them in one way"
+        )
+    if stage:
+        return CategoricalHyperparameter(name, choices, meta={"stage": True})
+    if len(choices) == 1:
+        return Constant(name, choices[0])
+    _check_number_of_choices(name, len(choices), len(values))
+    return CategoricalHyperparameter(name, choices)
+
+
+def _range_of(
+    name: str, values: Floats, *, whole: bool
+) -> UniformIntegerHyperparameter | UniformFloatHyperparameter | Constant:
+    low, high = float(values.min()), float(values.max())
     if not math.isfinite(high - low):
         raise ExperienceError(
             f"a hyperparameter must be finite, but '{name}' is not in every row: write a number "
             f"for infinity, leave these rows out, or leave it out (--ignore '{name}')"
         )
-    whole = all(integral)
     if low == high:
         return Constant(name, int(low) if whole else low)
     if max(-low, high) > LARGEST_BOUND:
@@ -173,7 +183,7 @@ def infer_parameter(
             f"numbers must lie within ±{LARGEST_BOUND:g}, but those of '{name}' do not: leave out "
             "the rows with larger ones, or write their logarithm"
         )
-    log = looks_logarithmic(array)
+    log = looks_logarithmic(values)
     if whole:
         return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
     lower, upper = rounded_outwards(low, ROUND_FLOOR), rounded_outwards(high, ROUND_CEILING)
