@@ -7,6 +7,7 @@ from sklearn.metrics import r2_score
 from foretune.automl.models import worth
 from foretune.automl.models.evaluation import Protocol
 from foretune.automl.models.members import refit
+from foretune.automl.models.scores import SCORERS
 from foretune.automl.models.spaces import shipped
 from foretune.automl.models.worth import Worth, column_worth
 from foretune.automl.tables.datasets import Table
@@ -114,11 +115,19 @@ def test_slow_pipelines_are_asked_about_fewer_rows_or_not_at_all(monkeypatch):
     assert column_worth(linear(), a_table(), Protocol(("r2",))) == []
 
 
-def test_more_predictions_leave_time_for_fewer_rows():
-    table = a_table()
+def test_more_time_is_for_more_rows():
+    table, scorer = a_table(), SCORERS["r2"]
     member = refit(linear(), table, seed=0)
-    many = worth._affordable(member, table.x, 10**9)
-    assert many < len(table) < worth._affordable(member, table.x, 1)
+    little = worth._affordable(member, scorer, table, 1e-9)
+    assert little < len(table) < worth._affordable(member, scorer, table, 10.0)
+
+
+def test_all_shuffles_share_the_time(monkeypatch):
+    """Each of the table's columns changes places five times."""
+    asked, table = [], a_table()
+    monkeypatch.setattr(worth, "_affordable", lambda *given: asked.append(given[-1]) or 0)
+    assert column_worth(linear(), table, Protocol(("r2",)), seconds=3.0) == []
+    assert asked == [3.0 / (5 * len(table.schema.places))]
 
 
 def test_chance_is_not_sure():

@@ -16,7 +16,7 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.automl.models.evaluation import Protocol, predicted
 from foretune.automl.models.members import Member, refit
-from foretune.automl.models.scores import Scorer
+from foretune.automl.models.scores import Predictions, Scorer
 from foretune.automl.tables.datasets import Table
 from foretune.progress import SILENT, Progress
 
@@ -25,7 +25,6 @@ MOST_ROWS = 1000
 FEWEST_ROWS = 30
 """Fewer would tell little."""
 MOST_SECONDS = 10.0
-"""For all predictions; slow pipelines of wide tables are asked about fewer rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,17 @@ class Worth:
 
 
 def column_worth(
-    config: Mapping[str, Any], table: Table, protocol: Protocol, *, progress: Progress = SILENT
+    config: Mapping[str, Any],
+    table: Table,
+    protocol: Protocol,
+    *,
+    seconds: float = MOST_SECONDS,
+    progress: Progress = SILENT,
 ) -> list[Worth]:
-    """What each column is worth, the most first; nothing where that would take too long."""
+    """What each column is worth, the most first; nothing where that would take too long.
+
+    seconds: for all predictions; slow pipelines of wide tables are asked about fewer rows.
+    """
     learn, held = protocol.splits(table)[-1]
     rng = np.random.default_rng(protocol.seed)
     scorer = protocol.scorers(table.task)[protocol.metrics[0]]
@@ -60,12 +67,12 @@ def column_worth(
         member = refit(config, table, seed=protocol.seed, rows=learn)
         progress.step()
         held = rng.permutation(held)[:MOST_ROWS]
-        held = held[: _affordable(member, table.x[held], SHUFFLES * len(columns))]
-        if len(held) < FEWEST_ROWS or not scorer.defined(table.y[held]):
+        once = seconds / (SHUFFLES * len(columns))
+        rows = table.rows(held[: _affordable(member, scorer, table.rows(held), once)])
+        if len(rows) < FEWEST_ROWS or not scorer.defined(rows.y):
             return []
-        x = table.x[held]
-        loss = partial(_loss, member, table.rows(held), scorer)
-        whole, found = loss(x), []
+        loss = partial(_loss, member, scorer, rows)
+        x, whole, found = rows.x, loss(rows.x), []
         for name, places in columns.items():
             lost = [loss(_shuffled(x, places, rng)) - whole for _ in range(SHUFFLES)]
             found.append(Worth(name, float(np.mean(lost)), float(np.std(lost, ddof=1))))
@@ -82,17 +89,20 @@ def _shuffled(x: Floats, places: slice, rng: np.random.Generator) -> Floats:
     return shuffled
 
 
-def _affordable(member: Member, x: Floats, times: int) -> int:
-    """How many rows can be predicted so many times, going by what x takes."""
+def _affordable(member: Member, scorer: Scorer, held: Table, seconds: float) -> int:
+    """How many rows can be predicted in this time, going by what the held ones take."""
     began = time.monotonic()
-    member.predict(x)
-    seconds = max(time.monotonic() - began, 1e-6)
-    return int(len(x) * MOST_SECONDS / (seconds * times))
+    _predicted(member, scorer, held, held.x)
+    return int(len(held) * seconds / max(time.monotonic() - began, 1e-6))
 
 
-def _loss(member: Member, held: Table, scorer: Scorer, x: Floats) -> float:
+def _loss(member: Member, scorer: Scorer, held: Table, x: Floats) -> float:
     """What the pipeline would lose if the held rows were x."""
-    given = predicted(
+    return scorer.metric.sign * scorer.score(_predicted(member, scorer, held, x))
+
+
+def _predicted(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predictions:
+    return predicted(
         member,
         x,
         held.y,
@@ -100,4 +110,3 @@ def _loss(member: Member, held: Table, scorer: Scorer, x: Floats) -> float:
         probabilities=scorer.needs_probabilities,
         weights=held.weights,
     )
-    return scorer.metric.sign * scorer.score(given)
