@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -183,7 +183,7 @@ def by_foretune(folder: Path, contest: Contest, given: argparse.Namespace) -> pd
     predict = ["predict", "model/model.foretune", "test.csv", "-o", "foretune.csv"]
     predict += ["--probabilities"] * (contest.metric == "log_loss")
     for each in (fit, predict):
-        subprocess.run([*command, *each], cwd=folder, check=True, capture_output=True)
+        run([*command, *each], folder)
     found = pd.read_csv(folder / "foretune.csv")
     if contest.metric == "log_loss":
         found = found.drop(columns=TARGET)
@@ -196,14 +196,21 @@ def by_peer(folder: Path, contest: Contest, given: argparse.Namespace, name: str
     script.write_text(READ + SCRIPTS[name] + WRITE)
     told = ["train.csv", "test.csv", f"{name}.csv", str(contest.task), contest.metric]
     command = [getattr(given, name), script.name, *told, f"{given.seconds:g}"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    run(command, folder)
     return pd.read_csv(folder / f"{name}.csv")
+
+
+def run(command: Sequence[str | Path], folder: Path) -> None:
+    """With what it says where it fails."""
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{command} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
 
 def compared(
     contest: Contest, given: argparse.Namespace, known: dict[str, float]
-) -> dict[str, float]:
-    """The score of each tool, and the seconds that it took; what is known already stays."""
+) -> Iterator[dict[str, float]]:
+    """The score of each tool and the seconds that it took, tool by tool; what is known stays."""
     found = dict(known)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -217,7 +224,7 @@ def compared(
                 predicted = by_peer(folder, contest, given, tool)
             found[f"{tool} seconds"] = round(time.perf_counter() - began, 1)
             found[tool] = contest.score(predicted)
-    return found
+            yield found
 
 
 def asked(given: argparse.Namespace) -> list[str]:
@@ -238,11 +245,12 @@ def main() -> None:
     scores = pd.read_csv(given.out, index_col=0) if given.out.exists() else pd.DataFrame()
     rows = {str(name): row.dropna().to_dict() for name, row in scores.iterrows()}
     for contest in islice(TABLES[given.tables](), given.skip, given.skip + given.datasets):
-        rows[contest.name] = compared(contest, given, rows.get(contest.name, {}))
-        table = pd.DataFrame.from_dict(rows, orient="index")
-        table.to_csv(given.out)
-        print(table[asked(given)].round(4).to_string(), flush=True)
+        for found in compared(contest, given, rows.get(contest.name, {})):
+            rows[contest.name] = found
+            pd.DataFrame.from_dict(rows, orient="index").to_csv(given.out)
+            print(contest.name, found, flush=True)
     whole = pd.DataFrame.from_dict(rows, orient="index")[asked(given)].dropna()
+    print(whole.round(4).to_string())
     print(f"mean rank on {len(whole)} datasets:")
     print(whole.rank(axis=1, ascending=False).mean().round(2).to_string())
 
