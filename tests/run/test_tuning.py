@@ -169,6 +169,23 @@ def test_when_the_time_is_over_running_trials_are_left_to_the_next_run(monkeypat
     assert [trial.status for trial in study.trials()] == [Status.DONE] * 2
 
 
+def test_what_is_reserved_of_the_time_is_left(monkeypatch):
+    """By the trials: an ended one asks for 20 s, and none has ended but those of before."""
+    study, executor = memory(), Endless()
+    tune(study, optimizer(), InlineExecutor(bowl), Budget(1))
+    monkeypatch.setattr(tuning, "time", executor)
+    asked = []
+
+    def reserve(trials):
+        asked.append([trial.status for trial in trials])
+        return 20.0 * asked[-1].count(Status.DONE)
+
+    assert tune(study, optimizer(), executor, Budget(seconds=60.0, reserve=reserve)) == "time"
+    assert executor.now == 40.0
+    assert asked[0] == [Status.DONE]
+    assert asked[-1] == [Status.DONE, None, None]
+
+
 @pytest.mark.parametrize("is_drawn", [True, False])
 def test_what_another_process_begins_first_is_not_begun_twice(is_drawn, monkeypatch):
     study, asked = memory(), optimizer()

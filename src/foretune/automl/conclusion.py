@@ -14,6 +14,7 @@ from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
 from foretune.automl.models.model_file import Room, TooLargeError
 from foretune.automl.models.scores import Predictions, scorer
+from foretune.automl.pace import Pace
 from foretune.automl.plan import Plan
 from foretune.automl.search import kept_as, predictions_path, ranked
 from foretune.automl.tables.datasets import Table
@@ -49,8 +50,6 @@ MOST_TRIED = 5
 all of them fail for one reason."""
 MOST_LETTERS = 200
 """Of what an error says of itself."""
-GROWTH = {"svm": 2.0, "svc": 2.0}
-"""The power of the number of rows by which the time of an estimator grows, where it is not 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +180,7 @@ def _members(
         return alone, None, ""
     folds = [held for _, held in plan.protocol.splits(plan.table)]
     shape = (sum(map(len, folds)), max(1, len(plan.table.classes)))
-    joining = [best[0], *(trial for trial in best[1:] if _may_join(trial, plan, rows=rows))]
+    joining = [best[0], *_soon_fitted(best[1:], plan, rows=rows)]
     candidates = [
         (trial, predicted)
         for trial in joining[: _most_candidates(blending.most, shape)]
@@ -228,11 +227,13 @@ def _predictions(folder: Path, trial: StudyTrial, shape: tuple[int, int]) -> Flo
     return predicted if whole and np.isfinite(predicted).all() else None
 
 
-def _may_join(trial: StudyTrial, plan: Plan, *, rows: int) -> bool:
-    """Whether it is expected to learn from all rows soon, by its time on those of the search."""
-    power = GROWTH.get(str(trial.config.get(plan.shipped.choice)), 1.0)
-    more = rows / len(plan.table)
-    return more <= 1.0 or not trial.seconds * more**power > MOST_SECONDS_TO_JOIN
+def _soon_fitted(trials: Sequence[StudyTrial], plan: Plan, *, rows: int) -> list[StudyTrial]:
+    """Those that are expected to learn from all rows soon; all of them, if trials had all rows."""
+    if rows <= len(plan.table):
+        return list(trials)
+    pace = Pace.of(plan, rows=rows)
+    # A trial of an unknown time may join.
+    return [trial for trial in trials if not pace.seconds(trial) > MOST_SECONDS_TO_JOIN]
 
 
 def _parts(

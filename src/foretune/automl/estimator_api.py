@@ -26,7 +26,7 @@ from foretune.automl.estimator_input import (
     with_roles,
     without_times,
 )
-from foretune.automl.fit import Fit, described, seconds_left, taught
+from foretune.automl.fit import Fit, budget, described, taught
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned
@@ -174,7 +174,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                     known,
                     study,
                     runs,
-                    seconds=seconds_left(wishes, since=began),
+                    budget(plan, wishes, rows=len(table), since=began),
                 )
             trials = tuple(study.trials())
             if self.remember:
@@ -292,7 +292,7 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
     """A classifier that finds its own pipeline, starting from what worked on other datasets.
 
     Arguments:
-        trials, seconds: what ends the search; either may be None.
+        trials, seconds: what ends the search, in time to fit the model; either may be None.
         metric: log_loss, accuracy, balanced_accuracy, auc, f1_macro, matthews or brier. By default
             log_loss, and where a class is rare, classes are chosen by how far their probability
             exceeds their share.

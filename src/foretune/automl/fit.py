@@ -14,7 +14,7 @@ call goes on where it was.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -25,6 +25,7 @@ from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.model_file import Room
 from foretune.automl.models.scores import SCORERS
+from foretune.automl.pace import Pace
 from foretune.automl.plan import Plan, Wishes
 from foretune.automl.recordings import Recording, Remembered
 from foretune.automl.search import (
@@ -44,9 +45,11 @@ from foretune.progress import SILENT, Progress
 from foretune.run.identity import OtherStudyError
 from foretune.run.sites import HERE, Site
 from foretune.run.study import Study, StudyTrial
-from foretune.run.tuning import SILENT_WATCH, Watch
+from foretune.run.tuning import SILENT_WATCH, Budget, Watch
 
 LEAST_SECONDS = 0.1
+MOST_RESERVED = 0.5
+"""The share of the time that fitting the model may take from the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +240,7 @@ class Job:
                 known,
                 study,
                 runs,
-                seconds=seconds_left(self.wishes, since=self.began),
+                budget(plan, self.wishes, rows=len(self.table), since=self.began),
                 watch=watch,
             )
         return about, ending, knowledge, relied_on
@@ -323,8 +326,17 @@ def taught(plan: Plan, task: str, *, own: bool) -> Knowledge | None:
     return found if found.sources else None
 
 
-def seconds_left(wishes: Wishes, *, since: float) -> float | None:
-    """For the search, of a job that began at this time of the monotonic clock."""
+def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float) -> Budget:
+    """Of the search, in a job that began at this time of the monotonic clock.
+
+    rows: all that the model learns from. That takes time as well, so the search ends earlier.
+    """
     if wishes.seconds is None:
-        return None
-    return max(wishes.seconds - (time.monotonic() - since), LEAST_SECONDS)
+        return Budget(wishes.most_trials)
+    left = max(wishes.seconds - (time.monotonic() - since), LEAST_SECONDS)
+    pace = Pace.of(plan, rows=rows)
+
+    def reserve(trials: Sequence[StudyTrial]) -> float:
+        return min(pace.of_model(trials, members=wishes.ensemble), MOST_RESERVED * left)
+
+    return Budget(wishes.most_trials, left, reserve)

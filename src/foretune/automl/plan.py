@@ -58,7 +58,7 @@ class Wishes:
     trials: int | None = None
     """How many; 50 where neither trials nor seconds are given."""
     seconds: float | None = None
-    """For the whole search, on the clock."""
+    """For the search and the model that comes of it, on the clock."""
     metric: str | None = None
     space: str | None = None
     only: tuple[str, ...] = ()

@@ -166,8 +166,8 @@ def searched(
     known: Known,
     study: Study,
     runs: Runs,
+    budget: Budget,
     *,
-    seconds: float | None = None,
     watch: Watch = SILENT_WATCH,
 ) -> tuple[Ending, str]:
     """Run trials until the budget is used up or Ctrl-C is pressed; they are in the study.
@@ -184,9 +184,7 @@ def searched(
     chosen = method(wishes.method)
     optimizer = Optimizer(target, chosen, known.prior, seed=wishes.seed, start=known.start)
     try:
-        ending: Ending = tune(
-            study, optimizer, runs, Budget(wishes.most_trials, seconds), watch=watch
-        )
+        ending: Ending = tune(study, optimizer, runs, budget, watch=watch)
     except KeyboardInterrupt:
         if all(trial.status is None for trial in study.trials()):
             raise StoppedBeforeAnyTrial from None

@@ -1,7 +1,9 @@
 """`foretune fit`: a strong model for a table in a few trials."""
 
+import math
 import shlex
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +33,8 @@ STOPPED = 130
 """The exit code after Ctrl-C, as shells have it."""
 MOST_NAMED = 3
 """Columns that count most, of which the command tells."""
+SHARE_TO_TELL = 0.1
+"""Of the time: what may go, after the model is saved, into seeing which columns count."""
 PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
 """What says more to people than a metric itself."""
 
@@ -45,7 +49,9 @@ TOO_LITTLE_MEMORY = (
 @click.argument("data", type=FILE, required=False)
 @click.option("--target", metavar="COLUMN", help="The column to predict.")
 @click.option("--trials", type=click.IntRange(1), help="How many; 50 if no --time is given.")
-@click.option("--time", "time_", type=seconds, metavar="TIME", help="For the search, e.g. 10m.")
+@click.option(
+    "--time", "time_", type=seconds, metavar="TIME", help="For search and model, e.g. 10m."
+)
 @click.option("--metric", metavar="NAME", help="What to optimise: log_loss, accuracy, "
               "balanced_accuracy, auc, f1_macro, matthews, brier; r2, rmse, mae, "
               "median_absolute_error, mape. The first of each if not given.")  # fmt: skip
@@ -124,6 +130,7 @@ def fit_command(
       foretune fit policies.csv --target claims --weight months
       foretune predict train-foretune/model.foretune new.csv -o predictions.csv
     """
+    began = time.monotonic()
     from foretune.automl.fit import Job, Place
     from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
     from foretune.automl.readiness import check_ready
@@ -172,6 +179,7 @@ def fit_command(
             progress=TerminalProgress(),
             watch=watch,
             site=site,
+            began=began,
         )
         try:
             searched = job.search(plan)
@@ -254,15 +262,20 @@ def _no_better(more: float) -> str:
 
 def _worth(found: "Fit") -> "list[Worth]":
     """What columns are worth to the best pipeline; Ctrl-C does without."""
-    from foretune.automl.models.worth import column_worth
+    from foretune.automl.models.worth import MOST_SECONDS, column_worth
     from foretune.terminal import TerminalProgress
 
     plan = found.plan
     if found.ending == "stopped" or found.conclusion.interrupted:
         return []
     try:
-        config = found.conclusion.best.config
-        return column_worth(config, plan.table, plan.protocol, progress=TerminalProgress())
+        return column_worth(
+            found.conclusion.best.config,
+            plan.table,
+            plan.protocol,
+            seconds=min(MOST_SECONDS, SHARE_TO_TELL * (found.wishes.seconds or math.inf)),
+            progress=TerminalProgress(),
+        )
     except KeyboardInterrupt:
         return []
 

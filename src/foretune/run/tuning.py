@@ -1,7 +1,8 @@
 """The one loop that tunes: trials from an optimiser, evaluated by an executor, kept in a study."""
 
+import math
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -25,6 +26,8 @@ DRAWN = ("random", "sobol", "per-algorithm")
 """Reasons of suggestions that cost next to nothing."""
 
 Ending: TypeAlias = Literal["trials", "time", "exhausted"]
+Reserve: TypeAlias = Callable[[Sequence[StudyTrial]], float]
+"""Says by the trials so far how many seconds a run should end before its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Budget:
     """How many trials the study is to have, those of other processes and earlier runs included."""
     seconds: float | None = None
     """How long this run may take, on the clock. What is running then is left to the next run."""
+    reserve: Reserve | None = None
+    """How much of the seconds is left for what comes after this run."""
 
     def __post_init__(self) -> None:
         check_positive("a budget of", self, "trials", "seconds")
@@ -131,6 +136,7 @@ class _Tuning:
         self._study, self._optimizer, self._executor = study, optimizer, executor
         self._budget, self._watch = budget, watch
         self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
+        self._reserved = 0.0
         self._running: dict[int, int] = {}
         """Key of the executor -> number of the trial."""
         self._ids: dict[int, int] = {}
@@ -139,7 +145,7 @@ class _Tuning:
 
     def run(self) -> Ending:
         """Keep the workers busy until the budget is used up."""
-        self._learn(self._study.trials())
+        self._look()
         while True:
             stopping.check()  # the exception of a signal may have been lost on its way
             ending = self._fill()
@@ -152,7 +158,7 @@ class _Tuning:
                 return ending
             else:
                 time.sleep(self._patience())
-            self._learn(self._study.trials())
+            self._look()
 
     def let_go(self) -> None:
         """Leave what is still running to whoever comes next."""
@@ -268,6 +274,13 @@ class _Tuning:
         )
         del self._running[outcome.key]
 
+    def _look(self) -> None:
+        """See what is new in the study, and how much time is left by that."""
+        trials = self._study.trials()
+        self._learn(trials)
+        if self._end is not None and self._budget.reserve is not None:
+            self._reserved = self._budget.reserve(trials)
+
     def _learn(self, trials: list[StudyTrial]) -> None:
         """Tell the optimiser what is new in the study, whoever did it."""
         new = [trial for trial in trials if trial.number not in self._told]
@@ -298,8 +311,12 @@ class _Tuning:
     # Time
 
     def _is_late(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
+        return self._seconds_left() <= 0.0
 
     def _patience(self) -> float:
-        left = LOOK_AT_STUDY_SECONDS if self._end is None else self._end - time.monotonic()
-        return max(0.0, min(left, LOOK_AT_STUDY_SECONDS))
+        return max(0.0, min(self._seconds_left(), LOOK_AT_STUDY_SECONDS))
+
+    def _seconds_left(self) -> float:
+        if self._end is None:
+            return math.inf
+        return self._end - self._reserved - time.monotonic()

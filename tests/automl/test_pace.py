@@ -1,0 +1,75 @@
+"""How long a model takes, going by trials."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from foretune.automl.fit import budget
+from foretune.automl.pace import Pace
+from foretune.automl.plan import Plan, Wishes, planned
+from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.targets import Task
+from foretune.experience import Status
+from foretune.run.study import StudyTrial
+
+from .samples import mixed_table
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return mixed_table(Task.CLASSIFICATION)
+
+
+@pytest.fixture(scope="module")
+def plan(table: Table) -> Plan:
+    return planned(table, Wishes())
+
+
+def trial(seconds: float, *, estimator: str = "knn", loss: float = 0.0) -> StudyTrial:
+    return StudyTrial(0, {"estimator": estimator}, Status.DONE, {"log_loss": loss}, seconds)
+
+
+def test_folds_share_the_seconds_of_a_trial(plan: Plan, table: Table) -> None:
+    """Five folds learn from four fifths each: ten seconds are two a fold, 2.5 for all rows."""
+    assert len(plan.protocol.splits(plan.table)) == 5
+    assert Pace.of(plan, rows=len(table)).seconds(trial(10.0)) == pytest.approx(2.5)
+
+
+def test_a_held_out_third_was_not_learnt_from(table: Table) -> None:
+    many = table.rows(np.arange(3000) % len(table))
+    assert Pace.of(planned(many, Wishes()), rows=3000).seconds(trial(10.0)) == pytest.approx(15.0)
+
+
+@pytest.mark.parametrize(("estimator", "seconds"), [("knn", 25.0), ("svm", 312.5)])
+def test_more_rows_take_more_time(plan: Plan, table: Table, estimator: str, seconds: float) -> None:
+    """12.5 times the rows of a fold of two seconds; support vector machines by the square."""
+    pace = Pace.of(plan, rows=10 * len(table))
+    assert pace.seconds(trial(10.0, estimator=estimator)) == pytest.approx(seconds)
+
+
+def test_a_model_takes_the_best_and_that_one_again(plan: Plan, table: Table) -> None:
+    """The second time is for what its columns are worth; what is not known counts nothing."""
+    trials = [trial(40.0, loss=3.0), trial(4.0, loss=1.0), trial(8.0, loss=2.0)]
+    trials += [trial(math.nan, loss=2.5), StudyTrial(4, {}, None, {}, math.nan)]
+    pace = Pace.of(plan, rows=len(table))
+    assert pace.of_model(trials, members=1) == pytest.approx(2.0)
+    assert pace.of_model(trials, members=3) == pytest.approx(4.0)
+    assert pace.of_model(trials, members=5) == pytest.approx(14.0)
+    assert pace.of_model([], members=5) == 0.0
+
+
+def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table) -> None:
+    now = time.monotonic()
+    found = budget(plan, Wishes(seconds=100.0), rows=len(table), since=now - 40.0)
+    assert found.trials is None
+    assert found.seconds == pytest.approx(60.0, abs=5.0)
+    assert found.reserve([]) == 0.0
+    assert found.reserve([trial(20.0)]) == pytest.approx(10.0)
+    assert found.reserve([trial(2000.0)]) == pytest.approx(0.5 * found.seconds)
+
+
+def test_without_a_limit_of_time_nothing_is_left(plan: Plan, table: Table) -> None:
+    found = budget(plan, Wishes(trials=7), rows=len(table), since=time.monotonic())
+    assert (found.trials, found.seconds, found.reserve) == (7, None, None)
