@@ -111,6 +111,7 @@ def test_what_the_values_leave_open(texts, expected):
         ["31 Dec 2015 or so", "30 Dec 2015 or so"],
         ["10:05", "11:05"],
         ["30 Feb 2015", "31 Feb 2015"],
+        ["now", "today"],
     ],
 )
 def test_what_is_no_date(texts):
@@ -148,3 +149,9 @@ def test_dates_that_were_written_are_read_back(moments, day, clock):
     assert found in FORMATS
     expected = moments if clock else [each.replace(hour=0, minute=0) for each in moments]
     assert read_dates(texts, found).tolist() == expected
+
+
+@pytest.mark.parametrize("way", ["", "%d/%m/%Y", "%d %b %Y"])
+def test_what_the_clock_says_is_in_no_table(way):
+    """Of a flat that is free now, pandas makes the time at which it reads the table."""
+    assert read_dates(pd.Series(["now", "today", " today "]), way).isna().all()

@@ -50,6 +50,7 @@ _MONTH_OF = {
     **{name[:3]: number for number, name in enumerate(_MONTHS, start=1)},
     "sept": 9,
 }
+_DIGIT = re.compile(r"\d")
 _WORD = re.compile("[A-Za-z]+")
 _SHAPE = re.compile(
     rf"(?:\d{{1,4}}|{'|'.join(_MONTH_OF)})[-/. ]\s*(?:\d{{1,2}}|{'|'.join(_MONTH_OF)})"
@@ -128,9 +129,8 @@ def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Times
     if isinstance(given.dtype, pd.PeriodDtype):
         given = given.dt.to_timestamp()
     if not pd.api.types.is_datetime64_any_dtype(given.dtype):
-        # A number is no date, whatever pandas makes of it.
         values = given.astype(object)
-        given = values.mask(values.map(lambda value: isinstance(value, Number)))
+        given = values.mask(values.map(_is_no_date))
         if "%b" in written:
             # The names that pandas reads depend on the language of the computer, and are either
             # short or long, which a column that has only seen May does not say.
@@ -139,6 +139,11 @@ def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Times
     # Without a format pandas would guess one, and another one for rows in another order.
     read = pd.to_datetime(given, errors="coerce", format=written, utc=True)
     return read.dt.tz_localize(None)
+
+
+def _is_no_date(value: Any) -> bool:
+    """Of numbers pandas makes times since 1970, and of `now` and `today` what the clock says."""
+    return isinstance(value, Number) or (isinstance(value, str) and not _DIGIT.search(value))
 
 
 def _with_numbered_month(value: Any) -> Any:
