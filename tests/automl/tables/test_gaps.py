@@ -79,6 +79,12 @@ def test_codes_and_names_stay_what_they_are(cells):
     assert column.gaps == ()
 
 
+@pytest.mark.parametrize("hour", [0, 1])
+def test_gaps_may_come_back_every_so_many_rows(hour):
+    cells = ["unknown" if row % 24 == hour else str(1.5 * row) for row in range(2400)]
+    assert column_of(cells).kind is ColumnKind.NUMBER
+
+
 def test_columns_without_gaps_say_nothing_of_them():
     """Or else no table that was remembered before would be known again."""
     frame = pd.DataFrame({"n": MANY, "g": [*MANY[:-1], "-"]})

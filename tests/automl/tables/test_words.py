@@ -83,12 +83,10 @@ def test_there_are_no_more_words_than_memory_allows():
 
 
 def test_only_some_rows_of_a_long_table_are_looked_at(monkeypatch):
+    texts = pd.Series([*["left", "right"] * 3, *["ahead"] * 200])
+    assert telling_words(texts, 5) == ("ahead", "left", "right")
     monkeypatch.setattr(words, "LOOKED_AT", 10)
-    texts = pd.Series(["left" if i % 4 < 2 else "right" for i in range(40)])
-    # Every fourth row is "left".
     assert telling_words(texts, 5) == ()
-    monkeypatch.setattr(words, "LOOKED_AT", 40)
-    assert telling_words(texts, 5) == ("left", "right")
 
 
 def test_texts_become_a_column_a_word():

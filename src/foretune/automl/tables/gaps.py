@@ -13,7 +13,7 @@ import pandas as pd
 
 from foretune.arrays import Bools
 from foretune.automl.tables import dates
-from foretune.automl.tables.cells import has_leading_zeros, hashable, read_numbers
+from foretune.automl.tables.cells import has_leading_zeros, hashable, read_numbers, some_of
 from foretune.automl.tables.written_numbers import LOOKED_AT, MARKS
 
 SIGNS = frozenset(
@@ -33,6 +33,8 @@ MOST_CODES = 20
 """So few different numbers beside texts may be codes, such as 1, 2, 3 and A."""
 LEAST_SHARE = 0.5
 """Where so many cells are numbers, or dates, a column was probably meant to hold them."""
+LEAST_SHARE_OF_SOME = LEAST_SHARE / 2
+"""Of cells that were drawn, which may be more or fewer than in all of the column."""
 NEARLY_ALL = 0.95
 """Where so many are, even few different numbers were."""
 
@@ -57,12 +59,12 @@ class Reading:
     @classmethod
     def of(cls, texts: "pd.Series[str]") -> "Reading":
         """Nothing is read where some texts, from all over the column, show that most are words."""
-        some = texts.iloc[:: -(-len(texts) // LOOKED_AT) or 1]
+        some = some_of(texts, LOOKED_AT)
         best = cls(texts.iloc[:0], texts, are_numbers=False)
-        if texts.empty or some.str.contains(r"\d").mean() < LEAST_SHARE:
+        if texts.empty or some.str.contains(r"\d").mean() < LEAST_SHARE_OF_SOME:
             return best
         for way in (*("", *MARKS), *dates.possible_formats(some)):
-            if _read(some, way).mean() >= LEAST_SHARE:
+            if _read(some, way).mean() >= LEAST_SHARE_OF_SOME:
                 read = _read(texts, way)
                 if read.sum() > len(best.read):
                     best = cls(texts[read], texts[~read], way in ("", *MARKS))

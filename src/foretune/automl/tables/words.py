@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from foretune.arrays import Floats
-from foretune.automl.tables.cells import text_of
+from foretune.automl.tables.cells import some_of, text_of
 
 MOST_WORDS = 2000
 """Of all columns of texts together: every word is a column of the matrix."""
@@ -61,7 +61,7 @@ def telling_words(present: "pd.Series[Any]", most: int) -> tuple[str, ...]:
 
     What nearly no row has, or nearly every one, is left out.
     """
-    some = present.iloc[:: -(-len(present) // LOOKED_AT) or 1]
+    some = some_of(present, LOOKED_AT)
     rows_with = Counter(word for words in _words(some) for word in words)
     apart = {word: min(rows, len(some) - rows) for word, rows in rows_with.items()}
     telling = [word for word, rows in apart.items() if rows >= LEAST_ROWS_OF_A_WORD]
