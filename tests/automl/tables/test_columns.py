@@ -33,16 +33,33 @@ def kind(values, **series):
         ([f"name {i}" for i in range(30)], ColumnKind.TEXT),
         ([f"name {i}" for i in range(20)], ColumnKind.CATEGORY),
         ([5, 5, 5], ColumnKind.CONSTANT),
-        ([np.inf, 1.0, 1.0], ColumnKind.CONSTANT),
+        (["a", "a", "a"], ColumnKind.CONSTANT),
+        ([np.inf, 1.0, 1.0], ColumnKind.CATEGORY),
         ([None, None], ColumnKind.EMPTY),
         ([np.nan, np.inf], ColumnKind.EMPTY),
-        ([9e307, 1.0, 1.0], ColumnKind.CONSTANT),
+        ([9e307, 1.0, 1.0], ColumnKind.CATEGORY),
+        ([1.0, None, 1.0], ColumnKind.CATEGORY),
+        ([True, None, True], ColumnKind.CATEGORY),
+        (["x", None, "x"], ColumnKind.CATEGORY),
+        (["F", "N", "F"], ColumnKind.CATEGORY),
+        (["Y", "N", "F"], ColumnKind.CATEGORY),
+        (["0", "n", "0"], ColumnKind.CATEGORY),
+        (["T", "f", "t"], ColumnKind.BOOLEAN),
+        (["y", "No", "yes", "N"], ColumnKind.BOOLEAN),
         ([np.nan, 9e307], ColumnKind.EMPTY),
         ([f"{10**40 + i}" for i in range(30)], ColumnKind.TEXT),
     ],
 )
 def test_kinds(values, expected):
     assert kind(values) is expected
+
+
+def test_a_value_or_none_is_two_categories():
+    """A box that was ticked or not."""
+    schema = Schema.infer(pd.DataFrame({"box": ["x", None, "x"], "code": [7.0, 7.0, None]}))
+    new = pd.DataFrame({"box": [None, "x", "y"], "code": [7, 7, 8]})
+    expected = [[np.nan, 0.0], [0.0, 0.0], [np.nan, np.nan]]
+    np.testing.assert_array_equal(schema.matrix(new), expected)
 
 
 def test_types_of_pandas_are_believed():
@@ -342,9 +359,22 @@ def test_models_of_earlier_releases_count_the_unit_of_durations():
     plain = {"name": "d", "kind": "number", "categories": [], "date_format": "", "decimal": ""}
     schema = Schema.from_list([plain])
     spans = pd.Series([timedelta(seconds=90), None], dtype="timedelta64[s]")
-    months = pd.Series(pd.PeriodIndex(["1970-03", None], freq="M"))
     np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"d": spans})), [[90], [np.nan]])
-    np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"d": months})), [[2], [np.nan]])
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.date_range("2024-01-01", periods=3),
+        pd.period_range("2024-01", periods=3, freq="M"),
+        pd.Series([time(10), time(11), time(12)]),
+        pd.Series([1j, 2j, 3j]),
+    ],
+)
+def test_what_is_no_number_is_not_counted_as_one(times):
+    """pandas would count the microseconds since 1970, or forget the imaginary part."""
+    schema = Schema.infer(pd.DataFrame({"x": [1.5, 2.5, 0.5]}))
+    assert np.isnan(schema.matrix(pd.DataFrame({"x": times}))).all()
 
 
 @pytest.mark.parametrize("frequency", ["M", "D", "h"])

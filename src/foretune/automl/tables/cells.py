@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from foretune.arrays import Bools, Floats
 from foretune.automl.tables.written_numbers import MARKS, number_written
 
-TRUTHS = {
-    **dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0),
-    **dict.fromkeys(("false", "no", "f", "n", "0"), 0.0),
-}
+YES_AND_NO = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
+TRUTHS = {text: truth for pair in YES_AND_NO for text, truth in zip(pair, (1.0, 0.0), strict=True)}
 LARGEST = 1e30
 """Larger numbers are none to learn from: trees know none beyond 3e38, and Stata's gap is 9e307."""
+NO_NUMBERS = ("date", "datetime", "datetime64", "time", "period", "interval", "complex")
+"""Of what pandas would make numbers: of dates the time since 1970, of complex ones a part."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _CLOCK = r":[0-5]\d:[0-5]\d(\.\d{1,9})?"
 _DURATION = re.compile(
@@ -46,6 +46,17 @@ def _of_distinct(given: "pd.Series[Any]", number: Callable[[Any], float]) -> Flo
     # The code of a missing value is -1, which takes the last one.
     found: Floats = np.array([*map(number, distinct), np.nan])[codes]
     return found
+
+
+def some_of(given: "pd.Series[Any]", most: int) -> "pd.Series[Any]":
+    """At most so many of the cells, from all over the column, and always the same ones.
+
+    Every 24th of them could all be of one hour.
+    """
+    if len(given) <= most:
+        return given
+    places = np.random.default_rng(0).choice(len(given), most, replace=False)
+    return given.iloc[np.sort(places)]
 
 
 def hashable(given: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -112,8 +123,10 @@ def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
 def _plain(given: "pd.Series[Any]") -> Floats:
     if is_plain(given):
         return given.to_numpy(dtype=np.float64)
+    if pd.api.types.infer_dtype(given, skipna=True) in NO_NUMBERS:
+        return np.full(len(given), np.nan)
     read = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    # Of durations and periods, pandas makes a number even where there are none.
+    # Of durations, pandas makes a number even where there are none.
     present: Floats = np.where(given.isna(), np.nan, read)
     return present
 
@@ -141,6 +154,13 @@ def _span(cell: Any) -> Any:
     """A duration as it is, or as files without types write it: 0 days 00:10:50; else None."""
     written = isinstance(cell, str) and not _NUMBER.fullmatch(cell.strip())
     return cell if written or isinstance(cell, timedelta) else None
+
+
+def are_truths(present: "pd.Series[Any]") -> bool:
+    """Whether all cells say yes or no: F says no beside T, and beside M or N something else."""
+    texts = {text.lower() for text in texts_of(present)}
+    said = {text for pair in YES_AND_NO if texts.issuperset(pair) for text in pair}
+    return texts == said
 
 
 def truths(given: "pd.Series[Any]") -> Floats:

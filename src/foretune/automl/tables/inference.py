@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from foretune.automl.tables import dates
 from foretune.automl.tables.cells import (
+    are_truths,
     are_written_durations,
     has_leading_zeros,
     hashable,
@@ -16,7 +16,6 @@ from foretune.automl.tables.cells import (
     is_plain,
     read_numbers,
     text_of,
-    truths,
     usable,
 )
 from foretune.automl.tables.columns import Column, ColumnKind
@@ -37,13 +36,13 @@ def inferred_columns(frame: pd.DataFrame, table: TableMark) -> tuple[Column, ...
 
 def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
     if is_plain(given):
-        return Column(name, _kind_of_numbers(given.to_numpy()))
+        return _of_numbers(name, given)
     present = hashable(given.dropna())
     if pd.api.types.is_float_dtype(present.dtype):
         present = present[usable(present.to_numpy(dtype=np.float64))]
     distinct = present.nunique()
     if distinct < 2:
-        return Column(name, ColumnKind.CONSTANT if distinct else ColumnKind.EMPTY)
+        return _of_one_value(name, present, complete=len(present) == len(given))
     if isinstance(present.dtype, pd.CategoricalDtype):
         return _of_words(name, present.astype(object), distinct)
     kind = _typed_kind(present, complete=len(present) == len(given))
@@ -66,15 +65,22 @@ def _with_words(columns: tuple[Column, ...], frame: pd.DataFrame) -> tuple[Colum
     )
 
 
-def _kind_of_numbers(values: NDArray[Any]) -> ColumnKind:
-    """The kind of a column of plain numbers, of which a wide table may have thousands."""
+def _of_numbers(name: str, given: "pd.Series[Any]") -> Column:
+    """A column of plain numbers, of which a wide table may have thousands."""
+    values = given.to_numpy()
     present = values[usable(values)]
-    if not len(present):
-        return ColumnKind.EMPTY
-    if present.min() == present.max():
-        return ColumnKind.CONSTANT
-    counts = len(present) == len(values) and _counts(present)
-    return ColumnKind.COUNTER if counts else ColumnKind.NUMBER
+    complete = len(present) == len(values)
+    if not len(present) or present.min() == present.max():
+        return _of_one_value(name, pd.Series(present), complete=complete)
+    counts = complete and _counts(present)
+    return Column(name, ColumnKind.COUNTER if counts else ColumnKind.NUMBER)
+
+
+def _of_one_value(name: str, present: "pd.Series[Any]", *, complete: bool) -> Column:
+    """A column that has one value or none; in which rows it has one may tell much."""
+    if present.empty:
+        return Column(name, ColumnKind.EMPTY)
+    return Column(name, ColumnKind.CONSTANT) if complete else _category(name, present)
 
 
 def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
@@ -93,7 +99,7 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
 def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:
     if found := _of_quantities(name, present, table):
         return found
-    if np.isfinite(truths(present)).all():
+    if are_truths(present):
         return Column(name, ColumnKind.BOOLEAN)
     if found := _of_quantities_and_gaps(name, present, table):
         return found

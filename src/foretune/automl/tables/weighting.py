@@ -13,8 +13,6 @@ from foretune.errors import UsageError
 
 MOST_TIMES = 1e30
 """What the largest weight may be of the smallest: libraries of single precision know no more."""
-NO_WEIGHTS = ("datetime", "datetime64", "period", "complex")
-"""What pandas would make numbers of: of dates the time since 1970, of complex ones a part."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,8 +74,6 @@ def weights_in(column: str, given: "pd.Series[Any]", mark: TableMark, *, of: str
 
 def _numbers(given: "pd.Series[Any]", mark: TableMark) -> Floats:
     """(n,), NaN where no finite number stands."""
-    if pd.api.types.infer_dtype(given, skipna=True) in NO_WEIGHTS:
-        return np.full(len(given), np.nan)
     return read_numbers(_plain(given), _decimal(given, mark))
 
 
