@@ -26,6 +26,23 @@ def test_the_task_is_found_out(values, expected):
     assert inferred_task(pd.Series(values)) is expected
 
 
+@pytest.mark.parametrize("cell", [[1, 2], {"a": 1}, np.array([1, 2])])
+def test_a_target_of_many_parts_is_refused(cell):
+    frame = pd.DataFrame({"a": range(0, 60, 2), "y": [None, *[cell] * 29]})
+    with pytest.raises(UsageError, match="holds values of many parts, such as "):
+        Table.of(frame, "y")
+
+
+def test_a_target_is_read_as_what_is_learnt_from():
+    """1.101 may be 1101 in a table of decimal commas, but it may also be a number as it stands."""
+    texts = [f"{number / 1000:.3f}" for number in range(1001, 1301)]
+    frame = pd.DataFrame({"x": texts, "y": texts, "share": ["0,5", "1,5", "2,5"] * 100})
+    table = Table.of(frame, "y")
+    np.testing.assert_array_equal(table.y, np.arange(1001, 1301) / 1000)
+    np.testing.assert_array_equal(table.x[:, 0], table.y)
+    assert table.target_decimal == ""
+
+
 def test_classes_become_codes_and_rows_without_a_target_are_left_out():
     frame = mixed_frame().drop(columns="amount")
     frame.loc[0, "class"] = None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_hashable
 
 from foretune.arrays import Floats
 from foretune.automl.tables import dates
@@ -25,6 +26,7 @@ MOST_CLASSES_OF_NUMBERS = 20
 """A target of whole numbers with at most so many different ones is taken as classes."""
 MOST_SHOWN = 3
 """Of the cells that keep a target from being numbers, so many are named."""
+LONGEST_SHOWN = 50
 LARGEST_INTEGER = 2**63 - 1
 
 
@@ -52,11 +54,18 @@ class LabelKind(StrEnum):
 
 
 def check_target(frame: pd.DataFrame, target: str) -> None:
-    """Refuse a target that the table does not have."""
+    """Refuse a target that the table does not have, or that nothing can be predicted of."""
     if target not in frame.columns:
         raise UsageError(
             f"the target must be a column of the table, but there is no '{target}': "
             f"{suggestion(target, list(frame.columns))}"
+        )
+    cells = frame[target].dropna() if frame[target].dtype == object else ()
+    held = next((cell for cell in cells if not is_hashable(cell)), None)
+    if held is not None:
+        raise UsageError(
+            f"a target must hold numbers or texts, but '{target}' holds values of many parts, such "
+            f"as {str(held)[:LONGEST_SHOWN]}: choose another one, or make a column of one part"
         )
 
 
@@ -82,12 +91,20 @@ def target_of(
     if inferred == "decimal":
         # As databases have them.
         return _as_whole(pd.Series(read_numbers(column), column.index, name=column.name)), ""
-    decimal = decimal_mark(column.dropna(), mark) if inferred == "string" else ""
-    if decimal:
+    decimal = _mark_of(column.dropna(), mark) if inferred == "string" else None
+    if decimal is not None:
         numbers = pd.Series(read_numbers(column, decimal), column.index, name=column.name)
         if (task or inferred_task(numbers.dropna())) is Task.REGRESSION:
             return _whole(numbers), decimal
     return _whole(column), ""
+
+
+def _mark_of(texts: "pd.Series[str]", mark: TableMark) -> str | None:
+    """What divides fractions in texts that are numbers, "" in plain ones; None in other texts."""
+    # As columns to learn from are read: 1.101 is a number as it stands.
+    if np.isfinite(read_numbers(texts)).all():
+        return ""
+    return decimal_mark(texts, mark) or None
 
 
 def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
