@@ -83,7 +83,10 @@ else:
 """,
     "autogluon": """
 from autogluon.tabular import TabularPredictor
-model = TabularPredictor(label="target", eval_metric=metric, path="autogluon", verbosity=0)
+kind = "regression" if task == "regression" else None  # else by the classes
+model = TabularPredictor(
+    label="target", problem_type=kind, eval_metric=metric, path="autogluon", verbosity=0
+)
 model = model.fit(frame, time_limit=float(seconds), num_cpus=2)
 found = model.predict_proba(rows) if of_classes else model.predict(rows)
 """,
