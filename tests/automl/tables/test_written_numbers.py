@@ -243,6 +243,28 @@ def test_parts_of_a_new_file_agree(tmp_path, monkeypatch):
     np.testing.assert_allclose(pd.read_csv(out)["y"], model.predict(pd.DataFrame({"x": [2.5]}))[0])
 
 
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["999", "1,234", "850"], [999, 1234, 850]),
+        (["1,234", "2,345"], [1234, 2345]),
+        (["999", "1 234"], [999, 1234]),
+        (["$5", "$1,234"], [5, 1234]),
+        (["5 %", "7 %"], [5, 7]),
+        (["5", "cold"], [5, np.nan]),
+        (["1,5", "2,5", "1.5"], [1.5, 2.5, np.nan]),
+        (["1.5", "2.5", "1,5"], [1.5, 2.5, np.nan]),
+        (["1,5", "2,5", "0.5", "1.5", "2.5", "3.5"], [np.nan, np.nan, 0.5, 1.5, 2.5, 3.5]),
+    ],
+)
+@pytest.mark.parametrize("fitted", [[*range(100, 2000, 7)], LENGTHS.tolist()])
+def test_a_model_of_plain_numbers_reads_what_a_fit_reads(fitted, cells, numbers):
+    """Of different marks, it is the one that reads the most cells."""
+    schema = Schema.infer(pd.DataFrame({"x": fitted}))
+    new = pd.DataFrame({"x": cells})
+    np.testing.assert_array_equal(schema.as_written_in(new).matrix(new)[:, 0], numbers)
+
+
 def test_numbers_of_programs_are_read_beside_words():
     schema = Schema.infer(pd.DataFrame({"x": LENGTHS}))
     new = pd.DataFrame({"x": [".5", "0.25", "7.", "word"]})
@@ -258,7 +280,7 @@ def test_numbers_of_a_database_need_no_mark(x):
     np.testing.assert_array_equal(schema.as_written_in(new).matrix(new)[:, 0], [12.34, 7.25])
 
 
-@pytest.mark.parametrize("cells", [["cold", "warm"], ["12,340", "13,500"]])
+@pytest.mark.parametrize("cells", [["cold", "warm"], ["12 kg", "13 kg"]])
 def test_a_column_without_any_number_is_refused(tmp_path, cells):
     training = training_of(pd.DataFrame({"x": LENGTHS, "w": LENGTHS**2, "y": LENGTHS}), "y")
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"

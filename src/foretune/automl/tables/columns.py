@@ -140,8 +140,8 @@ class Column:
         if self.kind is not ColumnKind.NUMBER or is_plain(given):
             return self
         mark = new_mark(given, table, self.decimal)
-        if mark == "." and numbers_in(given, "") > numbers_in(given, mark):
-            mark = ""  # People write no .5, which programs do.
+        if mark == "." and numbers_in(given, "") >= numbers_in(given, mark):
+            mark = ""  # Plain numbers; people write no .5, which programs do.
         return replace(self, decimal=mark)
 
 

@@ -5,6 +5,7 @@ means. Then the other columns of its table do: those that leave no doubt, where 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache, partial
@@ -63,13 +64,18 @@ def decimal_mark(present: "pd.Series[Any]", table: TableMark = no_mark) -> str:
 def new_mark(present: "pd.Series[Any]", table: TableMark, before: str) -> str:
     """The mark of a column that held numbers before, and in a new table may hold others beside.
 
-    What its texts show is believed, then what the new table says, then the mark of before.
+    What most of those texts show that leave no doubt is believed, then what the new table says,
+    then the mark of before; without any, 1,234 is 1234, as in the table of the fit.
     """
-    texts = {value for value in present if isinstance(value, str)}
-    shown = {marks for text in texts if len(marks := _marks_of([text])) == 1}
-    if not texts or len(shown) > 1:
+    texts = Counter(value for value in present if isinstance(value, str))
+    if not texts:
         return before
-    return shown.pop() if shown else table() or before
+    shown: Counter[str] = Counter()
+    for text, times in texts.items():
+        shown[_marks_of([text])] += times
+    if shown["."] == shown[","]:
+        return table() or before or MARKS[0]
+    return max(MARKS, key=shown.__getitem__)
 
 
 def table_mark(frame: pd.DataFrame, otherwise: str = "") -> TableMark:
@@ -104,6 +110,12 @@ def maybe_thousands(column: "pd.Series[float]") -> bool:
     in_thousandths = 1000.0 * parts
     whole = np.abs(in_thousandths - np.round(in_thousandths)) < 1e-6
     return bool(len(parts) and (whole & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)).all())
+
+
+def points_in_doubt(frame: pd.DataFrame) -> list[str]:
+    """The columns that have arrived as fractions, and whose points may have divided thousands."""
+    floats = frame.select_dtypes("float")
+    return [str(name) for name, column in floats.items() if maybe_thousands(column)]
 
 
 def _not_whole(column: "pd.Series[float]") -> Floats:
