@@ -265,6 +265,83 @@ def test_a_model_of_plain_numbers_reads_what_a_fit_reads(fitted, cells, numbers)
     np.testing.assert_array_equal(schema.as_written_in(new).matrix(new)[:, 0], numbers)
 
 
+def test_numbers_that_came_plain_and_have_thousands_apart_are_said(tmp_path):
+    model = model_of(training_of(pd.DataFrame({"x": LENGTHS, "y": LENGTHS}), "y"))
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    pd.DataFrame({"x": ["12,340", "7", "7 kg"]}).to_csv(new, index=False)
+    _, apart, unread = predict_file(model, new, out, Wanted())
+    assert apart == (
+        "Read as numbers with thousands apart or with a unit, unlike in the model's own table: 'x'."
+    )
+    assert unread.startswith("Values that cannot be read, or that")
+    expected = model.predict(pd.DataFrame({"x": [12340.0, 7.0, np.nan]}))
+    np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
+    pd.DataFrame({"x": ["12.34", "7", "cold"]}).to_csv(new, index=False)
+    assert len(predict_file(model, new, out, Wanted())) == 2
+
+
+SALES = np.random.default_rng(2).integers(1001, 9999, 60)
+BY_THOUSANDS = [f"{sold:,}".replace(",", ".") for sold in SALES]
+
+
+@pytest.mark.parametrize("first", [["1.101,5"], [], ["17"]], ids=["itself", "others", "whole"])
+@pytest.mark.parametrize("rows_a_part", [4, 1000])
+def test_all_numbers_of_a_file_with_decimal_commas_have_them(
+    tmp_path, monkeypatch, first, rows_a_part
+):
+    """A part in which points divide thousands would arrive as fractions."""
+    model = model_of(training_of(pd.DataFrame({"x": SALES, "k": LENGTHS, "y": SALES}), "y"))
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    cells = first + BY_THOUSANDS[len(first) :]
+    pd.DataFrame({"x": cells, "k": ["0,5"] * 60}).to_csv(new, sep=";", index=False)
+    monkeypatch.setattr(predicting, "PART_BYTES", rows_a_part * 10)
+    notes = predict_file(model, new, out, Wanted(keep=("k",)))
+    known = [float(text.replace(".", "").replace(",", ".")) for text in cells]
+    expected = model.predict(pd.DataFrame({"x": known, "k": 0.5}))
+    np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
+    assert pd.read_csv(out)["k"].tolist() == ["0,5"] * 60
+    assert notes[1:] == ["Read with another decimal mark than the model's own table has: 'x', 'k'."]
+
+
+POINTS = (
+    "Read with a decimal point, although others have a comma: 'x'. Where points divide thousands "
+    "there, remove them from the file."
+)
+
+
+def test_points_beside_commas_are_read_as_at_the_fit_and_said(tmp_path):
+    path, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    frame = pd.DataFrame({"x": BY_THOUSANDS, "n": [3, 5] * 30, "k": ["0,5", "1,5", "2,5"] * 20})
+    frame.assign(y=[f"{sold},5" for sold in SALES]).to_csv(path, sep=";", index=False)
+    training = read_training(path, "y")
+    assert POINTS in training.notes
+    model = model_of(training)
+    frame.assign(n=["3,5", "5"] * 30).to_csv(path, sep=";", index=False)
+    assert POINTS in predict_file(model, path, out, Wanted())
+    numbers = frame.assign(x=SALES / 1000, n=[3.5, 5.0] * 30, k=[0.5, 1.5, 2.5] * 20)
+    np.testing.assert_allclose(pd.read_csv(out)["y"], model.predict(numbers))
+
+
+def test_a_column_that_begins_with_commas_has_them_throughout(tmp_path, monkeypatch):
+    fitted = pd.DataFrame({"x": SALES, "k": lengths(",", 2), "y": SALES})
+    model = model_of(training_of(fitted, "y"))
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("x;k\n1.101,5;0,5\n" + "9.621;0,5\n" * 40)
+    monkeypatch.setattr(predicting, "PART_BYTES", 100)
+    predict_file(model, new, out, Wanted())
+    expected = model.predict(pd.DataFrame({"x": [1101.5] + [9621.0] * 40, "k": 0.5}))
+    np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
+
+
+def test_commas_that_come_late_are_said(tmp_path, monkeypatch):
+    model = model_of(training_of(pd.DataFrame({"x": SALES, "k": LENGTHS, "y": SALES}), "y"))
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    frame = pd.DataFrame({"x": BY_THOUSANDS, "k": ["5"] * 55 + ["0,5"] * 5})
+    frame.to_csv(new, sep=";", index=False)
+    monkeypatch.setattr(predicting, "PART_BYTES", 100)
+    assert POINTS in predict_file(model, new, out, Wanted())
+
+
 def test_numbers_of_programs_are_read_beside_words():
     schema = Schema.infer(pd.DataFrame({"x": LENGTHS}))
     new = pd.DataFrame({"x": [".5", "0.25", "7.", "word"]})

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,14 +15,19 @@ from pyarrow.parquet import ParquetWriter
 
 from foretune.arrays import Floats
 from foretune.automl.models.model import Model
+from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.frames import read_parts_with_copies, table_bytes
+from foretune.automl.tables.reading import WRITTEN, points_notes
 from foretune.automl.tables.schema import Schema
+from foretune.automl.tables.written_numbers import points_in_doubt
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
 from foretune.files import replace_file
 from foretune.progress import SILENT, Progress
 
 PART_BYTES = 1 << 25
+LOOKED_AT = 10_000
+"""So many rows, from all over a part, show how its numbers are written."""
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 WITH_GAPS = {
@@ -88,15 +94,12 @@ def _predict(
     wanted: Wanted,
     progress: Progress,
 ) -> list[str]:
-    unread: Counter[str] = Counter()
     rows = 0
     notes: list[str] = []
-    schema = model.schema
+    schema, seen = model.schema, Seen(model)
     progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
     try:
-        for part, copied in read_parts_with_copies(
-            data, wanted.keep, part_bytes=PART_BYTES, texts=model.schema.written
-        ):
+        for part, copied in _parts(model, data, wanted.keep):
             if not rows:
                 _check_keep(model, part, wanted)
                 notes = _ignored(model, part, wanted.keep)
@@ -104,22 +107,102 @@ def _predict(
             schema = schema.as_written_in(part)
             if not rows:
                 schema.check_numbers(part)
+            seen.add(part, schema)
             predicted = []
             for some, x in schema.in_parts(part):
-                unread.update(schema.unread(some, x))
+                seen.unread.update(schema.unread(some, x))
                 predicted.append(_predicted(model, x, wanted))
             writer.write(copied, pd.concat(predicted, ignore_index=True))
             rows += len(part)
             progress.step(note=f"{rows:,} rows")
     finally:
         progress.stop()
-    notes.extend(_other_marks(model, schema))
-    if unread:
-        shown = listed([f"{name} ({count:,})" for name, count in unread.most_common()])
-        notes.append(
-            f"Values that the model's own table did not have, taken as missing, in: {shown}."
-        )
-    return [f"Predicted '{model.target}' for {rows:,} rows.", *notes]
+    return [f"Predicted '{model.target}' for {rows:,} rows.", *notes, *seen.notes()]
+
+
+def _parts(
+    model: Model, data: Path, keep: Sequence[str]
+) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+    """The table some rows at a time, with all numbers as they are written that may have commas.
+
+    The first part shows which ones do, and then the file is begun anew: a later part that has only
+    1.234 would else have arrived as a fraction.
+    """
+    read = partial(read_parts_with_copies, data, keep, part_bytes=PART_BYTES)
+    written = model.schema.written
+    parts = read(texts=written)
+    first = [next(parts)]
+    if more := _with_commas(model, first[0][0]) - {*written}:
+        parts = read(texts=(*written, *more))
+    else:
+        yield first.pop()  # Kept, it would take as much memory as every later part.
+    yield from parts
+
+
+def _with_commas(model: Model, part: pd.DataFrame) -> set[str]:
+    """The columns of numbers that may have decimal commas in a new table.
+
+    Where the table of the fit had none, all of them. Where it had some, a column that came with
+    points then comes with points again.
+    """
+    some = part.iloc[:: max(1, len(part) // LOOKED_AT)]
+    columns = model.schema.as_written_in(some).columns
+    commas = {column.name for column in columns if column.decimal == ","}
+    before = (model.target_decimal, *(column.decimal for column in model.schema.columns))
+    if not commas or "," in before:
+        return commas
+    return {column.name for column in columns if column.kind is ColumnKind.NUMBER}
+
+
+class Seen:
+    """What is worth knowing about the parts of a file, beside their predictions."""
+
+    def __init__(self, model: Model) -> None:
+        self._columns = model.schema.columns
+        self._marks: dict[str, set[str]] = {column.name: set() for column in self._columns}
+        self._in_doubt: set[str] = set()
+        self.unread: Counter[str] = Counter()
+        """How many values of which column are taken as missing."""
+
+    def add(self, part: pd.DataFrame, schema: Schema) -> None:
+        """Note how the numbers of a part are written, as which `schema` reads it."""
+        for column in schema.columns:
+            self._marks[column.name].add(column.decimal)
+        self._in_doubt.update(points_in_doubt(part))
+
+    def notes(self) -> list[str]:
+        """Sentences for people."""
+        return [*self._other_marks(), *self._points(), *self._unread()]
+
+    def _other_marks(self) -> list[str]:
+        """A word about numbers that are not written as in the table of the fit."""
+        other, apart = [], []
+        for column in self._columns:
+            marks = self._marks[column.name]
+            if any((column.decimal == ",") != (mark == ",") for mark in marks):
+                other.append(column.name)
+            elif not column.decimal and "." in marks:
+                apart.append(column.name)
+        said = {
+            "Read with another decimal mark than the model's own table has": other,
+            f"Read as numbers {WRITTEN['.']}, unlike in the model's own table": apart,
+        }
+        return [f"{what}: {listed(names)}." for what, names in said.items() if names]
+
+    def _points(self) -> list[str]:
+        if not any("," in marks for marks in self._marks.values()):
+            return []
+        used = [column.name for column in self._columns if column.kind is ColumnKind.NUMBER]
+        return points_notes([name for name in used if name in self._in_doubt])
+
+    def _unread(self) -> list[str]:
+        if not self.unread:
+            return []
+        shown = listed([f"{name} ({count:,})" for name, count in self.unread.most_common()])
+        return [
+            "Values that cannot be read, or that the model's own table did not have, taken as "
+            f"missing, in: {shown}."
+        ]
 
 
 def _predicted(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:
@@ -158,15 +241,6 @@ def _ignored(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> list[str]
     known = {column.name for column in model.schema.columns} | {model.target, *keep}
     more = [str(name) for name in part.columns if str(name) not in known]
     return [f"Columns that the model does not know, ignored: {listed(more)}."] if more else []
-
-
-def _other_marks(model: Model, schema: Schema) -> list[str]:
-    """A word about numbers that are not written as in the table of the fit."""
-    pairs = zip(model.schema.columns, schema.columns, strict=True)
-    other = [new.name for old, new in pairs if (old.decimal == ",") != (new.decimal == ",")]
-    if not other:
-        return []
-    return [f"Read with another decimal mark than the model's own table has: {listed(other)}."]
 
 
 class CsvWriter:

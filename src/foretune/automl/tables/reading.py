@@ -38,7 +38,7 @@ from foretune.automl.tables.targets import (
     times_in,
 )
 from foretune.automl.tables.words import MOST_TEXTS
-from foretune.automl.tables.written_numbers import maybe_thousands
+from foretune.automl.tables.written_numbers import points_in_doubt
 from foretune.errors import UsageError
 from foretune.experience.frame import with_columns
 from foretune.experience.naming import listed
@@ -390,11 +390,12 @@ def _odd_text_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
 
 
 def _thousands_notes(frame: pd.DataFrame, table: Table) -> list[str]:
+    marks = (table.target_decimal, *(column.decimal for column in table.schema.columns))
+    return points_notes(points_in_doubt(frame)) if "," in marks else []
+
+
+def points_notes(names: Sequence[str]) -> list[str]:
     """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
-    if "," not in (table.target_decimal, *(column.decimal for column in table.schema.columns)):
-        return []
-    floats = frame.select_dtypes("float")
-    names = [str(name) for name in floats.columns if maybe_thousands(floats[name])]
     if not names:
         return []
     return [
