@@ -210,6 +210,24 @@ def test_categories_of_tables_with_types_are_found_in_texts():
     np.testing.assert_array_equal(schema.matrix(new)[:, 0], [1, 2, 0, 3, 4, *[np.nan] * 3])
 
 
+@pytest.mark.parametrize(
+    ("cells", "new", "codes"),
+    [
+        (["1.0", "2.0", "A"], ["1", "2", "01", "3"], [0, 1, 0, np.nan]),
+        (["1.0", "2.0", "A"], [1, 2], [0, 1]),
+        (["1.50", "2.25 ", "A"], [1.5, 2.25], [0, 1]),
+        (["FALSE", "TRUE", "maybe"], [True, False], [1, 0]),
+        (["FALSE", "TRUE", "maybe"], ["True", "false", "maybe"], [1, 0, 2]),
+        (["1.0", "1.00", "A"], ["1", "1.0", "1.00"], [np.nan, 0, 1]),
+        (["100000000000000001", "A"], ["100000000000000002"], [np.nan]),
+    ],
+)
+def test_categories_of_texts_are_found_in_tables_with_types(cells, new, codes):
+    schema = Schema.infer(pd.DataFrame({"c": cells * 10}))
+    assert schema.columns[0].kind is ColumnKind.CATEGORY
+    np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"c": new}))[:, 0], codes)
+
+
 def test_categories_with_white_space_are_found_without_it_and_the_other_way_round():
     schema = Schema.infer(pd.DataFrame({"c": ["A  ", "B", "C"] * 10}))
     matrix = schema.matrix(pd.DataFrame({"c": ["A", "A  ", " B ", "C", "D "]}))

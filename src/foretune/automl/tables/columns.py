@@ -1,5 +1,6 @@
 """What a column of a table is, and how its cells become numbers."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -77,6 +78,9 @@ QUANTITIES = (ColumnKind.NUMBER, ColumnKind.DATE, ColumnKind.DURATION)
 MUST_BE_READ = (*QUANTITIES, ColumnKind.BOOLEAN)
 """Of such columns a new table must have a value that can be read, where it has any."""
 
+MOST_DIGITS = 15
+"""Numbers of more digits, as some names are, may be different ones and alike as floats."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -113,19 +117,29 @@ class Column:
         if self.kind is ColumnKind.WORDS:
             return which_words(given, self.words)
         if self.kind is ColumnKind.CATEGORY:
-            codes = {category: float(code) for code, category in enumerate(self.categories)}
-            # White space that a file has been read without is no part of a category.
-            trimmed = {category.strip(): code for category, code in codes.items()} | codes
-            plain = {
-                text: trimmed.get(plain_text(text.strip()), np.nan) for text in texts_of(given)
-            }
-            return looked_up(given, plain | trimmed)[:, None]
+            known = self._codes()
+            plain = {text: known.get(_plain(text), np.nan) for text in texts_of(given)}
+            return looked_up(given, plain | known)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
             return truths(given)[:, None]
         if self.kind is ColumnKind.DURATION:
             return read_durations(given)[:, None]
         numbers = read_numbers(given, self.decimal)
         return np.where(usable(numbers), numbers, np.nan)[:, None]
+
+    def _codes(self) -> dict[str, float]:
+        """The code of each category, as it was written and as a table with types has it."""
+        codes = {category: float(code) for code, category in enumerate(self.categories)}
+        # White space that a file has been read without is no part of a category.
+        trimmed = {category.strip(): code for category, code in codes.items()} | codes
+        plain = {category: _plain(category) for category in codes}
+        alike = Counter(plain.values())
+        typed = {
+            text: codes[category]
+            for category, text in plain.items()
+            if alike[text] == 1 and len(category) <= MOST_DIGITS
+        }
+        return typed | trimmed
 
     def present(self, given: "pd.Series[Any]") -> Bools:
         """(n,), in which cells there is a value, whether it can be read or not."""
@@ -143,6 +157,10 @@ class Column:
         if mark == "." and numbers_in(given, "") >= numbers_in(given, mark):
             mark = ""  # Plain numbers; people write no .5, which programs do.
         return replace(self, decimal=mark)
+
+
+def _plain(text: str) -> str:
+    return plain_text(text.strip())
 
 
 def counted_kinds(counts: Mapping[ColumnKind, int]) -> str:
