@@ -280,6 +280,19 @@ def test_numbers_that_came_plain_and_have_thousands_apart_are_said(tmp_path):
     assert len(predict_file(model, new, out, Wanted())) == 2
 
 
+def test_several_units_in_a_column_are_said(tmp_path, monkeypatch):
+    """Those of all parts of a file count; a fit would not have read them as numbers."""
+    prices = [f"${value}" for value in LENGTHS]
+    model = model_of(training_of(pd.DataFrame({"x": prices, "w": prices, "y": LENGTHS}), "y"))
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    monkeypatch.setattr(predicting, "PART_BYTES", 1)
+    new.write_text("x,w\n$7.25,$7.25\n5 €,8\n3 %,\n")
+    assert predict_file(model, new, out, Wanted())[1:] == [
+        "Read as numbers, although their units differ: 'x' ($ % €). Convert them to the unit that "
+        "the model's own table has."
+    ]
+
+
 SALES = np.random.default_rng(2).integers(1001, 9999, 60)
 BY_THOUSANDS = [f"{sold:,}".replace(",", ".") for sold in SALES]
 

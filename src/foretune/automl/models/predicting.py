@@ -19,7 +19,7 @@ from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.frames import read_parts_with_copies, table_bytes
 from foretune.automl.tables.reading import WRITTEN, points_notes
 from foretune.automl.tables.schema import Schema
-from foretune.automl.tables.written_numbers import points_in_doubt
+from foretune.automl.tables.written_numbers import points_in_doubt, units_in
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
 from foretune.files import replace_file
@@ -160,6 +160,7 @@ class Seen:
     def __init__(self, model: Model) -> None:
         self._columns = model.schema.columns
         self._marks: dict[str, set[str]] = {column.name: set() for column in self._columns}
+        self._units: dict[str, set[str]] = {column.name: set() for column in self._columns}
         self._in_doubt: set[str] = set()
         self.unread: Counter[str] = Counter()
         """How many values of which column are taken as missing."""
@@ -168,11 +169,13 @@ class Seen:
         """Note how the numbers of a part are written, as which `schema` reads it."""
         for column in schema.columns:
             self._marks[column.name].add(column.decimal)
+            if column.decimal and column.name in part.columns:
+                self._units[column.name] |= units_in(part[column.name])
         self._in_doubt.update(points_in_doubt(part))
 
     def notes(self) -> list[str]:
         """Sentences for people."""
-        return [*self._other_marks(), *self._points(), *self._unread()]
+        return [*self._other_marks(), *self._several_units(), *self._points(), *self._unread()]
 
     def _other_marks(self) -> list[str]:
         """A word about numbers that are not written as in the table of the fit."""
@@ -188,6 +191,19 @@ class Seen:
             f"Read as numbers {WRITTEN['.']}, unlike in the model's own table": apart,
         }
         return [f"{what}: {listed(names)}." for what, names in said.items() if names]
+
+    def _several_units(self) -> list[str]:
+        several = [
+            f"'{name}' ({' '.join(sorted(units))})"
+            for name, units in self._units.items()
+            if len(units) > 1
+        ]
+        if not several:
+            return []
+        return [
+            f"Read as numbers, although their units differ: {', '.join(several)}. Convert them to "
+            "the unit that the model's own table has."
+        ]
 
     def _points(self) -> list[str]:
         if not any("," in marks for marks in self._marks.values()):

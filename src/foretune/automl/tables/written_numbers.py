@@ -141,6 +141,11 @@ def _of_one_unit(texts: list[str], mark: str) -> bool:
     return None not in found and len(units) <= 1
 
 
+def units_in(present: "pd.Series[Any]") -> set[str]:
+    """The signs of units that stand in texts."""
+    return {*"".join(value for value in present if isinstance(value, str))} & {*CURRENCIES, "%"}
+
+
 def number_written(value: object, mark: str) -> float:
     """The number that a text writes, or that stands there already; NaN for anything else."""
     if isinstance(value, int | float | Decimal | np.integer | np.floating):
