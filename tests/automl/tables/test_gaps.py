@@ -104,3 +104,11 @@ def test_gaps_that_nobody_has_saved_are_refused():
     [plain] = Schema.infer(pd.DataFrame({"n": MANY})).to_list()
     with pytest.raises(ValueError, match="the gaps of a column are different texts"):
         Schema.from_list([plain | {"gaps": ["-", "-"]}])
+
+
+def test_what_was_no_number_may_be_one_in_a_table_that_writes_otherwise():
+    """Beside 0,5 and 1,25 nobody knows what 1.5 is; beside 2.5 everybody does."""
+    fitted = Schema.infer(pd.DataFrame({"c": [*(f"{i},25" for i in range(30)), "1.5"]}))
+    assert fitted.columns[0].gaps == ("1.5",)
+    new = pd.DataFrame({"c": ["1.5", "2.5", "3.25"]})
+    np.testing.assert_array_equal(fitted.as_written_in(new).matrix(new), [[1.5], [2.5], [3.25]])

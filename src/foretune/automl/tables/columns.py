@@ -110,8 +110,6 @@ class Column:
 
     def read(self, given: "pd.Series[Any]") -> Floats:
         """(n, number of features) numbers; what was not seen before counts as missing."""
-        if self.gaps:
-            given = given.where(self.present(given))
         if self.kind is ColumnKind.DATE:
             return dates.date_parts(dates.read_dates(given, self.date_format), self.date_parts)
         if self.kind is ColumnKind.WORDS:
