@@ -17,7 +17,7 @@ from foretune.arrays import Floats
 from foretune.automl.models.model import Model
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.frames import read_parts_with_copies, table_bytes
-from foretune.automl.tables.reading import WRITTEN, points_notes
+from foretune.automl.tables.notes import WRITTEN, points_notes
 from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.written_numbers import points_in_doubt, units_in
 from foretune.errors import UsageError

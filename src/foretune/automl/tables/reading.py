@@ -10,12 +10,9 @@ import numpy as np
 import pandas as pd
 
 from foretune.automl.tables.cells import (
-    LARGEST,
     has_leading_zeros,
     not_numbers,
-    usable,
 )
-from foretune.automl.tables.columns import UNUSED, ColumnKind, counted_kinds
 from foretune.automl.tables.datasets import NO_ROLES, Table
 from foretune.automl.tables.frames import (
     MISSING,
@@ -27,51 +24,23 @@ from foretune.automl.tables.frames import (
     table_bytes,
     table_name,
 )
-from foretune.automl.tables.gaps import odd_text
+from foretune.automl.tables.notes import Facts, notes_on
 from foretune.automl.tables.question import Question
 from foretune.automl.tables.roles import Roles
-from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import (
     LabelKind,
     Task,
     inferred_task,
     times_in,
 )
-from foretune.automl.tables.words import MOST_TEXTS
-from foretune.automl.tables.written_numbers import points_in_doubt
 from foretune.errors import UsageError
 from foretune.experience.frame import with_columns
-from foretune.experience.naming import listed
 from foretune.progress import SILENT, Progress
 
 MOST_BYTES = 400 * 2**20
 """Larger tables are sampled while they are read, so that memory suffices for any file."""
-LEAST_OF_A_CLASS = 5
-MANY_COLUMNS = 1000
 DIFFERENT_SHARE = 0.5
 """A target of which more than this share of rows is a class of its own is taken for names."""
-WRITTEN = {
-    ",": "with a decimal comma",
-    ".": "with thousands apart or with a unit",
-}
-"""How numbers are written that are no plain ones, by what divides fractions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a table was when it was read."""
-
-    rows: int
-    columns: int
-    """Beside the target."""
-    without_target: int
-    """Rows that were left out."""
-    without_weight: int
-    """Rows of weight 0, which were left out as well."""
-    kinds: dict[ColumnKind, int]
-    """How many columns are of which kind."""
-    share: float = 1.0
-    """Of the rows of the file, those that were read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,31 +162,16 @@ def training_of(
     known = question.values.dropna()
     _check_repeats(known, target, asked)
     table = Table.answering(question, name=name, progress=progress)
-    frame = question.frame
-    said_of_roles = _role_notes(roles, frame[frame[target].notna()])
-    frame = frame.drop(columns=roles.left_out())
     kinds = Counter(column.kind for column in table.schema.columns)
     facts = Facts(
         rows,
-        frame.shape[1] - 1,
-        len(frame) - len(known),
-        rows - len(frame),
+        question.frame.shape[1] - len(roles.left_out()) - 1,
+        len(question.frame) - len(known),
+        rows - len(question.frame),
         dict(kinds),
         source.share,
     )
-    said = [
-        *source.notes,
-        _shape_note(facts),
-        _task_note(table, target, known, asked),
-        *_written_notes(table, target),
-        *_gap_notes(table.schema),
-        *_column_notes(table.schema),
-        *said_of_roles,
-        *_odd_text_notes(frame, table.schema),
-        *_thousands_notes(frame, table),
-        *_row_notes(frame, target, facts, source.gaps),
-        *_class_notes(table),
-    ]
+    said = [*source.notes, *notes_on(table, facts, question, source.gaps)]
     return Training(table, target, facts, said)
 
 
@@ -295,141 +249,3 @@ def _is_number(known: "pd.Series[Any]") -> bool:
 def _counts_rows(known: "pd.Series[Any]") -> bool:
     steps = np.diff(known.to_numpy(dtype=np.float64))
     return len(steps) > 1 and bool((steps == 1.0).all())
-
-
-def _shape_note(facts: Facts) -> str:
-    used = {kind: count for kind, count in facts.kinds.items() if kind not in UNUSED}
-    return f"{facts.rows:,} rows; columns beside the target: {counted_kinds(used)}."
-
-
-def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task | None) -> str:
-    different = known.nunique()
-    if asked is not None:
-        why = "as asked"
-    elif not _is_number(known) or pd.api.types.is_bool_dtype(known.dtype):
-        why = "because it does not hold numbers"
-    elif table.task is Task.CLASSIFICATION:
-        why = f"because it holds only {different} different whole numbers"
-    else:
-        why = f"because it holds {different:,} different numbers"
-    if table.task is Task.REGRESSION:
-        return f"'{target}' is predicted as a number (regression), {why}."
-    return (
-        f"'{target}' is predicted as one of {len(table.classes):,} classes (classification), {why}."
-    )
-
-
-def _written_notes(table: Table, target: str) -> list[str]:
-    marks = {column.name: column.decimal for column in table.schema.columns}
-    marks[target] = table.target_decimal
-    named = {how: [n for n in marks if marks[n] == mark] for mark, how in WRITTEN.items()}
-    return [f"Read as numbers {how}: {listed(names)}." for how, names in named.items() if names]
-
-
-def _gap_notes(schema: Schema) -> list[str]:
-    gaps = [f"{listed(each.gaps)} in '{each.name}'" for each in schema.columns if each.gaps]
-    if not gaps:
-        return []
-    return [
-        f"Taken as missing, beside numbers or dates: {', '.join(gaps)}. Where that stands for a "
-        "value, write the value instead."
-    ]
-
-
-def _column_notes(schema: Schema) -> list[str]:
-    notes = [
-        f"The texts of '{column.name}' are learnt from by their words, of which "
-        f"{len(column.words):,} repeat: {listed(column.words)}."
-        for column in schema.columns
-        if column.words
-    ]
-    texts = [each for each in schema.columns if each.kind in (ColumnKind.TEXT, ColumnKind.WORDS)]
-    if len(texts) > MOST_TEXTS:
-        notes.append(
-            f"Of {len(texts):,} columns of texts, only the {MOST_TEXTS} longest with words that "
-            "repeat were looked at."
-        )
-    for kind, why in UNUSED.items():
-        names = [column.name for column in schema.columns if column.kind is kind]
-        if names:
-            notes.append(f"Not used, {why}: {listed(names)}.")
-    columns = len(schema.features) - sum(len(column.words) for column in schema.columns)
-    if columns > MANY_COLUMNS:
-        notes.append(
-            f"There are {columns:,} columns to learn from: every trial takes longer, "
-            "and pipelines that select columns are worth more."
-        )
-    return notes
-
-
-def _role_notes(roles: Roles, known: pd.DataFrame) -> list[str]:
-    """What became of columns, and of rows without a group among those that have a target."""
-    left_out = roles.left_out()
-    notes = [f"Not used, as asked for: {listed(left_out)}."] if left_out else []
-    gaps = 0 if roles.group is None else int(known[roles.group].isna().sum())
-    if gaps:
-        notes.append(
-            f"Rows without a '{roles.group}', each taken for one of its own: {gaps:,} of "
-            f"{len(known):,}."
-        )
-    return notes
-
-
-def _odd_text_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
-    """A word about columns that some values keep from being numbers or dates."""
-    kinds = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
-    texts = [column.name for column in schema.columns if column.kind in kinds]
-    kept_from = {name: odd_text(frame[name]) for name in texts}
-    shown = [f"'{name}' (such as '{value}')" for name, value in kept_from.items() if value]
-    if not shown:
-        return []
-    return [
-        f"Not read as numbers or dates, because some values are none: {', '.join(shown)}. Where "
-        "those stand for missing values, leave them empty in the file."
-    ]
-
-
-def _thousands_notes(frame: pd.DataFrame, table: Table) -> list[str]:
-    marks = (table.target_decimal, *(column.decimal for column in table.schema.columns))
-    return points_notes(points_in_doubt(frame)) if "," in marks else []
-
-
-def points_notes(names: Sequence[str]) -> list[str]:
-    """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
-    if not names:
-        return []
-    return [
-        f"Read with a decimal point, although others have a comma: {listed(names)}. Where points "
-        "divide thousands there, remove them from the file."
-    ]
-
-
-def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[str]) -> list[str]:
-    notes = []
-    if facts.without_target:
-        taken = f" ({listed(gaps)} read as missing; if that is a class, rename it)" if gaps else ""
-        notes.append(
-            f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}{taken}."
-        )
-    if facts.without_weight:
-        notes.append(f"Rows of weight 0, left out: {facts.without_weight:,} of {facts.rows:,}.")
-    floats = frame.drop(columns=target).select_dtypes("float")
-    numbers = floats.to_numpy(dtype=np.float64, na_value=np.nan)
-    too_large = (~np.isnan(numbers) & ~usable(numbers)).sum(axis=0)
-    if too_large.any():
-        names = [str(name) for name in floats.columns[too_large > 0]]
-        notes.append(
-            f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
-            f"{too_large.sum():,} in {listed(names)}."
-        )
-    return notes
-
-
-def _class_notes(table: Table) -> list[str]:
-    if table.task is not Task.CLASSIFICATION:
-        return []
-    counts = np.bincount(table.y.astype(np.int64), minlength=len(table.classes))
-    rare = [table.classes[code] for code in np.flatnonzero(counts < LEAST_OF_A_CLASS)]
-    if not rare:
-        return []
-    return [f"Classes with fewer than {LEAST_OF_A_CLASS} rows are hard to learn: {listed(rare)}."]
