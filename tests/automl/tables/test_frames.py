@@ -201,8 +201,8 @@ ARFF = """@relation typed
 @attribute a INTEGER
 @attribute b real[0, 9]
 @data
-'2020-01-31','New York',1,x
-?,?,?,2.5
+'2020-01-31','New York',1,?
+?,?,NA,2.5
 """
 
 
@@ -212,6 +212,44 @@ def test_texts_and_dates_of_arff_files_keep_their_values(tmp_path):
     assert frame["town"].iloc[0] == "New York"
     assert frame.isna().to_numpy().tolist() == [[False, False, False, True], [True] * 3 + [False]]
     assert [frame[name].dtype.kind for name in "ab"] == ["f", "f"]
+
+
+def arff(tmp_path, header, rows):
+    return written(tmp_path, "t.arff", f"@relation r\n{header}\n@data\n{rows}\n")
+
+
+def test_a_value_that_an_arff_file_declares_is_no_gap(tmp_path):
+    header = "@attribute alley {None,'?',NA}\n@attribute note string"
+    frame = read_frame(arff(tmp_path, header, "None,null\n'?','?'\nNA,n/a\n?,?\n<null>,<null>"))
+    assert frame["alley"].tolist()[:3] == ["None", "?", "NA"]
+    assert frame["note"].tolist()[:3] == ["null", "?", "n/a"]
+    assert frame.isna().all(axis=1).tolist() == [False] * 3 + [True] * 2
+
+
+def test_what_is_no_number_in_an_attribute_of_numbers_is_kept(tmp_path):
+    frame = read_frame(arff(tmp_path, "@attribute a real\n@attribute b real", "1,x\n2,2.5"))
+    assert frame["a"].tolist() == [1, 2]
+    assert frame["b"].tolist() == ["x", "2.5"]
+
+
+def test_a_row_of_an_arff_file_may_end_in_a_comment(tmp_path):
+    header = "@attribute a numeric\n@attribute b string"
+    frame = read_frame(arff(tmp_path, header, "1,'5 % x' % one, two\n2,50%\t% three\n3,u"))
+    assert frame["a"].tolist() == [1, 2, 3]
+    assert frame["b"].tolist() == ["5 % x", "50%", "u"]
+
+
+def test_a_name_in_quotes_may_hold_quotes(tmp_path):
+    header = """@attribute 'don\\'t' numeric\n@attribute "a \\"b\\"" {x}"""
+    frame = read_frame(arff(tmp_path, header, "1.50,x"))
+    assert list(frame.columns) == ["don't", 'a "b"']
+    assert frame["don't"].tolist() == [1.5]
+
+
+def test_attributes_of_the_same_name_are_refused(tmp_path):
+    header = "@attribute a real\n@attribute 'a' real"
+    with pytest.raises(UsageError, match=r"different names, but '.*' has 'a' more than once"):
+        read_frame(arff(tmp_path, header, "1,2"))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import repeat, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from pyarrow.lib import ArrowException
 from pyarrow.parquet import ParquetFile
 
 from foretune.automl.tables.schema import named_by_text
-from foretune.automl.tables.text_files import READ, TextForm, check_header, text_form
+from foretune.automl.tables.text_files import READ, TextForm, check_header, check_names, text_form
 from foretune.errors import UsageError
 from foretune.experience.frame import with_columns
 
@@ -29,14 +29,16 @@ MISSING = (
 )
 """How files write that a value is not known, among them what pandas, R and spreadsheets write."""
 PART_BYTES = 1 << 26
-_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{\[]+)\s*(.*)", re.IGNORECASE)
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{\[]+)\s*(.*)", re.IGNORECASE)
 _OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
 """How the type of an attribute of numbers begins; a range may follow it."""
-_END = r"\s*(?=,|$)"
-_CELL = re.compile(
-    rf"""(?:^|,)\s*('(?:[^'\\]|\\.)*'(?={_END})|"(?:[^"\\]|\\.)*"(?={_END})|[^,]*?){_END}"""
-)
+_END = r"\s*(?:(?=,)|(?:(?<=\s)%.*)?$)"
+"""Behind a value: the next one, or the end of the row, or a comment."""
+_CELL = re.compile(rf"(?:^|,)\s*((?:{_QUOTED})(?={_END})|[^,]*?){_END}")
 """A value of a row, with its quotes where it has some."""
+_NOT_KNOWN = ("", "?", "<null>")
+"""What stands for a missing value, without quotes: in these files None may be the name of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +339,7 @@ def _checked(read: Callable[[], Any]) -> Any:
 def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
     """KEEL or ARFF: `@attribute` lines that name and type the columns, then the rows."""
     with path.open(encoding=form.encoding) as lines:
-        kinds = _attributes(lines)
+        kinds = _attributes(path, lines)
         if not kinds:
             raise ValueError("its header has no @attribute")
         rows = []
@@ -349,34 +351,30 @@ def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
                     raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
                 rows.append(cells)
     frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
-    frame = frame.mask(frame.isin(MISSING), None)
     return frame.apply(lambda column: _typed(column, kinds[str(column.name)]))
 
 
-def _cells(row: str) -> list[str]:
+def _cells(row: str) -> list[str | None]:
     """The values of a row; those in quotes may hold commas, and quotes behind a backslash."""
-    found = []
-    for cell in _CELL.findall(row):
-        quoted = len(cell) > 1 and cell[0] == cell[-1] and cell[0] in "'\""
-        found.append(re.sub(r"\\(.)", r"\1", cell[1:-1]) if quoted else cell.strip("'\""))
-    return found
+    return [None if cell in _NOT_KNOWN else _unquoted(cell) for cell in _CELL.findall(row)]
 
 
-def _attributes(lines: Iterator[str]) -> dict[str, str]:
+def _unquoted(text: str) -> str:
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if quoted else text.strip("'\"")
+
+
+def _attributes(path: Path, lines: Iterator[str]) -> dict[str, str]:
     """The names of the columns up to `@data`, and the type of each as it is written."""
-    kinds: dict[str, str] = {}
-    for line in lines:
-        if line.strip().lower().startswith("@data"):
-            break
-        found = _ATTRIBUTE.match(line.strip())
-        if found is not None:
-            name, kind = found.groups()
-            kinds[name.strip("'\"")] = kind
-    return kinds
+    header = takewhile(lambda line: not line.strip().lower().startswith("@data"), lines)
+    found = [_ATTRIBUTE.match(line.strip()) for line in header]
+    kinds = [(_unquoted(each[1]), each[2]) for each in found if each is not None]
+    check_names(path, [name for name, _ in kinds])
+    return dict(kinds)
 
 
 def _typed(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
     if kind.startswith("{"):
         return column.astype("category")
     # Texts and dates stay as they are written.
-    return pd.to_numeric(column, errors="coerce") if _OF_NUMBERS.match(kind) else column
+    return _with_gaps(column, as_text=False) if _OF_NUMBERS.match(kind) else column

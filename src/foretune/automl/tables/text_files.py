@@ -4,6 +4,7 @@ import codecs
 import csv
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
@@ -99,12 +100,16 @@ def check_header(path: Path, form: TextForm) -> None:
             names = next(lines).split()
         else:
             names = next(csv.reader(lines, delimiter=form.separator, skipinitialspace=True))
-    counts = Counter(name.strip() for name in names)
-    twice = [name for name, times in counts.items() if times > 1 and name]
+    check_names(path, [name.strip() for name in names])
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse columns of the same name; those without one may be many."""
+    twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
         raise UsageError(
-            f"the columns of a table must have different names, but the first line of '{path}' "
-            f"has {listed(twice)} more than once: rename them"
+            f"the columns of a table must have different names, but '{path}' has {listed(twice)} "
+            "more than once: rename them"
         )
 
 
