@@ -2,12 +2,11 @@
 
 import csv
 import os
-import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import repeat, takewhile
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +16,20 @@ import pyarrow.compute as pc
 from pyarrow.lib import ArrowException
 from pyarrow.parquet import ParquetFile
 
+from foretune.automl.tables.attributes import read_attributes
 from foretune.automl.tables.schema import named_by_text
-from foretune.automl.tables.text_files import READ, TextForm, check_header, check_names, text_form
+from foretune.automl.tables.text_files import (
+    MISSING,
+    READ,
+    TextForm,
+    check_header,
+    text_form,
+    with_gaps,
+)
 from foretune.errors import UsageError
 from foretune.experience.frame import with_columns
 
-MISSING = (
-    *("", "?", "<null>", "<NA>", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan"),
-    *("null", "NULL", "None", "#N/A", "#N/A N/A", "#NA"),
-    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-"""How files write that a value is not known, among them what pandas, R and spreadsheets write."""
 PART_BYTES = 1 << 26
-_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{\[]+)\s*(.*)", re.IGNORECASE)
-_OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
-"""How the type of an attribute of numbers begins; a range may follow it."""
-_END = r"\s*(?:(?=,)|(?:(?<=\s)%.*)?$)"
-"""Behind a value: the next one, or the end of the row, or a comment."""
-_CELL = re.compile(rf"(?:^|,)\s*((?:{_QUOTED})(?={_END})|[^,]*?){_END}")
-"""A value of a row, with its quotes where it has some."""
-_NOT_KNOWN = ("", "?", "<null>")
-"""What stands for a missing value, without quotes: in these files None may be the name of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ())
             return _without_index(pd.read_parquet(path))
         form = text_form(path, layout.separator)
         if form.has_attributes:
-            return _read_attributes(path, form)
+            return read_attributes(path, form)
         frame = _without_padding(_checked(lambda: _csv(path, form, layout, texts)), texts)
         if not layout.header:
             frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
@@ -103,7 +94,7 @@ def read_parts_with_copies(
             return
         form = text_form(path)
         if form.has_attributes:
-            frame = _read_attributes(path, form)
+            frame = read_attributes(path, form)
             copied = frame[_present(names, frame.columns)]
             yield frame, pa.Table.from_pandas(copied, preserve_index=False)
             return
@@ -297,7 +288,7 @@ def _without_padding(frame: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
     trimmed = _trimmed(frame)
     return with_columns(
         frame,
-        {name: _with_gaps(column, as_text=name in texts) for name, column in trimmed.items()},
+        {name: with_gaps(column, as_text=name in texts) for name, column in trimmed.items()},
     )
 
 
@@ -319,13 +310,6 @@ def _is_padded(column: "pd.Series[Any]") -> bool:
     return bool(pc.any(pc.ends_with(cells, " ")).as_py())
 
 
-def _with_gaps(cells: "pd.Series[Any]", *, as_text: bool) -> "pd.Series[Any]":
-    """Without white space, what seemed a text may be a gap, and the others numbers."""
-    present = cells.mask(cells.isin(MISSING))
-    numbers = pd.to_numeric(present, errors="coerce")
-    return present if as_text or (numbers.isna() & present.notna()).any() else numbers
-
-
 def _checked(read: Callable[[], Any]) -> Any:
     """What `read` gives; where pandas would leave values out, it is a `ValueError`."""
     with warnings.catch_warnings():
@@ -334,47 +318,3 @@ def _checked(read: Callable[[], Any]) -> Any:
             return read()
         except pd.errors.ParserWarning:
             raise ValueError("its rows have more values than its first line has names") from None
-
-
-def _read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
-    """KEEL or ARFF: `@attribute` lines that name and type the columns, then the rows."""
-    with path.open(encoding=form.encoding) as lines:
-        kinds = _attributes(path, lines)
-        if not kinds:
-            raise ValueError("its header has no @attribute")
-        rows = []
-        for line in lines:
-            text = line.strip()
-            if text and not text.startswith("%"):
-                cells = _cells(text)
-                if len(cells) != len(kinds):
-                    raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
-                rows.append(cells)
-    frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
-    return frame.apply(lambda column: _typed(column, kinds[str(column.name)]))
-
-
-def _cells(row: str) -> list[str | None]:
-    """The values of a row; those in quotes may hold commas, and quotes behind a backslash."""
-    return [None if cell in _NOT_KNOWN else _unquoted(cell) for cell in _CELL.findall(row)]
-
-
-def _unquoted(text: str) -> str:
-    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return re.sub(r"\\(.)", r"\1", text[1:-1]) if quoted else text.strip("'\"")
-
-
-def _attributes(path: Path, lines: Iterator[str]) -> dict[str, str]:
-    """The names of the columns up to `@data`, and the type of each as it is written."""
-    header = takewhile(lambda line: not line.strip().lower().startswith("@data"), lines)
-    found = [_ATTRIBUTE.match(line.strip()) for line in header]
-    kinds = [(_unquoted(each[1]), each[2]) for each in found if each is not None]
-    check_names(path, [name for name, _ in kinds])
-    return dict(kinds)
-
-
-def _typed(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
-    if kind.startswith("{"):
-        return column.astype("category")
-    # Texts and dates stay as they are written.
-    return _with_gaps(column, as_text=False) if _OF_NUMBERS.match(kind) else column

@@ -15,7 +15,6 @@ from foretune.automl.tables.cells import (
 )
 from foretune.automl.tables.datasets import NO_ROLES, Table
 from foretune.automl.tables.frames import (
-    MISSING,
     encoding_note,
     has_types,
     read_cells,
@@ -33,6 +32,7 @@ from foretune.automl.tables.targets import (
     inferred_task,
     times_in,
 )
+from foretune.automl.tables.text_files import MISSING
 from foretune.errors import UsageError
 from foretune.experience.frame import with_columns
 from foretune.progress import SILENT, Progress

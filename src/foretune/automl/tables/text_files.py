@@ -1,4 +1,4 @@
-"""How a text file is written: its characters, its separator, the names in its first line."""
+"""How a text file is written: its characters, its separator, its names, what its gaps are."""
 
 import codecs
 import csv
@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import pandas as pd
 
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
@@ -16,6 +18,12 @@ from foretune.experience.separators import LOOKED_AT, found_separator
 
 READ = "CSV, TSV, Parquet, KEEL or ARFF"
 """The formats of tables that are read, for messages."""
+MISSING = (
+    *("", "?", "<null>", "<NA>", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan"),
+    *("null", "NULL", "None", "#N/A", "#N/A N/A", "#NA"),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""How files write that a value is not known, among them what pandas, R and spreadsheets write."""
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     # Before the marks of UTF-16, with which one of them begins.
@@ -111,6 +119,13 @@ def check_names(path: Path, names: Sequence[str]) -> None:
             f"the columns of a table must have different names, but '{path}' has {listed(twice)} "
             "more than once: rename them"
         )
+
+
+def with_gaps(cells: "pd.Series[Any]", *, as_text: bool) -> "pd.Series[Any]":
+    """The cells with gaps as such, and as numbers where all others are some, but for `as_text`."""
+    present = cells.mask(cells.isin(MISSING))
+    numbers = pd.to_numeric(present, errors="coerce")
+    return present if as_text or (numbers.isna() & present.notna()).any() else numbers
 
 
 def _check_format(path: Path, start: bytes) -> None:
