@@ -17,7 +17,7 @@ from pyarrow.lib import ArrowException
 from pyarrow.parquet import ParquetFile
 
 from foretune.automl.tables.attributes import read_attributes
-from foretune.automl.tables.schema import named_by_text
+from foretune.automl.tables.parquet_files import batches, bytes_of, is_parquet, without_index
 from foretune.automl.tables.text_files import (
     MISSING,
     READ,
@@ -54,8 +54,8 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ())
     texts: columns that stay as they are written, such as 007, where the file has no types.
     """
     with _one_sentence(path):
-        if _is_parquet(path):
-            return _without_index(pd.read_parquet(path))
+        if is_parquet(path):
+            return _unpadded(without_index(pd.read_parquet(path)))
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return read_attributes(path, form)
@@ -87,9 +87,9 @@ def read_parts_with_copies(
     are left out.
     """
     with _one_sentence(path):
-        if _is_parquet(path):
-            for batch in _batches(path, part_bytes):
-                frame = _without_index(batch.to_pandas())
+        if is_parquet(path):
+            for batch in batches(path, part_bytes):
+                frame = _unpadded(without_index(batch.to_pandas()))
                 yield frame, batch.select(_present(names, batch.column_names))
             return
         form = text_form(path)
@@ -110,7 +110,7 @@ def read_parts_with_copies(
 def has_types(path: Path) -> bool:
     """Whether a file says what its columns hold, as Parquet, KEEL and ARFF files do."""
     with _one_sentence(path):
-        return _is_parquet(path) or text_form(path).has_attributes
+        return is_parquet(path) or text_form(path).has_attributes
 
 
 def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
@@ -139,16 +139,12 @@ def table_name(path: Path) -> str:
 def table_bytes(path: Path) -> int:
     """How large the table in a file is: as text, or as Parquet before compression."""
     with _one_sentence(path):
-        if not _is_parquet(path):
-            return path.stat().st_size
-        about = ParquetFile(path).metadata
-        groups = [about.row_group(each) for each in range(about.num_row_groups)]
-        return sum(group.total_byte_size for group in groups)
+        return bytes_of(ParquetFile(path)) if is_parquet(path) else path.stat().st_size
 
 
 def encoding_note(path: Path) -> list[str]:
     """What was assumed about the characters of a file, where it is not UTF-8."""
-    if _is_parquet(path):
+    if is_parquet(path):
         return []
     encoding = text_form(path).encoding
     told = {
@@ -176,37 +172,6 @@ def _one_sentence(path: Path) -> Iterator[None]:
             f"a table must be a {READ} file, but '{path}' cannot be read as one ({said}): check "
             "its format"
         ) from error
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in (".parquet", ".pq")
-
-
-def _batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
-    """Some rows of a Parquet file at a time, and at least one table, which may have no rows."""
-    file = ParquetFile(path)
-    rows = max(1, file.metadata.num_rows)
-    batch = max(1, int(part_bytes / max(1.0, table_bytes(path) / rows)))
-    empty = True
-    for part in file.iter_batches(batch_size=batch):
-        empty = False
-        yield pa.Table.from_batches([part])
-    if empty:
-        yield file.schema_arrow.empty_table()
-
-
-def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table of a Parquet file: what pandas has kept as a named index is a column as others are.
-
-    The numbers of the rows are none, whatever they are called: a part of a file does not have them.
-    """
-    known = {str(name) for name in frame.columns}
-    levels = [] if isinstance(frame.index, pd.RangeIndex) else frame.index.names
-    names = [name for name in levels if name is not None and str(name) not in known]
-    others = [place for place, name in enumerate(frame.index.names) if name not in names]
-    plain = frame.reset_index(level=others, drop=True) if others else frame
-    table = named_by_text(plain.reset_index() if names else plain)
-    return with_columns(table, _trimmed(table))
 
 
 def _written_cells(
@@ -253,7 +218,7 @@ def _written_parts(
     with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
         for part in parts:
             part.columns = part.columns.str.strip()
-            yield with_columns(part, _trimmed(part))
+            yield _unpadded(part)
 
 
 def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), **more: Any) -> Any:
@@ -290,6 +255,10 @@ def _without_padding(frame: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
         frame,
         {name: with_gaps(column, as_text=name in texts) for name, column in trimmed.items()},
     )
+
+
+def _unpadded(frame: pd.DataFrame) -> pd.DataFrame:
+    return with_columns(frame, _trimmed(frame))
 
 
 def _trimmed(frame: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
