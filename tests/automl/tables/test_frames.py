@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from foretune.automl.tables.frames import (
     Layout,
@@ -354,3 +355,35 @@ def test_copies_belong_to_their_parts_and_leave_them_as_they_are(tmp_path, name)
         assert copied.column_names == ["id"]
         ids = [None if id_ is None else int(id_) for id_ in copied["id"].to_pylist()]
         assert ids == [None if pd.isna(id_) else int(id_) for id_ in part["id"]]
+
+
+READERS = {"whole": read_frame, "parts": lambda path: pd.concat(read_parts(path, part_bytes=1))}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_types_that_pandas_does_not_read_again(tmp_path, read):
+    lists, counts = pd.ArrowDtype(pa.list_(pa.int64())), pd.ArrowDtype(pa.int64())
+    columns = {"l": pd.array([[1, 2], None], lists), "n": pd.array([1, 2], counts)}
+    pd.DataFrame(columns, pd.Index(["u", "v"], name="k")).to_parquet(tmp_path / "t.parquet")
+    frame = read(tmp_path / "t.parquet")
+    assert list(frame.columns) == ["k", "l", "n"]
+    assert list(frame["l"].iloc[0]) == [1, 2]
+    assert frame["n"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_columns_of_the_same_name_in_a_parquet_file_are_refused(tmp_path, read):
+    parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "t.parquet")
+    with pytest.raises(UsageError, match="must have different names, but got 'a' more than once"):
+        read(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("type_", [pa.binary(), pa.large_binary(), pa.binary(2)], ids=str)
+def test_bytes_of_texts_are_texts(tmp_path, read, type_):
+    columns = {"k": pa.array([b"A ", b"\xc3\xa9", None], type_), "raw": [b"\xff", b"\xfe", b"\xfd"]}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    frame = read(tmp_path / "t.parquet")
+    assert frame["k"].tolist()[:2] == ["A", "é"]
+    assert frame["k"].isna().tolist() == [False, False, True]
+    assert frame["raw"].tolist() == [b"\xff", b"\xfe", b"\xfd"]

@@ -17,7 +17,7 @@ from pyarrow.lib import ArrowException
 from pyarrow.parquet import ParquetFile
 
 from foretune.automl.tables.attributes import read_attributes
-from foretune.automl.tables.parquet_files import batches, bytes_of, is_parquet, without_index
+from foretune.automl.tables.parquet_files import batches, bytes_of, frame_of, is_parquet
 from foretune.automl.tables.text_files import (
     MISSING,
     READ,
@@ -55,7 +55,7 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ())
     """
     with _one_sentence(path):
         if is_parquet(path):
-            return _unpadded(without_index(pd.read_parquet(path)))
+            return _unpadded(frame_of(ParquetFile(path).read()))
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return read_attributes(path, form)
@@ -89,7 +89,7 @@ def read_parts_with_copies(
     with _one_sentence(path):
         if is_parquet(path):
             for batch in batches(path, part_bytes):
-                frame = _unpadded(without_index(batch.to_pandas()))
+                frame = _unpadded(frame_of(batch))
                 yield frame, batch.select(_present(names, batch.column_names))
             return
         form = text_form(path)

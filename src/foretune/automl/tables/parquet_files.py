@@ -1,5 +1,6 @@
 """Reading tables out of Parquet files."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
 from foretune.automl.tables.schema import named_by_text
+
+OF_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+_TYPE_OF_ARROW = re.compile(rb'"numpy_type": *"[^"]*\[pyarrow\]"')
 
 
 def is_parquet(path: Path) -> bool:
@@ -35,8 +39,42 @@ def batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
         yield file.schema_arrow.empty_table()
 
 
-def without_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table of a Parquet file: what pandas has kept as a named index is a column as others are.
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """What a Parquet file holds, with texts as such even if they are kept as bytes.
+
+    Refuses columns of the same name.
+    """
+    table = _with_texts(table)
+    try:
+        frame = table.to_pandas()
+    except TypeError:
+        frame = _without_types_of_arrow(table).to_pandas()
+    return _without_index(frame)
+
+
+def _with_texts(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if any(is_one(field.type) for is_one in OF_BYTES):
+            try:
+                texts = table.column(place).cast(pa.large_string())
+            except pa.ArrowInvalid:
+                continue  # Other bytes than those of characters.
+            table = table.set_column(place, field.name, texts)
+    return table
+
+
+def _without_types_of_arrow(table: pa.Table) -> pa.Table:
+    """Without the names of types, such as `list<item: int64>[pyarrow]`, that pandas cannot read.
+
+    It writes them itself.
+    """
+    about = table.schema.metadata or {}
+    plain = {key: _TYPE_OF_ARROW.sub(b'"numpy_type": "object"', about[key]) for key in about}
+    return table.replace_schema_metadata(plain)
+
+
+def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """What pandas has kept as a named index is a column as others are.
 
     The numbers of the rows are none, whatever they are called: a part of a file does not have them.
     """
