@@ -387,3 +387,18 @@ def test_bytes_of_texts_are_texts(tmp_path, read, type_):
     assert frame["k"].tolist()[:2] == ["A", "é"]
     assert frame["k"].isna().tolist() == [False, False, True]
     assert frame["raw"].tolist() == [b"\xff", b"\xfe", b"\xfd"]
+
+
+@pytest.mark.parametrize("ending", ["zip", "gz", "bz2", "xz", "zst", "tar"])
+def test_a_text_is_read_whatever_its_name_says(tmp_path, ending):
+    path = written(tmp_path, f"t.{ending}", "a,b\n1,x\n")
+    for frame in (read_frame(path), *read_parts(path)):
+        assert frame.to_dict("list") == {"a": [1], "b": ["x"]}
+
+
+@pytest.mark.parametrize("ending", ["zip", "gz", "bz2", "xz", "tar"])
+def test_a_file_that_is_compressed_is_refused(tmp_path, ending):
+    path = tmp_path / f"t.csv.{ending}"
+    pd.DataFrame({"a": range(50)}).to_csv(path, index=False)
+    with pytest.raises(UsageError, match=r"a table must be a CSV.*: save it as a CSV file"):
+        read_frame(path)

@@ -237,6 +237,8 @@ def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), 
         header=0 if layout.header else None,
         decimal=layout.decimal,
         encoding=form.encoding,
+        # Else a text whose name ends in .zip would be opened as an archive.
+        compression=None,
         na_values=list(MISSING),
         keep_default_na=False,
         skipinitialspace=True,
