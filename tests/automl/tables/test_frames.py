@@ -402,3 +402,12 @@ def test_a_file_that_is_compressed_is_refused(tmp_path, ending):
     pd.DataFrame({"a": range(50)}).to_csv(path, index=False)
     with pytest.raises(UsageError, match=r"a table must be a CSV.*: save it as a CSV file"):
         read_frame(path)
+
+
+@pytest.mark.parametrize("odd", ['" yes"', '"\tyes"', "yes\t", "yes\u00a0"])
+def test_white_space_of_any_kind_on_either_side_is_no_part_of_a_text(tmp_path, odd):
+    path = written(tmp_path, "t.csv", f"k,n\nyes,1\n{odd},2\n")
+    for frame in (read_frame(path), *read_parts(path)):
+        assert frame["k"].tolist() == ["yes", "yes"]
+    [(_, copied)] = read_parts_with_copies(path, ["k"])
+    assert copied["k"].to_pylist() == ["yes", "yes"]

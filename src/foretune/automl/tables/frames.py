@@ -224,7 +224,7 @@ def _written_parts(
 def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), **more: Any) -> Any:
     """A data frame, or with a `chunksize` a reader of frames with so many rows.
 
-    Names and texts may end in white space, by which some programs make columns equally wide.
+    White space may be around names and texts, by which some programs make columns equally wide.
     """
     if layout.header:
         check_header(path, form)
@@ -250,7 +250,7 @@ def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), 
 
 
 def _without_padding(frame: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
-    """What a file without types would hold if nothing in it ended in white space."""
+    """What a file without types would hold if no white space were around anything in it."""
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     trimmed = _trimmed(frame)
     return with_columns(
@@ -264,7 +264,7 @@ def _unpadded(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _trimmed(frame: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
-    """The columns in which some text ends in white space, without it."""
+    """The columns in which white space is around some text, without it."""
     padded = [str(name) for name, column in frame.items() if _is_padded(column)]
     return {name: frame[name].str.strip() for name in padded}
 
@@ -278,7 +278,7 @@ def _is_padded(column: "pd.Series[Any]") -> bool:
         return False  # Of several types, or of whole numbers that no type holds.
     if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
         return False
-    return bool(pc.any(pc.ends_with(cells, " ")).as_py())
+    return bool(pc.any(pc.not_equal(cells, pc.utf8_trim_whitespace(cells))).as_py())
 
 
 def _checked(read: Callable[[], Any]) -> Any:
