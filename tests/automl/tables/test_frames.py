@@ -411,3 +411,53 @@ def test_white_space_of_any_kind_on_either_side_is_no_part_of_a_text(tmp_path, o
         assert frame["k"].tolist() == ["yes", "yes"]
     [(_, copied)] = read_parts_with_copies(path, ["k"])
     assert copied["k"].to_pylist() == ["yes", "yes"]
+
+
+ONE_COLUMN = {
+    "a blank line is a gap": ("x\n4100\n\n6200\n", [4100, None, 6200]),
+    "none at the end": ("x\n4100\n \n6200\n\n  \n", [4100, None, 6200]),
+    "none before the name": ("\n \nx\n\n6200", [None, 6200]),
+    "quotes of programs": ('x\r\n""\r\n6200\r\n""\r\n', [None, 6200, None]),
+    "texts of several lines": ('x\n"a\n\nb"\n\nc\n\n', ["a\n\nb", None, "c"]),
+    "as of an old Macintosh": ("\r\rx\r1\r\r2\r", [1, None, 2]),
+    "without rows": ("x\n\n", []),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), ONE_COLUMN.values(), ids=ONE_COLUMN)
+@pytest.mark.parametrize("texts", [(), ["x"]], ids=["", "texts"])
+def test_every_line_of_a_table_of_one_column_is_a_row(tmp_path, text, expected, texts):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    parts, copies = zip(
+        *read_parts_with_copies(tmp_path / "t.csv", ["x"], part_bytes=1, texts=texts), strict=True
+    )
+    for frame in (read_frame(tmp_path / "t.csv", texts=texts), pd.concat(parts)):
+        assert list(frame.columns) == ["x"]
+        assert frame["x"].isna().tolist() == [cell is None for cell in expected]
+        present = [cell for cell in expected if cell is not None]
+        assert frame["x"].dropna().tolist() == [str(cell) if texts else cell for cell in present]
+    copied = [cell for part in copies for cell in part["x"].to_pylist()]
+    assert copied == [None if cell is None else str(cell) for cell in expected]
+
+
+def test_blank_lines_of_other_tables_are_no_rows(tmp_path):
+    frame = read_frame(written(tmp_path, "t.csv", "\nx,y\n\n1,2\n \n3,4\n\n"))
+    assert frame.to_dict("list") == {"x": [1, 3], "y": [2, 4]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;\r"])
+def test_a_first_line_for_excel_says_the_separator(tmp_path, first, encoding):
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"{first}\na, b;c\n1,5;x\n2,5;y\n".encode(encoding))
+    for frame in (read_frame(path), *read_parts(path)):
+        assert frame.to_dict("list") == {"a, b": ["1,5", "2,5"], "c": ["x", "y"]}
+    tabs = written(tmp_path, "u.csv", "sep=\t\na\tb\n1\t2\n")
+    assert read_frame(tabs).to_dict("list") == {"a": [1], "b": [2]}
+    names = read_frame(written(tmp_path, "v.csv", "sep=,b;c\n1,2;3\n")).columns
+    assert list(names) == ["sep=", "b;c"]
+
+
+def test_a_table_of_a_separator_alone_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="cannot be read as one"):
+        read_frame(written(tmp_path, "t.csv", "sep=;\n"))

@@ -22,7 +22,8 @@ from foretune.automl.tables.text_files import (
     MISSING,
     READ,
     TextForm,
-    check_header,
+    column_names,
+    rows_of_one_column,
     text_form,
     with_gaps,
 )
@@ -226,15 +227,18 @@ def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), 
 
     White space may be around names and texts, by which some programs make columns equally wide.
     """
-    if layout.header:
-        check_header(path, form)
+    names = column_names(path, form) if layout.header else []
+    header = sum(1 for line in form.before if line.strip())
+    if len(names) == 1 and (rows := rows_of_one_column(path, form)):
+        header = len(form.before)
+        more = {"skip_blank_lines": False, "nrows": rows, **more}
     if texts:
         named = _csv(path, form, layout, nrows=0).columns
         more["dtype"] = {name: str for name in named if str(name).strip() in texts}
     return pd.read_csv(
         path,
         sep=r"\s+" if form.separator == " " else form.separator,
-        header=0 if layout.header else None,
+        header=header if layout.header else None,
         decimal=layout.decimal,
         encoding=form.encoding,
         # Else a text whose name ends in .zip would be opened as an archive.

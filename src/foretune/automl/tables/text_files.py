@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
+from io import StringIO
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -59,6 +60,8 @@ OTHER_SUFFIXES = {
 }
 _ATTRIBUTES = re.compile(r"@(relation|attribute|data)\b", re.IGNORECASE)
 """What a line of the header of a KEEL or ARFF file begins with."""
+_SEPARATOR = re.compile(r'"?sep=(\t|[^\w\s"])"? *(?:[\r\n]+|$)', re.IGNORECASE)
+"""A first line by which Excel is told what divides values."""
 SAVE_AS = "save it as a CSV file in UTF-8"
 
 
@@ -79,6 +82,12 @@ class TextForm:
         return _ATTRIBUTES.match(first) is not None
 
     @property
+    def before(self) -> list[str]:
+        """The lines before the names of the columns: blank ones, and `sep=;` for Excel."""
+        lines = StringIO(self.start, newline="")
+        return [*takewhile(lambda line: not line.strip() or _SEPARATOR.match(line), lines)]
+
+    @property
     def bytes_a_row(self) -> float:
         """An estimate."""
         lines = self.start.splitlines()
@@ -97,18 +106,30 @@ def text_form(path: Path, separator: str | None = None) -> TextForm:
         raise UsageError(f"a table must have rows, but '{path}' is empty: check the path")
     if characters.lstrip()[0] in "{[":
         _refuse(path, "looks like JSON")
-    return TextForm(encoding, separator or found_separator(characters), characters)
+    told = _SEPARATOR.match(characters)
+    found = told[1] if told else found_separator(characters)
+    return TextForm(encoding, separator or found, characters)
 
 
-def check_header(path: Path, form: TextForm) -> None:
-    """Refuse names of columns that come twice, which pandas would change silently."""
+def column_names(path: Path, form: TextForm) -> list[str]:
+    """Those of the header; refuses names that come twice, which pandas would change silently."""
     with path.open(encoding=form.encoding, newline="") as stream:
-        lines = dropwhile(lambda line: not line.strip(), stream)
+        lines = islice(stream, len(form.before), None)
         if form.separator == " ":
-            names = next(lines).split()
+            names = next(lines, "").split()
         else:
-            names = next(csv.reader(lines, delimiter=form.separator, skipinitialspace=True))
-    check_names(path, [name.strip() for name in names])
+            names = next(csv.reader(lines, delimiter=form.separator, skipinitialspace=True), [])
+    stripped = [name.strip() for name in names]
+    check_names(path, stripped)
+    return stripped
+
+
+def rows_of_one_column(path: Path, form: TextForm) -> int:
+    """How many rows a table of one column has: blank lines are some, but those at its end."""
+    with path.open(encoding=form.encoding, newline="") as stream:
+        rows = csv.reader(islice(stream, len(form.before), None), delimiter=form.separator)
+        there = (place for place, row in enumerate(rows) if row and not row[0].isspace())
+        return max(there, default=0)
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:
