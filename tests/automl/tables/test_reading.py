@@ -340,3 +340,11 @@ def test_parts_of_a_large_file_are_of_one_kind(tmp_path, monkeypatch):
     table = read_training(path, "y", most_bytes=3000).table
     assert table.schema.columns[0].categories == ("01", "02", "A1", "TRUE")
     assert set(read_table(path, most_bytes=3000)[0]["c"]) == {"01", "02", "A1", "TRUE"}
+
+
+@pytest.mark.parametrize("row", ["1{}.5", "1{},5", "1{}.5 \u20ac"])
+def test_numbers_that_are_too_large_are_named_even_if_they_are_texts(tmp_path, row):
+    texts = [row.format("0" * 31), *(row.format(place) for place in range(38)), "."]
+    frame = pd.DataFrame({"x": texts, "z": X.tolist() + [3] * 10, "y": ["a", "b"] * 20})
+    notes = read_training(written(tmp_path, frame, sep=";"), "y").notes
+    assert "Values that are infinite or beyond 1e+30, taken as missing: 1 in 'x'." in notes

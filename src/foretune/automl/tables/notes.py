@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.tables.cells import LARGEST, usable
+from foretune.automl.tables.cells import LARGEST, is_plain, usable
 from foretune.automl.tables.columns import UNUSED, ColumnKind, counted_kinds
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.gaps import odd_text
@@ -61,7 +61,8 @@ def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -
         *_role_notes(roles, asked.frame[asked.frame[target].notna()]),
         *_odd_text_notes(frame, table.schema),
         *_thousands_notes(frame, table),
-        *_row_notes(frame, target, facts, gaps),
+        *_row_notes(facts, gaps),
+        *_too_large_notes(frame.drop(columns=target), table.schema),
         *_class_notes(table),
     ]
 
@@ -173,7 +174,7 @@ def points_notes(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[str]) -> list[str]:
+def _row_notes(facts: Facts, gaps: Sequence[str]) -> list[str]:
     notes = []
     if facts.without_target:
         taken = f" ({listed(gaps)} read as missing; if that is a class, rename it)" if gaps else ""
@@ -182,16 +183,31 @@ def _row_notes(frame: pd.DataFrame, target: str, facts: Facts, gaps: Sequence[st
         )
     if facts.without_weight:
         notes.append(f"Rows of weight 0, left out: {facts.without_weight:,} of {facts.rows:,}.")
-    floats = frame.drop(columns=target).select_dtypes("float")
-    numbers = floats.to_numpy(dtype=np.float64, na_value=np.nan)
-    too_large = (~np.isnan(numbers) & ~usable(numbers)).sum(axis=0)
-    if too_large.any():
-        names = [str(name) for name in floats.columns[too_large > 0]]
-        notes.append(
-            f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
-            f"{too_large.sum():,} in {listed(names)}."
-        )
     return notes
+
+
+def _too_large_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    too_large = _too_large(frame, schema)
+    if not too_large:
+        return []
+    return [
+        f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
+        f"{sum(too_large.values()):,} in {listed(list(too_large))}."
+    ]
+
+
+def _too_large(frame: pd.DataFrame, schema: Schema) -> dict[str, int]:
+    """How many numbers of which columns are none to learn from, be they numbers or texts."""
+    floats = frame.select_dtypes("float")
+    numbers = floats.to_numpy(dtype=np.float64, na_value=np.nan)
+    counts = (~np.isnan(numbers) & ~usable(numbers)).sum(axis=0)
+    found = dict(zip(map(str, floats.columns), counts.tolist(), strict=True))
+    others = [each for each in schema.columns if each.name not in found]
+    for column in others:
+        if column.kind is ColumnKind.NUMBER and not is_plain(given := frame[column.name]):
+            lost = np.isnan(column.read(given)[:, 0])
+            found[column.name] = int((column.present(given) & lost).sum())
+    return {name: count for name, count in found.items() if count}
 
 
 def _class_notes(table: Table) -> list[str]:
