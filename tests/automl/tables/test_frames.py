@@ -177,7 +177,7 @@ def test_a_table_without_rows_is_one_part(tmp_path, name):
 
 def test_columns_that_stay_as_written(tmp_path):
     path = written(tmp_path, "t.csv", "id,n\n007,1.50\n?,2\n")
-    [part] = read_parts(path, texts=["id"])
+    [part] = read_parts(path, texts={"id": ()})
     assert part["id"].tolist()[0] == "007"
     assert part["id"].isna().tolist() == [False, True]
     assert part["n"].tolist() == [1.5, 2]
@@ -190,7 +190,9 @@ def test_gaps_of_spreadsheets_leave_numbers_as_they_are(tmp_path, gap):
 
 
 def test_some_columns_stay_as_they_are_written(tmp_path):
-    frame = read_frame(written(tmp_path, "t.csv", "c,d\n01,01\nNA,02\n"), texts=("c", "absent"))
+    frame = read_frame(
+        written(tmp_path, "t.csv", "c,d\n01,01\nNA,02\n"), texts={"c": (), "absent": ()}
+    )
     assert frame["c"].iloc[0] == "01"
     assert frame["c"].isna().tolist() == [False, True]
     assert frame["d"].tolist() == [1, 2]
@@ -306,7 +308,7 @@ def test_white_space_around_names_and_values_is_no_part_of_them(tmp_path):
         np.testing.assert_array_equal(frame["n"], [1.0, np.nan, 2.0])
         assert frame["a name"].tolist()[:2] == ["New  York", "Rome"]
         assert frame["a name"].isna().tolist() == [False, False, True]
-    assert read_frame(path, texts=["n"])["n"].tolist()[::2] == ["1", "2"]
+    assert read_frame(path, texts={"n": ()})["n"].tolist()[::2] == ["1", "2"]
     [(_, copied)] = read_parts_with_copies(path, ["n", "a name"])
     expected = {"n": ["1", "NA", "2"], "a name": ["New  York", "Rome", None]}
     assert copied.to_pydict() == expected
@@ -425,7 +427,7 @@ ONE_COLUMN = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ONE_COLUMN.values(), ids=ONE_COLUMN)
-@pytest.mark.parametrize("texts", [(), ["x"]], ids=["", "texts"])
+@pytest.mark.parametrize("texts", [{}, {"x": ()}], ids=["", "texts"])
 def test_every_line_of_a_table_of_one_column_is_a_row(tmp_path, text, expected, texts):
     (tmp_path / "t.csv").write_bytes(text.encode())
     parts, copies = zip(
@@ -461,3 +463,14 @@ def test_a_first_line_for_excel_says_the_separator(tmp_path, first, encoding):
 def test_a_table_of_a_separator_alone_is_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot be read as one"):
         read_frame(written(tmp_path, "t.csv", "sep=;\n"))
+
+
+@pytest.mark.parametrize("padding", ["", " "])
+def test_what_is_known_to_be_a_value_is_no_gap(tmp_path, padding):
+    rows = [f"DE{padding},NA", f"NA{padding},1", f"null{padding},2", ",3"]
+    path = written(tmp_path, "t.csv", "\n".join(["country,n", *rows]))
+    texts = {"country": ("", "DE", "NA")}
+    for frame in (read_frame(path, texts=texts), *read_parts(path, texts=texts)):
+        assert frame["country"].tolist()[:2] == ["DE", "NA"]
+        assert frame["country"].isna().tolist() == [False, False, True, True]
+        assert frame["n"].isna().tolist() == [True, False, False, False]

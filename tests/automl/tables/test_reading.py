@@ -237,7 +237,7 @@ def test_classes_keep_their_leading_zeros(tmp_path, classes):
     found = read_training(of_classes(tmp_path, classes * 10), "y")
     assert found.table.classes == tuple(filter(None, classes))
     assert found.table.label_kind is LabelKind.TEXT
-    assert found.written == ("y",)
+    assert found.written == {"y": found.table.classes}
 
 
 def test_a_target_may_be_called_self(tmp_path):
@@ -265,7 +265,7 @@ def test_numbers_may_have_leading_zeros(tmp_path, task):
 def test_plain_numbers_as_classes_stay_numbers(tmp_path):
     found = read_training(of_classes(tmp_path, ["0", "1", "10"] * 10), "y")
     assert found.table.label_kind is LabelKind.INTEGER
-    assert found.written == ()
+    assert found.written == {}
 
 
 def test_texts_that_were_taken_for_a_missing_target_are_named(tmp_path):
@@ -348,3 +348,13 @@ def test_numbers_that_are_too_large_are_named_even_if_they_are_texts(tmp_path, r
     frame = pd.DataFrame({"x": texts, "z": X.tolist() + [3] * 10, "y": ["a", "b"] * 20})
     notes = read_training(written(tmp_path, frame, sep=";"), "y").notes
     assert "Values that are infinite or beyond 1e+30, taken as missing: 1 in 'x'." in notes
+
+
+def test_what_a_table_with_types_calls_none_is_a_value_in_one_without(tmp_path):
+    degrees, countries = ["None", "Mild", "Severe"] * 30, ["DE", "NA"] * 45
+    frame = pd.DataFrame({"x": np.arange(90) ** 2, "country": countries, "y": degrees})
+    frame.to_parquet(tmp_path / "train.parquet")
+    training = read_training(tmp_path / "train.parquet", "y")
+    test, _ = read_table(written(tmp_path, frame), texts=training.written)
+    assert test["y"].tolist() == degrees
+    np.testing.assert_array_equal(training.table.schema.matrix(test), training.table.x)

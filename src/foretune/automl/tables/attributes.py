@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from foretune.automl.tables.text_files import TextForm, check_names, with_gaps
+from foretune.automl.tables.text_files import TextForm, check_names, numbers_or_texts
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{\[]+)\s*(.*)", re.IGNORECASE)
@@ -63,4 +63,4 @@ def _typed(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
     if kind.startswith("{"):
         return column.astype("category")
     # Texts and dates stay as they are written.
-    return with_gaps(column, as_text=False) if _OF_NUMBERS.match(kind) else column
+    return numbers_or_texts(column) if _OF_NUMBERS.match(kind) else column

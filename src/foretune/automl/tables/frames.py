@@ -3,7 +3,7 @@
 import csv
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import repeat
@@ -23,6 +23,8 @@ from foretune.automl.tables.text_files import (
     READ,
     TextForm,
     column_names,
+    gaps_beside,
+    numbers_or_texts,
     rows_of_one_column,
     text_form,
     with_gaps,
@@ -31,6 +33,9 @@ from foretune.errors import UsageError
 from foretune.experience.frame import with_columns
 
 PART_BYTES = 1 << 26
+Texts = Mapping[str, Collection[str]]
+"""Names of columns, and values of each."""
+NO_TEXTS: Texts = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +52,13 @@ class Layout:
 PLAIN = Layout()
 
 
-def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ()) -> pd.DataFrame:
+def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Texts = NO_TEXTS) -> pd.DataFrame:
     """The table in a file, with missing values as missing; its kind is read off name and content.
 
     Nominal attributes of KEEL and ARFF files become categorical columns even if they look like
     numbers. Types of plain text are left to pandas.
-    texts: columns that stay as they are written, such as 007, where the file has no types.
+    texts: columns that stay as they are written, such as 007, where the file has no types, and what
+    is known to be a value there although it looks like a gap.
     """
     with _one_sentence(path):
         if is_parquet(path):
@@ -67,7 +73,7 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Sequence[str] = ())
 
 
 def read_parts(
-    path: Path, *, part_bytes: int = PART_BYTES, texts: Sequence[str] = ()
+    path: Path, *, part_bytes: int = PART_BYTES, texts: Texts = NO_TEXTS
 ) -> Iterator[pd.DataFrame]:
     """The same table as `read_frame`, some rows at a time, each part about so large in the file.
 
@@ -79,7 +85,7 @@ def read_parts(
 
 
 def read_parts_with_copies(
-    path: Path, names: Sequence[str], *, part_bytes: int = PART_BYTES, texts: Sequence[str] = ()
+    path: Path, names: Sequence[str], *, part_bytes: int = PART_BYTES, texts: Texts = NO_TEXTS
 ) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
     """The same parts as of `read_parts`, each with a faithful copy of the columns of these names.
 
@@ -182,7 +188,7 @@ def _written_cells(
 
     They are read apart from the others, so that a copy changes nothing in what is read besides.
     """
-    known = _names(path, form)
+    known = [name.strip() for name in _csv(path, form, PLAIN, nrows=0).columns]
     present = _present(names, known)
     if not present:
         yield from repeat(pa.table({}))
@@ -199,12 +205,8 @@ def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in there]
 
 
-def _names(path: Path, form: TextForm) -> list[str]:
-    return [name.strip() for name in _csv(path, form, PLAIN, nrows=0).columns]
-
-
 def _csv_parts(
-    path: Path, form: TextForm, rows: int, texts: Sequence[str]
+    path: Path, form: TextForm, rows: int, texts: Texts
 ) -> Generator[pd.DataFrame, None, None]:
     with _csv(path, form, PLAIN, texts, chunksize=rows) as parts:
         for part in parts:
@@ -222,7 +224,7 @@ def _written_parts(
             yield _unpadded(part)
 
 
-def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), **more: Any) -> Any:
+def _csv(path: Path, form: TextForm, layout: Layout, texts: Texts = NO_TEXTS, **more: Any) -> Any:
     """A data frame, or with a `chunksize` a reader of frames with so many rows.
 
     White space may be around names and texts, by which some programs make columns equally wide.
@@ -233,8 +235,9 @@ def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), 
         header = len(form.before)
         more = {"skip_blank_lines": False, "nrows": rows, **more}
     if texts:
-        named = _csv(path, form, layout, nrows=0).columns
-        more["dtype"] = {name: str for name in named if str(name).strip() in texts}
+        known = {name: str(name).strip() for name in _csv(path, form, layout, nrows=0).columns}
+        more["dtype"] = {name: str for name in known if known[name] in texts}
+        more["na_values"] = {name: gaps_beside(texts.get(known[name], ())) for name in known}
     return pd.read_csv(
         path,
         sep=r"\s+" if form.separator == " " else form.separator,
@@ -243,23 +246,24 @@ def _csv(path: Path, form: TextForm, layout: Layout, texts: Sequence[str] = (), 
         encoding=form.encoding,
         # Else a text whose name ends in .zip would be opened as an archive.
         compression=None,
-        na_values=list(MISSING),
         keep_default_na=False,
         skipinitialspace=True,
         low_memory=False,
         # Else a first column without a name becomes an index, and all names are shifted.
         index_col=False,
-        **more,
+        **{"na_values": list(MISSING), **more},
     )
 
 
-def _without_padding(frame: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
+def _without_padding(frame: pd.DataFrame, texts: Texts) -> pd.DataFrame:
     """What a file without types would hold if no white space were around anything in it."""
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
-    trimmed = _trimmed(frame)
     return with_columns(
         frame,
-        {name: with_gaps(column, as_text=name in texts) for name, column in trimmed.items()},
+        {
+            name: with_gaps(cells, texts[name]) if name in texts else numbers_or_texts(cells)
+            for name, cells in _trimmed(frame).items()
+        },
     )
 
 
@@ -280,9 +284,8 @@ def _is_padded(column: "pd.Series[Any]") -> bool:
         cells = pa.array(column, from_pandas=True)
     except (ArrowException, OverflowError):
         return False  # Of several types, or of whole numbers that no type holds.
-    if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
-        return False
-    return bool(pc.any(pc.not_equal(cells, pc.utf8_trim_whitespace(cells))).as_py())
+    are_texts = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
+    return are_texts and bool(pc.any(pc.not_equal(cells, pc.utf8_trim_whitespace(cells))).as_py())
 
 
 def _checked(read: Callable[[], Any]) -> Any:

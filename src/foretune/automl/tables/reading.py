@@ -1,7 +1,7 @@
 """A table to learn from: read from a file, looked at, and what was assumed about it in words."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from foretune.automl.tables.cells import (
 )
 from foretune.automl.tables.datasets import NO_ROLES, Table
 from foretune.automl.tables.frames import (
+    NO_TEXTS,
+    Texts,
     encoding_note,
     has_types,
     read_cells,
@@ -54,14 +56,14 @@ class Training:
     """Sentences for people."""
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def written(self) -> Texts:
         """The columns of a test table that are read as they are written, to mean the same there."""
         table = self.table
         named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
-        target = (self.target,) if named or table.target_decimal else ()
+        target = {self.target: table.classes} if named or table.target_decimal else {}
         by = table.weighting
-        weight = () if by is None or not by.decimal else (by.column,)
-        return (*table.schema.written, *target, *weight)
+        weight: Texts = {} if by is None or not by.decimal else {by.column: ()}
+        return {**table.schema.written, **target, **weight}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,12 @@ def read_training(
 
 
 def read_table(
-    path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0, texts: Sequence[str] = ()
+    path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0, texts: Texts = NO_TEXTS
 ) -> tuple[pd.DataFrame, float]:
     """The table in a file, or a sample of it if it is larger than `most_bytes`; the share of its
     rows that were read.
 
-    texts: columns that stay as they are written, such as 007, where the file has no types.
+    texts: as of `read_frame`.
     """
     path = Path(path)
     share = _share(path, most_bytes)
@@ -131,7 +133,7 @@ def read_table(
     unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
     if unlike and not has_types(path):
         # 01 is a number in a part that has only numbers, and a text in the next one.
-        drawn = _drawn(read_parts(path, texts=(*texts, *unlike)), share, seed)
+        drawn = _drawn(read_parts(path, texts={**dict.fromkeys(unlike, ()), **texts}), share, seed)
     return drawn, share
 
 

@@ -94,14 +94,16 @@ class Schema:
         return np.array([kind is ColumnKind.CATEGORY for kind in kinds], dtype=np.bool_)
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def written(self) -> dict[str, tuple[str, ...]]:
         """The columns that are to be read as they are written, where a file has no types.
 
         1.234 may be 1234, and a part of a file in which all codes look like 01 or TRUE, or all
-        dates like 2024, would lose what they are.
+        dates like 2024, would lose what they are. With them their categories, which are no gaps:
+        NA may be the code of Namibia.
         """
         read = (ColumnKind.CATEGORY, ColumnKind.DATE, ColumnKind.WORDS)
-        return tuple(each.name for each in self.columns if each.decimal or each.kind in read)
+        columns = [each for each in self.columns if each.decimal or each.kind in read]
+        return {column.name: column.categories for column in columns}
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""

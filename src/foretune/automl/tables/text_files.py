@@ -4,7 +4,7 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import islice, takewhile
@@ -142,11 +142,21 @@ def check_names(path: Path, names: Sequence[str]) -> None:
         )
 
 
-def with_gaps(cells: "pd.Series[Any]", *, as_text: bool) -> "pd.Series[Any]":
-    """The cells with gaps as such, and as numbers where all others are some, but for `as_text`."""
-    present = cells.mask(cells.isin(MISSING))
+def gaps_beside(values: Collection[str]) -> list[str]:
+    """What stands for a missing value where these texts are values."""
+    return [text for text in MISSING if not text or text not in values]
+
+
+def with_gaps(cells: "pd.Series[Any]", values: Collection[str] = ()) -> "pd.Series[Any]":
+    """The texts of a column, of which these are values, with gaps as such."""
+    return cells.mask(cells.isin(gaps_beside(values)))
+
+
+def numbers_or_texts(cells: "pd.Series[Any]") -> "pd.Series[Any]":
+    """The texts of a column with gaps as such, and as numbers where all others are some."""
+    present = with_gaps(cells)
     numbers = pd.to_numeric(present, errors="coerce")
-    return present if as_text or (numbers.isna() & present.notna()).any() else numbers
+    return present if (numbers.isna() & present.notna()).any() else numbers
 
 
 def _check_format(path: Path, start: bytes) -> None:
