@@ -133,7 +133,7 @@ def _parts(
     parts = read(texts=written)
     first = [next(parts)]
     if more := _with_commas(model, first[0][0]) - {*written}:
-        parts = read(texts=(*written, *more))
+        parts = read(texts=written | dict.fromkeys(more, ()))
     else:
         yield first.pop()  # Kept, it would take as much memory as every later part.
     yield from parts
