@@ -18,7 +18,7 @@ from foretune.automl.pace import Pace
 from foretune.automl.plan import Plan
 from foretune.automl.search import kept_as, predictions_path, ranked
 from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.schema import named_by_text
+from foretune.automl.tables.schema import as_table
 from foretune.automl.tables.targets import Task, codes_of, target_numbers, target_of
 from foretune.automl.tables.weighting import Weighting
 from foretune.automl.tables.written_numbers import table_mark
@@ -360,7 +360,7 @@ def known_rows(
     decimal: the target's mark of fractions in the table of the fit, for where this one says none.
     weighting: how much rows counted there; here, those of weight 0 are left out.
     """
-    frame = named_by_text(frame)
+    frame = as_table(frame)
     needs = {target: "to predict"}
     if weighting is not None:
         needs[weighting.column] = "of weights"

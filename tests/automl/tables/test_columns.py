@@ -1,4 +1,5 @@
 from datetime import time, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,23 @@ def test_a_value_or_none_is_two_categories():
     new = pd.DataFrame({"box": [None, "x", "y"], "code": [7, 7, 8]})
     expected = [[np.nan, 0.0], [0.0, 0.0], [np.nan, np.nan]]
     np.testing.assert_array_equal(schema.matrix(new), expected)
+
+
+@pytest.mark.parametrize(
+    ("cells", "arrow", "expected"),
+    [
+        ([[1], [2], None], pa.list_(pa.int64()), ColumnKind.CATEGORY),
+        ([{"a": 1}, {"a": 2}, None], pa.struct([("a", pa.int64())]), ColumnKind.CATEGORY),
+        ([Decimal("1.5"), Decimal("2.5"), None], pa.decimal128(10, 2), ColumnKind.NUMBER),
+    ],
+)
+def test_types_of_arrow_with_which_pandas_cannot_compute(cells, arrow, expected):
+    frame = pd.DataFrame({"c": pd.Series(cells, dtype=pd.ArrowDtype(arrow))})
+    schema = Schema.infer(frame)
+    assert schema.columns[0].kind is expected
+    matrix = schema.matrix(frame)
+    assert np.isnan(matrix[2, 0])
+    assert matrix[1, 0] == matrix[0, 0] + 1.0
 
 
 def test_types_of_pandas_are_believed():

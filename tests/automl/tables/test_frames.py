@@ -258,7 +258,7 @@ def test_attributes_of_the_same_name_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "read", [read_frame, lambda path: next(iter(read_parts(path)))], ids=["whole", "parts"]
 )
-def test_numbered_columns_of_a_file_are_named_by_text(tmp_path, read):
+def test_numbered_columns_of_a_file_are_as_table(tmp_path, read):
     path = tmp_path / "t.parquet"
     pd.DataFrame([[1, 2], [3, 4]]).to_parquet(path)
     assert list(read(path).columns) == ["0", "1"]

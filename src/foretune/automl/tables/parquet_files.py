@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from foretune.automl.tables.schema import named_by_text
+from foretune.automl.tables.schema import as_table
 
 OF_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 _TYPE_OF_ARROW = re.compile(rb'"numpy_type": *"[^"]*\[pyarrow\]"')
@@ -83,4 +83,4 @@ def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in levels if name is not None and str(name) not in known]
     others = [place for place, name in enumerate(frame.index.names) if name not in names]
     plain = frame.reset_index(level=others, drop=True) if others else frame
-    return named_by_text(plain.reset_index() if names else plain)
+    return as_table(plain.reset_index() if names else plain)

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from foretune.automl.tables.roles import Roles
-from foretune.automl.tables.schema import named_by_text
+from foretune.automl.tables.schema import as_table
 from foretune.automl.tables.targets import Task, check_target, target_of
 from foretune.automl.tables.written_numbers import TableMark, table_mark
 
@@ -31,7 +31,7 @@ class Question:
     @classmethod
     def of(cls, frame: pd.DataFrame, target: str, *, task: Task | None, roles: Roles) -> "Question":
         """Refuses columns that the table does not have, or that cannot be what they are to be."""
-        frame = named_by_text(frame)
+        frame = as_table(frame)
         check_target(frame, target)
         roles.check(frame, target)
         frame = roles.counted(frame, target)

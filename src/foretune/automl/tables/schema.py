@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from foretune.arrays import Bools, Floats
 from foretune.automl.tables import dates
@@ -37,7 +38,7 @@ class Schema:
         table: what decides how numbers are written that can be read in two ways; these columns
         themselves if None.
         """
-        frame = named_by_text(frame)
+        frame = as_table(frame)
         return cls(inferred_columns(frame, table or table_mark(frame)))
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
@@ -45,7 +46,7 @@ class Schema:
 
         A model of 1.234,5 may meet 1234.5, and the other way round.
         """
-        frame = named_by_text(frame)
+        frame = as_table(frame)
         table = table_mark(frame)
         return Schema(
             tuple(
@@ -107,7 +108,7 @@ class Schema:
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
-        frame = named_by_text(frame)
+        frame = as_table(frame)
         blocks = [column.read(frame[column.name]) for column in self._used(frame)]
         return np.hstack(blocks) if blocks else np.empty((len(frame), 0))
 
@@ -140,7 +141,7 @@ class Schema:
 
     def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
         """How many values of which column count as missing in the matrix, although they are not."""
-        frame = named_by_text(frame)
+        frame = as_table(frame)
         lost = {
             column.name: int(column.present(frame[column.name][gaps]).sum())
             for column, gaps in zip(self._used(frame), self.gaps(matrix).T, strict=True)
@@ -152,7 +153,7 @@ class Schema:
 
         The same holds of durations and booleans.
         """
-        frame = named_by_text(frame)
+        frame = as_table(frame)
         for column in self._used(frame):
             given = frame[column.name]
             given = given[column.present(given)]
@@ -227,8 +228,12 @@ def _texts_of(plain: Mapping[str, Any], what: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with texts as the names of its columns; refuses those of the same name."""
+def as_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as the names of its columns; refuses those of the same name.
+
+    Lists and decimals of Arrow become objects: pandas cannot compare the former, and loses count of
+    the latter where some are missing.
+    """
     names = [str(name) for name in frame.columns]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
@@ -236,4 +241,12 @@ def named_by_text(frame: pd.DataFrame) -> pd.DataFrame:
             f"the columns of a table must have different names, but got {listed(twice)} more "
             "than once: rename them"
         )
-    return frame.set_axis(names, axis=1)
+    odd = [name for name, dtype in zip(names, frame.dtypes, strict=True) if _is_odd(dtype)]
+    return frame.set_axis(names, axis=1).astype(dict.fromkeys(odd, object))
+
+
+def _is_odd(dtype: Any) -> bool:
+    if not isinstance(dtype, pd.ArrowDtype):
+        return False
+    kind = dtype.pyarrow_dtype
+    return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind))
