@@ -1,6 +1,6 @@
 """Which trials a model is made of."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
@@ -10,10 +10,11 @@ import pytest
 
 from foretune.arrays import Floats, Ints
 from foretune.automl import conclusion
-from foretune.automl.conclusion import Blending, Chosen, Conclusion, concluded
+from foretune.automl.conclusion import Blending, Chosen, Conclusion, Means, concluded
+from foretune.automl.crew import Crew
 from foretune.automl.models import model_file
 from foretune.automl.models.evaluation import Score, evaluate
-from foretune.automl.models.members import Member
+from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
 from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
@@ -174,6 +175,33 @@ def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
     assert ("svm" in estimators(made)) == joins
 
 
+@dataclass(frozen=True)
+class Unlucky(Crew):
+    """Fits all pipelines but the second."""
+
+    asked: list[dict[str, object]] = field(default_factory=list)
+
+    def fitted(self, configs, table, *, seed):
+        self.asked.extend(configs)
+        for place, config in enumerate(configs):
+            yield "no luck" if place == 1 else refit(config, table, seed=seed)
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_what_takes_long_is_left_to_a_crew(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, slow: bool
+) -> None:
+    crew = Unlucky(2, tmp_path)
+    told = [replace(trial, seconds=100.0 if slow else 1.0) for trial in trials]
+    made = concluded(
+        plan, table, told, target="class", blending=Blending(3, tmp_path), means=Means(crew=crew)
+    )
+    assert len(crew.asked) == (3 if slow else 0)
+    assert len(made.members) == len(made.model.members) == (2 if slow else 3)
+    assert ("no luck" in made.remark) == slow
+    assert made.best is told[0]
+
+
 class Counted:
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -193,7 +221,9 @@ def test_fitting_several_pipelines_shows_how_far_it_is(
 ) -> None:
     progress = Counted()
     blending = Blending(3, tmp_path)
-    made = concluded(plan, table, trials, target="class", blending=blending, progress=progress)
+    made = concluded(
+        plan, table, trials, target="class", blending=blending, means=Means(progress=progress)
+    )
     n = len(made.members)
     assert progress.heard == [("fitting the model", n), *[1] * n, "stop"]
 
@@ -310,7 +340,7 @@ def test_a_model_is_made_of_what_has_room_in_a_file(
         monkeypatch.setattr(model_file, "LARGEST_FILE", limit)
         blending = Blending(3, tmp_path)
         kept = model_file.Room()
-        return concluded(plan, table, trials, target="class", blending=blending, room=kept)
+        return concluded(plan, table, trials, target="class", blending=blending, means=Means(kept))
 
     everything = made(2**32)
     sizes = {each.trial.number: _size(everything.model, each) for each in everything.members}

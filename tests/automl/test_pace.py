@@ -60,9 +60,20 @@ def test_a_model_takes_the_best_and_that_one_again(plan: Plan, table: Table) -> 
     assert pace.of_model([], members=5) == 0.0
 
 
+def test_slow_pipelines_are_fitted_side_by_side(plan: Plan, table: Table) -> None:
+    """Three seconds to start, then half of 10 + 20 + 30, or as long as the longest."""
+    trials = [trial(4.0 * seconds, loss=seconds) for seconds in (10.0, 20.0, 30.0)]
+    pace = Pace.of(plan, rows=len(table))
+    assert pace.of_model(trials, members=3) == pytest.approx(60.0 + 10.0)
+    assert pace.of_model(trials, members=3, workers=2) == pytest.approx(3.0 + 30.0 + 10.0)
+    assert pace.of_model(trials, members=3, workers=8) == pytest.approx(3.0 + 30.0 + 10.0)
+    assert pace.of_model(trials, members=2, workers=2) == pytest.approx(3.0 + 20.0 + 10.0)
+    assert pace.of_model([trial(16.0)], members=3, workers=2) == pytest.approx(8.0)
+
+
 def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table) -> None:
     now = time.monotonic()
-    found = budget(plan, Wishes(seconds=100.0), rows=len(table), since=now - 40.0)
+    found = budget(plan, Wishes(seconds=100.0), rows=len(table), since=now - 40.0, workers=1)
     assert found.trials is None
     assert found.seconds == pytest.approx(60.0, abs=5.0)
     assert found.reserve([]) == 0.0
@@ -71,5 +82,5 @@ def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table)
 
 
 def test_without_a_limit_of_time_nothing_is_left(plan: Plan, table: Table) -> None:
-    found = budget(plan, Wishes(trials=7), rows=len(table), since=time.monotonic())
+    found = budget(plan, Wishes(trials=7), rows=len(table), since=time.monotonic(), workers=1)
     assert (found.trials, found.seconds, found.reserve) == (7, None, None)

@@ -1,6 +1,7 @@
 """From trials to a model: the best configuration, or a blend of the best, fitted to all rows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -9,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from foretune.arrays import Floats
+from foretune.automl.crew import Crew
 from foretune.automl.models.blend import blend
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
 from foretune.automl.models.model_file import Room, TooLargeError
 from foretune.automl.models.scores import Predictions, scorer
-from foretune.automl.pace import Pace
+from foretune.automl.pace import Pace, is_worth_a_crew
 from foretune.automl.plan import Plan
 from foretune.automl.search import kept_as, predictions_path, ranked
 from foretune.automl.tables.datasets import Table
@@ -37,6 +39,7 @@ MOST_BYTES_OF_CANDIDATES = 2**30
 """Of their predictions, which are held in memory at once."""
 MOST_SECONDS_TO_JOIN = 120.0
 """What joins the best trial in a blend must be expected to learn from all rows in this time."""
+FITTING = "fitting the model"
 NOT_KEPT = (
     "One pipeline and no blend: the predictions of the best trial were not kept here, because it "
     "was run by an earlier release, with --ensemble 1, or by another machine."
@@ -88,6 +91,20 @@ class Blending:
     """The folder of their out-of-fold predictions."""
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """With what a model is made."""
+
+    room: Room | None = None
+    """Of the file that it has to fit into; None for no file."""
+    crew: Crew | None = None
+    """What fits slow pipelines; None to fit them here."""
+    progress: Progress = SILENT
+
+
+NO_MEANS = Means()
+
+
 @dataclass(frozen=True)
 class Conclusion:
     """What the trials come to."""
@@ -113,14 +130,13 @@ def concluded(
     *,
     target: str,
     blending: Blending | None = None,
-    room: Room | None = None,
+    means: Means = NO_MEANS,
     spent: bool = False,
-    progress: Progress = SILENT,
 ) -> Conclusion:
     """The model of the best trial that can be fitted, or of those that do best together with it.
 
-    table: all rows. blending: None for the best alone. room: of the file that the model has to fit
-    into; None for no file. spent: whether the trials are kept and the same call would add none.
+    table: all rows. blending: None for the best alone. spent: whether the trials are kept and the
+    same call would add none.
     """
     best = ranked(trials, plan)
     if not best:
@@ -130,7 +146,7 @@ def concluded(
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
             f"{_beside(spent)}"
         )
-    parts = _parts(plan, best, table, blending, room, progress)
+    parts = _parts(plan, best, table, blending, means)
     model = Model.of(
         table,
         [parts.fitted[each.trial.number] for each in parts.members],
@@ -241,15 +257,14 @@ def _parts(
     best: Sequence[StudyTrial],
     table: Table,
     blending: Blending | None,
-    room: Room | None,
-    progress: Progress,
+    means: Means,
 ) -> _Parts:
     """What the model is made of: the best trial that can be, and those that join it."""
     lost: list[Lost] = []
     tried = best[:MOST_TRIED]
     for place in range(len(tried)):
         members, blended, remark = _members(plan, best[place:], blending, rows=len(table))
-        fitted, failed, interrupted = _fitted(members, table, plan.protocol.seed, room, progress)
+        fitted, failed, interrupted = _fitted(members, plan, table, means)
         lost += failed
         if fitted:
             kept = tuple(each for each in members if each.trial.number in fitted)
@@ -270,7 +285,7 @@ def _of_all(tried: int, trials: int) -> str:
 
 
 def _fitted(
-    members: Sequence[Chosen], table: Table, seed: int, room: Room | None, progress: Progress
+    members: Sequence[Chosen], plan: Plan, table: Table, means: Means
 ) -> tuple[dict[int, Member], list[Lost], bool]:
     """The members that could learn from all rows, by the number of their trial, and those that
     could not; whether Ctrl-C left out the rest.
@@ -281,26 +296,48 @@ def _fitted(
     fitted: dict[int, Member] = {}
     lost: list[Lost] = []
     ordered = [members[0], *sorted(members[1:], key=lambda each: -each.weight)]
-    for chosen in tracked(ordered, progress, "fitting the model", len(ordered)):
+    with closing(_pipelines(ordered, plan, table, means.crew)) as made:
+        together = zip(ordered, made, strict=True)
         try:
-            fitted[chosen.trial.number] = _member(chosen, table, seed, room)
+            for chosen, member in tracked(together, means.progress, FITTING, len(ordered)):
+                usable = _with_room(member, means.room)
+                if isinstance(usable, str):
+                    lost.append((chosen.trial, usable))
+                else:
+                    fitted[chosen.trial.number] = replace(usable, weight=chosen.weight)
+                if not fitted:
+                    break
         except KeyboardInterrupt:
             if not fitted:
                 raise
             return fitted, lost, True
-        except Exception as error:
-            lost.append((chosen.trial, _why(error)))
-            if not fitted:
-                break
     return fitted, lost, False
 
 
-def _member(chosen: Chosen, table: Table, seed: int, room: Room | None) -> Member:
-    """A trial's pipeline, fitted to all rows; refused where it is too large to be saved."""
-    member = refit(chosen.trial.config, table, seed=seed)
-    if room is not None:
-        room.take(member.pipeline)
-    return replace(member, weight=chosen.weight)
+def _pipelines(
+    members: Sequence[Chosen], plan: Plan, table: Table, crew: Crew | None
+) -> Generator[Member | str]:
+    """The pipeline of each member, fitted to all rows, or why there is none."""
+    seed, configs = plan.protocol.seed, [chosen.trial.config for chosen in members]
+    pace = Pace.of(plan, rows=len(table))
+    if crew is not None and is_worth_a_crew(pace.seconds(each.trial) for each in members):
+        yield from crew.fitted(configs, table, seed=seed)
+        return
+    for config in configs:
+        try:
+            yield refit(config, table, seed=seed)
+        except Exception as error:
+            yield _why(error)
+
+
+def _with_room(made: Member | str, room: Room | None) -> Member | str:
+    """The same, or why a model file cannot hold it."""
+    if room is not None and not isinstance(made, str):
+        try:
+            room.take(made.pipeline)
+        except Exception as error:
+            return _why(error)
+    return made
 
 
 def _why(error: Exception) -> str:

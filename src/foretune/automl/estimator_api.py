@@ -18,7 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foretune.arrays import Floats
-from foretune.automl.conclusion import Blending, concluded
+from foretune.automl.conclusion import Blending, Means, concluded
+from foretune.automl.crew import Crew
 from foretune.automl.estimator_input import (
     as_array,
     as_frame,
@@ -174,7 +175,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                     known,
                     study,
                     runs,
-                    budget(plan, wishes, rows=len(table), since=began),
+                    budget(plan, wishes, rows=len(table), since=began, workers=self.jobs or 1),
                 )
             trials = tuple(study.trials())
             if self.remember:
@@ -185,6 +186,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                 trials,
                 target=target,
                 blending=None if predictions is None else Blending(self.ensemble, predictions),
+                means=Means(crew=None if self.jobs is None else Crew(self.jobs, Path(folder))),
             )
         if conclusion.remark:
             warnings.warn(conclusion.remark, ForetuneWarning, stacklevel=3)

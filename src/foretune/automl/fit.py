@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
-from foretune.automl.conclusion import Blending, Conclusion, concluded
+from foretune.automl.conclusion import Blending, Conclusion, Means, concluded
+from foretune.automl.crew import Crew
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.model_file import Room
@@ -183,6 +184,7 @@ class Job:
 
     def conclude(self, found: Searched) -> Fit:
         """Fit the model that the trials come to, so that it can be saved."""
+        crew = Crew(self.wishes.jobs, self.place.folder) if self.site.is_here else None
         with self._timed("fitting the model"):
             conclusion = concluded(
                 found.plan,
@@ -190,9 +192,8 @@ class Job:
                 found.trials,
                 target=self.target,
                 blending=found.blending,
-                room=Room(),
+                means=Means(Room(), crew, self.progress),
                 spent=found.ending in ("trials", "exhausted"),
-                progress=self.progress,
             )
         self.timings["all of it"] = time.monotonic() - self.began
         ended = replace(found, timings=tuple(self.timings.items()))
@@ -240,10 +241,14 @@ class Job:
                 known,
                 study,
                 runs,
-                budget(plan, self.wishes, rows=len(self.table), since=self.began),
+                self._budget(plan),
                 watch=watch,
             )
         return about, ending, knowledge, relied_on
+
+    def _budget(self, plan: Plan) -> Budget:
+        workers = self.wishes.jobs if self.site.is_here else 1
+        return budget(plan, self.wishes, rows=len(self.table), since=self.began, workers=workers)
 
     def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
         """What evaluates configurations: on a file, or where others run it, with the table."""
@@ -326,10 +331,11 @@ def taught(plan: Plan, task: str, *, own: bool) -> Knowledge | None:
     return found if found.sources else None
 
 
-def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float) -> Budget:
+def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float, workers: int) -> Budget:
     """Of the search, in a job that began at this time of the monotonic clock.
 
     rows: all that the model learns from. That takes time as well, so the search ends earlier.
+    workers: how many processes may share that.
     """
     if wishes.seconds is None:
         return Budget(wishes.most_trials)
@@ -337,6 +343,7 @@ def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float) -> Budget:
     pace = Pace.of(plan, rows=rows)
 
     def reserve(trials: Sequence[StudyTrial]) -> float:
-        return min(pace.of_model(trials, members=wishes.ensemble), MOST_RESERVED * left)
+        needed = pace.of_model(trials, members=wishes.ensemble, workers=workers)
+        return min(needed, MOST_RESERVED * left)
 
     return Budget(wishes.most_trials, left, reserve)
