@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from foretune.arrays import Floats, Ints
-from foretune.automl import conclusion
-from foretune.automl.conclusion import Blending, Chosen, Conclusion, Means, concluded
+from foretune.automl import blending, fitting
+from foretune.automl.blending import Blending, Chosen
+from foretune.automl.conclusion import INTERRUPTED, Conclusion, concluded
 from foretune.automl.crew import Crew
+from foretune.automl.fitting import NOT_SOUND, Means
 from foretune.automl.models import model_file
 from foretune.automl.models.evaluation import Score, evaluate
 from foretune.automl.models.members import Member, refit
@@ -140,7 +142,7 @@ def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
     right = np.eye(3)[table.y[rows].astype(int)]
     for trial, certain in ((trials[1], right[:, [1, 2, 0]]), (trials[2], right)):
         keep_predictions(tmp_path, trial.config, Score({}, {}, 1.0, rows, certain))
-    monkeypatch.setattr(conclusion, "MOST_BYTES_OF_CANDIDATES", room)
+    monkeypatch.setattr(blending, "MOST_BYTES_OF_CANDIDATES", room)
     made = concluded(plan, table, trials, target="class", blending=Blending(2, tmp_path))
     assert (trials[2] in [chosen.trial for chosen in made.members]) == (room > 1)
 
@@ -150,8 +152,8 @@ def test_the_size_of_predictions_is_counted_as_they_are_kept(
     monkeypatch, columns: int, size: int
 ) -> None:
     """Numbers of regressions in double precision."""
-    monkeypatch.setattr(conclusion, "MOST_BYTES_OF_CANDIDATES", 7 * 100 * columns * size)
-    assert conclusion._most_candidates(2, (100, columns)) == 7
+    monkeypatch.setattr(blending, "MOST_BYTES_OF_CANDIDATES", 7 * 100 * columns * size)
+    assert blending._most_candidates(2, (100, columns)) == 7
 
 
 @pytest.mark.parametrize(("seconds", "joins"), [(20.0, False), (1.0, True)])
@@ -200,6 +202,29 @@ def test_what_takes_long_is_left_to_a_crew(
     assert len(made.members) == len(made.model.members) == (2 if slow else 3)
     assert ("no luck" in made.remark) == slow
     assert made.best is told[0]
+
+
+@pytest.mark.parametrize(("astray", "best"), [((2,), 0), ((0,), 1), ((0, 1), 2), ((0, 1, 2), 0)])
+def test_a_pipeline_that_goes_astray_on_all_rows_is_no_part_of_the_model(
+    plan: Plan,
+    table: Table,
+    trials: list[StudyTrial],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    astray: tuple[int, ...],
+    best: int,
+) -> None:
+    """Where all do, it is the best all the same: rather such a model than none."""
+    configs = [trials[place].config for place in astray]
+    monkeypatch.setattr(fitting, "is_sound", lambda member, *_, **__: member.config not in configs)
+    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    assert made.best is trials[best]
+    assert made.stands_in == (best > 0)
+    if len(astray) == 3:
+        assert (len(made.members), made.remark) == (3, "")
+    else:
+        assert all(chosen.trial.config not in configs for chosen in made.members)
+        assert made.remark.count(NOT_SOUND) == len(astray)
 
 
 class Counted:
@@ -283,7 +308,7 @@ def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
 
 def _unable(monkeypatch, *lost: StudyTrial) -> list[object]:
     """Let these trials not be fitted; returns the configurations of all that are begun."""
-    real, begun = conclusion.refit, []
+    real, begun = fitting.refit, []
 
     def refit(config: dict[str, object], *given: object, **named: object) -> Member:
         begun.append(config)
@@ -291,7 +316,7 @@ def _unable(monkeypatch, *lost: StudyTrial) -> list[object]:
             raise MemoryError("no room")
         return real(config, *given, **named)
 
-    monkeypatch.setattr(conclusion, "refit", refit)
+    monkeypatch.setattr(fitting, "refit", refit)
     return begun
 
 
@@ -403,7 +428,7 @@ def test_damaged_predictions_have_no_part_in_it(
 def test_an_interrupt_leaves_what_is_fitted(
     plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, after: int
 ) -> None:
-    real, calls = conclusion.refit, []
+    real, calls = fitting.refit, []
 
     def refit(*given: object, **named: object) -> Member:
         calls.append(given)
@@ -411,7 +436,7 @@ def test_an_interrupt_leaves_what_is_fitted(
             raise KeyboardInterrupt
         return real(*given, **named)
 
-    monkeypatch.setattr(conclusion, "refit", refit)
+    monkeypatch.setattr(fitting, "refit", refit)
     blending = Blending(3, tmp_path)
     if after == 0:
         with pytest.raises(KeyboardInterrupt):
@@ -421,4 +446,4 @@ def test_an_interrupt_leaves_what_is_fitted(
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.interrupted
     assert len(calls) == 2
-    assert (made.blended, made.remark) == (None, conclusion.INTERRUPTED)
+    assert (made.blended, made.remark) == (None, INTERRUPTED)

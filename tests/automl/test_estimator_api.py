@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, cross_val_score, cross_validate, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from foretune.automl import conclusion, search
+from foretune.automl import fitting, search
 from foretune.automl.estimator_api import ForetuneClassifier, ForetuneRegressor
 from foretune.automl.knowledge.memory import HOME_VARIABLE, Memory
 from foretune.errors import ForetuneWarning, UsageError
@@ -235,7 +235,7 @@ def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
 
 def test_that_the_best_trial_could_not_be_fitted_is_warned_of(cancer, monkeypatch):
     X, _, y, _ = cancer
-    refit, begun = conclusion.refit, []
+    refit, begun = fitting.refit, []
 
     def fails_once(*given, **named):
         begun.append(given)
@@ -243,7 +243,7 @@ def test_that_the_best_trial_could_not_be_fitted_is_warned_of(cancer, monkeypatc
             raise MemoryError("no room")
         return refit(*given, **named)
 
-    monkeypatch.setattr(conclusion, "refit", fails_once)
+    monkeypatch.setattr(fitting, "refit", fails_once)
     with pytest.warns(ForetuneWarning, match=r"Left out .* \(MemoryError: no room\)"):
         classifier = a_classifier().fit(X, y)
     assert classifier.best_score_ > classifier.trials_["log_loss"].min()

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.conclusion import concluded, known_rows, scores_on
+from foretune.automl.conclusion import concluded
 from foretune.automl.fit import Job, Place
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.model import Model
@@ -12,6 +12,7 @@ from foretune.automl.plan import Wishes, planned
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint
 from foretune.automl.tables.targets import Task
+from foretune.automl.unseen import known_rows, scores_on
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.run.study import StudyTrial

@@ -230,7 +230,7 @@ def test_ctrl_c_before_a_pipeline_is_fitted_leaves_the_report_of_the_trials(
 
     words = ("fit", train, "--target", "class", *QUICK)
     with monkeypatch.context() as stopping:
-        stopping.setattr("foretune.automl.conclusion.refit", interrupted)
+        stopping.setattr("foretune.automl.fitting.refit", interrupted)
         code, _, error = foretune(*words)
     assert (code, "stopped" in error) == (130, True)
     made = Path("train-foretune")
@@ -264,7 +264,7 @@ def test_what_stands_in_for_the_best_trial_is_not_called_the_best(
             raise MemoryError("no room")
         return refit(config, *given, **named)
 
-    monkeypatch.setattr("foretune.automl.conclusion.refit", fails_once)
+    monkeypatch.setattr("foretune.automl.fitting.refit", fails_once)
     code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Best usable of 3 trials: " in shown) == (0, True)
     assert re.search(r"Left out of the model, .*: trial \d \(MemoryError: no room\)\.", shown)
@@ -291,7 +291,7 @@ def test_that_no_trial_beats_a_guess_is_said_of_all_not_of_the_one_that_stands_i
         found = Experience.open("train-foretune/trials.parquet")
         return float(np.sort(found.to_frame()["log_loss"])[1])
 
-    monkeypatch.setattr("foretune.automl.conclusion.refit", only_the_last)
+    monkeypatch.setattr("foretune.automl.fitting.refit", only_the_last)
     monkeypatch.setattr("foretune.automl.models.baseline.without_columns", guess)
     code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Best usable of 3 trials: " in shown) == (0, True)
@@ -319,7 +319,7 @@ def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, mo
     def fails(*given: object, **more: object) -> float:
         raise UsageError("no score")
 
-    monkeypatch.setattr("foretune.automl.conclusion.scores_on", fails)
+    monkeypatch.setattr("foretune.automl.unseen.scores_on", fails)
     code, _, error = foretune("fit", train, "--target", "class", "--test", train, *QUICK)
     assert (code, "no score" in error) == (2, True)
     assert Model.open("train-foretune/model.foretune").target == "class"

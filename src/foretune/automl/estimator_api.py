@@ -18,7 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foretune.arrays import Floats
-from foretune.automl.conclusion import Blending, Means, concluded
+from foretune.automl.blending import Blending
+from foretune.automl.conclusion import concluded
 from foretune.automl.crew import Crew
 from foretune.automl.estimator_input import (
     as_array,
@@ -28,6 +29,7 @@ from foretune.automl.estimator_input import (
     without_times,
 )
 from foretune.automl.fit import Fit, budget, described, taught
+from foretune.automl.fitting import Means
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned

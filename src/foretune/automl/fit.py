@@ -20,8 +20,10 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
-from foretune.automl.conclusion import Blending, Conclusion, Means, concluded
+from foretune.automl.blending import Blending
+from foretune.automl.conclusion import Conclusion, concluded
 from foretune.automl.crew import Crew
+from foretune.automl.fitting import Means
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.model_file import Room

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from foretune.automl.conclusion import known_rows
 from foretune.automl.fit import Place
 from foretune.automl.models.model_file import said_of_itself
 from foretune.automl.models.scores import check_divisible
 from foretune.automl.plan import Wishes
 from foretune.automl.tables.datasets import Table
+from foretune.automl.unseen import known_rows
 from foretune.errors import MissingExtraError, UsageError
 from foretune.search.registry import method
 

@@ -337,9 +337,9 @@ def _tell_of_none(job: "Job", searched: "Searched", given: _Given, why: str) -> 
 
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
     """Write the report and say what came of it."""
-    from foretune.automl.conclusion import scores_on
     from foretune.automl.models.baseline import without_columns
     from foretune.automl.telling import story
+    from foretune.automl.unseen import scores_on
     from foretune.report.page import write_page
 
     metric, model = found.plan.metric, found.conclusion.model

@@ -9,7 +9,6 @@ import sklearn
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.fixes import parse_version
 
-from foretune.automl.conclusion import scores_on
 from foretune.automl.models.baseline import without_columns
 from foretune.automl.models.blend import blend
 from foretune.automl.models.evaluation import Protocol, evaluate
@@ -23,6 +22,7 @@ from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.weighting import Weighting
+from foretune.automl.unseen import scores_on
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_table
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.conclusion import known_rows
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import LabelKind, Task, codes_of, inferred_task
+from foretune.automl.unseen import known_rows
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame, mixed_table
 

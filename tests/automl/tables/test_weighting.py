@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.conclusion import known_rows
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint
@@ -15,6 +14,7 @@ from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.weighting import Weighting
 from foretune.automl.tables.written_numbers import no_mark
+from foretune.automl.unseen import known_rows
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
 

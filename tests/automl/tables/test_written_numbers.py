@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.automl.conclusion import known_rows, scores_on
 from foretune.automl.fit import Place
 from foretune.automl.models import predicting
 from foretune.automl.models.members import refit
@@ -24,6 +23,7 @@ from foretune.automl.tables.reading import read_table, read_training, training_o
 from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.written_numbers import decimal_mark
+from foretune.automl.unseen import known_rows, scores_on
 from foretune.errors import UsageError
 
 
