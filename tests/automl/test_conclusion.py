@@ -11,7 +11,7 @@ import pytest
 from foretune.arrays import Floats, Ints
 from foretune.automl import blending, fitting
 from foretune.automl.blending import Blending, Chosen
-from foretune.automl.conclusion import INTERRUPTED, Conclusion, concluded
+from foretune.automl.conclusion import INTERRUPTED, NONE_SOUND, Conclusion, concluded
 from foretune.automl.crew import Crew
 from foretune.automl.fitting import NOT_SOUND, Means
 from foretune.automl.models import model_file
@@ -23,7 +23,7 @@ from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.weighting import Weighting
-from foretune.errors import UsageError
+from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 
@@ -204,6 +204,30 @@ def test_what_takes_long_is_left_to_a_crew(
     assert made.best is told[0]
 
 
+@dataclass(frozen=True)
+class Unable(Crew):
+    """Fits one pipeline, and then no process starts any more."""
+
+    def fitted(self, configs, table, *, seed):
+        yield refit(configs[0], table, seed=seed)
+        raise ForetuneError("a worker process ended while starting")
+
+
+def test_what_no_crew_fits_is_fitted_here(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+) -> None:
+    told = [replace(trial, seconds=100.0) for trial in trials]
+    made = concluded(
+        plan,
+        table,
+        told,
+        target="class",
+        blending=Blending(3, tmp_path),
+        means=Means(crew=Unable(2, tmp_path)),
+    )
+    assert (len(made.model.members), made.remark) == (3, "")
+
+
 @pytest.mark.parametrize(("astray", "best"), [((2,), 0), ((0,), 1), ((0, 1), 2), ((0, 1, 2), 0)])
 def test_a_pipeline_that_goes_astray_on_all_rows_is_no_part_of_the_model(
     plan: Plan,
@@ -221,7 +245,7 @@ def test_a_pipeline_that_goes_astray_on_all_rows_is_no_part_of_the_model(
     assert made.best is trials[best]
     assert made.stands_in == (best > 0)
     if len(astray) == 3:
-        assert (len(made.members), made.remark) == (3, "")
+        assert (len(made.members), made.remark) == (3, NONE_SOUND)
     else:
         assert all(chosen.trial.config not in configs for chosen in made.members)
         assert made.remark.count(NOT_SOUND) == len(astray)

@@ -68,6 +68,25 @@ def test_a_process_that_dies_beside_others_is_tried_alone(tmp_path: Path) -> Non
     }
 
 
+@dataclass(frozen=True)
+class Hungry:
+    """Has too little memory beside others."""
+
+    folder: Path
+
+    def __call__(self, job: str) -> str:
+        tries = self.folder / job
+        tries.write_text((tries.read_text() if tries.exists() else "") + "x")
+        if tries.read_text() == "x":
+            raise MemoryError
+        return job
+
+
+def test_what_had_too_little_memory_beside_others_is_tried_alone(tmp_path: Path) -> None:
+    assert list(crew._fitted(Hungry(tmp_path), ["a", "b"], workers=2)) == ["a", "b"]
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"xx"}
+
+
 def test_without_others_there_is_no_second_try(tmp_path: Path) -> None:
     [died] = crew._fitted(Dying(tmp_path), [{"name": "a", "deaths": 1}], workers=1)
     assert "SIGKILL" in died

@@ -19,6 +19,9 @@ from foretune.run.study import StudyTrial
 OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
 """How the reasons of failed trials begin that more memory may save."""
 INTERRUPTED = "Stopped while the model was fitted: it has fewer pipelines than were chosen for it."
+NONE_SOUND = (
+    "All pipelines of the best trials are worse than a guess on rows they have learnt from."
+)
 MOST_TRIED = 5
 """Of the best trials, one after the other, until one can be fitted: each may take long, and mostly
 all of them fail for one reason."""
@@ -133,6 +136,7 @@ def _parts(
     if not parts.fitted and any(why == NOT_SOUND for _, why in parts.lost):
         # Rather a model that is not what it promised to be than none.
         parts = _first_parts(best, blending, replace(check, guess=None), means)
+        parts = replace(parts, remark=f"{parts.remark} {NONE_SOUND}".strip())
     if not parts.fitted:
         reasons = sorted({why for _, why in parts.lost})
         raise UsageError(

@@ -15,8 +15,8 @@ from foretune.run.executor import Outcome
 from foretune.run.pool import ProcessPool
 
 Config: TypeAlias = Mapping[str, Any]
-DIED = "the worker process"
-"""How the reasons begin where a process ended before its pipeline was fitted."""
+TOO_LITTLE_MEMORY = ("out of memory", "the worker process")
+"""How the reasons begin where there may have been too little for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,8 @@ class FiledFit:
     seed: int
 
     def prepare(self) -> None:
-        """Load the libraries and the table while the worker starts."""
+        """Load the libraries while the worker starts; a table may be too large for it."""
         load_libraries()
-        opened(self.table)
 
     def __call__(self, config: Config) -> Member:
         """The pipeline that has learnt from all rows."""
@@ -55,21 +54,18 @@ class Crew:
 
 
 def _fitted(fit: FiledFit, configs: Sequence[Config], workers: int) -> Iterator[Member | str]:
-    with ProcessPool(fit, workers=min(workers, len(configs))) as pool:
+    together = min(workers, len(configs))
+    with ProcessPool(fit, workers=together) as pool:
         places = {pool.submit(config): place for place, config in enumerate(configs)}
         arrived: dict[int, Outcome[Member]] = {}
         for place, config in enumerate(configs):
             while place not in arrived:
                 arrived |= {places[each.key]: each for each in pool.results()}
-            outcome = arrived[place]
-            if outcome.reason.startswith(DIED) and workers > 1:
-                # Together they may have taken more memory than there is.
-                while len(arrived) < len(configs):
+            outcome = arrived.pop(place)
+            if together > 1 and outcome.reason.startswith(TOO_LITTLE_MEMORY):
+                while place + 1 + len(arrived) < len(configs):
                     arrived |= {places[each.key]: each for each in pool.results()}
+                pool.close()
                 yield from _fitted(fit, [config], workers=1)
             else:
-                yield _made(outcome)
-
-
-def _made(outcome: Outcome[Member]) -> Member | str:
-    return outcome.reason if outcome.result is None else outcome.result
+                yield outcome.reason if outcome.result is None else outcome.result

@@ -13,6 +13,7 @@ from foretune.automl.models.soundness import is_sound
 from foretune.automl.pace import Pace, is_worth_a_crew
 from foretune.automl.plan import Plan
 from foretune.automl.tables.datasets import Table
+from foretune.errors import ForetuneError
 from foretune.progress import SILENT, Progress, tracked
 from foretune.run.study import StudyTrial
 
@@ -65,7 +66,7 @@ class Check:
     def _is_sound(self, made: Member, trial: StudyTrial) -> bool:
         promised = trial.values[self.plan.metric.name]
         return self.guess is None or is_sound(
-            made, self.table, self.plan.protocol, promised=promised, guess=self.guess
+            made, self.table, self.plan.protocol, promised=promised, guessed=self.guess
         )
 
 
@@ -105,10 +106,15 @@ def _pipelines(
     """The pipeline of each member, fitted to all rows, or why there is none."""
     seed, configs = plan.protocol.seed, [chosen.trial.config for chosen in members]
     pace = Pace.of(plan, rows=len(table))
+    made = 0
     if crew is not None and is_worth_a_crew(pace.seconds(each.trial) for each in members):
-        yield from crew.fitted(configs, table, seed=seed)
-        return
-    for config in configs:
+        try:
+            for member in crew.fitted(configs, table, seed=seed):
+                yield member
+                made += 1
+        except (ForetuneError, OSError):
+            pass  # Processes that do not start, or a full disk: then here.
+    for config in configs[made:]:
         try:
             yield refit(config, table, seed=seed)
         except Exception as error:

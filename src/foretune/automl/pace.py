@@ -46,7 +46,7 @@ class Pace:
 
 def is_worth_a_crew(seconds: Iterable[float]) -> bool:
     """Whether what takes these times is better done by processes beside this one."""
-    return sum(seconds) > CREW_SECONDS
+    return sum(filter(math.isfinite, seconds)) > CREW_SECONDS
 
 
 def _together(seconds: Sequence[float], workers: int) -> float:

@@ -26,6 +26,7 @@ class Off:
 def table() -> Table:
     """The first column is the target."""
     y = np.random.default_rng(0).normal(size=50)
+    y = (y - y.mean()) / y.std()
     return Table.of(pd.DataFrame({"x": y, "z": y[::-1], "y": y}), "y")
 
 
@@ -37,6 +38,8 @@ def table() -> Table:
         (1.41, 0.6, False),
         (1e9, 0.6, False),
         (np.nan, 0.6, False),
+        (1.09, 0.99, True),
+        (1.11, 0.99, False),
         (1e9, 1.0, True),
         (1e9, 1.2, True),
     ],
@@ -44,14 +47,17 @@ def table() -> Table:
 def test_it_must_not_fall_as_far_below_a_guess_as_its_trial_was_above(
     table: Table, by: float, promised: float, sound: bool
 ) -> None:
-    """A guess errs by 1: what promised 0.6 may err by 1.4, what was no better by anything."""
+    """A guess errs by 1: what promised 0.6 may err by 1.4, what promised 0.99 by 1.1.
+
+    What was no better than a guess may err by anything.
+    """
     member, protocol = Member({}, Off(by)), Protocol(("rmse",))
-    assert is_sound(member, table, protocol, promised=promised, guess=1.0) is sound
+    assert is_sound(member, table, protocol, promised=promised, guessed=1.0) is sound
 
 
 def test_scores_that_grow_are_turned_around(table: Table) -> None:
     """R² of what errs by two standard deviations is -3, and its trial was 0.9 above a guess."""
     spread, protocol = float(table.y.std()), Protocol(("r2",))
     near, far = Member({}, Off(1.3 * spread)), Member({}, Off(2.0 * spread))
-    assert is_sound(near, table, protocol, promised=0.9, guess=0.0)
-    assert not is_sound(far, table, protocol, promised=0.9, guess=0.0)
+    assert is_sound(near, table, protocol, promised=0.9, guessed=0.0)
+    assert not is_sound(far, table, protocol, promised=0.9, guessed=0.0)

@@ -35,10 +35,10 @@ def kind(values, **series):
         ([f"name {i}" for i in range(20)], ColumnKind.CATEGORY),
         ([5, 5, 5], ColumnKind.CONSTANT),
         (["a", "a", "a"], ColumnKind.CONSTANT),
-        ([np.inf, 1.0, 1.0], ColumnKind.CATEGORY),
+        ([np.inf, 1.0, 1.0], ColumnKind.CONSTANT),
         ([None, None], ColumnKind.EMPTY),
         ([np.nan, np.inf], ColumnKind.EMPTY),
-        ([9e307, 1.0, 1.0], ColumnKind.CATEGORY),
+        ([9e307, 1.0, 1.0], ColumnKind.CONSTANT),
         ([1.0, None, 1.0], ColumnKind.CATEGORY),
         ([True, None, True], ColumnKind.CATEGORY),
         (["x", None, "x"], ColumnKind.CATEGORY),
@@ -55,12 +55,26 @@ def test_kinds(values, expected):
     assert kind(values) is expected
 
 
-def test_a_value_or_none_is_two_categories():
+@pytest.mark.parametrize(
+    ("fitted", "new"),
+    [
+        (["x", None, "x"], ["x", "X ", None]),
+        ([7.0, 7.0, None], [7, 8, None]),
+        ([1000.0, None, 1000.0], ["1e3", "1000.0", None]),
+        ([0.5, None, 0.5], [".5", "0.50", None]),
+        (np.array([0.1, np.nan, 0.1], dtype=np.float32), [0.1, np.float32(0.1), None]),
+        ([True, None, True], ["TRUE", True, None]),
+        (pd.to_datetime(["2024-01-01", None, "2024-01-01"]), ["2024-01-01", "1.1.2024", None]),
+    ],
+)
+def test_a_value_or_none_is_there_or_not_however_it_is_written(fitted, new):
     """A box that was ticked or not."""
-    schema = Schema.infer(pd.DataFrame({"box": ["x", None, "x"], "code": [7.0, 7.0, None]}))
-    new = pd.DataFrame({"box": [None, "x", "y"], "code": [7, 7, 8]})
-    expected = [[np.nan, 0.0], [0.0, 0.0], [np.nan, np.nan]]
-    np.testing.assert_array_equal(schema.matrix(new), expected)
+    frame = pd.DataFrame({"box": fitted})
+    schema = Schema.infer(frame)
+    there = frame["box"].notna().to_numpy()
+    np.testing.assert_array_equal(schema.matrix(frame)[:, 0], np.where(there, 0.0, np.nan))
+    again = schema.matrix(pd.DataFrame({"box": new}))
+    np.testing.assert_array_equal(again, [[0.0], [0.0], [np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -78,6 +92,13 @@ def test_types_of_arrow_with_which_pandas_cannot_compute(cells, arrow, expected)
     matrix = schema.matrix(frame)
     assert np.isnan(matrix[2, 0])
     assert matrix[1, 0] == matrix[0, 0] + 1.0
+
+
+def test_codes_with_leading_zeros_are_no_numbers():
+    codes = ["01", "02", "A1", "B"]
+    schema = Schema.infer(pd.DataFrame({"c": codes * 3}))
+    new = pd.DataFrame({"c": ["01", "1", "001", "B"]})
+    np.testing.assert_array_equal(schema.matrix(new)[:, 0], [0.0, np.nan, np.nan, 3.0])
 
 
 def test_types_of_pandas_are_believed():

@@ -383,12 +383,15 @@ def test_columns_of_the_same_name_in_a_parquet_file_are_refused(tmp_path, read):
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 @pytest.mark.parametrize("type_", [pa.binary(), pa.large_binary(), pa.binary(2)], ids=str)
 def test_bytes_of_texts_are_texts(tmp_path, read, type_):
-    columns = {"k": pa.array([b"A ", b"\xc3\xa9", None], type_), "raw": [b"\xff", b"\xfe", b"\xfd"]}
+    cells = pa.array([b"A ", b"\xc3\xa9", None], type_)
+    columns = {"k": cells, "coded": cells.dictionary_encode(), "raw": [b"\xff", b"A", None]}
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     frame = read(tmp_path / "t.parquet")
     assert frame["k"].tolist()[:2] == ["A", "é"]
     assert frame["k"].isna().tolist() == [False, False, True]
-    assert frame["raw"].tolist() == [b"\xff", b"\xfe", b"\xfd"]
+    assert frame["coded"].tolist()[:2] == ["A", "é"]
+    # As it is in a part of a file that has no other bytes.
+    assert frame["raw"].tolist()[:2] == [r"\xff", "A"]
 
 
 @pytest.mark.parametrize("ending", ["zip", "gz", "bz2", "xz", "zst", "tar"])
@@ -474,3 +477,8 @@ def test_what_is_known_to_be_a_value_is_no_gap(tmp_path, padding):
         assert frame["country"].tolist()[:2] == ["DE", "NA"]
         assert frame["country"].isna().tolist() == [False, False, True, True]
         assert frame["n"].isna().tolist() == [True, False, False, False]
+
+
+def test_a_table_of_one_column_may_hold_documents(tmp_path):
+    path = written(tmp_path, "t.csv", "text\n" + "x" * 140_000 + "\n\nshort\n")
+    assert read_frame(path)["text"].str.len().tolist()[::2] == [140_000, 5]

@@ -27,12 +27,12 @@ def without_columns(table: Table, protocol: Protocol) -> float:
     """The first metric of such a guess, on the rows that trials are scored on."""
     scorer = protocol.scorers(table.task)[protocol.metrics[0]]
     splits = [(table.rows(learn), table.rows(held)) for learn, held in protocol.splits(table)]
-    guesses = [_guess(protocol.metrics[0], learnt, held) for learnt, held in splits]
+    guesses = [guess(protocol.metrics[0], learnt, held) for learnt, held in splits]
     targets = [held.y for _, held in splits]
-    return scorer.over_folds([scorer.score(guess) for guess in guesses], targets)
+    return scorer.over_folds([scorer.score(each) for each in guesses], targets)
 
 
-def _guess(metric: str, learnt: Table, held: Table) -> Predictions:
+def guess(metric: str, learnt: Table, held: Table) -> Predictions:
     """What the learnt rows let expect of the held ones."""
     y, weights = held.y, held.weights
     if held.task is Task.REGRESSION:

@@ -1,5 +1,6 @@
 """What a column of a table is, and how its cells become numbers."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -80,6 +81,8 @@ MUST_BE_READ = (*QUANTITIES, ColumnKind.BOOLEAN)
 
 MOST_DIGITS = 15
 """Numbers of more digits, as some names are, may be different ones and alike as floats."""
+_CODE = re.compile(r"0\d")
+"""How codes begin that are no numbers: 01 is not 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +118,21 @@ class Column:
         if self.kind is ColumnKind.WORDS:
             return which_words(given, self.words)
         if self.kind is ColumnKind.CATEGORY:
-            known = self._codes()
-            plain = {text: known.get(_plain(text), np.nan) for text in texts_of(given)}
-            return looked_up(given, plain | known)[:, None]
+            return self._read_categories(given)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
             return truths(given)[:, None]
         if self.kind is ColumnKind.DURATION:
             return read_durations(given)[:, None]
         numbers = read_numbers(given, self.decimal)
         return np.where(usable(numbers), numbers, np.nan)[:, None]
+
+    def _read_categories(self, given: "pd.Series[Any]") -> Floats:
+        """(n,), the code of each; of a value or none whether it is there, however it is written."""
+        if len(self.categories) == 1:
+            return np.where(given.notna(), 0.0, np.nan)
+        known = self._codes()
+        plain = {text: known.get(_plain(text), np.nan) for text in texts_of(given)}
+        return looked_up(given, plain | known)
 
     def _codes(self) -> dict[str, float]:
         """The code of each category, as it was written and as a table with types has it."""
@@ -135,7 +144,7 @@ class Column:
         typed = {
             text: codes[category]
             for category, text in plain.items()
-            if alike[text] == 1 and len(category) <= MOST_DIGITS
+            if alike[text] == 1 and len(category) <= MOST_DIGITS and not _CODE.match(category)
         }
         return typed | trimmed
 

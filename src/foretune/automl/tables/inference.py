@@ -69,10 +69,9 @@ def _of_numbers(name: str, given: "pd.Series[Any]") -> Column:
     """A column of plain numbers, of which a wide table may have thousands."""
     values = given.to_numpy()
     present = values[usable(values)]
-    complete = len(present) == len(values)
     if not len(present) or present.min() == present.max():
-        return _of_one_value(name, pd.Series(present), complete=complete)
-    counts = complete and _counts(present)
+        return _of_one_value(name, pd.Series(present), complete=not np.isnan(values).any())
+    counts = len(present) == len(values) and _counts(present)
     return Column(name, ColumnKind.COUNTER if counts else ColumnKind.NUMBER)
 
 

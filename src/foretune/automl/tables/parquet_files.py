@@ -53,14 +53,24 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def _with_texts(table: pa.Table) -> pa.Table:
+    """Bytes as the texts that they are; each cell by itself, because parts must be read alike."""
     for place, field in enumerate(table.schema):
-        if any(is_one(field.type) for is_one in OF_BYTES):
-            try:
-                texts = table.column(place).cast(pa.large_string())
-            except pa.ArrowInvalid:
-                continue  # Other bytes than those of characters.
-            table = table.set_column(place, field.name, texts)
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if any(is_one(kind) for is_one in OF_BYTES):
+            table = table.set_column(place, field.name, _texts(table.column(place), kind))
     return table
+
+
+def _texts(cells: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    plain = cells.cast(kind)
+    try:
+        return plain.cast(pa.large_string())
+    except pa.ArrowInvalid:  # some bytes are no characters
+        values = plain.to_pylist()
+        texts = [
+            None if each is None else each.decode(errors="backslashreplace") for each in values
+        ]
+        return pa.chunked_array([pa.array(texts, pa.large_string())])
 
 
 def _without_types_of_arrow(table: pa.Table) -> pa.Table:

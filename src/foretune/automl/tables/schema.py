@@ -242,7 +242,8 @@ def as_table(frame: pd.DataFrame) -> pd.DataFrame:
             "than once: rename them"
         )
     odd = [name for name, dtype in zip(names, frame.dtypes, strict=True) if _is_odd(dtype)]
-    return frame.set_axis(names, axis=1).astype(dict.fromkeys(odd, object))
+    named = frame.set_axis(names, axis=1)
+    return named.astype(dict.fromkeys(odd, object)) if odd else named
 
 
 def _is_odd(dtype: Any) -> bool:

@@ -63,6 +63,8 @@ _ATTRIBUTES = re.compile(r"@(relation|attribute|data)\b", re.IGNORECASE)
 _SEPARATOR = re.compile(r'"?sep=(\t|[^\w\s"])"? *(?:[\r\n]+|$)', re.IGNORECASE)
 """A first line by which Excel is told what divides values."""
 SAVE_AS = "save it as a CSV file in UTF-8"
+LONGEST_CELL = 2**31 - 1
+"""Characters; Python's own limit is 131,072, which a document may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ def column_names(path: Path, form: TextForm) -> list[str]:
 def rows_of_one_column(path: Path, form: TextForm) -> int:
     """How many rows a table of one column has: blank lines are some, but those at its end."""
     with path.open(encoding=form.encoding, newline="") as stream:
+        csv.field_size_limit(LONGEST_CELL)
         rows = csv.reader(islice(stream, len(form.before), None), delimiter=form.separator)
         there = (place for place, row in enumerate(rows) if row and not row[0].isspace())
         return max(there, default=0)
