@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from foretune.automl.blending import Blending, Chosen, chosen_members
+from foretune.automl.crew import OUT_OF_LIMITS
 from foretune.automl.fitting import NO_MEANS, NOT_SOUND, Check, Lost, Means, fitted_members
 from foretune.automl.models.baseline import without_columns
 from foretune.automl.models.members import Member
@@ -16,8 +17,6 @@ from foretune.experience import Status
 from foretune.report.wording import counted
 from foretune.run.study import StudyTrial
 
-OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
-"""How the reasons of failed trials begin that more memory may save."""
 INTERRUPTED = "Stopped while the model was fitted: it has fewer pipelines than were chosen for it."
 NONE_SOUND = (
     "All pipelines of the best trials are worse than a guess on rows they have learnt from."

@@ -15,8 +15,8 @@ from foretune.run.executor import Outcome
 from foretune.run.pool import ProcessPool
 
 Config: TypeAlias = Mapping[str, Any]
-TOO_LITTLE_MEMORY = ("out of memory", "the worker process")
-"""How the reasons begin where there may have been too little for all of them."""
+OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
+"""How the reasons begin of what more memory may save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _fitted(fit: FiledFit, configs: Sequence[Config], workers: int) -> Iterator[
             while place not in arrived:
                 arrived |= {places[each.key]: each for each in pool.results()}
             outcome = arrived.pop(place)
-            if together > 1 and outcome.reason.startswith(TOO_LITTLE_MEMORY):
+            if together > 1 and outcome.reason.startswith(OUT_OF_LIMITS):
                 while place + 1 + len(arrived) < len(configs):
                     arrived |= {places[each.key]: each for each in pool.results()}
                 pool.close()

@@ -86,13 +86,13 @@ def test_what_a_date_has_become_changes_places_together():
 
 def test_only_rows_are_asked_about_that_the_pipeline_has_not_learnt_from(monkeypatch):
     table, asked = a_table(order="day"), []
-    whole = worth.predicted
+    whole = worth.for_scorer
 
-    def watched(member, x, y, **given):
-        asked.append(set(y))
-        return whole(member, x, y, **given)
+    def watched(member, scorer, held, x):
+        asked.append(set(held.y))
+        return whole(member, scorer, held, x)
 
-    monkeypatch.setattr(worth, "predicted", watched)
+    monkeypatch.setattr(worth, "for_scorer", watched)
     protocol = Protocol(("r2",), folds=3)
     column_worth(linear(), table, protocol)
     _, held = protocol.splits(table)[-1]
@@ -101,13 +101,13 @@ def test_only_rows_are_asked_about_that_the_pipeline_has_not_learnt_from(monkeyp
 
 def test_slow_pipelines_are_asked_about_fewer_rows_or_not_at_all(monkeypatch):
     asked = []
-    whole = worth.predicted
+    whole = worth.for_scorer
 
-    def watched(member, x, y, **given):
-        asked.append(len(y))
-        return whole(member, x, y, **given)
+    def watched(member, scorer, held, x):
+        asked.append(len(held))
+        return whole(member, scorer, held, x)
 
-    monkeypatch.setattr(worth, "predicted", watched)
+    monkeypatch.setattr(worth, "for_scorer", watched)
     monkeypatch.setattr(worth, "_affordable", lambda *_: 40)
     assert column_worth(linear(), a_table(), Protocol(("r2",)))
     assert set(asked) == {40}

@@ -173,6 +173,18 @@ def predicted(
     return Predictions(y, member.predict(x), certain, weights)
 
 
+def for_scorer(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predictions:
+    """What a scorer needs of a pipeline, if the held rows were x."""
+    return predicted(
+        member,
+        x,
+        held.y,
+        classes=len(held.classes),
+        probabilities=scorer.needs_probabilities,
+        weights=held.weights,
+    )
+
+
 def _kept_together(arrangement: Arrangement | None) -> str:
     if arrangement is None:
         return ""

@@ -15,6 +15,7 @@ from pyarrow.parquet import ParquetWriter
 
 from foretune.arrays import Floats
 from foretune.automl.models.model import Model
+from foretune.automl.tables.cells import some_of
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.frames import read_parts_with_copies, table_bytes
 from foretune.automl.tables.notes import WRITTEN, points_notes
@@ -27,7 +28,7 @@ from foretune.progress import SILENT, Progress
 
 PART_BYTES = 1 << 25
 LOOKED_AT = 10_000
-"""So many rows, from all over a part, show how its numbers are written."""
+"""At most so many rows, from all over a part, show how its numbers are written."""
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 WITH_GAPS = {
@@ -145,8 +146,7 @@ def _with_commas(model: Model, part: pd.DataFrame) -> set[str]:
     Where the table of the fit had none, all of them. Where it had some, a column that came with
     points then comes with points again.
     """
-    some = part.iloc[:: max(1, len(part) // LOOKED_AT)]
-    columns = model.schema.as_written_in(some).columns
+    columns = model.schema.as_written_in(some_of(part, LOOKED_AT)).columns
     commas = {column.name for column in columns if column.decimal == ","}
     before = (model.target_decimal, *(column.decimal for column in model.schema.columns))
     if not commas or "," in before:

@@ -6,7 +6,7 @@ Boosting of many classes may diverge on a few rows more or less, and no library 
 import numpy as np
 
 from foretune.automl.models.baseline import guess
-from foretune.automl.models.evaluation import Protocol, predicted
+from foretune.automl.models.evaluation import Protocol, for_scorer
 from foretune.automl.models.members import Member
 from foretune.automl.tables.datasets import Table
 
@@ -29,14 +29,7 @@ def is_sound(
     some = table.rows(rows)
     if not scorer.defined(some.y):
         return True
-    given = predicted(
-        member,
-        some.x,
-        some.y,
-        classes=len(some.classes),
-        probabilities=scorer.needs_probabilities,
-        weights=some.weights,
-    )
+    given = for_scorer(member, scorer, some, some.x)
     sign, least = scorer.metric.sign, scorer.score(guess(metric, table, some))
     gain, lost = sign * (guessed - promised), sign * (scorer.score(given) - least)
     # What is no number is not sound either.

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.automl.models.evaluation import Protocol, predicted
+from foretune.automl.models.evaluation import Protocol, for_scorer
 from foretune.automl.models.members import Member, refit
-from foretune.automl.models.scores import Predictions, Scorer
+from foretune.automl.models.scores import Scorer
 from foretune.automl.tables.datasets import Table
 from foretune.progress import SILENT, Progress
 
@@ -92,21 +92,10 @@ def _shuffled(x: Floats, places: slice, rng: np.random.Generator) -> Floats:
 def _affordable(member: Member, scorer: Scorer, held: Table, seconds: float) -> int:
     """How many rows can be predicted in this time, going by what the held ones take."""
     began = time.monotonic()
-    _predicted(member, scorer, held, held.x)
+    for_scorer(member, scorer, held, held.x)
     return int(len(held) * seconds / max(time.monotonic() - began, 1e-6))
 
 
 def _loss(member: Member, scorer: Scorer, held: Table, x: Floats) -> float:
     """What the pipeline would lose if the held rows were x."""
-    return scorer.metric.sign * scorer.score(_predicted(member, scorer, held, x))
-
-
-def _predicted(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predictions:
-    return predicted(
-        member,
-        x,
-        held.y,
-        classes=len(held.classes),
-        probabilities=scorer.needs_probabilities,
-        weights=held.weights,
-    )
+    return scorer.metric.sign * scorer.score(for_scorer(member, scorer, held, x))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from numbers import Number
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from foretune.arrays import Bools, Floats
 from foretune.automl.tables.written_numbers import MARKS, number_written
 
+Rows = TypeVar("Rows", "pd.Series[Any]", pd.DataFrame)
 YES_AND_NO = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
 TRUTHS = {text: truth for pair in YES_AND_NO for text, truth in zip(pair, (1.0, 0.0), strict=True)}
 LARGEST = 1e30
@@ -48,8 +49,8 @@ def _of_distinct(given: "pd.Series[Any]", number: Callable[[Any], float]) -> Flo
     return found
 
 
-def some_of(given: "pd.Series[Any]", most: int) -> "pd.Series[Any]":
-    """At most so many of the cells, from all over the column, and always the same ones.
+def some_of(given: Rows, most: int) -> Rows:
+    """At most so many cells of a column, or rows of a table, from all over it, always the same.
 
     Every 24th of them could all be of one hour.
     """
