@@ -1,6 +1,6 @@
 """`auto` in a whole space of real numbers, on functions that a good search refines to many digits.
 
-    python benchmarks/auto_smooth.py --targets 8 --trials 100
+    python -m benchmarks.auto_smooth --targets 8 --trials 100
 
 Recorded tables cannot show whether a search refines: they end at the nearest recorded
 configuration. Here every task is a bowl with ripples in five dimensions, its centre and its widths
@@ -15,12 +15,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
+from benchmarks.peers.functions import Function, FunctionProblem, numbers
+from benchmarks.smooth_functions import best_so_far, play
 
 from foretune.arrays import Floats
 from foretune.experience import Direction, Experience
 from foretune.search import METHODS
 from foretune.space import Space
-from smooth_functions import Function, play
 
 DIMENSIONS = 5
 CENTRE = np.array([0.7, 0.3, 0.6, 0.5, 0.5])
@@ -87,14 +88,15 @@ def main() -> None:
     rows = []
     for seed in range(given.targets):
         target = function(FIRST_TARGET + seed)
+        problem = FunctionProblem.of(target, numbers(DIMENSIONS), seed=seed)
         runs = {
-            name: play(method, prior, target, DIMENSIONS, given.trials, seed)
+            name: best_so_far(play(method, prior, problem, given.trials, seed), problem)
             for name, (method, prior) in methods.items()
         }
         if find_spec("optuna"):
             runs["Optuna TPE"] = tpe(target, given.trials, seed)
-        for name, best_so_far in runs.items():
-            best = np.log10(best_so_far)
+        for name, best_values in runs.items():
+            best = np.log10(best_values)
             looks = {f"after {n}": best[n - 1] for n in LOOKS if n <= given.trials}
             rows.append({"method": name, **looks})
     print(pd.DataFrame(rows).groupby("method", sort=False).median().round(2).to_string())

@@ -1,18 +1,29 @@
-"""Methods that know nothing of past tasks on functions that a good search refines to many digits.
+"""Tuners that know nothing of past tasks on functions that a good search refines to many digits.
 
-    python benchmarks/smooth_functions.py --targets 8 --trials 100
+    python -m benchmarks.smooth_functions --targets 8 --trials 100
+    python -m benchmarks.smooth_functions --tuners gcp-smooth,optuna-tpe,hebo --environments DIR
 
-Five families on the unit cube, each minimum 0: bowls of six dimensions; bowls with ripples of five;
-Rosenbrock's valley of four; Hartmann's function of six; and a bowl of five that explodes at one
-side, as a training does whose learning rate is too high. Reported is the mean over targets of the
-logarithm (base 10) of the best value so far.
+Tuners are methods of the registry and, in environments of their own, those of `benchmarks.peers`.
+The families are those of `benchmarks/peers/functions.py`. Reported is the mean over targets of the
+logarithm (base 10) of the value, noise apart, of the best trial so far. With `--out FOLDER` every
+run is kept there, and the same command goes on where it was stopped.
 """
 
 import argparse
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pandas as pd
+from benchmarks.peers.functions import FAMILIES, FunctionProblem
+from benchmarks.peers.install import python_of
+from benchmarks.peers.objective import Parameter, Problem
+from benchmarks.peers.play import ONE_THREAD, ROOT
+from benchmarks.peers.run import OURS, Contestant
 
 from foretune.arrays import Floats
 from foretune.contracts import Prior, Target
@@ -22,116 +33,107 @@ from foretune.space import Space
 LOOKS = (15, 25, 50, 100)
 LEAST = 1e-12
 
-Function = Callable[[Floats], float]
+
+def space_of(parameters: tuple[Parameter, ...]) -> Space:
+    """The same parameters as a space of ours."""
+    return Space.of({parameter.name: _notation(parameter) for parameter in parameters})
 
 
-def bowl(seed: int) -> Function:
-    rng = np.random.default_rng(seed)
-    centre, steepness = rng.random(6), np.exp(rng.normal(size=6))
-    return lambda x: float(steepness @ np.square(x - centre))
-
-
-def ripples(seed: int) -> Function:
-    rng = np.random.default_rng(seed)
-    centre, steepness = rng.random(5), np.exp(0.7 * rng.normal(size=5))
-
-    def value(x: Floats) -> float:
-        away = x - centre
-        return float(steepness @ np.square(away) + 0.05 * (1 - np.cos(6 * np.pi * away)).sum())
-
-    return value
-
-
-def valley(seed: int) -> Function:
-    shift = 0.5 * np.random.default_rng(seed).random(4) - 0.25
-
-    def value(x: Floats) -> float:
-        z = 3.0 * (x + shift) - 1.0
-        return float((100.0 * np.square(z[1:] - z[:-1] ** 2) + np.square(1.0 - z[:-1])).sum())
-
-    return value
-
-
-STEEPNESS = np.array(
-    [
-        [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
-        [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
-        [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
-        [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
-    ]
-)
-CENTRES = 1e-4 * np.array(
-    [
-        [1312, 1696, 5569, 124, 8283, 5886],
-        [2329, 4135, 8307, 3736, 1004, 9991],
-        [2348, 1451, 3522, 2883, 3047, 6650],
-        [4047, 8828, 8732, 5743, 1091, 381],
-    ]
-)
-DEPTHS = np.array([1.0, 1.2, 3.0, 3.2])
-HARTMANN_MINIMUM = -3.322368
-
-
-def hartmann(seed: int) -> Function:
-    del seed
-    return lambda x: float(
-        -DEPTHS @ np.exp(-(STEEPNESS * np.square(x - CENTRES)).sum(axis=1)) - HARTMANN_MINIMUM
-    )
-
-
-def explosion(seed: int) -> Function:
-    centre = 0.2 + 0.6 * np.random.default_rng(seed).random(5)
-
-    def value(x: Floats) -> float:
-        beyond = np.exp(20.0 * (x[0] - 0.7)) if x[0] > 0.7 else 0.0
-        return float(np.square(x - centre).sum() + beyond)
-
-    return value
-
-
-FAMILIES = {
-    "bowl": (bowl, 6),
-    "ripples": (ripples, 5),
-    "valley": (valley, 4),
-    "Hartmann": (hartmann, 6),
-    "explosion": (explosion, 5),
-}
+def _notation(parameter: Parameter) -> object:
+    if parameter.kind == "categorical":
+        return [str(choice) for choice in range(parameter.choices)]
+    number = float if parameter.kind == "float" else int
+    return number(parameter.low), number(parameter.high)
 
 
 def play(
-    method: Method, prior: Prior, function: Function, dimensions: int, trials: int, seed: int
-) -> Floats:
-    """The best value after each trial."""
-    names = [f"x{number}" for number in range(dimensions)]
-    space = Space.of(dict.fromkeys(names, (0.0, 1.0)))
+    method: Method, prior: Prior, problem: Problem, trials: int, seed: int
+) -> dict[str, Floats]:
+    """The rows, the losses and the processor's seconds of each trial."""
+    space = space_of(problem.parameters)
     optimizer = Optimizer(Target(space), method, prior, seed=seed)
-    values = []
-    for _ in range(trials):
+    rows, losses = np.empty((trials, len(problem.parameters))), np.empty(trials)
+    seconds = np.empty(trials)
+    start = process_time()
+    for trial in range(trials):
         suggestion = optimizer.ask()[0]
-        values.append(function(np.array([suggestion.config[name] for name in names])))
-        optimizer.tell([Told((values[-1],), id=suggestion.id)])
-    best: Floats = np.minimum.accumulate(values)
-    return best
+        rows[trial] = [float(suggestion.config[p.name]) for p in problem.parameters]
+        seconds[trial] = process_time() - start
+        losses[trial] = problem.loss(rows[trial])
+        start = process_time()
+        optimizer.tell([Told((losses[trial],), id=suggestion.id)])
+    return {"rows": rows, "losses": losses, "suggest_seconds": seconds}
+
+
+def best_so_far(played: dict[str, Floats], problem: FunctionProblem) -> Floats:
+    """What the trial that looked best up to each one is worth."""
+    values = np.array([problem.value(row) for row in played["rows"]])
+    losses = played["losses"]
+    best = [int(losses[: n + 1].argmin()) for n in range(len(losses))]
+    worth: Floats = values[best]
+    return worth
+
+
+def run(tuner: Contestant, task: str, seed: int, given: argparse.Namespace, out: Path) -> None:
+    """One run, unless it has been played before."""
+    file = out / tuner.name / f"{task.replace(':', '-')}-{given.trials}.npz"
+    if file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if tuner.environment == OURS:
+        method = METHODS[tuner.peer]
+        prior = method.learn(None, seed=0)
+        played = play(method, prior, FunctionProblem.called(task), given.trials, seed)
+        unfinished = file.with_suffix(".unfinished.npz")
+        np.savez(unfinished, **played)  # type: ignore[arg-type]
+        unfinished.rename(file)
+        return
+    command = [
+        *(str(python_of(given.environments, tuner.environment)), "-m"),
+        *("benchmarks.peers.play", task, tuner.module, tuner.peer),
+        *(str(seed), str(given.trials), str(file.resolve())),
+    ]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **ONE_THREAD}, check=True)
+
+
+def report(tuner: str, given: argparse.Namespace, out: Path) -> str:
+    """The mean logarithms of one tuner, a row for each family."""
+    looks = [n for n in LOOKS if n <= given.trials]
+    rows = {}
+    for family in given.families.split(","):
+        logs, seconds = [], []
+        for target in range(given.targets):
+            problem = FunctionProblem.called(f"{family}:{target}")
+            with np.load(out / tuner / f"{family}-{target}-{given.trials}.npz") as played:
+                logs.append(np.log10(np.maximum(best_so_far(dict(played), problem), LEAST)))
+                seconds.append(float(played["suggest_seconds"].mean()))
+        means = np.mean(logs, axis=0)
+        rows[family] = {f"after {n}": means[n - 1] for n in looks}
+        rows[family] |= {"seconds": np.mean(seconds)}
+    return f"{tuner}\n{pd.DataFrame(rows).T.round(2).to_string()}"
 
 
 def main() -> None:
+    """Play what is missing, and print a table for each tuner."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--targets", type=int, default=8)
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--methods", default="auto,gp,gcp,gcp-smooth")
+    parser.add_argument("--tuners", default="auto,gp,gcp,gcp-smooth")
+    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--environments", type=Path, help="made by benchmarks/peers/install.py")
+    parser.add_argument("--out", type=Path, help="a folder that keeps what was played")
     given = parser.parse_args()
-    looks = [n for n in LOOKS if n <= given.trials]
-    for name in given.methods.split(","):
-        method, rows = METHODS[name], {}
-        prior = method.learn(None, seed=0)
-        for family, (make, dimensions) in FAMILIES.items():
-            runs = [
-                play(method, prior, make(seed), dimensions, given.trials, seed)
-                for seed in range(given.targets)
-            ]
-            logs = np.log10(np.maximum(runs, LEAST)).mean(axis=0)
-            rows[family] = {f"after {n}": logs[n - 1] for n in looks}
-        print(name, pd.DataFrame(rows).T.round(2).to_string(), sep="\n", flush=True)
+    tuners = [Contestant.called(name) for name in given.tuners.split(",")]
+    if given.environments is None and any(tuner.environment != OURS for tuner in tuners):
+        parser.error("peers are played in environments of their own: give --environments")
+    with tempfile.TemporaryDirectory() as nowhere:
+        out = given.out or Path(nowhere)
+        for tuner in tuners:
+            for family in given.families.split(","):
+                for target in range(given.targets):
+                    run(tuner, f"{family}:{target}", target, given, out)
+                    print(".", end="", file=sys.stderr, flush=True)
+            print(report(tuner.name, given, out), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python -m benchmarks.peers.play PROBLEM MODULE PEER SEED TRIALS OUT
 
-MODULE is the adapter that knows the peer; OUT becomes one NPZ file.
+PROBLEM is a file, or a function's name such as `bowl:3`; MODULE is the adapter that knows the peer;
+OUT becomes one NPZ file.
 """
 
 import importlib
@@ -12,6 +13,7 @@ from time import process_time
 from typing import Protocol
 
 import numpy as np
+from benchmarks.peers.functions import FunctionProblem
 from benchmarks.peers.objective import Floats, Problem
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,8 +59,9 @@ def play(problem: Problem, module: str, peer: str, seed: int, trials: int) -> di
 
 def main() -> None:
     """Write what was played as one NPZ file, whole or not at all."""
-    problem, module, peer, seed, trials, out = sys.argv[1:]
-    played = play(Problem.load(Path(problem)), module, peer, int(seed), int(trials))
+    given, module, peer, seed, trials, out = sys.argv[1:]
+    problem = Problem.load(Path(given)) if given.endswith(".npz") else FunctionProblem.called(given)
+    played = play(problem, module, peer, int(seed), int(trials))
     unfinished = Path(out).with_suffix(".unfinished")
     with unfinished.open("wb") as file:
         np.savez(file, **played)  # type: ignore[arg-type]
