@@ -11,7 +11,7 @@ from scipy.spatial import KDTree
 from foretune.arrays import Bools, Ints
 from foretune.contracts import Region
 from foretune.errors import ExhaustedError
-from foretune.search.local_search import NEIGHBOURS_PER_PARAMETER, Score, climb, close_in
+from foretune.search.local_search import NEIGHBOURS_PER_PARAMETER, Score, climb
 from foretune.search.seeds import derived_seed
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
@@ -27,8 +27,6 @@ VICINITY = 0.5
 """How far from a good trial, in the unit cube, what refines it may be."""
 REFINING_NEIGHBOURS = 50
 """About how many neighbours a refining search looks at for each step."""
-CLOSER_LOOKS = 3
-"""So many of the places where local searches end, the best, are looked at more closely."""
 ATTEMPTS = 20
 
 
@@ -150,11 +148,7 @@ class WholeSpace:
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
         reached = climb(starts, score, seed=derived_seed(seed, 2))
-        best = reached.take(np.argsort(-score(reached), kind="stable")[:CLOSER_LOOKS])
-        closer = close_in(best, score, seed=derived_seed(seed, 4))
-        found = Encoded.concat(
-            [samples.take(order[:1]), self._inside(reached), self._inside(closer)]
-        )
+        found = Encoded.concat([samples.take(order[:1]), self._inside(reached)])
         return self._best_of(found, score, tried)
 
     def _best_of(self, found: Encoded, score: Score, tried: Encoded) -> Choice:
