@@ -15,8 +15,9 @@ from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
-from benchmarks.peers.functions import Function, FunctionProblem, numbers
-from benchmarks.smooth_functions import best_so_far, play
+from benchmarks.peers.functions import Function, FunctionProblem, numbers, rippled
+from benchmarks.peers.play import played_by
+from benchmarks.smooth_functions import MethodTuner, best_so_far
 
 from foretune.arrays import Floats
 from foretune.experience import Direction, Experience
@@ -36,12 +37,7 @@ def function(seed: int) -> Function:
     rng = np.random.default_rng(seed)
     centre = np.clip(CENTRE + 0.15 * rng.standard_normal(DIMENSIONS), 0.02, 0.98)
     steepness = STEEPNESS * np.exp(0.5 * rng.standard_normal(DIMENSIONS))
-
-    def value(x: Floats) -> float:
-        away = x - centre
-        return float(steepness @ np.square(away) + 0.05 * (1 - np.cos(6 * np.pi * away)).sum())
-
-    return value
+    return rippled(centre, steepness)
 
 
 NAMES = [f"x{number}" for number in range(DIMENSIONS)]
@@ -90,7 +86,12 @@ def main() -> None:
         target = function(FIRST_TARGET + seed)
         problem = FunctionProblem.of(target, numbers(DIMENSIONS), seed=seed)
         runs = {
-            name: best_so_far(play(method, prior, problem, given.trials, seed), problem)
+            name: best_so_far(
+                played_by(
+                    MethodTuner(method, prior, problem.parameters, seed), problem, given.trials
+                ),
+                problem,
+            )
             for name, (method, prior) in methods.items()
         }
         if find_spec("optuna"):

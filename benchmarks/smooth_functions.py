@@ -15,14 +15,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pandas as pd
 from benchmarks.peers.functions import FAMILIES, FunctionProblem
 from benchmarks.peers.install import python_of
-from benchmarks.peers.objective import Parameter, Problem
-from benchmarks.peers.play import ONE_THREAD, ROOT
+from benchmarks.peers.objective import Parameter
+from benchmarks.peers.play import ONE_THREAD, ROOT, played_by
 from benchmarks.peers.run import OURS, Contestant
 
 from foretune.arrays import Floats
@@ -46,23 +45,24 @@ def _notation(parameter: Parameter) -> object:
     return number(parameter.low), number(parameter.high)
 
 
-def play(
-    method: Method, prior: Prior, problem: Problem, trials: int, seed: int
-) -> dict[str, Floats]:
-    """The rows, the losses and the processor's seconds of each trial."""
-    space = space_of(problem.parameters)
-    optimizer = Optimizer(Target(space), method, prior, seed=seed)
-    rows, losses = np.empty((trials, len(problem.parameters))), np.empty(trials)
-    seconds = np.empty(trials)
-    start = process_time()
-    for trial in range(trials):
-        suggestion = optimizer.ask()[0]
-        rows[trial] = [float(suggestion.config[p.name]) for p in problem.parameters]
-        seconds[trial] = process_time() - start
-        losses[trial] = problem.loss(rows[trial])
-        start = process_time()
-        optimizer.tell([Told((losses[trial],), id=suggestion.id)])
-    return {"rows": rows, "losses": losses, "suggest_seconds": seconds}
+class MethodTuner:
+    """A method of the registry in the whole space of some parameters."""
+
+    def __init__(
+        self, method: Method, prior: Prior, parameters: tuple[Parameter, ...], seed: int
+    ) -> None:
+        self._names = [parameter.name for parameter in parameters]
+        self._optimizer = Optimizer(Target(space_of(parameters)), method, prior, seed=seed)
+        self._asked = -1
+
+    def ask(self) -> Floats:
+        suggestion = self._optimizer.ask()[0]
+        self._asked = suggestion.id
+        return np.array([float(suggestion.config[name]) for name in self._names])
+
+    def tell(self, row: Floats, loss: float) -> None:
+        del row
+        self._optimizer.tell([Told((loss,), id=self._asked)])
 
 
 def best_so_far(played: dict[str, Floats], problem: FunctionProblem) -> Floats:
@@ -81,9 +81,9 @@ def run(tuner: Contestant, task: str, seed: int, given: argparse.Namespace, out:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     if tuner.environment == OURS:
-        method = METHODS[tuner.peer]
-        prior = method.learn(None, seed=0)
-        played = play(method, prior, FunctionProblem.called(task), given.trials, seed)
+        method, problem = METHODS[tuner.peer], FunctionProblem.called(task)
+        ours = MethodTuner(method, method.learn(None, seed=0), problem.parameters, seed)
+        played = played_by(ours, problem, given.trials)
         unfinished = file.with_suffix(".unfinished.npz")
         np.savez(unfinished, **played)  # type: ignore[arg-type]
         unfinished.rename(file)

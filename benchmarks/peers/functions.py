@@ -1,8 +1,9 @@
 """Functions that a good search refines to many digits, as problems for tuners; needs NumPy alone.
 
 Recorded tables cannot show whether a search refines: they end at the nearest recorded
-configuration. The minimum of every function is 0, and a seed draws one of its family. Of one family
-a trial sees the value with noise; what counts is the value without.
+configuration. The minimum of every function is 0 (of an explosion a little more, where its edge
+covers the centre), and a seed draws one of its family. Of one family a trial sees the value with
+noise; what counts is the value without.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,11 @@ def bowl(seed: int) -> Function:
 def ripples(seed: int) -> Function:
     """A bowl with small waves."""
     rng = np.random.default_rng(seed)
-    centre, steepness = rng.random(5), np.exp(0.7 * rng.normal(size=5))
+    return rippled(rng.random(5), np.exp(0.7 * rng.normal(size=5)))
+
+
+def rippled(centre: Floats, steepness: Floats) -> Function:
+    """The bowl with small waves around a centre."""
 
     def value(x: Floats) -> float:
         away = x - centre

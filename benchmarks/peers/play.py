@@ -36,14 +36,20 @@ class Tuner(Protocol):
 
 
 def play(problem: Problem, module: str, peer: str, seed: int, trials: int) -> dict[str, Floats]:
-    """The losses, the rows and the seconds of each trial; making the tuner is timed apart.
+    """As `played_by`, by an adapter's peer; making the tuner is timed apart."""
+    start = process_time()
+    tuner: Tuner = importlib.import_module(module).PEERS[peer](problem, seed, trials)
+    learn_seconds = process_time() - start
+    played = played_by(tuner, problem, trials)
+    return {**played, "learn_seconds": np.array(getattr(tuner, "learn_seconds", learn_seconds))}
+
+
+def played_by(tuner: Tuner, problem: Problem, trials: int) -> dict[str, Floats]:
+    """The losses, the rows and the seconds of each trial.
 
     Telling a loss counts to the next suggestion. Seconds are those of the processor, so that what
     else the machine does is not counted.
     """
-    start = process_time()
-    tuner: Tuner = importlib.import_module(module).PEERS[peer](problem, seed, trials)
-    learn_seconds = process_time() - start
     losses, seconds = np.empty(trials), np.empty(trials)
     rows = np.empty((trials, len(problem.parameters)))
     start = process_time()
@@ -53,8 +59,7 @@ def play(problem: Problem, module: str, peer: str, seed: int, trials: int) -> di
         losses[trial] = problem.loss(rows[trial])
         start = process_time()
         tuner.tell(rows[trial], float(losses[trial]))
-    learnt = np.array(getattr(tuner, "learn_seconds", learn_seconds))
-    return {"losses": losses, "rows": rows, "suggest_seconds": seconds, "learn_seconds": learnt}
+    return {"losses": losses, "rows": rows, "suggest_seconds": seconds}
 
 
 def main() -> None:
