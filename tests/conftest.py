@@ -23,6 +23,14 @@ os.environ.setdefault(
 )
 
 
+@pytest.fixture(autouse=True)
+def own_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's cache; its folder is made when a test needs it."""
+    monkeypatch.setattr(
+        "foretune.cache.cache_folder", lambda: request.getfixturevalue("tmp_path") / "cache"
+    )
+
+
 @pytest.fixture
 def trials_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials of `fit` run in the process of the test, without limits.

@@ -19,7 +19,6 @@ OTHER = Space.of({"algorithm": {"knn": {"n_neighbors": (1, 50)}}}, stages=("algo
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.knowledge.lessons.prior_cache", lambda: tmp_path / "cache")
 
 
 def run(*words):

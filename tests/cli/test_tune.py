@@ -94,6 +94,16 @@ def test_an_experience_brings_space_and_metric(here):
     assert "3 trials ended, 0 of them failed" in ended.stderr
 
 
+def test_what_past_tasks_taught_is_kept(here, monkeypatch):
+    words = ("tuned_for_tests:number", "--trials")
+    run(*words, 6, *SEARCH, "--out", "past.parquet")
+    past = ("--experience", "past.parquet", "--method", "ws-gp")
+    first = run(*words, 1, *past, "--store", "first.db")
+    monkeypatch.setattr("foretune.search.registry.Method.learn", None)
+    again = run(*words, 1, *past, "--store", "again.db")
+    assert (again.exit_code, again.stdout) == (0, first.stdout)
+
+
 def test_interruption_says_how_to_go_on(here, monkeypatch):
     from foretune.run import tuning
 

@@ -235,12 +235,13 @@ def _optimizer(
 ) -> "Optimizer":
     from foretune.contracts import Target
     from foretune.search.optimizer import Optimizer
+    from foretune.search.priors import learnt_prior
     from foretune.search.registry import method
     from foretune.terminal import TerminalProgress
 
     chosen = method(name)
     known = None if past is None else past.with_metrics([metric.name])
-    prior = chosen.learn(known, seed=seed, progress=TerminalProgress())
+    prior = learnt_prior(chosen, known, seed=seed, progress=TerminalProgress())
     return Optimizer(Target(space, (metric.name,)), chosen, prior, seed=seed)
 
 

@@ -15,6 +15,7 @@ from foretune.experience import Experience, Status
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
 from foretune.search.given import opened, opened_prior
 from foretune.search.optimizer import Optimizer
+from foretune.search.priors import learnt_prior
 from foretune.search.registry import method as method_named
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Space
@@ -216,7 +217,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         known = opened(self._experience)
         if known is not None and len(known.metrics) > 1:
             known = known.with_metrics([self._recorded(known)])
-        return self._method.learn(known, seed=self._seed)
+        return learnt_prior(self._method, known, seed=self._seed)
 
     def _recorded(self, experience: Experience) -> str:
         """The metric of this search, which an experience of several must hold by its name."""

@@ -26,6 +26,7 @@ from foretune.integrations.search_course import Candidate, Course, measured, sco
 from foretune.integrations.search_space import SearchSpace
 from foretune.search import Method, Optimizer, method
 from foretune.search.given import opened, opened_prior
+from foretune.search.priors import learnt_prior
 from foretune.space import Space
 
 DEFAULT = "auto"
@@ -273,7 +274,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             return prior
         known = opened(self.experience)
         past = None if known is None else self._fitting(known, space, metrics)
-        return chosen.learn(past, seed=self._seed)
+        return learnt_prior(chosen, past, seed=self._seed)
 
     def _fitting(self, past: Experience, space: Space, metrics: Sequence[str]) -> Experience:
         """What earlier searches say about this one: in its space, by its metrics."""

@@ -31,6 +31,7 @@ from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.given import check_described, losses_of, opened, outcomes_of, searched_space
 from foretune.search.novelty import Novelty, learn_novelty
+from foretune.search.priors import learnt_prior
 from foretune.search.registry import METHODS, Design, Method
 from foretune.search.registry import method as registered
 from foretune.search.scoring import ACQUISITIONS
@@ -111,6 +112,8 @@ class Optimizer:
     ) -> "Optimizer":
         """An optimiser whose method has learnt from the experience, where there is one.
 
+        What it learnt is kept in the user's cache: the next one from the same begins at once.
+
         Arguments:
             space: what may be tried, as `Space.of` takes it; the experience's if left out.
             experience: past tasks in the same space, or the path of their file.
@@ -133,7 +136,7 @@ class Optimizer:
             objectives = ("loss",) if past is None else (past.metrics[0].name,)
         target = Target(space, objectives, pool, meta_features or {})
         known = None if past is None else past.with_metrics(target.objectives)
-        return cls(target, chosen, chosen.learn(known, seed=seed), seed=seed)
+        return cls(target, chosen, learnt_prior(chosen, known, seed=seed), seed=seed)
 
     @property
     def told(self) -> Observations:

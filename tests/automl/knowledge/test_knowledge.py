@@ -1,6 +1,5 @@
 import json
 import math
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,10 +21,9 @@ from foretune.automl.knowledge.learning import (
 from foretune.automl.knowledge.lessons import (
     Lesson,
     learn_apart,
-    learnt_prior,
+    learn_in_time,
     read_bytes,
     saved_bytes,
-    taught_by,
 )
 from foretune.automl.knowledge.likeness import chosen_for, likeness
 from foretune.automl.knowledge.measures import STAND_INS, by_metric, stand_in
@@ -47,6 +45,7 @@ from foretune.experience import Direction, Evaluation, Experience, Metric, Statu
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.run.inline import InlineExecutor
 from foretune.search import METHODS, Optimizer
+from foretune.search.priors import taught_by
 from foretune.search.trials import Told
 from foretune.space import Space
 from tests.automl.past import ONLY, SPACE, knowledge_of, past
@@ -59,7 +58,6 @@ ZERO_SHOT = METHODS["zero-shot"]
 def own_home(tmp_path, monkeypatch):
     """No test reads or writes what the user has."""
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.knowledge.lessons.prior_cache", lambda: tmp_path / "cache")
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +199,7 @@ def test_a_method_that_nothing_is_kept_for_learns_now_and_once(ships, monkeypatc
     knowledge = knows(ships)
     method = METHODS["ws-gp"]
     want = knowledge.prior(method).opening(Target(knowledge.space))
-    assert len(list((tmp_path / "cache").glob("*.safetensors"))) == 1
+    assert len(list((tmp_path / "cache" / "priors").iterdir())) == 1
     assert "learnt now from 5 datasets" in knowledge.origin(method)
     monkeypatch.setattr("foretune.search.registry.Method.learn", lambda *_, **__: None)
     assert knows(ships).prior(method).opening(Target(knowledge.space)) == want
@@ -350,19 +348,12 @@ def test_another_seed_or_release_is_not_up_to_date(known, tmp_path, monkeypatch,
     views = {"r2": by_metric(known, R2)}
     bundle, _ = learn_bundle(views, plan, Bundle.open(tmp_path / "made"))
     if changed == "release":
-        monkeypatch.setattr("foretune.automl.knowledge.lessons.version", lambda name: "99")
+        monkeypatch.setattr("foretune.search.priors.version", lambda name: "99")
     else:
         plan = replace(plan, seed=7)
     for note in ("", "up to date"):
         bundle, done = learn_bundle(views, plan, bundle)
         assert [each.note for each in done] == [note, note]
-
-
-def test_a_cached_prior_is_not_used_for_the_other_direction(known):
-    turned = replace(known, metrics=(Metric("r2", Direction.MIN), RMSE))
-    first, other = (learnt_prior(each, ZERO_SHOT) for each in (known, turned))
-    target = Target(known.space)
-    assert first.opening(target) != other.opening(target)
 
 
 # Learning within a time
@@ -391,7 +382,7 @@ def test_what_is_not_learnt_in_time_is_said(known):
         assert [each.failure for each in ended] == ["the time was over"] * 2
     assert time.monotonic() - started < 60
     with pytest.raises(UsageError, match="must be learnt within 0 s"):
-        learnt_prior(known, ZERO_SHOT, seconds=1e-3)
+        learn_in_time(known, ZERO_SHOT, seconds=1e-3)
 
 
 def test_lessons_that_are_over_in_time_are_kept(known):
@@ -575,20 +566,6 @@ def test_changes_at_the_same_time_do_not_lose_each_other(tmp_path):
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(add, names))
     assert set(whole(folder).spaces) == set(names)
-
-
-def test_the_cache_is_bounded_and_heals(known, tmp_path, monkeypatch):
-    monkeypatch.setattr("foretune.automl.knowledge.lessons.MOST_CACHED", 2)
-    cache = tmp_path / "cache"
-    for seed in range(3):
-        learnt_prior(known, ZERO_SHOT, seed=seed)
-        for file in cache.iterdir():
-            os.utime(file, (seed, seed))
-    assert len(list(cache.iterdir())) == 2
-    for file in cache.iterdir():
-        file.write_bytes(b"damaged")
-    prior = learnt_prior(known, ZERO_SHOT, seed=2)
-    assert len(prior.opening(Target(known.space))) == 10
 
 
 # Folders of knowledge

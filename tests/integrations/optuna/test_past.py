@@ -236,7 +236,7 @@ def test_a_stale_or_damaged_cache_is_made_again(tmp_path):
     storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'past.db'}")
     fill(storage)
     before = past_studies(storage, 1, but=None)
-    kept = next((tmp_path / "cache").iterdir())
+    kept = next((tmp_path / "cache" / "studies").iterdir())
     kept.write_bytes(b"damaged")
     assert past_studies(storage, 1, but=None).digest() == before.digest()
     assert Past.load(kept).digest() == before.digest()

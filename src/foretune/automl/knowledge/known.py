@@ -13,7 +13,7 @@ from pathlib import Path
 
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle, Kept, Learnt
 from foretune.automl.knowledge.learning import comparable, portfolio_of
-from foretune.automl.knowledge.lessons import clear_cache, learnt_prior
+from foretune.automl.knowledge.lessons import learn_in_time
 from foretune.automl.knowledge.lifting import lifted
 from foretune.automl.knowledge.likeness import Choice, chosen_for
 from foretune.automl.knowledge.measures import by_metric, stand_in
@@ -29,6 +29,7 @@ from foretune.methods.auto.learn import cheapest_first
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.progress import SILENT, Progress
 from foretune.report.wording import counted
+from foretune.search.priors import forget_priors, learnt_prior
 from foretune.search.registry import Method
 from foretune.space import Encoded, Space
 
@@ -164,7 +165,10 @@ class Knowledge:
                     raise  # of the user's own, what ships still serves
         if self.experience is None:
             return method.learn(None, seed=seed, progress=progress)
-        return learnt_prior(self.experience, method, seed=seed, seconds=seconds, progress=progress)
+        learn = None
+        if seconds is not None:
+            learn = partial(learn_in_time, method=method, seed=seed, seconds=seconds)
+        return learnt_prior(method, self.experience, seed=seed, progress=progress, learn=learn)
 
     def origin(self, method: Method) -> str:
         """Where `prior` of this method comes from, in words."""
@@ -258,7 +262,7 @@ def forget_learnt(name: str) -> None:
     What it is still learning now is dropped when it is done.
     """
     Bundle(own_bundle()).change(lambda now: now.without_space(name))
-    clear_cache()
+    forget_priors()
 
 
 def _shipped_source(shelf: Shelf, metric: str) -> Source:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from foretune.automl.knowledge.bundle import Bundle, Learnt
-from foretune.automl.knowledge.lessons import Lesson, learn_apart, taught_by
+from foretune.automl.knowledge.lessons import Lesson, learn_apart
 from foretune.automl.tables.identities import identity
 from foretune.experience import Experience
 from foretune.methods.zero_shot.build import Recipe, build
@@ -22,6 +22,7 @@ from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.table import LEAST_SHARE
 from foretune.progress import SILENT, Progress
 from foretune.run.sites import HERE, Site
+from foretune.search.priors import taught_by
 
 KEPT_METHODS = ("auto", "gcp-prior")
 """Methods whose priors are shipped, and refreshed where nothing else is asked for."""

@@ -1,28 +1,21 @@
-"""Learning a prior now: within a time, in processes that can be ended, and never twice."""
+"""Learning a prior now: within a time, in processes that can be ended."""
 
-import hashlib
 import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
 from foretune.contracts import Prior
-from foretune.errors import ForetuneError, UsageError
+from foretune.errors import UsageError
 from foretune.experience import Experience
-from foretune.experience.fingerprints import fingerprint_of_lessons
-from foretune.progress import SILENT, Progress
 from foretune.run.executor import Outcome
 from foretune.run.pool import NO_LIMITS
 from foretune.run.sites import HERE, Site
 from foretune.search.registry import METHODS, Method
 
-MOST_CACHED = 40
-"""Priors in the user's cache; the oldest make room."""
 TIME_IS_OVER = "the time was over"
 Read = TypeVar("Read")
 
@@ -97,56 +90,18 @@ def learn_apart(
     yield from (Learning(lesson, failure=TIME_IS_OVER) for lesson in left.values())
 
 
-def learnt_prior(
-    experience: Experience,
-    method: Method,
-    *,
-    seed: int = 0,
-    seconds: float | None = None,
-    progress: Progress = SILENT,
-    cache: Path | None = None,
+def learn_in_time(
+    experience: Experience, method: Method, *, seed: int = 0, seconds: float
 ) -> Prior:
-    """What `method` learns from `experience`; from the user's cache if it was learnt before.
-
-    seconds: how long it may take on the clock, in a process of its own; more is an error. Without
-    it, it is learnt here and takes as long as it takes.
-    """
-    folder = prior_cache() if cache is None else cache
-    path = folder / f"{_key(experience, method, seed)}.safetensors"
-    with suppress(ForetuneError):  # a damaged file is learnt anew
-        if path.exists():
-            return method.load(path)
-    if seconds is None:
-        prior = method.learn(experience, seed=seed, progress=progress)
-    else:
-        prior = _learnt_in_time(experience, method, seed, seconds)
-    with suppress(OSError, ForetuneError):  # that it cannot be kept is no reason to fail
-        folder.mkdir(parents=True, exist_ok=True)
-        prior.save(path)
-        _make_room(folder)
-    return prior
-
-
-def taught_by(experience: Experience, seed: int) -> str:
-    """A fingerprint (hex) of all that decides what a method learns: also the seed and the release.
-
-    What is kept under another one is learnt anew.
-    """
-    said = f"{fingerprint_of_lessons(experience)} {seed} {version('foretune')}"
-    return hashlib.sha256(said.encode()).hexdigest()
-
-
-def prior_cache() -> Path:
-    """The folder of the user that keeps what was learnt on the way."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("foretune") / "priors"
-
-
-def clear_cache() -> None:
-    """Remove what was learnt on the way."""
-    for path in prior_cache().glob("*.safetensors"):
-        path.unlink(missing_ok=True)
+    """What `method` learns from `experience` within so many seconds on the clock, in a process."""
+    lesson = Lesson("experience", method.name, seed)
+    [ended] = learn_apart({lesson.view: experience}, [lesson], seconds=seconds)
+    if ended.failure:
+        raise UsageError(
+            f"the prior of '{method.name}' must be learnt within {seconds:.0f} s, but it was not "
+            f"({ended.failure}): give it more time, or choose another method"
+        )
+    return read_bytes(ended.prior, method.load)
 
 
 def saved_bytes(save: Callable[[Path], None]) -> bytes:
@@ -174,25 +129,3 @@ def _ended(lesson: Lesson, outcome: Outcome[Learning]) -> Learning:
     if outcome.result is not None:
         return outcome.result
     return Learning(lesson, outcome.seconds, failure=outcome.reason)
-
-
-def _learnt_in_time(experience: Experience, method: Method, seed: int, seconds: float) -> Prior:
-    lesson = Lesson("experience", method.name, seed)
-    [ended] = learn_apart({lesson.view: experience}, [lesson], seconds=seconds)
-    if ended.failure:
-        raise UsageError(
-            f"the prior of '{method.name}' must be learnt within {seconds:.0f} s, but it was not "
-            f"({ended.failure}): give it more time, or choose another method"
-        )
-    return read_bytes(ended.prior, method.load)
-
-
-def _key(experience: Experience, method: Method, seed: int) -> str:
-    said = f"{taught_by(experience, seed)} {method.name}"
-    return hashlib.sha256(said.encode()).hexdigest()[:40]
-
-
-def _make_room(folder: Path) -> None:
-    kept = sorted(folder.glob("*.safetensors"), key=lambda path: path.stat().st_mtime)
-    for path in kept[:-MOST_CACHED]:
-        path.unlink(missing_ok=True)

@@ -4,15 +4,15 @@ import hashlib
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
+from foretune.cache import remembered
 from foretune.contracts import Prior, Target
 from foretune.errors import MethodError, UsageError
-from foretune.integrations.optuna.cache import remembered
 from foretune.integrations.optuna.known import KnownSpace
 from foretune.integrations.optuna.past import Past
 from foretune.search import Method, Optimizer, method
+from foretune.search.priors import PRIORS
 from foretune.space import Space
 from foretune.space.optuna import from_distributions
 
@@ -96,14 +96,13 @@ class Knowledge:
                 "shares half of this study's hyperparameters: give other experience, or choose a "
                 "method that can start from nothing, such as 'auto'"
             )
-        prior = remembered(
+        return remembered(
+            PRIORS,
             _key(chosen, space, past),
             load=chosen.load,
             make=lambda: chosen.learn(experience, seed=0),
-            save=_save_prior,
+            save=lambda prior, path: prior.save(path),
         )
-        assert prior is not None
-        return prior
 
 
 def prior_space(prior: Prior) -> Space:
@@ -141,8 +140,4 @@ def fits(usual: Space, known: KnownSpace) -> bool:
 def _key(chosen: Method, space: Space, past: Past) -> str:
     """Names all that a prior follows from; another release may learn otherwise."""
     parts = [chosen.name, version("foretune"), space.fingerprint, past.digest()]
-    return f"prior-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"
-
-
-def _save_prior(prior: Prior, path: Path) -> None:
-    prior.save(path)
+    return f"optuna-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"

@@ -16,13 +16,16 @@ from optuna.distributions import BaseDistribution, json_to_distribution
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.trial import TrialState
 
+from foretune.cache import remembered
 from foretune.experience.importers.optuna_constraints import CONSTRAINTS, infeasible
-from foretune.integrations.optuna.cache import remembered
 from foretune.integrations.optuna.past import VERSION, Cells, Past
 from foretune.integrations.optuna.values import has_plain_values
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+STUDIES = "studies"
+"""The folder of the user's cache that keeps what was read."""
 
 
 def past_studies(storage: BaseStorage, objectives: int, *, but: int | None) -> Past | None:
@@ -35,7 +38,8 @@ def past_studies(storage: BaseStorage, objectives: int, *, but: int | None) -> P
         if state is None:
             return None
         return remembered(
-            f"past-{state}",
+            STUDIES,
+            state,
             load=Past.load,
             make=lambda: _by_queries(connection, objectives, but),
             save=Past.save,

@@ -1,4 +1,4 @@
-"""Tables and priors in the user's cache folder, each under a key that names its content.
+"""What is slow to make, kept in the user's cache folder under a key that names all it follows from.
 
 Whatever cannot be read is made again, and a folder that cannot be written to is done without.
 """
@@ -6,32 +6,33 @@ Whatever cannot be read is made again, and a folder that cannot be written to is
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from foretune.errors import ForetuneError
 
 MOST_KEPT = 64
-"""Files beyond these are deleted, the least recently used first."""
+"""Files of one kind beyond these are deleted, the least recently used first."""
 
 Made = TypeVar("Made")
 
 
 def cache_folder() -> Path:
-    """Where the files lie."""
+    """Where a folder of each kind lies."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("foretune") / "optuna"
+    return user_cache_path("foretune")
 
 
 def remembered(
+    kind: str,
     key: str,
     *,
     load: Callable[[Path], Made],
-    make: Callable[[], Made | None],
-    save: Callable[[Made, Path], None],
-) -> Made | None:
-    """What was made under this key before, or what `make` makes of it now."""
-    path = cache_folder() / f"{key}.safetensors"
+    make: Callable[[], Made],
+    save: Callable[[Any, Path], None],
+) -> Made:
+    """What was made under this key before, or what `make` makes of it now; None is not kept."""
+    path = cache_folder() / kind / f"{key}.safetensors"
     if path.is_file():
         # A damaged file, or one of another version, is no better than none.
         with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
@@ -46,6 +47,12 @@ def remembered(
             save(made, path)
             _forget_oldest(path.parent)
     return made
+
+
+def forget(kind: str) -> None:
+    """Delete all of one kind."""
+    for path in (cache_folder() / kind).glob("*.safetensors"):
+        path.unlink(missing_ok=True)
 
 
 def _forget_oldest(folder: Path) -> None:

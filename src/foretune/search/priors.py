@@ -1,0 +1,53 @@
+"""What a method has learnt from past tasks, kept so that it never learns the same twice."""
+
+import hashlib
+from collections.abc import Callable
+from importlib.metadata import version
+
+from foretune.cache import forget, remembered
+from foretune.contracts import Prior
+from foretune.experience import Experience
+from foretune.experience.fingerprints import fingerprint_of_lessons
+from foretune.progress import SILENT, Progress
+from foretune.search.registry import Method
+
+PRIORS = "priors"
+"""The folder of the user's cache that keeps them."""
+
+
+def learnt_prior(
+    method: Method,
+    experience: Experience | None,
+    *,
+    seed: int = 0,
+    progress: Progress = SILENT,
+    learn: Callable[[Experience], Prior] | None = None,
+) -> Prior:
+    """What the method learns from the experience; from the user's cache if it did so before.
+
+    learn: another way to learn the same, such as one that is ended after a time.
+    """
+    if experience is None or not method.transfers:
+        return method.learn(experience, seed=seed, progress=progress)
+    known = experience
+    return remembered(
+        PRIORS,
+        hashlib.sha256(f"{taught_by(known, seed)} {method.name}".encode()).hexdigest()[:40],
+        load=method.load,
+        make=lambda: learn(known) if learn else method.learn(known, seed=seed, progress=progress),
+        save=lambda prior, path: prior.save(path),
+    )
+
+
+def taught_by(experience: Experience, seed: int) -> str:
+    """A fingerprint (hex) of all that decides what a method learns: also the seed and the release.
+
+    What is kept under another one is learnt anew.
+    """
+    said = f"{fingerprint_of_lessons(experience)} {seed} {version('foretune')}"
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def forget_priors() -> None:
+    """Delete what was learnt on the way: it knew what is to be forgotten."""
+    forget(PRIORS)

@@ -1,0 +1,87 @@
+"""What was learnt before is not learnt again, and nothing else is taken for it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from foretune.contracts import Prior, Target
+from foretune.experience import Direction, Experience, Metric
+from foretune.progress import SILENT
+from foretune.search import METHODS, Optimizer
+from foretune.search.priors import forget_priors, learnt_prior
+from foretune.search.registry import Method
+from foretune.testing.problems import problem
+
+ZERO_SHOT = METHODS["zero-shot"]
+
+
+@pytest.fixture
+def past() -> Experience:
+    return problem("flat").experience
+
+
+@pytest.fixture
+def learnt(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of methods, each time that one learns from past tasks."""
+    names: list[str] = []
+    learn = Method.learn
+
+    def counted(self: Method, experience: Experience | None, **how: object) -> Prior:
+        if experience is not None:
+            names.append(self.name)
+        return learn(self, experience, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Method, "learn", counted)
+    return names
+
+
+def test_the_same_is_learnt_once(past: Experience, learnt: list[str], tmp_path: Path) -> None:
+    first = learnt_prior(ZERO_SHOT, past)
+    past.save(tmp_path / "past.parquet")
+    again = learnt_prior(ZERO_SHOT, Experience.open(tmp_path / "past.parquet"))
+    target = Target(past.space)
+    assert again.opening(target) == first.opening(target)  # type: ignore[attr-defined]
+    assert learnt == ["zero-shot"]
+
+
+def test_whatever_changes_what_is_learnt_is_learnt_anew(
+    past: Experience, learnt: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learnt_prior(ZERO_SHOT, past)
+    learnt_prior(METHODS["ws-gp"], past)
+    learnt_prior(ZERO_SHOT, past, seed=1)
+    learnt_prior(ZERO_SHOT, past.only(past.tasks[1:]))
+    turned = Metric(past.metrics[0].name, Direction.MAX)
+    learnt_prior(ZERO_SHOT, replace(past, metrics=(turned,)))
+    monkeypatch.setattr("foretune.search.priors.version", lambda name: "99")
+    learnt_prior(ZERO_SHOT, past)
+    assert len(learnt) == 6
+
+
+def test_what_needs_no_past_keeps_nothing(past: Experience, tmp_path: Path) -> None:
+    learnt_prior(METHODS["gp"], past)
+    learnt_prior(METHODS["auto"], None)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_another_way_to_learn_is_kept_as_well(past: Experience, learnt: list[str]) -> None:
+    def elsewhere(experience: Experience) -> Prior:
+        return ZERO_SHOT.learner().learn(experience, seed=0, progress=SILENT)
+
+    learnt_prior(ZERO_SHOT, past, learn=elsewhere)
+    learnt_prior(ZERO_SHOT, past)
+    assert learnt == []
+
+
+def test_what_is_forgotten_is_learnt_anew(past: Experience, learnt: list[str]) -> None:
+    learnt_prior(ZERO_SHOT, past)
+    forget_priors()
+    learnt_prior(ZERO_SHOT, past)
+    assert len(learnt) == 2
+
+
+def test_an_optimiser_in_a_line_learns_once(past: Experience, learnt: list[str]) -> None:
+    first, again = (Optimizer.of(experience=past, method="ws-gp", seed=3) for _ in range(2))
+    assert first.ask(2) == again.ask(2)
+    assert learnt == ["ws-gp"]
