@@ -7,6 +7,7 @@ tune = pytest.importorskip("ray.tune")
 from foretune.errors import ArtifactError, SpaceError, UsageError  # noqa: E402
 from foretune.integrations.ray_tune import ForetuneSearcher  # noqa: E402
 from foretune.integrations.ray_tune_space import tune_space  # noqa: E402
+from foretune.space.parameters import Kind  # noqa: E402
 
 SPACE = {"lr": tune.loguniform(1e-4, 1.0), "net": {"width": tune.randint(1, 9)}, "fixed": 3}
 
@@ -35,6 +36,11 @@ def test_domains_become_hyperparameters():
     assert found.outward({"e": "(1, 2)"}) == {"e": (1, 2)}
     assert found.outward({"e": "None"}) == {"e": None}
     assert tune_space({"f": 7}) is None
+
+
+def test_floats_between_whole_bounds_are_floats():
+    found = tune_space({"a": tune.uniform(0, 1), "b": tune.loguniform(1, 10)})
+    assert [p.kind for p in found.space.parameters] == [Kind.FLOAT, Kind.FLOAT]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from foretune.errors import ArtifactError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Experience, Metric
 from foretune.integrations.ray_tune_space import tune_space
 from foretune.space import Encoded, Space
+from foretune.space.parameters import Kind
 
 SEARCHER = "foretune.integrations.ray_tune"
 
@@ -34,11 +35,38 @@ class Categorical(Domain):
         self.categories = list(categories)
 
 
+class Float(Domain):
+    cast = float
+
+    def __init__(self, lower, upper, sampler=None):
+        self.lower, self.upper, self.get_sampler = lower, upper, lambda: sampler
+
+
+class Integer(Float):
+    cast = int
+
+
+class LogUniform:
+    pass
+
+
+class Normal:
+    pass
+
+
+class Quantized:
+    pass
+
+
+STAND_INS = (Searcher, Domain, Categorical, Float, Integer, LogUniform, Normal, Quantized)
+
+
 @pytest.fixture(autouse=True)
 def stand_ins(monkeypatch):
     for name in ("ray", "ray.tune", "ray.tune.search", "ray.tune.search.sample"):
         module = ModuleType(name)
-        module.Searcher, module.Domain, module.Categorical = Searcher, Domain, Categorical
+        for stand_in in STAND_INS:
+            setattr(module, stand_in.__name__, stand_in)
         monkeypatch.setitem(sys.modules, name, module)
 
 
@@ -84,6 +112,12 @@ def test_every_choice_is_kept_and_comes_back_as_itself(categories):
     assert not any("0x" in str(choice) for choice in choices)
     back = [found.outward({"a": choice})["a"] for choice in choices]
     assert [id(each) for each in back] == [id(each) for each in categories]
+
+
+def test_floats_between_whole_bounds_are_floats():
+    """As in tune.uniform(0, 1) and tune.loguniform(1, 10)."""
+    found = tune_space({"a": Float(0, 1), "b": Float(1, 10, LogUniform()), "c": Integer(0, 9)})
+    assert [p.kind for p in found.space.parameters] == [Kind.FLOAT, Kind.FLOAT, Kind.INT]
 
 
 def test_a_choice_that_is_named_twice_is_one():

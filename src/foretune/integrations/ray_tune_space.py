@@ -103,11 +103,13 @@ def _range(name: str, domain: Any) -> Any:
     if step is not None and step != 1:
         return {"ordinal": _steps(name, domain, step)}
     # Tune leaves the upper end of plain ranges of integers out, and that of quantised ones in.
-    high = domain.upper - 1 if whole and step is None else domain.upper
-    if domain.lower == high:
-        return [domain.lower]
+    upper = domain.upper - 1 if whole and step is None else domain.upper
+    # The bounds say what is between them: those of tune.uniform(0, 1) are whole.
+    low, high = domain.cast(domain.lower), domain.cast(upper)
+    if low == high:
+        return [low]
     log = ("log",) if isinstance(sampler, LogUniform) else ()
-    return (domain.lower, high, *log)
+    return (low, high, *log)
 
 
 def _steps(name: str, domain: Any, step: float) -> list[float]:
