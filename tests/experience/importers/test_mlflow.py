@@ -4,7 +4,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from foretune.errors import ExperienceError, MissingExtraError
+from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
 from foretune.experience import Status
 from foretune.experience.importers import mlflow as importer
 from foretune.experience.importers.registry import TableColumns
@@ -58,8 +58,14 @@ def test_a_run_with_its_task():
     assert (run.seconds, run.failed) == (2.5, False)
     assert importer._run(tracked({}, {}, tags={"set": "wine"}), "mine", "set").task == "wine"
     assert importer._run(tracked({}, {}, status="KILLED"), "mine", None).failed
+    assert not importer._run(tracked({}, {}, status="RUNNING"), "mine", "set").ended
     with pytest.raises(ExperienceError, match="run r1 of 'mine'"):
         importer._run(tracked({}, {}), "mine", "set")
+
+
+def test_a_failed_run_that_names_no_task_is_told_in_part():
+    run = importer._run(tracked({"lr": "0.1"}, {}, status="FAILED"), "mine", "set")
+    assert (run.task, run.config, run.ended, run.failed) == ("mine", {}, True, True)
 
 
 def test_without_mlflow_the_extra_is_named(monkeypatch):
@@ -106,7 +112,8 @@ def test_a_real_store(tmp_path):
                 client.log_metric(run, "loss", loss)
             client.set_terminated(run, "FAILED" if loss is None else "FINISHED")
         client.create_run(experiment)
-    experience = importer.read(f"sqlite:///{tmp_path}/runs.db", columns=LOSS)
+    with pytest.warns(ForetuneWarning, match="have not ended are left out: 2 of 'b', 'a'"):
+        experience = importer.read(f"sqlite:///{tmp_path}/runs.db", columns=LOSS)
     assert set(experience.tasks) == {"a", "b"}
     one = experience.task("b")
     assert one.configs.dicts() == [{"depth": 0, "kind": "tree"}, {"depth": 1, "kind": "tree"}]

@@ -247,7 +247,10 @@ def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal)
             ]
         },
     )
-    records = importer.read(journal).task("a")
+    said = "^trials that have not ended are left out: 2 of 'a'$"
+    with pytest.warns(ForetuneWarning, match=said) as warned:
+        records = importer.read(journal).task("a")
+    assert [each.filename for each in warned] == [__file__]
     assert [c["x"] for c in records.configs.dicts()] == [0.5, 0.1, 0.2]
     assert records.status.tolist() == [Status.DONE, Status.FAILED, Status.FAILED]
     assert records.succeeded.tolist() == [True, False, False]
@@ -279,7 +282,7 @@ def test_a_trial_that_failed_early_does_not_change_the_space(journal):
             ]
         },
     )
-    said = "failed before they had drawn all of their hyperparameters are left out: 1 of 'a'"
+    said = "failed before all of their hyperparameters were recorded are left out: 1 of 'a'"
     with pytest.warns(ForetuneWarning, match=said) as warned:
         experience = importer.read(journal)
     assert [each.filename for each in warned] == [__file__]
@@ -337,7 +340,7 @@ def test_trials_of_another_kind_do_not_excuse_one_that_failed_early(journal, gap
             ]
         },
     )
-    said = "failed before they had drawn all of their hyperparameters are left out: 1 of 'a'"
+    said = "failed before all of their hyperparameters were recorded are left out: 1 of 'a'"
     with pytest.warns(ForetuneWarning) as warned:
         records = importer.read(journal).task("a")
     assert said in str(warned.list[-1].message)

@@ -38,7 +38,9 @@ def test_the_last_report_of_each_trial_counts(tmp_path):
     write_trial(tmp_path / "one" / "t3", {"lr": 0.3, "net": {"width": 9}})
     write_trial(tmp_path / "two" / "t1", {"lr": 0.4, "net": {"width": 16}}, [{"error": 0.25}])
     (tmp_path / "one" / "experiment_state-1.json").write_text("{}")
-    experience = importer.read(tmp_path, columns=ERROR)
+    with pytest.warns(ForetuneWarning, match="have not ended are left out: 1 of 'one'") as warned:
+        experience = importer.read(tmp_path, columns=ERROR)
+    assert [each.filename for each in warned] == [__file__]
     assert experience.tasks == ("one", "two")
     assert experience.configs.dicts() == [
         {"lr": 0.1, "net/width": 8},
@@ -152,7 +154,9 @@ def test_a_failed_trial_with_none_is_told_in_full(tmp_path):
     write_trial(tmp_path / "one" / "t1", {"lr": 0.1, "reg": "l1"}, [{"error": 0.5}])
     write_trial(tmp_path / "one" / "t2", {"lr": 0.2, "reg": None}, [], "no")
     write_trial(tmp_path / "one" / "t3", {"lr": 0.2}, [], "no")
-    experience = importer.read(tmp_path, columns=ERROR)
+    with pytest.warns(ForetuneWarning, match="left out: 1 of 'one'") as warned:
+        experience = importer.read(tmp_path, columns=ERROR)
+    assert [each.filename for each in warned] == [__file__]
     assert experience.configs.dicts() == [{"lr": 0.1, "reg": "l1"}, {"lr": 0.2, "reg": None}]
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from foretune.errors import ExperienceError, UsageError
+from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Status
 from foretune.experience.importers.registry import TableColumns
 from foretune.experience.importers.runs import Run, check_columns, experience_of, flattened
@@ -29,16 +29,30 @@ def test_runs_become_evaluations_and_the_space_is_inferred():
 
 
 def test_failures_are_kept_where_their_configuration_is_whole():
+    """And what becomes of the others is said."""
     runs = [
         run("a", {"x": 0.5, "y": 1}, 1.0),
         run("a", {"x": 0.9, "y": 3}, failed=True),
         run("a", {"x": 0.1, "y": 2}),
         run("a", {"x": 0.7}, failed=True),
         run("a", {"x": 0.3, "y": 2}, float("nan")),
+        run("b", {}, failed=True),
+        run("b", {"y": 2}, failed=True),
     ]
-    experience = experience_of(runs, LOSS, "here")
+    said = "^runs that failed before all of their hyperparameters .* are left out: 3 of 'a', 'b'$"
+    with pytest.warns(ForetuneWarning, match=said):
+        experience = experience_of(runs, LOSS, "here")
     assert [Status(int(s)) for s in experience.status] == [Status.DONE, *[Status.FAILED] * 3]
     assert [c["x"] for c in experience.configs.dicts()] == [0.5, 0.9, 0.1, 0.3]
+
+
+def test_runs_that_have_not_ended_are_left_out():
+    """Also where they have reported the metric already."""
+    runs = [run("a", {"x": 1}, 1.0), run("a", {"x": 2}, 2.0, ended=False)]
+    with pytest.warns(ForetuneWarning, match="^runs that have not ended are left out: 1 of 'a'$"):
+        assert len(experience_of(runs, LOSS, "here")) == 1
+    with pytest.warns(ForetuneWarning), pytest.raises(ExperienceError, match="'here' has none"):
+        experience_of(runs[1:], LOSS, "here")
 
 
 def test_conditions_are_inferred_as_for_tables():
@@ -68,7 +82,8 @@ def test_failures_without_what_is_active_in_them_are_left_out(tmp_path, given):
         run("a", {"model": "knn"}, failed=True),
     ]
     columns = TableColumns(values={"loss": "min"}, space=path if given else None)
-    records = experience_of(runs, columns, "here").task("a")
+    with pytest.warns(ForetuneWarning, match="left out: 1 of 'a'"):
+        records = experience_of(runs, columns, "here").task("a")
     assert records.configs.dicts() == [one.config for one in (*runs[:3], *runs[4:])]
     assert records.status.tolist() == [*[Status.DONE] * 3, *[Status.FAILED] * 3]
 
@@ -80,7 +95,8 @@ def test_failures_tell_what_is_active_where_none_succeeded():
         run("a", {"model": "knn", "C": 4.0}, failed=True),
         run("a", {"model": "knn"}, failed=True),
     ]
-    found = experience_of(runs, LOSS, "here").configs.dicts()
+    with pytest.warns(ForetuneWarning, match="left out: 1 of 'a'"):
+        found = experience_of(runs, LOSS, "here").configs.dicts()
     assert found == [one.config for one in runs[:3]]
 
 

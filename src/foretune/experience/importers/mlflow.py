@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from foretune.databases import shown
 from foretune.errors import ExperienceError, extras_named
 from foretune.experience import Experience
-from foretune.experience.importers.inference import read_back
+from foretune.experience.importers.inference import Scalar, read_back
 from foretune.experience.importers.mlflow_store import existing_uri, first_contact
 from foretune.experience.importers.registry import NO_COLUMNS, TableColumns
 from foretune.experience.importers.runs import Run, check_columns, experience_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = 1000
 SUCCEEDED, FAILED = "FINISHED", ("FAILED", "KILLED")
+"""How a run has ended; others still run or wait."""
 
 
 def read(
@@ -81,16 +82,14 @@ def _named(
 
 
 def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) -> Iterator[Run]:
-    """The runs of an experiment that have ended, the earliest first."""
+    """The runs of an experiment, the earliest first."""
     token = None
     order = ["attributes.start_time ASC"]
     while True:
         page = client.search_runs(
             [experiment.experiment_id], max_results=PAGE, order_by=order, page_token=token
         )
-        for tracked_run in page:
-            if tracked_run.info.status in (SUCCEEDED, *FAILED):
-                yield _run(tracked_run, experiment.name, task)
+        yield from (_run(tracked_run, experiment.name, task) for tracked_run in page)
         token = page.token
         if not token:
             return
@@ -99,15 +98,25 @@ def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) ->
 def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
     info, data = tracked_run.info, tracked_run.data
     params = {name: read_back(text) for name, text in data.params.items()}
-    name = experiment
+    name: Scalar = experiment
     if task is not None:
-        told = params.pop(task, data.tags.get(task))
-        if told is None:
+        name = params.pop(task, data.tags.get(task))
+    if name is None:
+        if info.status == SUCCEEDED:
             raise ExperienceError(
                 f"each run must have the tag or parameter '{task}' that names its task, but "
-                f"run {info.run_id} of '{experiment}' does not"
+                f"run {info.run_id} of '{experiment}' does not: add the tag, or name the "
+                "experiments to read (--study)"
             )
-        name = str(told)
+        # Whatever else it logged, of a task that nobody knows it tells nothing.
+        name, params = experiment, {}
     # MLflow counts in milliseconds.
     seconds = (info.end_time - info.start_time) / 1000 if info.end_time else float("nan")
-    return Run.of(name, params, dict(data.metrics), info.status != SUCCEEDED, seconds)
+    return Run.of(
+        str(name),
+        params,
+        dict(data.metrics),
+        failed=info.status != SUCCEEDED,
+        seconds=seconds,
+        ended=info.status in (SUCCEEDED, *FAILED),
+    )

@@ -20,6 +20,7 @@ from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.experience.importers.distributions import Seen, united
 from foretune.experience.importers.inference import add_conditions, explain_missing
+from foretune.experience.importers.left_out import NOT_ENDED, TOLD_IN_PART, say_left_out
 from foretune.experience.importers.optuna_constraints import infeasible
 from foretune.experience.importers.optuna_storage import open_storage
 from foretune.experience.naming import listed
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Study:
-    """A study and those of its trials that have ended."""
+    """A study and those of its trials that are read."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -60,7 +61,7 @@ def read(
     storage = open_storage(str(source))
     names = _names(storage, studies, str(source))
     found = [_study(storage, name) for name in tracked(names, progress, "reading", len(names))]
-    ended = [study for study in found if study.trials]
+    ended = _ended(found)
     if not ended:
         raise ExperienceError(
             f"an experience needs at least one ended trial, but '{source}' has none in "
@@ -113,8 +114,7 @@ def _study(storage: "BaseStorage", name: str) -> _Study:
         for direction in study.directions
     ]
     metrics = tuple(map(Metric, names, directions))
-    trials = tuple(t for t in study.get_trials(deepcopy=False) if t.state.is_finished())
-    return _Study(name, metrics, trials)
+    return _Study(name, metrics, tuple(study.get_trials(deepcopy=False)))
 
 
 def _metric_names(objectives: int) -> list[str]:
@@ -146,6 +146,11 @@ def _telling(trials: "Sequence[FrozenTrial]") -> "list[FrozenTrial]":
     One that failed may have ended before it had drawn all of its own.
     """
     return [trial for trial in trials if _is_complete(trial)] or list(trials)
+
+
+def _ended(studies: Sequence[_Study]) -> list[_Study]:
+    """The studies without the trials that still run or wait."""
+    return _only(studies, lambda trial: trial.state.is_finished(), NOT_ENDED)
 
 
 def _with_hyperparameters(studies: Sequence[_Study]) -> list[_Study]:
@@ -180,7 +185,7 @@ def _told_in_full(studies: Sequence[_Study], space: Space) -> list[_Study]:
     return _only(
         studies,
         lambda trial: id(trial) not in early,
-        "failed before they had drawn all of their hyperparameters",
+        TOLD_IN_PART,
     )
 
 
@@ -189,17 +194,8 @@ def _only(
 ) -> list[_Study]:
     """The studies with the wanted trials alone; a warning says what is with the others."""
     kept = [replace(study, trials=tuple(filter(wanted, study.trials))) for study in studies]
-    lost = {
-        study.name: len(study.trials) - len(left.trials)
-        for study, left in zip(studies, kept, strict=True)
-        if len(left.trials) < len(study.trials)
-    }
-    if lost:
-        warnings.warn(
-            f"trials that {others} are left out: {sum(lost.values())} of {listed(list(lost))}",
-            ForetuneWarning,
-            stacklevel=4,
-        )
+    lost = [study.name for study in studies for trial in study.trials if not wanted(trial)]
+    say_left_out("trials", others, lost, stacklevel=5)
     return [study for study in kept if study.trials]
 
 

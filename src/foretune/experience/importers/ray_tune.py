@@ -28,7 +28,7 @@ def read(
 
     columns: `values` names the metrics that count, `space` the file of the space, else it is
         inferred. The last report of a trial is its result. A trial that raised counts as failed;
-        one that has not reported anything is left out.
+        one that has not reported anything counts as not ended, and is left out.
     """
     check_columns(columns, "ray", task=False)
     root = existing(source)
@@ -40,8 +40,8 @@ def read(
         )
     tasks = _tasks({folder.parent for folder in folders}, root)
     reading = tracked(folders, progress, "reading", len(folders))
-    found = [_run(folder, tasks[folder.parent]) for folder in reading]
-    return experience_of([run for run in found if run is not None], columns, str(source))
+    runs = [_run(folder, tasks[folder.parent]) for folder in reading]
+    return experience_of(runs, columns, str(source))
 
 
 def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
@@ -54,19 +54,17 @@ def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
     }
 
 
-def _run(folder: Path, task: str) -> Run | None:
-    """One trial; None if it tells nothing."""
+def _run(folder: Path, task: str) -> Run:
     config = flattened(_object((folder / PARAMS).read_bytes(), folder / PARAMS))
     failed = (folder / ERROR).exists()
     last = _last_line(folder / RESULTS)
-    if last is None and not failed:
-        return None
     # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
     said = flattened({} if last is None else last)
     values = {name: float(value) for name, value in said.items() if _is_number(value)}
     seconds = values.get(SECONDS, float("nan"))
     plain = {name: value for name, value in config.items() if _is_plain(value)}
-    return Run.of(task, plain, values, failed, seconds)
+    ended = failed or last is not None
+    return Run.of(task, plain, values, failed=failed, seconds=seconds, ended=ended)
 
 
 def _last_line(path: Path) -> dict[str, Any] | None:

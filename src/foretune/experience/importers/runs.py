@@ -23,6 +23,7 @@ from foretune.experience.importers.inference import (
     infer_space,
     is_missing,
 )
+from foretune.experience.importers.left_out import NOT_ENDED, TOLD_IN_PART, say_left_out
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
 from foretune.experience.naming import listed
 from foretune.space import Encoded, Parameter, Space
@@ -35,7 +36,7 @@ MOST_LISTS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """One run that has ended."""
+    """One run."""
 
     task: str
     config: Mapping[str, Any]
@@ -45,6 +46,7 @@ class Run:
     seconds: float = float("nan")
     nothing: Collection[str] = ()
     """Hyperparameters that were recorded as None or NaN, and so are not in `config`."""
+    ended: bool = True
 
     def names(self, parameter: str) -> bool:
         """Whether it says something of a hyperparameter, if perhaps None."""
@@ -55,29 +57,36 @@ class Run:
         task: str,
         params: Mapping[str, Any],
         values: Mapping[str, float],
+        *,
         failed: bool,
         seconds: float,
+        ended: bool = True,
     ) -> "Run":
         """A run with these hyperparameters, lists, None and NaN among them."""
         nothing = frozenset(name for name, value in params.items() if is_missing(value))
         config = {name: as_choice(params[name]) for name in params if name not in nothing}
-        return Run(task, config, values, failed, seconds, nothing)
+        return Run(task, config, values, failed, seconds, nothing, ended)
 
 
 def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Experience:
     """The runs as an experience; one without all the metrics counts as failed.
 
+    Runs that have not ended are left out, and so are those that failed too early.
+
     columns: the metrics (`values`) and perhaps the file of the space; nothing else applies.
     """
+    runs = _only(runs, [run.ended for run in runs], NOT_ENDED)
     if not runs:
         raise ExperienceError(f"an experience needs a run that has ended, but '{source}' has none")
     metrics = _metrics(runs, columns.values, source)
     runs = _without(runs, columns.ignored)
-    runs, done = _told_in_full(runs, [_succeeded(run, metrics) for run in runs])
+    done = [_succeeded(run, metrics) for run in runs]
     if not any(done):
         raise ExperienceError(
             f"an experience needs a run that succeeded, but there is none in '{source}'"
         )
+    kept = _told_in_full(runs, done)
+    runs, done = _only(runs, kept, TOLD_IN_PART), list(compress(done, kept))
     space, configs = _configurations(runs, columns)
     tasks = list(dict.fromkeys(run.task for run in runs))
     nothing = [float("nan")] * len(metrics)
@@ -159,16 +168,22 @@ def _succeeded(run: Run, metrics: Sequence[Metric]) -> bool:
     return not run.failed and all(map(isfinite, known))
 
 
-def _told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> tuple[list[Run], list[bool]]:
-    """Without runs that failed before they had logged all their hyperparameters.
+def _only(runs: Sequence[Run], wanted: Sequence[bool], others: str) -> list[Run]:
+    """The wanted runs; a warning says what is with the others."""
+    lost = [run.task for run, good in zip(runs, wanted, strict=True) if not good]
+    say_left_out("runs", others, lost, stacklevel=5)
+    return list(compress(runs, wanted))
+
+
+def _told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> list[bool]:
+    """Which runs did not fail before they had logged all their hyperparameters.
 
     What belongs to a whole configuration, those that succeeded tell.
     """
     told = [frozenset((*run.config, *run.nothing)) for run in runs]
     whole = set(compress(told, done))
     fits = _fits_conditions(runs, done)
-    kept = [good or (its in whole and fit) for good, its, fit in zip(done, told, fits, strict=True)]
-    return list(compress(runs, kept)), list(compress(done, kept))
+    return [good or (its in whole and fit) for good, its, fit in zip(done, told, fits, strict=True)]
 
 
 def _fits_conditions(runs: Sequence[Run], done: Sequence[bool]) -> Bools:
