@@ -112,7 +112,14 @@ def _say_inferred(path: Path, space: str) -> None:
 )
 @click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
 @click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
-@click.option("--status", metavar="COLUMN", help="Column of DONE, FAILED, TIMEOUT (table).")
+@click.option(
+    "--status",
+    metavar="COLUMN",
+    help="Column of outcomes: DONE, FAILED, TIMEOUT, or the states of Optuna, MLflow, Ray Tune, "
+    "SMAC or W&B, upper or lower case. COMPLETE, FINISHED, TERMINATED and SUCCESS are DONE; "
+    "PRUNED, FAIL, KILLED, ERROR, CRASHED and MEMORYOUT are FAILED; rows that run or wait are "
+    "left out (table).",
+)
 @click.option(
     "--fidelity",
     metavar="COLUMN",

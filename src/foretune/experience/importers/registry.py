@@ -29,7 +29,7 @@ class TableColumns:
     config_column: str | None = None
     """The column with whole configurations as JSON; else each hyperparameter has a column."""
     status: str | None = None
-    """The column with the outcome: DONE, FAILED or TIMEOUT."""
+    """The column with the outcome: DONE, FAILED, TIMEOUT, or a state of another tool."""
     seconds: str | None = None
     """The column with the run time."""
     fidelity: str | None = None

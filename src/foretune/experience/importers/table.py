@@ -26,6 +26,7 @@ from foretune.experience.importers.inference import (
     read_back,
     unexplained,
 )
+from foretune.experience.importers.outcomes import ended_rows
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
 from foretune.experience.importers.tables import (
     WORDS,
@@ -49,9 +50,10 @@ THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILENT) -> Experience:
     """The evaluations in the rows of the CSV (also packed) or Parquet file `source`.
 
-    Where `columns` names neither a space nor a column of configurations, every column that has no
-    other meaning is taken for a hyperparameter. An empty cell, and in CSV the words None and null,
-    are a gap where the space or another column explains it, else None, which is a choice.
+    Rows that have not ended are left out. Where `columns` names neither a space nor a column of
+    configurations, every column that has no other meaning is taken for a hyperparameter. An empty
+    cell, and in CSV the words None and null, are a gap where the space or another column explains
+    it, else None, which is a choice.
     """
     if columns.task is None or not columns.values:
         raise ExperienceError(
@@ -64,6 +66,8 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     optional = (columns.config_column, columns.status, columns.seconds, columns.fidelity)
     named = [columns.task, *metrics, *(name for name in optional if name is not None)]
     need_columns(frame, named, source)
+    if columns.status is not None:
+        frame = ended_rows(frame, columns.status, columns.task)
     config_column = columns.config_column
     if columns.space is not None:
         space = Space.from_json(
@@ -125,7 +129,7 @@ def _with_inferred_space(
         read = _cells if is_parquet(source) else _cells_of_csv
         cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
         _say_thousands(cells)
-        told = _worded(cells, source)
+        told = _worded(cells, source, frame.index)
         empty = unexplained(cells, told)
         told |= {name: np.ones(len(frame), dtype=np.bool_) for name in empty}
     taken = [name for name in cells if name in named]
@@ -174,9 +178,11 @@ def _say_thousands(cells: Mapping[str, list[Any]]) -> None:
             )
 
 
-def _worded(cells: Mapping[str, list[Any]], source: Path | str) -> dict[str, Bools]:
+def _worded(
+    cells: Mapping[str, list[Any]], source: Path | str, rows: "pd.Index[Any]"
+) -> dict[str, Bools]:
     """Where there is a value or one of WORDS, of the columns whose gaps no other one explains."""
-    words = where_words(source, unexplained(cells, {}))
+    words = where_words(source, unexplained(cells, {}), rows)
     return {
         name: present_mask(cells[name]) | where.notna().to_numpy() for name, where in words.items()
     }
@@ -260,7 +266,7 @@ def _of_the_space(space: Space, cells: "pd.Series[Any]", column: str) -> list[st
 
 
 def _configs(cells: "pd.Series[Any]", column: str) -> list[dict[str, Any]]:
-    return [_config(cell, row, column) for row, cell in enumerate(cells.tolist())]
+    return [_config(cell, row, column) for row, cell in cells.items()]
 
 
 def _columns_of(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -273,7 +279,7 @@ def _said(value: Any) -> Any:
     return None if is_missing(value) else as_choice(value)
 
 
-def _config(cell: Any, row: int, column: str) -> dict[str, Any]:
+def _config(cell: Any, row: Any, column: str) -> dict[str, Any]:
     """A JSON object, or a dict as Python prints it, such as the `params` of scikit-learn."""
     config = None
     for parse in (json.loads, ast.literal_eval):

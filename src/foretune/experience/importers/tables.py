@@ -33,7 +33,7 @@ EMPTY = ("", "None", "null", "NA", "nan", "NaN")
 def read_table(
     source: Path | str, progress: Progress, *, texts: Collection[str] = ()
 ) -> pd.DataFrame:
-    """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
+    """The rows of the CSV (also packed) or Parquet file at `source`, at least one, numbered from 0.
 
     texts: columns that stay as CSV writes them, so that 007 and 7 are not the same, and NA is a
         name; only what is empty is a gap there.
@@ -45,7 +45,7 @@ def read_table(
 
 def with_words(frame: pd.DataFrame, source: Path | str, names: Collection[str]) -> pd.DataFrame:
     """The frame with WORDS in its columns `names`, where `read_table` has taken them for gaps."""
-    words = where_words(source, names)
+    words = where_words(source, names, frame.index)
     return frame.assign(
         **{
             name: frame[name].astype(object).mask(where.notna(), where)
@@ -54,15 +54,19 @@ def with_words(frame: pd.DataFrame, source: Path | str, names: Collection[str]) 
     )
 
 
-def where_words(source: Path | str, names: Collection[str]) -> "dict[str, pd.Series[Any]]":
+def where_words(
+    source: Path | str, names: Collection[str], rows: "pd.Index[Any]"
+) -> "dict[str, pd.Series[Any]]":
     """Of the columns `names` of a CSV file the cells with one of WORDS, and gaps elsewhere.
 
     In a Parquet file a text is a text, so there is nothing to find.
+
+    rows: which ones of the file.
     """
     path = existing(source)
     if not names or is_parquet(path):
         return {}
-    written = _read_csv(path, dtype=str, keep_default_na=False)
+    written = _read_csv(path, dtype=str, keep_default_na=False).loc[rows]
     return {name: written[name].where(written[name].isin(WORDS)) for name in names}
 
 
@@ -81,6 +85,7 @@ def _read(path: Path, texts: Collection[str]) -> pd.DataFrame:
     try:
         if is_parquet(path):
             frame = pd.read_parquet(path).rename(columns=str)  # they may be numbered
+            frame = frame.reset_index(drop=True)
         else:
             frame = _with_texts(_read_csv(path, dtype=dict.fromkeys(texts, str)), path, texts)
     except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
@@ -124,7 +129,7 @@ def _parsed(stream: Any, **how: Any) -> pd.DataFrame:
         low_memory=False,
         **how,
     )
-    return frame
+    return frame.reset_index(drop=True)  # pandas takes names of rows, as R writes them, for one
 
 
 def _has_padding(frame: pd.DataFrame) -> bool:
