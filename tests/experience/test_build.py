@@ -79,6 +79,10 @@ def test_a_constant_metric_and_a_single_row_are_legal() -> None:
         ({"metrics": [], "values": np.empty((2, 0))}, "at least one metric"),
         ({"tasks": ["a", "a"]}, "'a' comes twice"),
         ({"tasks": ["a", ""]}, "name of a task"),
+        (
+            {"tasks": ["a", "caf\udce9"]},
+            r"name of a task .* whole characters, but got 'caf\\udce9'",
+        ),
         ({"task_index": [0, 2]}, "task index must lie between 0 and 1, but got 2"),
         ({"task_index": [0.0, 1.0]}, "whole numbers"),
         ({"config_index": [-1, 0]}, "configuration index must lie between 0 and 2, but got -1"),

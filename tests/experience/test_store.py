@@ -4,6 +4,8 @@ import base64
 import contextlib
 import hashlib
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,22 @@ def test_a_space_that_offers_infinity_comes_back(folder: Path) -> None:
     made.save(folder / "infinite.parquet")
     back = Experience.open(folder / "infinite.parquet")
     assert (back.space, back.configs) == (space, configs)
+
+
+def test_a_choice_that_no_file_can_hold_is_named(folder: Path) -> None:
+    space = Space.of({"kernel": ["rbf", "caf\udce9"]})
+    configs = space.encode([{"kernel": "rbf"}])
+    made = Experience.build(space, [ERROR], ["iris"], [0], configs, [0], [0.5])
+    with pytest.raises(ExperienceError, match=r"whole characters, but got .*caf\\udce9"):
+        made.save(folder / "half.parquet")
+    assert not (folder / "half.parquet").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_file_may_be_named_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.parquet")
+    small().save(path)
+    assert rows_of(Experience.open(path)) == rows_of(small())
 
 
 def test_several_row_groups(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foretune.databases import shown
-from foretune.errors import ForetuneWarning, MissingExtraError, UsageError
+from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
 from foretune.run.addresses import storage_url
@@ -355,6 +355,11 @@ def test_an_empty_study_of_another_program_must_have_the_same_direction(url, dir
 def test_stores_are_written_as_paths_or_urls(tmp_path, monkeypatch, given, url):
     monkeypatch.chdir(tmp_path)
     assert storage_url(given.format(tmp=tmp_path)) == url.format(tmp=tmp_path)
+
+
+def test_a_study_whose_name_no_store_can_hold_is_refused(url):
+    with pytest.raises(ExperienceError, match=r"name of a study .* but got 'caf\\udce9'"):
+        opened(url, name="caf\udce9")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from foretune.arrays import Bools, Floats, Ints
 from foretune.errors import ExperienceError
 from foretune.experience.model import Experience, Metric, Status
-from foretune.experience.naming import listed, suggestion
+from foretune.experience.naming import check_writable, listed, suggestion
 from foretune.experience.notes import Notes, annotate, checked_starts, moved_starts
 from foretune.space import Encoded, Space
 
@@ -219,6 +219,7 @@ def _check_names(kind: str, names: Sequence[str]) -> None:
                 f"the name of a {kind} must be a text that is not empty, but got {name!r}: "
                 "give it a name"
             )
+        check_writable(kind, name)
         if name in seen:
             raise ExperienceError(
                 f"the names of {kind}s must differ, but '{name}' comes twice: rename one of them"

@@ -1,7 +1,22 @@
-"""How messages list names, and which known name a mistaken one may have meant."""
+"""Names: which can be written, how messages list them, which known one a mistaken one may mean."""
 
 import difflib
 from collections.abc import Sequence
+
+from foretune.errors import ExperienceError
+
+
+def check_writable(what: str, name: str) -> None:
+    """Refuse a name that no file can hold: with half a character, as undecodable bytes leave it.
+
+    what: what is called so, such as "task".
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ExperienceError(
+            f"the name of a {what} must be a text of whole characters, but got {name!r}: rename it"
+        ) from None
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

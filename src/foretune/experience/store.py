@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ LARGEST_TEXT = 2**31 - 1
 """Bytes of one text in the footer of a Parquet file."""
 LARGEST_CONFIGS = 1 << 30
 """Bytes of the configurations' table, so that it stays such a text when it does not compress."""
+SHOWN_AROUND = 10
+"""Characters before and after one that cannot be written."""
 SUFFIX, FIRST_BYTES = ".parquet", b"PAR1"
 """How a Parquet file is named, and how every one begins."""
 
@@ -76,7 +79,7 @@ def read(path: Path) -> Experience:
         _check_file(path)
         # Opened once: whoever replaces the file meanwhile leaves this one as it is.
         with (
-            pa.OSFile(str(path)) as opened,
+            pa.OSFile(os.fsencode(path)) as opened,
             pq.ParquetFile(opened, thrift_string_size_limit=LARGEST_TEXT) as file,
         ):
             header, raw_configs = _header(file, path)
@@ -126,13 +129,25 @@ def _metadata(experience: Experience) -> dict[bytes, bytes]:
         "splits": experience.splits,
         "starts": experience.starts,
     }
-    # A space may offer infinity, as ConfigSpace's JSON does; all else here is finite.
-    text = json.dumps(header, ensure_ascii=False).encode()
+    text = _text(header)
     return {
         HEADER_KEY: text,
         CONFIGS_KEY: base64.b64encode(pa.compress(raw, codec="zstd", asbytes=True)),
         CHECKSUM_KEY: _checksum(text, raw),
     }
+
+
+def _text(header: Mapping[str, Any]) -> bytes:
+    # A space may offer infinity, as ConfigSpace's JSON does; all else here is finite.
+    text = json.dumps(header, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(0, error.start - SHOWN_AROUND) : error.end + SHOWN_AROUND]
+        raise ExperienceError(
+            "an experience is saved with names and choices that are texts of whole characters, "
+            f"but got {around!r}: rename it"
+        ) from error
 
 
 def _column_bytes(values: NDArray[np.float64]) -> bytes:
@@ -153,15 +168,18 @@ def _checksum(header: bytes, raw_configs: bytes) -> bytes:
 def _write(experience: Experience, metadata: dict[bytes, bytes], path: Path) -> None:
     schema = _schema(experience)
     coded = [field.name for field in schema if field.name != "config"]
-    with pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=coded,
-        column_encoding={"config": "DELTA_BINARY_PACKED"},
-        write_page_checksum=True,
-        store_schema=False,
-    ) as writer:
+    with (
+        pa.OSFile(os.fsencode(path), "wb") as sink,
+        pq.ParquetWriter(
+            sink,
+            schema,
+            compression="zstd",
+            use_dictionary=coded,
+            column_encoding={"config": "DELTA_BINARY_PACKED"},
+            write_page_checksum=True,
+            store_schema=False,
+        ) as writer,
+    ):
         for start in range(0, len(experience), ROWS_A_GROUP):
             rows = slice(start, start + ROWS_A_GROUP)
             batch = pa.RecordBatch.from_arrays(_arrays(experience, rows), schema=schema)

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
+from foretune.experience.naming import check_writable
 from foretune.run.objectives import finite
 from foretune.space import Space
 
@@ -74,6 +75,7 @@ class Study(ABC):
         """
         if not metrics:
             raise UsageError(f"a study needs at least one metric, but '{name}' got none: name one")
+        check_writable("study", name)
         if url is None:
             return MemoryStudy(name, space, metrics)
         from foretune.run.optuna_study import OptunaStudy

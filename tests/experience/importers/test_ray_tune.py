@@ -1,5 +1,7 @@
 import json
+import os
 import pickle
+import sys
 
 import pytest
 
@@ -69,6 +71,15 @@ def test_experiments_of_one_name_in_two_folders_are_two_tasks(tmp_path):
         write_trial(tmp_path / place / "t1", {"lr": 0.1}, [{"error": 0.5}])
     found = importer.read(tmp_path, columns=ERROR).tasks
     assert set(found) == {"old/exp", "new/exp", "other"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_folders_that_are_named_in_another_encoding_are_tasks(tmp_path):
+    for name in (b"caf\xe9", b"caf\xe8"):
+        write_trial(tmp_path / os.fsdecode(name) / "t1", {"lr": 0.1}, [{"error": 0.5}])
+    experience = importer.read(tmp_path, columns=ERROR)
+    store.save(experience, tmp_path / "x.parquet")
+    assert set(store.read(tmp_path / "x.parquet").tasks) == {r"caf\xe9", r"caf\xe8"}
 
 
 def test_a_report_that_was_cut_off_is_not_one(tmp_path):

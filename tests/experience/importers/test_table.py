@@ -516,3 +516,18 @@ def test_a_comma_of_thousands_is_no_decimal_mark(tmp_path):
     path = written(tmp_path, "t;x;y", "a;1;1,234", "a;2;2,345")
     with pytest.raises(ExperienceError, match="'y' must hold numbers, but got '1,234'"):
         table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+
+
+def test_a_name_that_no_file_can_hold_is_refused(tmp_path):
+    path = tmp_path / "runs.csv"
+    pd.DataFrame({"d": "a", "y": [0.5], "c": [r'{"caf\ud800": 1}']}).to_csv(path, index=False)
+    columns = TableColumns(task="d", values={"y": "min"}, config_column="c")
+    with pytest.raises(ExperienceError, match=r"name of a hyperparameter .* 'caf\\ud800'"):
+        table.read(path, columns=columns)
+
+
+def test_a_table_in_another_encoding_is_told_what_to_do(tmp_path):
+    (tmp_path / "runs.csv").write_bytes("t,x,y\ncafé,1,2\n".encode("latin-1"))
+    columns = TableColumns(task="t", values={"y": "min"})
+    with pytest.raises(ExperienceError, match=r"in UTF-8, but '.*' is in another.*: save it as"):
+        table.read(tmp_path / "runs.csv", columns=columns)

@@ -5,6 +5,7 @@ state files of an experiment hold pickled objects: they are not opened.
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
@@ -46,12 +47,17 @@ def read(
 
 def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
     """What experiments are called: as their folder, with its way from `root` where two share it."""
-    names = {path: path.resolve().name for path in experiments}
+    names = {path: _text(path.resolve().name) for path in experiments}
     times = Counter(names.values())
     return {
-        path: name if times[name] == 1 else path.relative_to(root).as_posix()
+        path: name if times[name] == 1 else _text(path.relative_to(root).as_posix())
         for path, name in names.items()
     }
+
+
+def _text(path: str) -> str:
+    """A path as a text: bytes that are no characters are written out, as in caf\\xe9."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _run(folder: Path, task: str) -> Run:

@@ -36,7 +36,7 @@ from foretune.experience.importers.tables import (
     where_words,
     with_words,
 )
-from foretune.experience.naming import listed
+from foretune.experience.naming import check_writable, listed
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
 from foretune.space.parameters import LARGEST_EXACT_INT
@@ -272,6 +272,8 @@ def _configs(cells: "pd.Series[Any]", column: str) -> list[dict[str, Any]]:
 def _columns_of(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """One column a hyperparameter, None where a configuration has None or does not name it."""
     names = dict.fromkeys(name for config in configs for name in config)
+    for name in names:
+        check_writable("hyperparameter", name)
     return {name: [_said(config.get(name)) for config in configs] for name in names}
 
 

@@ -184,5 +184,10 @@ def need_columns(frame: pd.DataFrame, names: list[str], source: Path | str) -> N
 
 
 def _unreadable(path: Path, error: Exception) -> ExperienceError:
+    if isinstance(error, UnicodeDecodeError):
+        return ExperienceError(
+            f"a table must be a text in UTF-8, but '{path}' is in another encoding: save it as "
+            "UTF-8"
+        )
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ExperienceError(f"'{path}' cannot be read as a table: {reason}")
