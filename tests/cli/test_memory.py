@@ -48,6 +48,20 @@ def test_datasets_are_shown_with_their_best():
     assert "Configurations  1" in run("show", "--space", SPACE).output
 
 
+def test_the_best_is_shown_by_every_metric_that_was_measured():
+    """Also by the one that only this search was by."""
+    remember("wine@000000000000000b")
+    task = "mine@000000000000000a"
+    metrics = (Metric("mae"), Metric("r2", Direction.MAX))
+    configs = [{"algorithm": "knn", "algorithm:knn:n_neighbors": n} for n in (5, 6)]
+    values = [{"r2": 0.5, "mae": 3.0}, {"r2": 0.25, "mae": 2.0}]
+    found = [Evaluation(task, *pair) for pair in zip(configs, values, strict=True)]
+    Memory.of_user().remember(Remembered(SPACE, OTHER, metrics, task, {}), found)
+    shown = run("show").output
+    assert f"{task}      2, best r2 0.5, mae 2\n" in shown
+    assert "wine@000000000000000b      1, best r2 0.5\n" in shown
+
+
 def test_export_takes_the_only_space_or_asks(tmp_path):
     remember()
     out = tmp_path / "own.parquet"

@@ -164,13 +164,16 @@ def _sizes(known: "Experience") -> str:
 
 
 def _best(known: "Experience", task: str) -> str:
-    """How many evaluations, and the best by the first metric that was measured."""
+    """How many evaluations, and the best by each metric that was measured.
+
+    Which of them a search was by is not remembered, and searches of one table may differ in it.
+    """
     import numpy as np
 
     records = known.task(task)
-    for column, metric in enumerate(known.metrics):
-        losses = records.losses[:, column]
-        if np.isfinite(losses).any():
-            best = float(np.nanmin(losses)) * metric.sign
-            return f"{len(records):>5}, best {metric.name} {best:.5g}"
-    return f"{len(records):>5}, none succeeded"
+    best = [
+        f"{metric.name} {np.nanmin(losses) * metric.sign:.5g}"
+        for metric, losses in zip(known.metrics, records.losses.T, strict=True)
+        if np.isfinite(losses).any()
+    ]
+    return f"{len(records):>5}, {'best ' + ', '.join(best) if best else 'none succeeded'}"
