@@ -150,14 +150,29 @@ def test_whole_numbers_and_none_are_in_order(tmp_path):
     assert depth.choices == (*range(1, 13), None)
 
 
-@pytest.mark.parametrize("numbers", [[n / 8 for n in range(12)], list(range(102))])
-def test_many_numbers_beside_none_are_no_choices(tmp_path, numbers):
+def test_floats_and_none_are_in_order(tmp_path):
+    """As a dropout that is drawn from a range, or left away; 1 stands among them."""
+    configs = [{"dropout": number / 8 or None} for number in [7, *range(7), *range(9, 13)]]
+    configs.append({"dropout": 1})  # as JSON may write 1.0
+    assert read_configs(tmp_path, configs) == configs
+    [dropout] = importer.read(tmp_path, columns=ERROR).space.parameters
+    assert dropout.kind is Kind.ORDINAL
+    assert dropout.choices == (*[number / 8 for number in range(1, 13)], None)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        (range(102), r"None in 1 of 102 rows and has 101 different numbers: write a number"),
+        ([n / 8 for n in range(102)], r"in 1 of 102 rows and has 101 different numbers: write"),
+        ([*range(12), "sqrt"], r"in 1 of 13 rows and has 11 different numbers beside other values"),
+    ],
+)
+def test_many_numbers_beside_none_are_no_choices(tmp_path, numbers, said):
     for number in numbers:
         config = {"lr": 0.1, "depth": number or None}
         write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
-    with pytest.raises(
-        ExperienceError, match=r"'depth' is None in 1 of \d+ rows and has more than 10"
-    ):
+    with pytest.raises(ExperienceError, match=said):
         importer.read(tmp_path, columns=ERROR)
 
 

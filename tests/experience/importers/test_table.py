@@ -309,11 +309,17 @@ def test_empty_cells_that_nothing_explains_are_none_and_a_warning_says_so(tmp_pa
 
 def test_many_numbers_beside_empty_cells_are_refused(tmp_path):
     path = written(tmp_path, "t,x,y", *(f"a,{x / 8 or ''},1" for x in range(12)))
-    with pytest.raises(ExperienceError, match="'x' is None in 1 of 12 rows"):
+    with pytest.raises(ExperienceError, match="'x' is empty in 1 of 12 rows: fill the cells"):
         table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
     columns = TableColumns(task="t", values={"y": "min"}, ignored=["x"])
     with pytest.raises(ExperienceError, match="the table has none"):
         table.read(path, columns=columns)
+
+
+def test_many_numbers_beside_the_word_none_are_choices_in_their_order(tmp_path):
+    path = written(tmp_path, "t,x,y", *(f"a,{x / 8 or 'None'},1" for x in range(12)))
+    found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert found.space.parameters[0].choices == (*[x / 8 for x in range(1, 12)], None)
 
 
 def test_null_in_json_is_a_choice_where_nothing_else_explains_it(tmp_path):

@@ -59,7 +59,7 @@ CHOSEN = (bool, str, NoneType, np.bool_, tuple)
 MOST_CHOSEN_NUMBERS = 10
 """Numbers that are sometimes None are taken as choices if they are at most so many."""
 MOST_ORDERED_NUMBERS = 100
-"""Whole ones may be more: they are choices in their order then."""
+"""If they are more, up to so many, as choices in their order."""
 MOST_CHOICES = 100
 LEAST_NAMES, NEARLY_ALL = 20, 0.9
 """So many different choices are names of the rows where nearly every row has its own."""
@@ -209,24 +209,38 @@ def _check_number_of_choices(name: str, different: int, rows: int) -> None:
 
 
 def _with_none_last(name: str, values: Sequence[Scalar]) -> OrdinalHyperparameter:
-    """Whole numbers in their order, and after them None: mostly it means that there is no limit."""
+    """Numbers in their order, and after them None: mostly it means that there is no limit."""
     known = {value: kind for kind, value in _few(values) if value is not None}
-    whole = all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in known.values())
-    if not whole or len(known) > MOST_ORDERED_NUMBERS:
+    numeric = all(
+        issubclass(kind, numbers.Real) and not issubclass(kind, bool) for kind in known.values()
+    )
+    if not numeric or len(known) > MOST_ORDERED_NUMBERS:
+        found = f"{len(_numbers_in(values))} different numbers"
         raise ExperienceError(
-            f"a hyperparameter is a number or a choice, but '{name}' is None in "
-            f"{values.count(None)} of {len(values)} rows and has more than {MOST_CHOSEN_NUMBERS} "
-            f"different numbers in the others (of whole ones, {MOST_ORDERED_NUMBERS} are allowed): "
-            "write a number for None, leave these rows out, or leave it out "
-            f"(--ignore '{name}')"
+            f"numbers of which some are None are choices, at most {MOST_ORDERED_NUMBERS}, and at "
+            f"most {MOST_CHOSEN_NUMBERS} beside other values, but '{name}' is None in "
+            f"{values.count(None)} of {len(values)} rows and has {found}"
+            f"{'' if numeric else ' beside other values'}: write a number for None, leave these "
+            f"rows out, or leave it out (--ignore '{name}')"
         )
-    return OrdinalHyperparameter(name, [*sorted(map(plain, known), key=_place), None])
+    return OrdinalHyperparameter(name, [*map(plain, sorted(known, key=float)), None])
 
 
 def _many_numbers(values: Column) -> bool:
     """Whether there are too many different numbers for choices, which are all equally far apart."""
-    different = {value for kind, value in _few(values) if issubclass(kind, numbers.Real)}
-    return len(different) > MOST_CHOSEN_NUMBERS
+    return len(_numbers_in(values)) > MOST_CHOSEN_NUMBERS
+
+
+def looks_like_range(values: Column) -> bool:
+    """Whether there are many different numbers with fractions, as drawn from a range."""
+    return _many_numbers(values) and not all(
+        float(each).is_integer() for each in _numbers_in(values)
+    )
+
+
+def _numbers_in(values: Column) -> set[Any]:
+    """The different numbers among values."""
+    return {value for kind, value in _few(values) if issubclass(kind, numbers.Real)}
 
 
 def rounded_outwards(bound: float, direction: str) -> float:

@@ -22,6 +22,7 @@ from foretune.experience.importers.inference import (
     as_choice,
     infer_space,
     is_missing,
+    looks_like_range,
     present_mask,
     read_back,
     unexplained,
@@ -131,6 +132,7 @@ def _with_inferred_space(
         _say_thousands(cells)
         told = _worded(cells, source, frame.index)
         empty = unexplained(cells, told)
+        _check_ranges({name: cells[name] for name in empty})
         told |= {name: np.ones(len(frame), dtype=np.bool_) for name in empty}
     taken = [name for name in cells if name in named]
     if taken:
@@ -175,6 +177,17 @@ def _say_thousands(cells: Mapping[str, list[Any]]) -> None:
                 "write the number without commas if it is one",
                 ForetuneWarning,
                 stacklevel=3,
+            )
+
+
+def _check_ranges(cells: Mapping[str, list[Any]]) -> None:
+    """Refuse gaps in what looks like a range: a forgotten cell would make choices of it."""
+    for name, column in cells.items():
+        if looks_like_range(column):
+            raise ExperienceError(
+                f"a range of numbers has no gaps, but '{name}' is empty in {column.count(None)} of "
+                f"{len(column)} rows: fill the cells (with None, if it is meant), leave these rows "
+                f"out, or leave it out (--ignore '{name}')"
             )
 
 
