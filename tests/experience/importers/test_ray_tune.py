@@ -214,6 +214,30 @@ def test_many_numbers_that_depend_on_a_none(tmp_path):
     assert read_configs(tmp_path, configs) == [said[0], said[1], *said[2::2]]
 
 
+def test_a_part_that_may_be_none_is_a_choice(tmp_path):
+    """As tune.choice([None, {"name": "flip", "p": 0.5}, ...]) gives it."""
+    configs = [
+        {"lr": 0.1, "augment": None},
+        {"lr": 0.2, "augment": {"name": "flip", "p": 0.5}},
+        {"lr": 0.3, "augment": None},
+        {"lr": 0.4, "augment": {"name": "crop"}},
+        {"lr": 0.5, "augment": {"name": "flip", "p": 0.1}},
+    ]
+    assert read_configs(tmp_path, configs) == [
+        {"lr": 0.1, "augment": None},
+        {"lr": 0.2, "augment": "{...}", "augment/name": "flip", "augment/p": 0.5},
+        {"lr": 0.3, "augment": None},
+        {"lr": 0.4, "augment": "{...}", "augment/name": "crop"},
+        {"lr": 0.5, "augment": "{...}", "augment/name": "flip", "augment/p": 0.1},
+    ]
+
+
+def test_a_part_that_is_always_there_is_no_choice(tmp_path):
+    configs = [{"net": {"kind": "a", "size": 3}}, {"net": {"kind": "b"}}]
+    found = [{"net/kind": "a", "net/size": 3}, {"net/kind": "b"}]
+    assert read_configs(tmp_path, configs) == found
+
+
 def test_what_depends_on_numbers_beside_none(tmp_path):
     configs = [
         {"share": None, "x": 0.1},

@@ -7,7 +7,7 @@ state files of an experiment hold pickled objects: they are not opened.
 import json
 import os
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from foretune.progress import SILENT, Progress, tracked
 
 PARAMS, RESULTS, ERROR = "params.json", "result.json", "error.txt"
 CONFIG, SECONDS = "config", "time_total_s"
+PART = "{...}"
+"""Stands for a part of a configuration where other trials have a value in its place, or None."""
 
 
 def read(
@@ -41,7 +43,11 @@ def read(
         )
     tasks = _tasks({folder.parent for folder in folders}, root)
     reading = tracked(folders, progress, "reading", len(folders))
-    runs = [_run(folder, tasks[folder.parent]) for folder in reading]
+    configs = [_object((folder / PARAMS).read_bytes(), folder / PARAMS) for folder in reading]
+    runs = [
+        _run(folder, tasks[folder.parent], config)
+        for folder, config in zip(folders, _flat(configs), strict=True)
+    ]
     return experience_of(runs, columns, str(source))
 
 
@@ -60,8 +66,29 @@ def _text(path: str) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def _run(folder: Path, task: str) -> Run:
-    config = flattened(_object((folder / PARAMS).read_bytes(), folder / PARAMS))
+def _flat(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The configurations with one name a value.
+
+    What tune.choice([None, {...}]) gave is a choice by its own name, on which its parts depend.
+    """
+    flat = [flattened(config) for config in configs]
+    parts = [set(_parts(config)) for config in configs]
+    chosen = set().union(*flat) & set().union(*parts)
+    return [
+        config | dict.fromkeys(sorted(chosen & own), PART)
+        for config, own in zip(flat, parts, strict=True)
+    ]
+
+
+def _parts(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The names of what is nested, as `flattened` joins them."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield f"{prefix}{name}"
+            yield from _parts(value, f"{prefix}{name}/")
+
+
+def _run(folder: Path, task: str, config: Mapping[str, Any]) -> Run:
     failed = (folder / ERROR).exists()
     last = _last_line(folder / RESULTS)
     # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
