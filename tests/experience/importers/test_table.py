@@ -537,3 +537,66 @@ def test_a_table_in_another_encoding_is_told_what_to_do(tmp_path):
     columns = TableColumns(task="t", values={"y": "min"})
     with pytest.raises(ExperienceError, match=r"in UTF-8, but '.*' is in another.*: save it as"):
         table.read(tmp_path / "runs.csv", columns=columns)
+
+
+EARLY = [
+    "a,svm,0.1,,1.0,COMPLETE,",
+    "a,svm,0.2,,2.0,COMPLETE,",
+    "a,tree,,3,3.0,COMPLETE,",
+    "a,tree,,4,,PRUNED,",
+    "a,,,,,FAIL,out of memory",
+    "b,svm,,,,FAIL,no such file",
+    "b,svm,0.4,,,FAIL,diverged",
+    "b,svm,0.3,,4.0,COMPLETE,",
+]
+"""As Optuna writes trials of which some failed before they had drawn all."""
+TOLD = [
+    {"model": "svm", "C": 0.1},
+    {"model": "svm", "C": 0.2},
+    {"model": "tree", "depth": 3},
+    {"model": "tree", "depth": 4},
+    {"model": "svm", "C": 0.4},
+    {"model": "svm", "C": 0.3},
+]
+
+
+def test_rows_that_failed_without_all_hyperparameters_are_left_out(tmp_path):
+    path = written(tmp_path, "t,model,C,depth,y,state,reason", *EARLY)
+    columns = TableColumns(task="t", values={"y": "min"}, status="state")
+    with pytest.warns(ForetuneWarning) as warned:
+        found = table.read(path, columns=columns)
+    assert [str(each.message) for each in warned] == [
+        "'reason': only rows that failed have a value, so it is left out",
+        "rows that failed before all of their hyperparameters were recorded are left out: "
+        "2 of 'a', 'b'",
+    ]
+    assert warned[1].filename == __file__
+    assert found.configs.dicts() == TOLD
+    assert found.status.tolist() == [0, 0, 0, 1, 1, 0]
+    (tmp_path / "space.json").write_text(found.space.to_json())
+    with pytest.warns(ForetuneWarning, match="are left out: 2 of 'a', 'b'"):
+        again = table.read(path, columns=replace(columns, space=tmp_path / "space.json"))
+    assert again.configs.dicts() == TOLD
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_configurations_that_failed_without_all_hyperparameters_are_left_out(tmp_path, given):
+    told = [{"x": 0.1, "depth": None}, {"x": 0.2, "depth": 3}, {"x": 0.3, "depth": None}]
+    configs = [*told, {"x": 0.4}]
+    cells = [json.dumps(config) for config in configs]
+    frame = pd.DataFrame({"t": "a", "y": [1.0, 2.0, None, None], "c": cells})
+    frame.to_csv(path := tmp_path / "runs.csv", index=False)
+    space = tmp_path / "space.json"
+    space.write_text(Space.of({"x": (0.0, 1.0), "depth": [None, 3]}).to_json())
+    columns = TableColumns(
+        task="t", values={"y": "min"}, config_column="c", space=space if given else None
+    )
+    with pytest.warns(ForetuneWarning, match="were recorded are left out: 1 of 'a'"):
+        assert table.read(path, columns=columns).configs.dicts() == told
+
+
+def test_a_failure_with_the_word_none_is_told_in_full(tmp_path):
+    rows = ["a,1,balanced,1", "a,2,balanced,2", "a,1,None,", "a,3,None,"]
+    path = written(tmp_path, "t,x,weight,y", *rows)
+    found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert [config["weight"] for config in found.configs.dicts()] == [*["balanced"] * 2, None, None]

@@ -85,7 +85,7 @@ def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Ex
         raise ExperienceError(
             f"an experience needs a run that succeeded, but there is none in '{source}'"
         )
-    kept = _told_in_full(runs, done)
+    kept = told_in_full(runs, done)
     runs, done = _only(runs, kept, TOLD_IN_PART), list(compress(done, kept))
     space, configs = _configurations(runs, columns)
     tasks = list(dict.fromkeys(run.task for run in runs))
@@ -175,7 +175,7 @@ def _only(runs: Sequence[Run], wanted: Sequence[bool], others: str) -> list[Run]
     return list(compress(runs, wanted))
 
 
-def _told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> list[bool]:
+def told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> list[bool]:
     """Which runs did not fail before they had logged all their hyperparameters.
 
     What belongs to a whole configuration, those that succeeded tell.

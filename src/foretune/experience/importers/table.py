@@ -5,8 +5,9 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pandas as pd
 
 from foretune.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneWarning
-from foretune.experience import Experience
+from foretune.experience import Experience, Status
 from foretune.experience.frame import CONFIG, with_columns
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.inference import (
@@ -27,8 +28,10 @@ from foretune.experience.importers.inference import (
     read_back,
     unexplained,
 )
+from foretune.experience.importers.left_out import TOLD_IN_PART, say_left_out
 from foretune.experience.importers.outcomes import ended_rows
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
+from foretune.experience.importers.runs import Run, told_in_full
 from foretune.experience.importers.tables import (
     WORDS,
     is_parquet,
@@ -51,7 +54,8 @@ THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILENT) -> Experience:
     """The evaluations in the rows of the CSV (also packed) or Parquet file `source`.
 
-    Rows that have not ended are left out. Where `columns` names neither a space nor a column of
+    Rows that have not ended are left out, and so are those that failed without all of their
+    hyperparameters. Where `columns` names neither a space nor a column of
     configurations, every column that has no other meaning is taken for a hyperparameter. An empty
     cell, and in CSV the words None and null, are a gap where the space or another column explains
     it, else None, which is a choice.
@@ -75,8 +79,10 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             existing(columns.space).read_text(encoding="utf-8", errors="replace")
         )
         frame = with_words(frame, source, _with_word_choices(space, frame))
+        frame = frame[_told_in_full(frame, *_cells_of_the_space(space, frame, columns), columns)]
         if config_column is not None:
-            frame[config_column] = _of_the_space(space, frame[config_column], config_column)
+            configs = _of_the_space(space, frame[config_column], config_column)
+            frame = with_columns(frame, {config_column: np.array(configs, dtype=object)})
         else:
             frame = _without_inactive(space, _as_meant(space, frame))
     else:
@@ -120,17 +126,22 @@ def _with_inferred_space(
     frame: pd.DataFrame, named: list[str], columns: TableColumns, source: Path | str
 ) -> tuple[pd.DataFrame, Space]:
     """The frame with one column a hyperparameter, and the space of these columns."""
-    empty: list[str] = []
     if columns.config_column is not None:
         configs = _configs(frame[columns.config_column], columns.config_column)
         cells = _kept(_columns_of(configs), columns.ignored)
-        told = {name: np.array([name in config for config in configs]) for name in cells}
+        told = _named_in(configs, cells)
     else:
         meant = [c for c in frame.columns if c not in named and not _is_no_column(frame, c)]
         read = _cells if is_parquet(source) else _cells_of_csv
         cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
         _say_thousands(cells)
         told = _worded(cells, source, frame.index)
+    cells = _without_reasons(cells, _succeeded(frame, columns))
+    whole = _told_in_full(frame, cells, told, columns)
+    frame, cells = frame[whole], {name: list(compress(cells[name], whole)) for name in cells}
+    told = {name: where[whole] for name, where in told.items() if name in cells}
+    empty: list[str] = []
+    if columns.config_column is None:
         empty = unexplained(cells, told)
         _check_ranges({name: cells[name] for name in empty})
         told |= {name: np.ones(len(frame), dtype=np.bool_) for name in empty}
@@ -164,6 +175,62 @@ def _kept(cells: dict[str, list[Any]], ignored: Sequence[str]) -> dict[str, list
             stacklevel=3,
         )
     return {name: column for name, column in kept.items() if name not in empty}
+
+
+def _named_in(configs: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Bools]:
+    """(n,) each, where configurations name a hyperparameter, if perhaps as None."""
+    return {name: np.array([name in config for config in configs]) for name in names}
+
+
+def _succeeded(frame: pd.DataFrame, columns: TableColumns) -> Bools:
+    """(n,), where an evaluation was measured and did not fail."""
+    numbers = frame[list(columns.values)].apply(pd.to_numeric, errors="coerce")
+    done: Bools = np.isfinite(numbers.to_numpy(dtype=np.float64, na_value=np.nan)).any(axis=1)
+    return done if columns.status is None else done & (frame[columns.status] == Status.DONE.name)
+
+
+def _without_reasons(cells: dict[str, list[Any]], done: Bools) -> dict[str, list[Any]]:
+    """The columns without those that only failures fill, such as the text of an exception."""
+    reasons = [name for name in cells if not present_mask(cells[name])[done].any()]
+    if not reasons or not done.any():
+        return cells
+    warnings.warn(
+        f"{listed(reasons)}: only rows that failed have a value, so it is left out",
+        ForetuneWarning,
+        stacklevel=3,
+    )
+    return {name: column for name, column in cells.items() if name not in reasons}
+
+
+def _told_in_full(
+    frame: pd.DataFrame,
+    cells: Mapping[str, list[Any]],
+    told: Mapping[str, Bools],
+    columns: TableColumns,
+) -> Bools:
+    """(n,), False for rows that failed without all of their hyperparameters, of which it warns.
+
+    told: (n,) each, where a hyperparameter that may be None is named.
+    """
+    done = _succeeded(frame, columns)
+    named = {name: present_mask(column) for name, column in cells.items()}
+    whole = np.ones(len(frame), dtype=np.bool_)
+    if not done.any() or all(where[~done].all() for where in named.values()):
+        return whole
+    nothing = {name: told[name] & ~named[name] for name in cells if name in told}
+    runs = [
+        Run(
+            "",
+            {name: cells[name][row] for name in cells if named[name][row]},
+            {},
+            nothing=[name for name in nothing if nothing[name][row]],
+        )
+        for row in range(len(frame))
+    ]
+    whole = np.array(told_in_full(runs, done.tolist()))
+    lost = frame[columns.task][~whole].astype(str).tolist()
+    say_left_out("rows", TOLD_IN_PART, lost, stacklevel=5)
+    return whole
 
 
 def _say_thousands(cells: Mapping[str, list[Any]]) -> None:
@@ -267,6 +334,20 @@ def _columns_in(frame: pd.DataFrame, space: Space) -> dict[str, str]:
     wanted = {name: f"{CONFIG}{name}" for name in space.names}
     held = {name: column if column in frame else name for name, column in wanted.items()}
     return {name: column for name, column in held.items() if column in frame}
+
+
+def _cells_of_the_space(
+    space: Space, frame: pd.DataFrame, columns: TableColumns
+) -> tuple[dict[str, list[Any]], dict[str, Bools]]:
+    """What the rows say of each hyperparameter, None where nothing, and where that may be meant."""
+    if columns.config_column is not None:
+        configs = _configs(frame[columns.config_column], columns.config_column)
+        known = _columns_of(configs)
+        cells = {name: known[name] for name in space.names if name in known}
+        return cells, _named_in(configs, cells)
+    cells = {name: _cells(frame[column]) for name, column in _columns_in(frame, space).items()}
+    with_none = [p.name for p in space.parameters if None in p.choices and p.name in cells]
+    return cells, {name: np.ones(len(frame), dtype=np.bool_) for name in with_none}
 
 
 def _of_the_space(space: Space, cells: "pd.Series[Any]", column: str) -> list[str]:
