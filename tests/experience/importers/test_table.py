@@ -600,3 +600,22 @@ def test_a_failure_with_the_word_none_is_told_in_full(tmp_path):
     path = written(tmp_path, "t,x,weight,y", *rows)
     found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
     assert [config["weight"] for config in found.configs.dicts()] == [*["balanced"] * 2, None, None]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_run_times_may_be_durations(tmp_path, ending):
+    """As Optuna's `trials_dataframe` has them."""
+    took = pd.to_timedelta(["90s", None, "1 day"])
+    frame = pd.DataFrame({"t": "a", "x": [1, 2, 3], "y": [0.5] * 3, "took": took})
+    path = tmp_path / f"runs.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path, index=False)
+    columns = TableColumns(task="t", values={"y": "min"}, seconds="took")
+    seconds = table.read(path, columns=columns).seconds
+    assert seconds.tolist() == pytest.approx([90.0, float("nan"), 86400.0], nan_ok=True)
+
+
+def test_run_times_that_are_none_are_named(tmp_path):
+    path = written(tmp_path, "t,x,y,took", "a,1,1,00:00:30", "a,2,2,soon", "a,3,3,7")
+    columns = TableColumns(task="t", values={"y": "min"}, seconds="took")
+    with pytest.raises(ExperienceError, match="'took' must hold numbers, but got 'soon'"):
+        table.read(path, columns=columns)

@@ -73,6 +73,8 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     need_columns(frame, named, source)
     if columns.status is not None:
         frame = ended_rows(frame, columns.status, columns.task)
+    if columns.seconds is not None:
+        frame = with_columns(frame, {columns.seconds: _in_seconds(frame[columns.seconds])})
     config_column = columns.config_column
     if columns.space is not None:
         space = Space.from_json(
@@ -98,6 +100,21 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         seconds=columns.seconds,
         fidelity=columns.fidelity,
     )
+
+
+def _in_seconds(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Durations as pandas keeps or writes them, such as 0 days 00:01:30, in seconds.
+
+    What is neither a number nor a duration stays as it is, to be refused by its name.
+    """
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        seconds: pd.Series[Any] = column.dt.total_seconds()
+        return seconds
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column
+    words = column.where(pd.to_numeric(column, errors="coerce").isna()).astype(object)
+    durations = pd.to_timedelta(words, errors="coerce").dt.total_seconds()
+    return column.astype(object).mask(durations.notna(), durations)
 
 
 def _check_meanings(columns: TableColumns) -> None:
