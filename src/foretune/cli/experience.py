@@ -29,6 +29,7 @@ TAKERS = {
     "--task": ("table", "mlflow"),
     "--value": ("table", "mlflow", "ray"),
     "--config-column": ("table",),
+    "--config-prefix": ("table",),
     "--seconds": ("table",),
     "--status": ("table",),
     "--fidelity": ("table",),
@@ -111,6 +112,12 @@ def _say_inferred(path: Path, space: str) -> None:
     help="A metric and which way is better; repeatable (table, mlflow, ray).",
 )
 @click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
+@click.option(
+    "--config-prefix",
+    metavar="TEXT",
+    help="Only columns that begin so are hyperparameters, called by the rest: params_ in tables of "
+    "Optuna, params. of MLflow, config/ of Ray Tune, param_ of scikit-learn (table).",
+)
 @click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
 @click.option(
     "--status",
@@ -146,6 +153,7 @@ def import_command(
     task: str | None,
     values: tuple[str, ...],
     config_column: str | None,
+    config_prefix: str | None,
     seconds: str | None,
     status: str | None,
     fidelity: str | None,
@@ -189,6 +197,7 @@ def import_command(
             "--task": task,
             "--value": values,
             "--config-column": config_column,
+            "--config-prefix": config_prefix,
             "--seconds": seconds,
             "--status": status,
             "--fidelity": fidelity,
@@ -201,6 +210,7 @@ def import_command(
         task=task,
         values=_values(values),
         config_column=config_column,
+        config_prefix=config_prefix,
         status=status,
         seconds=seconds,
         fidelity=fidelity,

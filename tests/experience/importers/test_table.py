@@ -619,3 +619,32 @@ def test_run_times_that_are_none_are_named(tmp_path):
     columns = TableColumns(task="t", values={"y": "min"}, seconds="took")
     with pytest.raises(ExperienceError, match="'took' must hold numbers, but got 'soon'"):
         table.read(path, columns=columns)
+
+
+PREFIXED = ["a,7,0.1,None,1,FINISHED", "a,8,0.2,3,2,FINISHED", "a,9,0.15,,,FAILED"]
+"""As MLflow's `search_runs` gives them."""
+
+
+def test_columns_with_a_prefix_are_the_hyperparameters(tmp_path):
+    path = written(tmp_path, "t,run_id,params.lr,params.depth,metrics.loss,status", *PREFIXED)
+    columns = TableColumns(
+        task="t", values={"metrics.loss": "min"}, status="status", config_prefix="params."
+    )
+    with pytest.warns(ForetuneWarning, match="left out: 1 of 'a'"):
+        found = table.read(path, columns=columns)
+    assert found.configs.dicts() == [{"lr": 0.1, "depth": None}, {"lr": 0.2, "depth": 3}]
+    (tmp_path / "space.json").write_text(found.space.to_json())
+    with pytest.warns(ForetuneWarning, match="left out: 1 of 'a'"):
+        again = table.read(path, columns=replace(columns, space=tmp_path / "space.json"))
+    assert again.configs == found.configs
+    with pytest.raises(ExperienceError, match=r"prefix, 'config/', but the columns are 'run_id'"):
+        table.read(path, columns=replace(columns, config_prefix="config/"))
+    with pytest.raises(UsageError, match=r"the column 'c' and the prefix 'params\.'"):
+        replace(columns, config_column="c")
+
+
+def test_what_a_prefix_leaves_may_not_be_another_column(tmp_path):
+    path = written(tmp_path, "t,params_t,y", "a,1,1")
+    columns = TableColumns(task="t", values={"y": "min"}, config_prefix="params_")
+    with pytest.raises(ExperienceError, match="'t' is both"):
+        table.read(path, columns=columns)

@@ -28,6 +28,8 @@ class TableColumns:
     """The columns of the metrics, each with "min" or "max"."""
     config_column: str | None = None
     """The column with whole configurations as JSON; else each hyperparameter has a column."""
+    config_prefix: str | None = None
+    """How the columns of hyperparameters begin, which are called by the rest of their names."""
     status: str | None = None
     """The column with the outcome: DONE, FAILED, TIMEOUT, or a state of another tool."""
     seconds: str | None = None
@@ -44,6 +46,11 @@ class TableColumns:
             raise UsageError(
                 f"a space says itself what is no hyperparameter, but '{self.ignored[0]}' was to be "
                 "ignored as well: remove it from the space"
+            )
+        if self.config_column is not None and self.config_prefix is not None:
+            raise UsageError(
+                "hyperparameters stand in one column or in several, but got the column "
+                f"'{self.config_column}' and the prefix '{self.config_prefix}': give one of them"
             )
 
 

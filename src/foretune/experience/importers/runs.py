@@ -110,6 +110,7 @@ def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
     """Refuse what only tables have."""
     given = {
         "config_column": columns.config_column,
+        "config_prefix": columns.config_prefix,
         "status": columns.status,
         "seconds": columns.seconds,
         "fidelity": columns.fidelity,

@@ -5,7 +5,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import compress
 from pathlib import Path
@@ -16,9 +16,14 @@ import pandas as pd
 
 from foretune.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneWarning
-from foretune.experience import Experience, Status
+from foretune.experience import Experience
 from foretune.experience.frame import CONFIG, with_columns
 from foretune.experience.importers.archive import existing
+from foretune.experience.importers.failed_rows import (
+    rows_told_in_full,
+    succeeded,
+    without_reasons,
+)
 from foretune.experience.importers.inference import (
     as_choice,
     infer_space,
@@ -28,10 +33,8 @@ from foretune.experience.importers.inference import (
     read_back,
     unexplained,
 )
-from foretune.experience.importers.left_out import TOLD_IN_PART, say_left_out
 from foretune.experience.importers.outcomes import ended_rows
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
-from foretune.experience.importers.runs import Run, told_in_full
 from foretune.experience.importers.tables import (
     WORDS,
     is_parquet,
@@ -71,6 +74,9 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     optional = (columns.config_column, columns.status, columns.seconds, columns.fidelity)
     named = [columns.task, *metrics, *(name for name in optional if name is not None)]
     need_columns(frame, named, source)
+    prefix = columns.config_prefix or ""
+    if prefix:
+        frame = _without_prefix(frame, named, prefix)
     if columns.status is not None:
         frame = ended_rows(frame, columns.status, columns.task)
     if columns.seconds is not None:
@@ -80,8 +86,9 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         space = Space.from_json(
             existing(columns.space).read_text(encoding="utf-8", errors="replace")
         )
-        frame = with_words(frame, source, _with_word_choices(space, frame))
-        frame = frame[_told_in_full(frame, *_cells_of_the_space(space, frame, columns), columns)]
+        frame = with_words(frame, source, _with_word_choices(space, frame), prefix=prefix)
+        cells, told = _cells_of_the_space(space, frame, columns, source)
+        frame = frame[rows_told_in_full(frame, cells, told, columns)]
         if config_column is not None:
             configs = _of_the_space(space, frame[config_column], config_column)
             frame = with_columns(frame, {config_column: np.array(configs, dtype=object)})
@@ -100,6 +107,29 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         seconds=columns.seconds,
         fidelity=columns.fidelity,
     )
+
+
+def _without_prefix(frame: pd.DataFrame, named: list[str], prefix: str) -> pd.DataFrame:
+    """The named columns and those that begin with `prefix`, called by what follows it."""
+    found = [c for c in frame.columns if c.startswith(prefix) and c not in (*named, prefix)]
+    if not found:
+        raise ExperienceError(
+            f"the columns of hyperparameters must begin with the given prefix, '{prefix}', but the "
+            f"columns are {listed([c for c in frame.columns if c not in named])}: give another "
+            "prefix, or none"
+        )
+    called = {column: column.removeprefix(prefix) for column in found}
+    _check_not_taken(called.values(), named)
+    return frame[[*named, *found]].rename(columns=called)
+
+
+def _check_not_taken(names: Iterable[str], named: Collection[str]) -> None:
+    for name in names:
+        if name in named:
+            raise ExperienceError(
+                f"a hyperparameter may not bear the name of another column, but '{name}' is "
+                "both: rename that column"
+            )
 
 
 def _in_seconds(column: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -152,9 +182,9 @@ def _with_inferred_space(
         read = _cells if is_parquet(source) else _cells_of_csv
         cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
         _say_thousands(cells)
-        told = _worded(cells, source, frame.index)
-    cells = _without_reasons(cells, _succeeded(frame, columns))
-    whole = _told_in_full(frame, cells, told, columns)
+        told = _worded(cells, source, frame.index, columns.config_prefix or "")
+    cells = without_reasons(cells, succeeded(frame, columns))
+    whole = rows_told_in_full(frame, cells, told, columns)
     frame, cells = frame[whole], {name: list(compress(cells[name], whole)) for name in cells}
     told = {name: where[whole] for name, where in told.items() if name in cells}
     empty: list[str] = []
@@ -162,12 +192,7 @@ def _with_inferred_space(
         empty = unexplained(cells, told)
         _check_ranges({name: cells[name] for name in empty})
         told |= {name: np.ones(len(frame), dtype=np.bool_) for name in empty}
-    taken = [name for name in cells if name in named]
-    if taken:
-        raise ExperienceError(
-            f"a hyperparameter may not bear the name of another column, but '{taken[0]}' is "
-            "both: rename that column"
-        )
+    _check_not_taken(cells, named)
     space = Space.of(infer_space(cells, Path(source).name.split(".")[0], told=told))
     if empty:
         warnings.warn(
@@ -199,57 +224,6 @@ def _named_in(configs: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dic
     return {name: np.array([name in config for config in configs]) for name in names}
 
 
-def _succeeded(frame: pd.DataFrame, columns: TableColumns) -> Bools:
-    """(n,), where an evaluation was measured and did not fail."""
-    numbers = frame[list(columns.values)].apply(pd.to_numeric, errors="coerce")
-    done: Bools = np.isfinite(numbers.to_numpy(dtype=np.float64, na_value=np.nan)).any(axis=1)
-    return done if columns.status is None else done & (frame[columns.status] == Status.DONE.name)
-
-
-def _without_reasons(cells: dict[str, list[Any]], done: Bools) -> dict[str, list[Any]]:
-    """The columns without those that only failures fill, such as the text of an exception."""
-    reasons = [name for name in cells if not present_mask(cells[name])[done].any()]
-    if not reasons or not done.any():
-        return cells
-    warnings.warn(
-        f"{listed(reasons)}: only rows that failed have a value, so it is left out",
-        ForetuneWarning,
-        stacklevel=3,
-    )
-    return {name: column for name, column in cells.items() if name not in reasons}
-
-
-def _told_in_full(
-    frame: pd.DataFrame,
-    cells: Mapping[str, list[Any]],
-    told: Mapping[str, Bools],
-    columns: TableColumns,
-) -> Bools:
-    """(n,), False for rows that failed without all of their hyperparameters, of which it warns.
-
-    told: (n,) each, where a hyperparameter that may be None is named.
-    """
-    done = _succeeded(frame, columns)
-    named = {name: present_mask(column) for name, column in cells.items()}
-    whole = np.ones(len(frame), dtype=np.bool_)
-    if not done.any() or all(where[~done].all() for where in named.values()):
-        return whole
-    nothing = {name: told[name] & ~named[name] for name in cells if name in told}
-    runs = [
-        Run(
-            "",
-            {name: cells[name][row] for name in cells if named[name][row]},
-            {},
-            nothing=[name for name in nothing if nothing[name][row]],
-        )
-        for row in range(len(frame))
-    ]
-    whole = np.array(told_in_full(runs, done.tolist()))
-    lost = frame[columns.task][~whole].astype(str).tolist()
-    say_left_out("rows", TOLD_IN_PART, lost, stacklevel=5)
-    return whole
-
-
 def _say_thousands(cells: Mapping[str, list[Any]]) -> None:
     """Warn of numbers beside texts such as 1,000, which may be a number or two (of layers)."""
     for name, column in cells.items():
@@ -276,10 +250,10 @@ def _check_ranges(cells: Mapping[str, list[Any]]) -> None:
 
 
 def _worded(
-    cells: Mapping[str, list[Any]], source: Path | str, rows: "pd.Index[Any]"
+    cells: Mapping[str, list[Any]], source: Path | str, rows: "pd.Index[Any]", prefix: str
 ) -> dict[str, Bools]:
     """Where there is a value or one of WORDS, of the columns whose gaps no other one explains."""
-    words = where_words(source, unexplained(cells, {}), rows)
+    words = where_words(source, unexplained(cells, {}), rows, prefix=prefix)
     return {
         name: present_mask(cells[name]) | where.notna().to_numpy() for name, where in words.items()
     }
@@ -354,17 +328,26 @@ def _columns_in(frame: pd.DataFrame, space: Space) -> dict[str, str]:
 
 
 def _cells_of_the_space(
-    space: Space, frame: pd.DataFrame, columns: TableColumns
+    space: Space, frame: pd.DataFrame, columns: TableColumns, source: Path | str
 ) -> tuple[dict[str, list[Any]], dict[str, Bools]]:
-    """What the rows say of each hyperparameter, None where nothing, and where that may be meant."""
+    """What the rows say of each hyperparameter, None where nothing, and where they write None."""
     if columns.config_column is not None:
         configs = _configs(frame[columns.config_column], columns.config_column)
         known = _columns_of(configs)
         cells = {name: known[name] for name in space.names if name in known}
         return cells, _named_in(configs, cells)
-    cells = {name: _cells(frame[column]) for name, column in _columns_in(frame, space).items()}
-    with_none = [p.name for p in space.parameters if None in p.choices and p.name in cells]
-    return cells, {name: np.ones(len(frame), dtype=np.bool_) for name in with_none}
+    held = _columns_in(frame, space)
+    cells = {name: _cells(frame[column]) for name, column in held.items()}
+    with_none = {
+        p.name: held[p.name] for p in space.parameters if None in p.choices and p.name in held
+    }
+    prefix = columns.config_prefix or ""
+    words = where_words(source, with_none.values(), frame.index, prefix=prefix)
+    return cells, {
+        name: words[column].notna().to_numpy()
+        for name, column in with_none.items()
+        if column in words
+    }
 
 
 def _of_the_space(space: Space, cells: "pd.Series[Any]", column: str) -> list[str]:

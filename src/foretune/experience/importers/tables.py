@@ -43,9 +43,11 @@ def read_table(
     return frame
 
 
-def with_words(frame: pd.DataFrame, source: Path | str, names: Collection[str]) -> pd.DataFrame:
+def with_words(
+    frame: pd.DataFrame, source: Path | str, names: Collection[str], *, prefix: str = ""
+) -> pd.DataFrame:
     """The frame with WORDS in its columns `names`, where `read_table` has taken them for gaps."""
-    words = where_words(source, names, frame.index)
+    words = where_words(source, names, frame.index, prefix=prefix)
     return frame.assign(
         **{
             name: frame[name].astype(object).mask(where.notna(), where)
@@ -55,19 +57,21 @@ def with_words(frame: pd.DataFrame, source: Path | str, names: Collection[str]) 
 
 
 def where_words(
-    source: Path | str, names: Collection[str], rows: "pd.Index[Any]"
+    source: Path | str, names: Collection[str], rows: "pd.Index[Any]", *, prefix: str = ""
 ) -> "dict[str, pd.Series[Any]]":
     """Of the columns `names` of a CSV file the cells with one of WORDS, and gaps elsewhere.
 
     In a Parquet file a text is a text, so there is nothing to find.
 
     rows: which ones of the file.
+    prefix: what stands before `names` there.
     """
     path = existing(source)
     if not names or is_parquet(path):
         return {}
     written = _read_csv(path, dtype=str, keep_default_na=False).loc[rows]
-    return {name: written[name].where(written[name].isin(WORDS)) for name in names}
+    found = {name: written[prefix + name] for name in names}
+    return {name: column.where(column.isin(WORDS)) for name, column in found.items()}
 
 
 def is_parquet(source: Path | str) -> bool:
