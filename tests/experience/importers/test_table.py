@@ -1,3 +1,4 @@
+import gzip
 import json
 import zipfile
 from dataclasses import replace
@@ -648,3 +649,19 @@ def test_what_a_prefix_leaves_may_not_be_another_column(tmp_path):
     columns = TableColumns(task="t", values={"y": "min"}, config_prefix="params_")
     with pytest.raises(ExperienceError, match="'t' is both"):
         table.read(path, columns=columns)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize(
+    "rows",
+    [["007,0.1,3,1,", "7,0.2,4,2,"], ["1,007,0.1,3,1", "2,7,0.2,4,2"]],
+    ids=["a separator at the end", "names of rows, as R writes them"],
+)
+def test_rows_with_one_value_more_than_there_are_names(tmp_path, rows, ending):
+    path = tmp_path / f"runs.{ending}"
+    text = "\n".join(["t,lr,depth,y", *rows]).encode()
+    path.write_bytes(gzip.compress(text) if ending == "csv.gz" else text)
+    found = table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
+    assert found.tasks == ("007", "7")
+    assert found.configs.dicts() == [{"lr": 0.1, "depth": 3}, {"lr": 0.2, "depth": 4}]
+    assert found.values.tolist() == [[1], [2]]

@@ -2,10 +2,11 @@
 
 import csv
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from io import StringIO
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from foretune.errors import ExperienceError
 from foretune.experience.frame import with_columns
 from foretune.experience.importers.archive import existing
 from foretune.experience.importers.packed import DAMAGED, unpacked
-from foretune.experience.separators import LOOKED_AT, found_separator
+from foretune.experience.separators import LOOKED_AT, ROWS_LOOKED_AT, found_separator
 from foretune.progress import Progress, tracked
 
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
@@ -114,7 +115,9 @@ def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
     separator = "\t" if ".tsv" in path.name.lower() else found_separator(start)
     decimal = _decimal_mark(start, separator)
     _check_names(path, start, separator)
-    form = {"sep": separator, "decimal": decimal}
+    form: dict[str, Any] = {"sep": separator, "decimal": decimal}
+    if _ends_in_separators(start, separator):
+        form["index_col"] = False
     with unpacked(path) as stream:
         frame = _parsed(stream, **form, **how)
     if not _has_padding(frame):
@@ -127,13 +130,35 @@ def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
 
 
 def _parsed(stream: Any, **how: Any) -> pd.DataFrame:
-    frame: pd.DataFrame = pd.read_csv(
-        stream,
-        skipinitialspace=True,  # "a, b" has two columns, and neither begins with a space
-        low_memory=False,
-        **how,
-    )
-    return frame.reset_index(drop=True)  # pandas takes names of rows, as R writes them, for one
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # of values beyond the names
+        frame: pd.DataFrame = pd.read_csv(
+            stream,
+            skipinitialspace=True,  # "a, b" has two columns, and neither begins with a space
+            low_memory=False,
+            **how,
+        )
+    return frame.reset_index(drop=True)
+
+
+def _ends_in_separators(start: str, separator: str) -> bool:
+    """Whether each row, but not the one of the names, has a separator too many at its end.
+
+    Where rows have one value more than there are names, pandas would take the first one for the
+    name of the row, as R writes it.
+    """
+    header, *rows = _first_rows(start, separator) or [[]]
+    return bool(rows) and all(len(row) == len(header) + 1 and not row[-1] for row in rows)
+
+
+def _first_rows(start: str, separator: str) -> list[list[str]]:
+    """The names and the first rows of values; none where they cannot be told apart."""
+    lines = StringIO(start, newline=None)
+    try:
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        return list(islice(filter(None, rows), ROWS_LOOKED_AT))
+    except csv.Error:
+        return []  # it is for pandas to say what is wrong
 
 
 def _has_padding(frame: pd.DataFrame) -> bool:
@@ -145,12 +170,7 @@ def _has_padding(frame: pd.DataFrame) -> bool:
 
 def _check_names(path: Path, start: str, separator: str) -> None:
     """Refuse two columns of one name: pandas would call the second one otherwise."""
-    lines = StringIO(start, newline=None)
-    try:
-        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        header = next(filter(None, rows), [])
-    except csv.Error:
-        return  # it is for pandas to say what is wrong
+    header = next(iter(_first_rows(start, separator)), [])
     names = Counter(filter(None, map(str.strip, header)))
     twice = [name for name, times in names.items() if times > 1]
     if twice:
