@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from foretune.errors import ArtifactError, ForetuneWarning, UsageError
+from foretune.errors import ArtifactError, ForetuneWarning, SpaceError, UsageError
 from foretune.experience import Direction, Experience, Metric
 from foretune.integrations.ray_tune_space import tune_space
 from foretune.space import Encoded, Space
@@ -118,6 +118,15 @@ def test_floats_between_whole_bounds_are_floats():
     """As in tune.uniform(0, 1) and tune.loguniform(1, 10)."""
     found = tune_space({"a": Float(0, 1), "b": Float(1, 10, LogUniform()), "c": Integer(0, 9)})
     assert [p.kind for p in found.space.parameters] == [Kind.FLOAT, Kind.FLOAT, Kind.INT]
+
+
+@pytest.mark.parametrize(
+    "categories", [[None, Float(0, 1)], [{"lr": Float(0, 1)}, {}], [[1, (Categorical([2]),)]]]
+)
+def test_choices_among_search_spaces_are_refused(categories):
+    """Tune draws from them only without a searcher: the program would be handed the spaces."""
+    with pytest.raises(SpaceError, match="but 'net/opt' chooses among search spaces: give"):
+        tune_space({"net": {"opt": Categorical(categories)}})
 
 
 def test_a_choice_that_is_named_twice_is_one():

@@ -58,6 +58,7 @@ def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
         if not isinstance(domain, Domain):
             continue
         if isinstance(domain, Categorical):
+            _check_values(name, domain.categories)
             labels = _labelled(domain.categories)
             if any(label is not value for label, value in labels.items()):
                 choices[name] = labels
@@ -65,6 +66,22 @@ def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
         else:
             notation[name] = _range(name, domain)
     return TuneSpace(Space.of(notation), choices) if notation else None
+
+
+def _check_values(name: str, categories: Any) -> None:
+    """Refuse choices that hold search spaces: Tune hands what a searcher suggests on as it is."""
+    from ray.tune.search.sample import Domain
+
+    for part in categories:
+        if isinstance(part, Domain):
+            raise SpaceError(
+                f"a choice must be a value, but '{name}' chooses among search spaces: give the "
+                "searcher the whole space, such as space={'model': {'svm': {'C': (0.1, 10.0)}}}"
+            )
+        if isinstance(part, Mapping):
+            _check_values(name, part.values())
+        elif isinstance(part, list | tuple):
+            _check_values(name, part)
 
 
 def _labelled(categories: Sequence[Any]) -> dict[Any, Any]:
