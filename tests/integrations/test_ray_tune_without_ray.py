@@ -10,8 +10,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from foretune.errors import ArtifactError, ForetuneWarning, SpaceError, UsageError
+from foretune.errors import ArtifactError, ForetuneWarning, MethodError, SpaceError, UsageError
 from foretune.experience import Direction, Experience, Metric
+from foretune.experience.importers import TableColumns, import_experience
 from foretune.integrations.ray_tune_space import tune_space
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind
@@ -100,6 +101,8 @@ class Bare:
         [None, "None", "x"],
         [1, 2.0, True],
         [(1, 2), "(1, 2)"],
+        [[64, 64], [128], None],
+        [[{"a": 1}], [len]],
         [Bare(), Bare()],
         [lambda: 1, lambda: 2],
         [{"a": 1}, {"b": 2}],
@@ -111,7 +114,9 @@ def test_every_choice_is_kept_and_comes_back_as_itself(categories):
     choices = found.space.parameters[0].choices
     assert not any("0x" in str(choice) for choice in choices)
     back = [found.outward({"a": choice})["a"] for choice in choices]
-    assert [id(each) for each in back] == [id(each) for each in categories]
+    texts = [isinstance(each, str) for each in categories]
+    for one, other, text in zip(back, categories, texts, strict=True):
+        assert one == other if text else one is other
 
 
 def test_floats_between_whole_bounds_are_floats():
@@ -146,6 +151,61 @@ def test_a_search_among_functions_goes_on_in_another_process(searcher, tmp_path)
     other = begun()
     other.restore(str(tmp_path / "state"))
     assert {first, other.suggest("b")["act"].__name__} == {"relu", "tanh"}
+
+
+def test_a_search_among_lists_goes_on_in_another_process(searcher, tmp_path):
+    layers = {"layers": Categorical([[64, 64], [128], None])}
+    one, other = searcher("random", seed=0), searcher("random", seed=0)
+    for each in (one, other):
+        assert each.set_search_properties("loss", "min", layers)
+    first = [one.suggest(name)["layers"] for name in "ab"]
+    one.on_trial_complete("a", {"loss": 1.0})
+    one.save(str(tmp_path / "state"))
+    other.restore(str(tmp_path / "state"))
+    found = [*first, other.suggest("c")["layers"]]
+    assert sorted(map(str, found)) == ["None", "[128]", "[64, 64]"]
+
+
+SEARCHED = {
+    "x": Float(0, 1),
+    "reg": Categorical([None, "l2"]),
+    "layers": Categorical([[8], [8, 8]]),
+    "setting": 3,
+}
+
+
+def imported(folder):
+    """What a run of Ray Tune has left, read without its space; the best has x=0.5 and [8, 8]."""
+    for number, x in enumerate([0.1, 0.5, 0.9] * 2):
+        trial = folder / ("one" if number < 3 else "two") / f"t{number}"
+        trial.mkdir(parents=True)
+        config = {"x": x, "reg": [None, "l2"][number % 2], "layers": [8] * (1 + number % 2)}
+        (trial / "params.json").write_text(json.dumps({**config, "setting": 3}))
+        (trial / "result.json").write_text(json.dumps({"loss": abs(x - 0.5) - number % 2}))
+    return import_experience("ray", folder, columns=TableColumns(values={"loss": "min"}))
+
+
+def test_past_trials_whose_space_was_read_off_them_teach(searcher, tmp_path):
+    one = searcher("zero-shot", experience=imported(tmp_path))
+    assert one.set_search_properties("loss", "min", SEARCHED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        assert one.suggest("a") == {"x": 0.5, "reg": "l2", "layers": [8, 8]}
+
+
+def test_past_trials_outside_of_the_space_are_left_out(searcher, tmp_path):
+    one = searcher("zero-shot", experience=imported(tmp_path))
+    assert one.set_search_properties("loss", "min", SEARCHED | {"x": Float(0.6, 1)})
+    with pytest.warns(ForetuneWarning, match="4 of 6 past trials lie outside of the space") as said:
+        assert one.suggest("a")["x"] == 0.9
+    assert [each.filename for each in said] == [__file__]
+
+
+def test_past_trials_without_what_is_searched_are_refused(searcher, tmp_path):
+    one = searcher("zero-shot", experience=imported(tmp_path))
+    assert one.set_search_properties("loss", "min", SEARCHED | {"new": Float(0, 1)})
+    with pytest.raises(MethodError, match="learn from experience in the target's space"):
+        one.suggest("a")
 
 
 def of_two_metrics(space):

@@ -9,9 +9,11 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from foretune.automl.knowledge.narrowing import narrowed
 from foretune.contracts import Prior, Target
 from foretune.errors import ArtifactError, ExhaustedError, ForetuneWarning, UsageError, extras_named
 from foretune.experience import Experience, Status
+from foretune.experience.importers.inference import as_choice
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
 from foretune.search.given import opened, opened_prior
 from foretune.search.optimizer import Optimizer
@@ -19,6 +21,7 @@ from foretune.search.priors import learnt_prior
 from foretune.search.registry import method as method_named
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Space
+from foretune.space.parameters import Kind
 
 with extras_named("the searcher for Ray Tune"):
     from ray.tune.search import Searcher
@@ -48,8 +51,9 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         space: in any way that `Space.of` reads, conditional ones included; Tune's `param_space` if
             it is not given. Names of nested hyperparameters are joined by `/`.
         metric, mode: as for Tune; those of its TuneConfig if not given.
-        experience: past tasks of the same space, as an `Experience` or its file. Of several metrics
-            the one that Tune is told counts.
+        experience: past tasks, as an `Experience` or its file. What is searched must be among their
+            hyperparameters; trials outside of the space are left out. Of several metrics the one
+            that Tune is told counts.
         prior: what the method has learnt already, as a `Prior` or its file.
         seed: makes suggestions reproducible.
 
@@ -152,7 +156,10 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         try:
             state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
             known = state["format"] == FORMAT
-            trials = {id_: _Trial(*fields) for id_, *fields in state["trials"]}
+            trials = {
+                id_: _Trial(_with_tuples(config), *fields)
+                for id_, config, *fields in state["trials"]
+            }
             ended = _order_of_ends(trials, state.get("ended"))
             space, name, seed = Space.from_json(state["space"]), state["method"], state["seed"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -217,6 +224,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         known = opened(self._experience)
         if known is not None and len(known.metrics) > 1:
             known = known.with_metrics([self._recorded(known)])
+        if known is not None and self._space is not None:
+            known = _in_space(known, self._space.space)
         return learnt_prior(self._method, known, seed=self._seed)
 
     def _recorded(self, experience: Experience) -> str:
@@ -229,6 +238,31 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
                 "Experience.with_metrics"
             )
         return self._metric
+
+
+def _in_space(past: Experience, space: Space) -> Experience:
+    """What past trials say about this space: theirs may have been read off them.
+
+    Settings that never changed are no part of what is searched. Where past trials lack something
+    that is searched, nothing says what it was: they are as they are, to be refused.
+    """
+    if not set(space.names) <= set(past.space.names):
+        return past
+    settings = [each.name for each in past.space.parameters if each.kind is Kind.CONSTANT]
+    known = narrowed(past, space, beside=settings)
+    if len(known) < len(past):
+        warnings.warn(
+            f"{len(past) - len(known)} of {len(past)} past trials lie outside of the space that "
+            "is searched: they are left out",
+            ForetuneWarning,
+            stacklevel=5,
+        )
+    return known
+
+
+def _with_tuples(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration out of JSON, which has no tuples."""
+    return {name: as_choice(value) for name, value in config.items()}
 
 
 def _order_of_ends(trials: Mapping[str, _Trial], stored: list[str] | None) -> list[str]:

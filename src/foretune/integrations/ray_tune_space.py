@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretune.errors import SpaceError
+from foretune.experience.importers.inference import as_choice
 from foretune.experience.importers.runs import flattened
 from foretune.integrations.search_space import text_of
 from foretune.space import Space
@@ -15,7 +16,7 @@ from foretune.space.parameters import choice_key
 MOST_STEPS = 1000
 """A quantised range with more values than these has no grid worth the name."""
 ROUNDING = 1e-9
-PLAIN = (str, bool, int, float)
+PLAIN = (str, bool, int, float, type(None))
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """Where an object lies in the memory of this process."""
 REMEDY = "use tune.uniform, loguniform, quniform, randint, lograndint, qrandint or choice"
@@ -87,11 +88,12 @@ def _check_values(name: str, categories: Any) -> None:
 def _labelled(categories: Sequence[Any]) -> dict[Any, Any]:
     """The choices, each once, by what stands for them: alike in every process.
 
-    Plain values stand for themselves, and others are written out. Where two could not be told apart
-    (a space takes True for 1), all bear their places.
+    Plain values stand for themselves, lists of them are tuples, as where past trials are read, and
+    others are written out. Where two could not be told apart (a space takes True for 1), all bear
+    their places.
     """
     choices = list({_key(each): each for each in categories}.values())
-    labels = [each if isinstance(each, PLAIN) else _written(each) for each in choices]
+    labels = [as_choice(each) if _is_plain(each) else _written(each) for each in choices]
     if len(set(labels)) < len(labels):
         labels = [f"{place}: {label}" for place, label in enumerate(labels)]
     return dict(zip(labels, choices, strict=True))
@@ -99,6 +101,13 @@ def _labelled(categories: Sequence[Any]) -> dict[Any, Any]:
 
 def _key(choice: Any) -> Any:
     return choice_key(choice) if isinstance(choice, PLAIN) else id(choice)
+
+
+def _is_plain(choice: Any) -> bool:
+    """Whether a space can hold a choice."""
+    if isinstance(choice, list | tuple):
+        return all(map(_is_plain, choice))
+    return isinstance(choice, PLAIN)
 
 
 def _written(choice: Any) -> str:
