@@ -665,3 +665,14 @@ def test_rows_with_one_value_more_than_there_are_names(tmp_path, rows, ending):
     assert found.tasks == ("007", "7")
     assert found.configs.dicts() == [{"lr": 0.1, "depth": 3}, {"lr": 0.2, "depth": 4}]
     assert found.values.tolist() == [[1], [2]]
+
+
+def test_numbers_that_are_texts_in_parquet_are_said(tmp_path):
+    """As the parameters of MLflow's `search_runs` are; CSV files know no such difference."""
+    frame = pd.DataFrame({"t": "a", "lr": ["0.1", "None"], "kind": ["1", "b"], "y": [1.0, 2.0]})
+    frame.to_parquet(path := tmp_path / "runs.parquet")
+    columns = TableColumns(task="t", values={"y": "min"})
+    with pytest.warns(ForetuneWarning) as warned:
+        table.read(path, columns=columns)
+    [said] = [str(each.message) for each in warned]
+    assert said.startswith("'lr' holds numbers as texts, such as '0.1', so they are choices")

@@ -25,6 +25,7 @@ from foretune.experience.importers.failed_rows import (
     without_reasons,
 )
 from foretune.experience.importers.inference import (
+    NUMBER,
     as_choice,
     infer_space,
     is_missing,
@@ -182,6 +183,7 @@ def _with_inferred_space(
         read = _cells if is_parquet(source) else _cells_of_csv
         cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
         _say_thousands(cells)
+        _say_numbers(cells)
         told = _worded(cells, source, frame.index, columns.config_prefix or "")
     cells = without_reasons(cells, succeeded(frame, columns))
     whole = rows_told_in_full(frame, cells, told, columns)
@@ -233,6 +235,21 @@ def _say_thousands(cells: Mapping[str, list[Any]]) -> None:
             warnings.warn(
                 f"'{name}' has numbers and the text '{min(texts)}', so all of them are choices; "
                 "write the number without commas if it is one",
+                ForetuneWarning,
+                stacklevel=3,
+            )
+
+
+def _say_numbers(cells: Mapping[str, list[Any]]) -> None:
+    """Warn of texts that are all numbers, as Parquet files of MLflow's parameters have them."""
+    for name, column in cells.items():
+        filled = [cell for cell in column if cell is not None]
+        texts = {cell for cell in filled if isinstance(cell, str) and cell not in WORDS}
+        only_texts = all(isinstance(cell, str) for cell in filled)
+        if texts and only_texts and all(map(NUMBER.fullmatch, texts)):
+            warnings.warn(
+                f"'{name}' holds numbers as texts, such as '{min(texts)}', so they are choices; "
+                "save them as numbers if they are",
                 ForetuneWarning,
                 stacklevel=3,
             )
