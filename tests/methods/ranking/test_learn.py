@@ -8,12 +8,21 @@ from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import (
+    Ensemble,
     history_features,
     load_ensemble,
     random_ensemble,
     scores,
 )
-from foretune.methods.ranking.learn import Evaluations, _padded, gather, prime_from, steps_for
+from foretune.methods.ranking.learn import (
+    Evaluations,
+    RankingLearner,
+    _padded,
+    gather,
+    prime_from,
+    steps_for,
+)
+from foretune.methods.ranking.model import Settings
 from foretune.methods.ranking.training import (
     QUERY,
     SUPPORT,
@@ -23,7 +32,8 @@ from foretune.methods.ranking.training import (
     meta_features_of,
 )
 from foretune.methods.ranking.training import history_features as padded_features
-from foretune.methods.ranking.variants import dre
+from foretune.methods.ranking.variants import dre, dre_ri
+from foretune.numerics.networks import Layers
 from foretune.numerics.training import jax_layers
 from foretune.progress import SILENT
 from foretune.space import Space
@@ -75,6 +85,26 @@ def test_lists_are_disjoint_draws_without_repeats(count: int) -> None:
         assert ((both >= 7) & (both < 7 + count)).all()
         assert len(support) <= min(max(count // 2, 1), SUPPORT)
         assert len(query) >= min(QUERY, count - len(support)) - (prime_from(count) - count)
+
+
+def test_a_walk_by_hand() -> None:
+    """From place int(0.3 * 7) = 2 of seven in strides of 1 + int(0.5 * 6) = 4; two of them tell."""
+    draws = jnp.asarray([0.3, 0.5, 0.6], jnp.float32)
+    query, in_query, support, in_support = map(np.asarray, jax.jit(draw_lists)(draws, 7, 7, 7))
+    assert support[in_support].tolist() == [9, 13]
+    assert query[in_query].tolist() == [10, 7, 11, 8, 12]
+
+
+@pytest.mark.parametrize(
+    ("count", "draw", "size"),
+    [(41, 0.0, 1), (41, 0.5, 4), (41, 0.999, 20), (1009, 0.5, 7), (1009, 0.9999, 50), (1, 0.5, 0)],
+)
+def test_a_support_list_is_as_long_as_a_history(count: int, draw: float, size: int) -> None:
+    """Log-uniformly from 1 to half of the task, 50 at most; all else is there to be ranked."""
+    draws = jnp.asarray([[0.2, 0.7, draw]], jnp.float32)
+    lists = every_list(draws, 7, count, prime_from(count))
+    assert int(lists.in_support.sum()) == size
+    assert int(lists.in_query.sum()) == min(count - size, QUERY)
 
 
 def test_every_evaluation_is_drawn_about_equally_often() -> None:
@@ -188,6 +218,43 @@ def test_seeds_are_learnt_together_and_differ() -> None:
     # Alike up to the order of single-precision sums, which 512 steps carry on.
     gaps = [np.abs(other - found[1]).mean() for other in (found[2], found[0])]
     assert gaps[0] < 0.2 * gaps[1]
+
+
+@pytest.mark.parametrize("meta_features", [True, False])
+def test_what_is_learnt_begins_with_the_random_ensemble_of_its_seed(
+    monkeypatch, meta_features: bool
+) -> None:
+    """Columns that are added for the compiler are taken away again; each seed draws its own."""
+    given = []
+
+    def unmoved(weights, draws, tasks, *, loss):
+        given.append((draws, loss))
+        return weights
+
+    monkeypatch.setattr("foretune.methods.ranking.training.meta_learn", unmoved)
+    learner = RankingLearner("test", Settings(None, loss="pair-wise"), meta_features)
+    priors = learner.learn_many(experience(20, 0.1, 0.3), [3, 4], progress=SILENT)
+    for prior, seed in zip(priors, (3, 4), strict=True):
+        expected = random_ensemble(2, seed=seed, meta_features=meta_features)
+        jax.tree.map(np.testing.assert_array_equal, _layers(prior.ensemble), _layers(expected))
+    [(draws, loss)] = given
+    assert loss == "pair-wise"
+    assert draws.shape == (2, 512, 10, 4)
+    assert not np.array_equal(draws[0], draws[1])
+
+
+def _layers(ensemble: Ensemble) -> tuple[Layers, ...]:
+    return ensemble.scorers, ensemble.each, ensemble.all
+
+
+def test_random_scorers_follow_the_seed_and_read_no_history(tmp_path) -> None:
+    for seed in (1, 2):
+        prior = dre_ri().learn(None, seed=seed, progress=SILENT)
+        prior.save(tmp_path / "prior")
+        expected = _layers(random_ensemble(2, seed=seed, meta_features=False))
+        for each in (prior, dre_ri().load(tmp_path / "prior")):
+            found = _layers(each.surrogate(Target(SPACE)).ensemble)
+            jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
 def test_an_ensemble_is_saved_and_loaded(prior, tmp_path) -> None:
