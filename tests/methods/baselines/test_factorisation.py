@@ -21,6 +21,7 @@ from foretune.methods.baselines.factorisation import (
 )
 from foretune.methods.baselines.oboe import OboeSurrogate, informative, oboe
 from foretune.methods.baselines.pmf import PmfPrior, pmf
+from foretune.numerics.anchored import informative_subset
 from foretune.numerics.deep_kernel import DeepKernel
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.transforms import standardise
@@ -73,6 +74,20 @@ class TestLowRank:
         )
         error = (tasks @ table.factors[:, :2].T - residual)[hidden]
         assert np.square(error).mean() < 0.05 * np.square(residual[hidden]).mean()
+
+    def test_noise_is_the_mean_square_of_what_the_factors_leave(self) -> None:
+        """Three patterns of tasks, of which one factor takes the strongest."""
+        tasks = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+        losses = (tasks * [3.0, 2.0, 1.0]).astype(np.float32)
+        table = factorise(losses, rank=1)
+        np.testing.assert_allclose(np.abs(table.factors[:, 0]), [3.0, 0.0, 0.0], atol=1e-5)
+        assert table.noise == pytest.approx((4.0 + 1.0) / 3)
+        # What nobody tried is no loss that the factors explain.
+        unknown = np.column_stack([losses, np.full(4, np.nan, dtype=np.float32)])
+        wider = factorise(unknown, rank=1)
+        assert wider.noise == pytest.approx(table.noise)
+        np.testing.assert_allclose(np.abs(wider.factors[:3]), np.abs(table.factors), atol=1e-5)
+        assert not wider.factors[3].any()
 
     def test_a_single_task_has_one_factor_at_most(self) -> None:
         table = factorise(np.arange(5.0, dtype=np.float32)[None, :])
@@ -160,6 +175,25 @@ class TestMethods:
             rtol=1e-6,
         )
 
+    def test_all_objectives_count_alike(self, name: str, priors: dict[str, Prior]) -> None:
+        losses = low_rank_losses(2, seed=5).T[:8]
+        surrogate = priors[name].surrogate(Target(SPACE))
+        configs, told = CONFIGS.take(np.arange(8)), np.zeros(8, dtype=bool)
+        one, other = (
+            surrogate.condition(Observations(configs, each, told), seed=0).predict(CONFIGS).mean
+            for each in (losses, 1e3 * losses[:, ::-1])
+        )
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+    def test_draws_follow_their_seed(self, name: str, priors: dict[str, Prior]) -> None:
+        losses = low_rank_losses(1, seed=5)[0]
+        posterior = (
+            priors[name].surrogate(Target(SPACE)).condition(observations([0, 1], losses), seed=0)
+        )
+        one, same, other = (posterior.sample(CONFIGS, 2, seed=seed) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(one, same)
+        assert not np.allclose(one, other)
+
     def test_draws_have_the_predicted_moments(self, name: str, priors: dict[str, Prior]) -> None:
         losses = low_rank_losses(1, seed=5)[0]
         posterior = (
@@ -227,6 +261,17 @@ def test_the_process_of_pmf_by_hand() -> None:
     assert posterior.best == pytest.approx(z[1])
 
 
+def test_of_many_trials_pmf_keeps_the_informative_ones(
+    monkeypatch, priors: dict[str, Prior]
+) -> None:
+    monkeypatch.setattr(room, "LARGEST_GP", 10)
+    losses, prior = low_rank_losses(1, seed=5)[0], priors["pmf"]
+    told = observations(list(range(30)), losses)
+    posterior = prior.surrogate(Target(SPACE)).condition(told, seed=0)
+    keep = informative_subset(prior.positions[:30], losses[:30], 10)
+    np.testing.assert_array_equal(posterior.model.x, prior.positions[keep])
+
+
 def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
     """Of the tasks that teach; what the others alone tried is read by the nearest of those."""
     given = []
@@ -245,6 +290,8 @@ def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
     prior = pmf().learn(experience, seed=seed, progress=SILENT)
     [(features, params, curriculum, wishes)] = given
     assert wishes["seed"] == seed
+    # Ten past tasks are learnt for a fifth of the time.
+    assert wishes["schedule"].most_chunks == 6
     assert len(prior.catalogue.configs) == 50
     held = np.random.default_rng(seed).permutation(10)[:2].tolist()
     teaching = [task for task in range(10) if task not in held]
@@ -260,6 +307,10 @@ def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
     near = Catalogue(experience.configs.take(np.arange(50))).rows(CONFIGS.take(np.arange(50, 60)))
     assert apart.rows[50:].tolist() == near.tolist()
     np.testing.assert_array_equal(prior.positions, table)
+    usual = np.sqrt(2.0 * table.var(axis=0).sum())
+    np.testing.assert_allclose(
+        prior.hyper.log_lengthscales, np.full(RANK, np.log(usual)), rtol=1e-5
+    )
 
 
 def test_the_regression_of_oboe_by_hand() -> None:

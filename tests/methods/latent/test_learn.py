@@ -1,10 +1,17 @@
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from foretune.contracts import Observations, Prior, Target
 from foretune.errors import MethodError
-from foretune.methods.latent.learn import LatentPrior, pre_trained
+from foretune.methods.latent.embedding import random_stack
+from foretune.methods.latent.learn import LatentPrior, _drawn, pre_trained
 from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate, latent_surrogate
+from foretune.methods.latent.sources import MetaFeatures
+from foretune.methods.latent.training import Networks, Source, initial_networks
+from foretune.methods.latent.variants import latent_cash, latent_cash_random, latent_cash_ri
 from foretune.progress import SILENT
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
@@ -66,6 +73,32 @@ def test_the_bowls_of_others_move_the_prior_mean(prior: LatentPrior) -> None:
     )
 
 
+def test_a_saved_prior_still_ranks_its_sources(prior: LatentPrior, tmp_path: Path) -> None:
+    """With unknown meta-features, which are not 0, and several of them in their order."""
+    table = np.column_stack([prior.meta_features.table, [np.nan, 1.0, 2.0, np.nan]])
+    known = replace(prior, meta_features=MetaFeatures(("optimum", "rows"), table))
+    known.save(tmp_path / "prior")
+    loaded = latent_cash().load(tmp_path / "prior")
+    assert loaded.meta_features.names == ("optimum", "rows")
+    np.testing.assert_array_equal(loaded.meta_features.table, table)
+    learnt = replace(loaded, meta_features=prior.meta_features)
+    target = Target(SPACE, meta_features={"optimum": 0.75})
+    assert learnt.preferences(target).any()
+    np.testing.assert_array_equal(learnt.preferences(target), prior.preferences(target))
+
+
+def test_preferences_are_shares_of_the_sources(prior: LatentPrior) -> None:
+    """1 for what is ranked first, whatever the unit of the ranking model's scores."""
+
+    class Scores:
+        def scores(self, distances: np.ndarray) -> np.ndarray:
+            return np.array([-3.0, 100.0, -3.0, 7.0])
+
+    ranked = replace(prior, ranker=Scores())
+    found = ranked.preferences(Target(SPACE, meta_features={"optimum": 0.75}))
+    assert found.tolist() == [0.375, 1.0, 0.375, 0.75]
+
+
 def test_another_space_is_refused(prior: LatentPrior) -> None:
     with pytest.raises(MethodError, match="fingerprint"):
         prior.surrogate(Target(Space.of({"a": (0.0, 1.0)})))
@@ -122,3 +155,61 @@ def test_sources_of_different_seeds_begin_with_different_networks() -> None:
     for first in one:
         for second in other:
             assert np.abs(first.stack[0][0] - second.stack[0][0]).max() > 0.1
+    assert np.abs(one[0].stack[0][0] - one[1].stack[0][0]).max() > 0.1
+
+
+def untrained(source: Source, beta: float, *, steps: int, seed: int) -> Networks:
+    """What `pre_train` begins with."""
+    del beta, steps
+    return initial_networks(np.random.default_rng(seed), *source.x.shape[::2])
+
+
+@pytest.mark.parametrize(("sources", "ranked"), [(2, False), (3, True)])
+def test_a_ranking_model_needs_three_sources(monkeypatch, sources: int, ranked: bool) -> None:
+    monkeypatch.setattr("foretune.methods.latent.training.pre_train", untrained)
+    past = experience([0.2, 0.5, 0.8][:sources])
+    learnt = latent_cash().learn(past, seed=0, progress=SILENT)
+    assert (learnt.ranker is not None) == ranked
+    nothing_known = latent_cash().learn(replace(past, meta_features={}), seed=0, progress=SILENT)
+    assert nothing_known.ranker is None
+
+
+def test_sources_are_drawn_with_their_meta_features(monkeypatch) -> None:
+    """Which one, the seed says."""
+    monkeypatch.setattr("foretune.methods.latent.training.pre_train", untrained)
+    past = experience([0.2, 0.4, 0.6, 0.8])
+    drawn = []
+    for seed in range(5):
+        learnt = latent_cash_random().learn(past, seed=seed, progress=SILENT)
+        [name], _ = _drawn(past, 1, seed)
+        assert learnt.meta_features.table.tolist() == [[past.meta_features[name]["optimum"]]]
+        drawn.append(name)
+    assert len(set(drawn)) > 1
+
+
+def test_large_sources_are_trained_for_longer(monkeypatch) -> None:
+    wishes = []
+
+    def recorded(source: Source, beta: float, *, steps: int, seed: int) -> Networks:
+        wishes.append((beta, steps))
+        return untrained(source, beta, steps=steps, seed=seed)
+
+    monkeypatch.setattr("foretune.methods.latent.training.pre_train", recorded)
+    monkeypatch.setattr("foretune.methods.latent.learn.LARGE", 20)
+    configs = SPACE.sample(21, seed=0)
+    for rows, beta in ((20, None), (21, 0.5)):
+        some = configs.take(np.arange(rows))
+        pre_trained(ALGORITHMS, some, np.linspace(0.0, 1.0, rows), seed=0, beta=beta)
+    assert wishes == [(1e-4, 1000), (0.5, 4000)]
+
+
+def test_without_pre_training_all_layers_follow_the_seed_and_move(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        prior = latent_cash_ri().learn(None, seed=seed, progress=SILENT)
+        prior.save(tmp_path / "prior")
+        expected = random_stack(ALGORITHMS, seed)
+        for each in (prior, latent_cash_ri().load(tmp_path / "prior")):
+            found = each.surrogate(Target(SPACE)).fit.start
+            assert len(found) == len(expected)
+            for layer, random in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(layer[0], random[0])

@@ -40,6 +40,9 @@ def test_the_classifiers_cross_entropy_by_hand() -> None:
     both = jnp.asarray([True, True])
     assert cross_entropy(classifier, U, both) == pytest.approx(by_hand, abs=1e-5)
     assert cross_entropy(classifier, U, jnp.asarray([True, False])) == 0.0
+    assert cross_entropy(classifier, U, jnp.asarray([False, True])) == 0.0
+    # An algorithm alone is not to be told from itself.
+    assert cross_entropy(classifier, U[:1], jnp.asarray([True])) == 0.0
 
 
 def test_numpy_and_jax_read_stacked_networks_alike() -> None:

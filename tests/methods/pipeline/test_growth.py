@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from foretune.errors import MethodError
+from foretune.methods.pipeline import growth
 from foretune.methods.pipeline.growth import LOOKED_AT, grown
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.model import DeepPipe, Place
@@ -102,6 +103,41 @@ def test_a_new_algorithm_begins_as_a_typical_one(encoder_layers: int) -> None:
     np.testing.assert_allclose(found, np.stack([typical, typical]), rtol=1e-4)
     svm, tree, forest = larger.layers[encoder_layers][0][-3:]
     np.testing.assert_allclose(forest, 0.5 * (svm + tree), rtol=1e-5)
+
+
+def test_what_no_configuration_looked_at_uses_is_no_part_of_what_is_typical(monkeypatch) -> None:
+    monkeypatch.setattr(growth, "LOOKED_AT", 1)
+    small = Space.of({"model": SMALL["model"]})
+    learnt = learnt_on(small)
+    larger = grown(learnt, Space.of({"model": {**SMALL["model"], **FOREST}})).model
+    read = learnt.layout.read(small.sample(1, seed=0))
+    typical = Embedding(learnt.layout).encoded(learnt.layers, read)[0]
+    forest = larger.layout.encoder_keys.index(("model", "forest"))
+    np.testing.assert_allclose(larger.layers[0][1][forest], typical, rtol=1e-5)
+
+
+def test_new_encoders_are_not_silent() -> None:
+    """Between weights that are all 0 no slope would ever reach them.
+
+    The encoder of a new algorithm begins with a typical code, whatever its first layers give; that
+    of a new stage begins at random, and it is the aggregation that does not hear it yet.
+    """
+    space = Space.of({
+        **SMALL, "model": {**SMALL["model"], **FOREST}, "encoder": {"hash": {"bits": (1, 9)}}
+    })  # fmt: skip
+    larger = grown(learnt_on(Space.of(SMALL), encoder_layers=2), space).model
+    embedding = Embedding(larger.layout)
+    expected = [
+        {("model", "forest"): True, ("encoder", "hash"): True},
+        {("model", "forest"): False, ("encoder", "hash"): True},
+    ]
+    for number, said in enumerate(expected):
+        weights = larger.layers[number][0]
+        for encoder, speaks in said.items():
+            own = [key[:2] == encoder for key in embedding.rows(number)]
+            assert weights[own].any(axis=1).tolist() == [speaks] * sum(own)
+    heard = [key[0] != "encoder" for key in embedding.rows(2)]
+    np.testing.assert_array_equal(larger.layers[2][0].any(axis=1), heard)
 
 
 @pytest.mark.parametrize(("learns_mean", "apart"), [(True, 1.0), (False, 2.0)])

@@ -7,6 +7,7 @@ from foretune.contracts import Observations, Target
 from foretune.errors import ForetuneWarning, MethodError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.learning import PastTask
+from foretune.methods.pipeline import training
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
@@ -18,10 +19,13 @@ from foretune.methods.pipeline.training import (
     _deep_kernel,
     _model,
     last_due,
+    meta_trained,
     schedules_for,
     untrained,
 )
-from foretune.numerics.scores import informed_scores, midrank_scores
+from foretune.numerics.anchored import informative_subset
+from foretune.numerics.deep_kernel import DeepKernel
+from foretune.numerics.scores import informed_scores, midrank_scores, midrank_shares
 from foretune.numerics.transforms import standardise
 from foretune.progress import SILENT
 from foretune.space import Encoded, Space
@@ -192,6 +196,18 @@ class TestApart:
         assert len(model.groups) == 4 + 3
 
 
+def recorded_tuning(monkeypatch) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, dict]]:
+    """What `fine_tune` is given; it changes nothing."""
+    calls = []
+
+    def unmoved(features, params, x, z, mask, **wishes) -> DeepKernel:
+        calls.append((x, z, mask, wishes))
+        return params
+
+    monkeypatch.setattr(training, "fine_tune", unmoved)
+    return calls
+
+
 class TestTuning:
     @pytest.mark.parametrize(
         ("n", "growth", "due"),
@@ -223,6 +239,73 @@ class TestTuning:
         assert [each.chunk for each in found] == [round(100 * effort)] * 3
         assert [each.most_chunks for each in found] == [round(n * effort) for n in (90, 40, 20)]
         assert [each.rate for each in found] == [3e-3, 1e-3, 3e-4]
+        assert [each.patience for each in found] == [12, 6, 4]
+
+    def test_a_batch_is_as_large_as_the_largest_task_allows(self) -> None:
+        tasks = [PastTask(np.arange(rows), np.zeros(rows)) for rows in (5, 30, 9)]
+        assert {each.observations for each in schedules_for(tasks)} == {32}
+
+    def test_three_rates_follow_each_other(self, monkeypatch) -> None:
+        """Each goes on from what the one before has found, with draws of its own."""
+        given = []
+
+        def louder(features, params, curriculum, *, seed, schedule, progress) -> DeepKernel:
+            given.append((curriculum, seed, schedule))
+            kernel = params.kernel
+            return params._replace(kernel=kernel._replace(log_signal=kernel.log_signal + 1.0))
+
+        monkeypatch.setattr(training, "meta_train", louder)
+        start, configs = random_model(PIPELINE), PIPELINE.sample(12, seed=1)
+        train, validation = (
+            [PastTask(rows, np.zeros(6))] for rows in (np.arange(6), np.arange(6, 12))
+        )
+        trained = meta_trained(start, configs, train, validation, seed=7, progress=SILENT)
+        assert trained.log_signal == pytest.approx(start.log_signal + 3.0)
+        assert [seed for _, seed, _ in given] == [7, 8, 9]
+        assert [schedule for _, _, schedule in given] == schedules_for(train)
+        for curriculum, _, _ in given:
+            np.testing.assert_array_equal(curriculum.x, start.layout.read(configs))
+            assert (curriculum.tasks, curriculum.validation) == (train, validation)
+
+    def test_random_networks_follow_the_seed(self) -> None:
+        layout, configs = Layout.of(PIPELINE, SMALL), PIPELINE.sample(100, seed=0)
+        one, other = (untrained(layout, configs, seed) for seed in (0, 1))
+        assert not np.allclose(one.layers[0][0], other.layers[0][0])
+        phi, _ = Embedding(layout).embed(other.layers, configs)
+        usual = np.sqrt(2.0 * phi.var(axis=0).sum())
+        assert other.log_lengthscale == pytest.approx(np.log(usual), abs=1e-4)
+
+    def test_the_network_is_tuned_to_the_prefix_that_is_due(self, monkeypatch) -> None:
+        """To the first 8 of 9 trials that double; again where any of these differs."""
+        calls = recorded_tuning(monkeypatch)
+        start = with_a_mean(random_model(PIPELINE))
+        source = Tuned(start, None, steps=7, growth=2.0)
+        configs, losses = PIPELINE.sample(9, seed=1), np.random.default_rng(0).random((9, 1))
+        source.after(configs, losses)
+        [(x, z, mask, wishes)] = calls
+        due = configs.take(np.arange(8))
+        assert mask.tolist() == [True] * 8 + [False] * 8
+        np.testing.assert_array_equal(x[:8], start.layout.read(due))
+        np.testing.assert_allclose(z[:8], start.scores(losses[:8], start.place(due)), rtol=1e-6)
+        assert (wishes["steps"], wishes["trainable"]) == (7, None)
+        source.after(due, losses[:8])
+        assert len(calls) == 1
+        source.after(due, losses[:8] + np.eye(8)[:, :1])
+        source.after(PIPELINE.sample(8, seed=2), losses[:8])
+        assert len(calls) == 3
+
+    def test_the_network_is_tuned_to_the_informative_trials_of_many(self, monkeypatch) -> None:
+        monkeypatch.setattr(training, "MOST_TUNED", 10)
+        calls = recorded_tuning(monkeypatch)
+        start, configs = random_model(PIPELINE), PIPELINE.sample(30, seed=1)
+        losses = np.random.default_rng(0).random((30, 1))
+        Tuned(start, None).after(configs, losses)
+        [(x, z, mask, _)] = calls
+        read = start.layout.read(configs).astype(np.float64)
+        scores = start.scores(losses, start.place(configs))
+        keep = informative_subset(read, scores, 10)
+        np.testing.assert_array_equal(x[mask], read[keep])
+        np.testing.assert_allclose(z[mask], scores[keep], rtol=1e-6)
 
     def test_training_fits_the_trials_better_than_random_weights(self) -> None:
         prior = RandomNetworkPrior(Sizes(factor=4), seed=0)
@@ -251,12 +334,23 @@ class TestNewAlgorithms:
             surrogate = prior.surrogate(Target(larger))
         assert surrogate.notes == ("algorithm 'forest' of stage 'model'",)
         configs = larger.sample(30, seed=0)
-        tuned, _ = surrogate.source.after(configs, np.arange(30.0)[:, None])
+        tuned, places = surrogate.source.after(configs, np.arange(30.0)[:, None])
         start = surrogate.source.start
         is_forest = configs.values[:, 0] == 2
         moved = np.abs(tuned.place(configs).u - start.place(configs).u).max(axis=1)
         assert (moved[is_forest] > 1e-3).all()
         np.testing.assert_allclose(moved[~is_forest], 0.0, atol=1e-6)
+        np.testing.assert_array_equal(places(configs).u, tuned.place(configs).u)
+        assert tuned.start.to_vector() == pytest.approx(start.start.to_vector(), abs=1e-5)
+        assert tuned.log_lengthscale == pytest.approx(start.log_lengthscale, abs=1e-5)
+
+    def test_scores_of_trials_stay_those_of_the_target(self, prior: DeepPipePrior) -> None:
+        """On a described task they are ranks, also while a new encoder is trained."""
+        larger = Space.of({"model": {**MODELS, **FOREST}})
+        with pytest.warns(ForetuneWarning, match="forest"):
+            surrogate = prior.surrogate(Target(larger, meta_features={"rows": 10.0}))
+        tuned, _ = surrogate.source.after(larger.sample(6, seed=0), np.arange(6.0)[:, None])
+        assert tuned.shares is midrank_shares
 
     def test_trials_of_a_new_algorithm_tell_of_itself(self, prior: DeepPipePrior) -> None:
         """Nothing is known of it before; one trial tells of its neighbours more than of others."""

@@ -115,18 +115,22 @@ def test_every_evaluation_is_drawn_about_equally_often() -> None:
 
 def test_numpy_and_jax_read_a_history_alike(prior) -> None:
     rng = np.random.default_rng(0)
-    x, y = rng.random((6, 2)), np.array([3.0, 1.0, 1.0, 50.0, 2.0, 0.0])
-    valid = np.array([True] * 6 + [False] * 2)
+    # Of a dozen, an outlier lies more than three standard deviations from the mean.
+    x, y = rng.random((12, 2)), np.array([3.0, 1.0, 1.0, 50.0, 2.0, 0.0, *range(6)])
+    valid = np.array([True] * 12 + [False] * 2)
     padded_y = jnp.asarray(np.append(y, [9.0, -9.0]), jnp.float32)
     found = jax.jit(padded_features)(padded_y, jnp.asarray(valid))
-    np.testing.assert_allclose(found[:6], history_features(y), atol=1e-5)
+    np.testing.assert_allclose(found[:12], history_features(y), atol=1e-5)
+    assert float(found[:12, 1].max()) == 3.0
+    constant = jax.jit(padded_features)(jnp.ones(14), jnp.asarray(valid))
+    np.testing.assert_allclose(constant[:12], 0.0, atol=1e-5)
     ensemble = prior.ensemble
     weights = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
     padded_x = jnp.asarray(np.concatenate([2 * x - 1, rng.random((2, 2))]), jnp.float32)
     read = jax.jit(meta_features_of)
     z = read(weights, padded_x, padded_y, jnp.asarray(valid))
     np.testing.assert_allclose(z, ensemble.meta_features(x, y), atol=1e-4)
-    nothing = read(weights, padded_x, padded_y, jnp.zeros(8, dtype=bool))
+    nothing = read(weights, padded_x, padded_y, jnp.zeros(14, dtype=bool))
     np.testing.assert_allclose(
         nothing, ensemble.meta_features(np.empty((0, 2)), np.empty(0)), atol=1e-4
     )
@@ -186,16 +190,17 @@ def test_padding_keeps_tasks_one_after_the_other() -> None:
     assert int(tasks.number) == 2
 
 
-def test_a_list_costs_what_its_scorer_loses_on_the_query() -> None:
-    """Per evaluation, by Equation 1, with meta-features of the support list."""
+@pytest.mark.parametrize("loss", ["list-wise", "regression"])
+def test_a_list_costs_what_its_scorer_loses_on_the_query(loss: str) -> None:
+    """Per evaluation, with meta-features of the support list; the deep set learns from it too."""
     evaluations = gather(experience(40, 0.1, 0.9))
     ensemble = random_ensemble(2, seed=3, meta_features=True)
     weights = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
     tasks = _padded(evaluations, 2)
     draws = jnp.asarray([0.7, 0.3, 0.6, 0.9], jnp.float32)
     scorer = [(layer[4], biases[4]) for layer, biases in weights.scorers]
-    compiled = jax.jit(_list_loss, static_argnames="loss")
-    found = compiled(weights, scorer, draws, tasks=tasks, loss="list-wise")
+    compiled = jax.jit(jax.value_and_grad(_list_loss), static_argnames="loss")
+    found, slope = compiled(weights, scorer, draws, tasks=tasks, loss=loss)
     # 0.7 chooses the second of two tasks, whose rows begin at 40.
     lists = jax.jit(draw_lists)(draws[1:], 40, 40, 41)
     query, in_query, support, in_support = map(np.asarray, lists)
@@ -203,9 +208,10 @@ def test_a_list_costs_what_its_scorer_loses_on_the_query() -> None:
     x = 0.5 * (evaluations.x + 1.0)
     z = ensemble.meta_features(x[support], evaluations.y[support].astype(np.float64))
     s = scores(ensemble.scorers, ensemble.inputs(x[query], z))[[4]]
-    expected = criterion("list-wise", evaluations.y[query])(s).value[0] / len(query)
+    expected = criterion(loss, evaluations.y[query])(s).value[0] / len(query)
     assert len(support) > 5
     assert float(found) == pytest.approx(float(expected), rel=1e-4)
+    assert all(np.abs(layer).max() > 0.0 for layer, _ in (*slope.each, *slope.all))
 
 
 def test_seeds_are_learnt_together_and_differ() -> None:

@@ -115,6 +115,16 @@ def test_tuning_ends_when_nothing_improves_any_more() -> None:
     assert evaluations(variance=1.0) > 1 + ATTEMPTS
 
 
+def test_every_step_that_is_granted_is_made() -> None:
+    rank = criterion("list-wise", Y)
+    reached = [
+        _evaluate(SCORERS, fine_tuned(SCORERS, X, rank, Tuning(0.1, steps)), X, rank, TUNING)
+        for steps in range(6)
+    ]
+    assert reached[0].scorers is SCORERS
+    assert (np.diff([point.objective.sum() for point in reached]) < 0.0).all()
+
+
 def test_each_scorer_goes_as_far_as_it_does_not_get_worse() -> None:
     """One whose goal is absurd stays where it is, and the others reach theirs."""
     rank = criterion("regression", Y)
@@ -127,6 +137,15 @@ def test_each_scorer_goes_as_far_as_it_does_not_get_worse() -> None:
         for a, b, c in zip(reached, wanted, first, strict=True):
             np.testing.assert_array_equal(a[0], c[0])
             np.testing.assert_allclose(a[1:], b[1:], atol=1e-6)
+
+
+def test_no_way_to_a_goal_that_is_no_number_is_taken() -> None:
+    rank = criterion("regression", Y)
+    now = _evaluate(SCORERS, SCORERS, X, rank, TUNING)
+    goal = tuple(tuple(a.copy() for a in layer) for layer in SCORERS)
+    goal[-1][1][0] = np.nan
+    found = _line_search(SCORERS, now, goal, X, rank, TUNING).scorers
+    assert all(np.isfinite(array).all() for layer in found for array in layer)
 
 
 @pytest.mark.parametrize("loss", ["list-wise", "pair-wise", "point-wise", "regression"])
