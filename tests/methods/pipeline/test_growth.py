@@ -136,6 +136,8 @@ def test_new_encoders_are_not_silent() -> None:
         for encoder, speaks in said.items():
             own = [key[:2] == encoder for key in embedding.rows(number)]
             assert weights[own].any(axis=1).tolist() == [speaks] * sum(own)
+    of_new_stage = larger.layout.encoder_keys.index(("encoder", "hash"))
+    assert not any(biases[of_new_stage].any() for _, biases in larger.layers[:2])
     heard = [key[0] != "encoder" for key in embedding.rows(2)]
     np.testing.assert_array_equal(larger.layers[2][0].any(axis=1), heard)
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from foretune.methods.pipeline.training import (
     schedules_for,
     untrained,
 )
+from foretune.methods.pipeline.variants import deeppipe_ri
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.deep_kernel import DeepKernel
 from foretune.numerics.scores import informed_scores, midrank_scores, midrank_shares
@@ -274,6 +276,11 @@ class TestTuning:
         phi, _ = Embedding(layout).embed(other.layers, configs)
         usual = np.sqrt(2.0 * phi.var(axis=0).sum())
         assert other.log_lengthscale == pytest.approx(np.log(usual), abs=1e-4)
+
+    def test_a_random_network_is_saved_as_its_seed(self, tmp_path: Path) -> None:
+        prior = deeppipe_ri().learn(None, seed=5, progress=SILENT)
+        prior.save(tmp_path / "prior")
+        assert deeppipe_ri().load(tmp_path / "prior") == prior
 
     def test_the_network_is_tuned_to_the_prefix_that_is_due(self, monkeypatch) -> None:
         """To the first 8 of 9 trials that double; again where any of these differs."""
