@@ -100,6 +100,10 @@ class TestLowRank:
         np.testing.assert_array_equal(matrix, [[1.0, np.nan, 3.0]])
         assert factorise(matrix).mean[1] == 0.0
 
+    def test_the_mean_is_that_of_the_tasks_that_tried_it(self) -> None:
+        matrix = np.array([[1.0, np.nan], [3.0, 4.0]], dtype=np.float32)
+        np.testing.assert_array_equal(factorise(matrix).mean, [2.0, 4.0])
+
 
 class TestCatalogue:
     def test_a_shared_list_stays_as_it_is(self) -> None:
@@ -278,7 +282,8 @@ def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
 
     def recorded(features, params, curriculum, **wishes) -> DeepKernel:
         given.append((features, params, curriculum, wishes))
-        return params
+        kernel = params.kernel._replace(log_signal=params.kernel.log_signal + 2.0)
+        return DeepKernel(params.network + 1.0, kernel)
 
     monkeypatch.setattr(room, "meta_train", recorded)
     losses = low_rank_losses(10, seed=1)
@@ -306,7 +311,8 @@ def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
     apart = curriculum.validation[held.index(3)]
     near = Catalogue(experience.configs.take(np.arange(50))).rows(CONFIGS.take(np.arange(50, 60)))
     assert apart.rows[50:].tolist() == near.tolist()
-    np.testing.assert_array_equal(prior.positions, table)
+    np.testing.assert_array_equal(prior.positions, table + 1.0)
+    assert prior.hyper.log_signal == pytest.approx(float(params.kernel.log_signal) + 2.0)
     usual = np.sqrt(2.0 * table.var(axis=0).sum())
     np.testing.assert_allclose(
         prior.hyper.log_lengthscales, np.full(RANK, np.log(usual)), rtol=1e-5

@@ -107,6 +107,13 @@ def test_the_latent_unit_keeps_the_directions() -> None:
     )
 
 
+def test_a_source_without_any_gap_has_no_unit() -> None:
+    """Where all losses are equal, the best place is everywhere."""
+    flat = tuple((0.0 * weights, 0.0 * biases) for weights, biases in SOURCES[0].stack)
+    scaled = _in_latent_units(Embedding(ALGORITHMS, flat), CONFIGS)
+    assert not scaled.place(NEW).any()
+
+
 def test_drawn_sources_keep_their_names() -> None:
     """A task without a success is no source; the others' losses become shares of better ones."""
     names = [f"task {number}" for number in range(6)]
