@@ -313,6 +313,8 @@ def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
     assert apart.rows[50:].tolist() == near.tolist()
     np.testing.assert_array_equal(prior.positions, table + 1.0)
     assert prior.hyper.log_signal == pytest.approx(float(params.kernel.log_signal) + 2.0)
+    # The positions have all scales that there are: one lengthscale is for all of them.
+    assert params.kernel.log_lengthscales.shape == (1,)
     usual = np.sqrt(2.0 * table.var(axis=0).sum())
     np.testing.assert_allclose(
         prior.hyper.log_lengthscales, np.full(RANK, np.log(usual)), rtol=1e-5

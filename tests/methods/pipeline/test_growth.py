@@ -123,7 +123,9 @@ def test_new_encoders_are_not_silent() -> None:
     of a new stage begins at random, and it is the aggregation that does not hear it yet.
     """
     space = Space.of({
-        **SMALL, "model": {**SMALL["model"], **FOREST}, "encoder": {"hash": {"bits": (1, 9)}}
+        **SMALL,
+        "model": {**SMALL["model"], **FOREST},
+        "encoder": {"hash": {"bits": (1, 9)}, "none": {}},
     })  # fmt: skip
     larger = grown(learnt_on(Space.of(SMALL), encoder_layers=2), space).model
     embedding = Embedding(larger.layout)
@@ -135,9 +137,8 @@ def test_new_encoders_are_not_silent() -> None:
         weights = larger.layers[number][0]
         for encoder, speaks in said.items():
             own = [key[:2] == encoder for key in embedding.rows(number)]
-            assert weights[own].any(axis=1).tolist() == [speaks] * sum(own)
-    of_new_stage = larger.layout.encoder_keys.index(("encoder", "hash"))
-    assert not any(biases[of_new_stage].any() for _, biases in larger.layers[:2])
+            assert any(own)
+            assert (weights[own].any(axis=1) == speaks).all()
     heard = [key[0] != "encoder" for key in embedding.rows(2)]
     np.testing.assert_array_equal(larger.layers[2][0].any(axis=1), heard)
 
@@ -158,8 +159,13 @@ def test_a_new_algorithm_lies_apart_and_spreads_by_its_own_hyperparameters(
 
 
 def test_the_algorithms_of_a_new_stage_are_no_newcomers() -> None:
-    larger = grown(learnt_on(Space.of(SMALL)), Space.of({**SMALL, "encoder": {"a": {}, "b": {}}}))
+    """There is nothing that would be typical of them."""
+    stage = {"encoder": {"one-hot": {"least": (0.0, 1.0)}, "none": {}}}
+    larger = grown(learnt_on(Space.of(SMALL)), Space.of({**SMALL, **stage}))
     assert larger.model.new.places == ()
+    of_stage = [key[0] == "encoder" for key in larger.model.layout.encoder_keys]
+    assert sum(of_stage) == 2
+    assert not larger.model.layers[0][1][of_stage].any()
 
 
 def test_what_the_space_lacks_is_left_out() -> None:
