@@ -286,9 +286,10 @@ class TestTuning:
         """To the first 8 of 9 trials that double; again where any of these differs."""
         calls = recorded_tuning(monkeypatch)
         start = with_a_mean(random_model(PIPELINE))
-        source = Tuned(start, None, steps=7, growth=2.0)
         configs, losses = PIPELINE.sample(9, seed=1), np.random.default_rng(0).random((9, 1))
-        source.after(configs, losses)
+        source = Tuned(start, configs, steps=7, growth=2.0)
+        _, places = source.after(configs, losses)
+        assert places(configs) is places(configs)
         [(x, z, mask, wishes)] = calls
         due = configs.take(np.arange(8))
         assert mask.tolist() == [True] * 8 + [False] * 8
@@ -347,6 +348,8 @@ class TestNewAlgorithms:
         moved = np.abs(tuned.place(configs).u - start.place(configs).u).max(axis=1)
         assert (moved[is_forest] > 1e-3).all()
         np.testing.assert_allclose(moved[~is_forest], 0.0, atol=1e-6)
+        for part in (0, 1):  # of its encoder, weights and biases
+            assert np.abs(tuned.layers[0][part] - start.layers[0][part]).max() > 1e-3
         np.testing.assert_array_equal(places(configs).u, tuned.place(configs).u)
         assert tuned.start.to_vector() == pytest.approx(start.start.to_vector(), abs=1e-5)
         assert tuned.log_lengthscale == pytest.approx(start.log_lengthscale, abs=1e-5)
