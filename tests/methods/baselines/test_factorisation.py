@@ -179,6 +179,16 @@ class TestMethods:
             rtol=1e-6,
         )
 
+    def test_failed_trials_say_nothing_of_losses(self, name: str, priors: dict[str, Prior]) -> None:
+        losses = low_rank_losses(1, seed=5)[0]
+        surrogate = priors[name].surrogate(Target(SPACE))
+        told = observations(list(range(8)), losses)
+        losses[8:10] = np.nan
+        and_failed = observations(list(range(10)), losses)
+        one, other = (surrogate.condition(seen, seed=0) for seen in (told, and_failed))
+        np.testing.assert_allclose(other.predict(CONFIGS).mean, one.predict(CONFIGS).mean)
+        assert other.best == one.best
+
     def test_all_objectives_count_alike(self, name: str, priors: dict[str, Prior]) -> None:
         losses = low_rank_losses(2, seed=5).T[:8]
         surrogate = priors[name].surrogate(Target(SPACE))
