@@ -1,11 +1,12 @@
 """Numbers as people write them."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.automl.fit import Place
@@ -88,6 +89,66 @@ def test_thousands_and_cents_come_back(cents, marks):
     column = pd.Series(texts)
     assert decimal_mark(column) == decimal
     np.testing.assert_array_equal(read_numbers(column, decimal), [cent / 100 for cent in cents])
+
+
+SPACE, CURRENCY = "[ \u00a0\u202f]?", "[$€£¥₹₩₽₺₪฿]?"
+NUMBER = re.compile(
+    f"(?P<sign>[+\u2212-]?){SPACE}(?P<before>{CURRENCY}){SPACE}(?P<later_sign>[\u2212-]?)"
+    r"(?P<whole>[1-9]\d{0,2}(?P<between>[.'\u2019 \u00a0\u202f])\d{3}(?:(?P=between)\d{3})*|\d+)"
+    r"(?:,(?P<fraction>\d+))?(?P<power>(?:[eE][+-]?\d+)?)"
+    f"{SPACE}(?P<after>%|{CURRENCY})"
+)
+"""A number with a decimal comma: what the search through whole columns must come to."""
+
+
+def number_of(text):
+    found = NUMBER.fullmatch(text.strip())
+    if found is None:
+        return np.nan
+    size = float(re.sub(r"\D", "", found["whole"]) + f".{found['fraction'] or 0}{found['power']}")
+    negative = {found["sign"], found["later_sign"]} & {"-", "\u2212"}
+    return (-size if negative else size) if np.isfinite(size) else np.nan
+
+
+def has_one_unit(texts):
+    units = [found["before"] + found["after"] for found in map(NUMBER.fullmatch, texts) if found]
+    return len(units) == len(texts) and len({*units}) == 1
+
+
+PIECES = (
+    *("0", "1", "12", "000", "234", "\u0663", ",", ",5", ".", ".234", "'", "'234", "\u2019234"),
+    *(
+        " ",
+        " 234",
+        "\u00a0",
+        "\u202f234",
+        "$",
+        "€",
+        " %",
+        "-",
+        "\u2212",
+        "+",
+        "e",
+        "E3",
+        "e-2",
+        "e999",
+    ),
+    *("\t", "\x1c", "\u2003", "x", "\U00011f51", "\x00", "\n"),
+)
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), min_size=1, max_size=9))
+@settings(max_examples=200)
+def test_any_text_is_read_as_if_it_were_alone(texts):
+    expected = [number_of(text) for text in texts]
+    one_unit = has_one_unit([text.strip() for text in texts])
+    for column in (pd.Series(texts), pd.Series(texts, dtype=object)):
+        np.testing.assert_array_equal(read_numbers(column, ","), expected)
+        assert (decimal_mark(column, lambda: ",") == ",") == one_unit
+
+
+def test_half_a_character_is_no_number():
+    assert decimal_mark(pd.Series(["1,5", "\ud800"], dtype=object)) == ""
 
 
 def test_a_schema_remembers_how_numbers_are_written():

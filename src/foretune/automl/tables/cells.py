@@ -1,7 +1,7 @@
 """What the cells of a column say: as numbers, as texts that compare, as true and false."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from numbers import Number
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
-from foretune.automl.tables.written_numbers import MARKS, number_written
+from foretune.automl.tables.written_numbers import LOOKED_AT, MARKS, numbers_written
 
 Rows = TypeVar("Rows", "pd.Series[Any]", pd.DataFrame)
 YES_AND_NO = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
@@ -38,14 +38,19 @@ def is_plain(given: "pd.Series[Any]") -> bool:
 
 def looked_up(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
     """(n,), what the text of each value stands for; NaN where nothing does."""
-    return _of_distinct(hashable(given), lambda value: numbers.get(text_of(value), np.nan))
+    return _of_distinct(
+        hashable(given),
+        lambda values: [numbers.get(text_of(value), np.nan) for value in values],
+    )
 
 
-def _of_distinct(given: "pd.Series[Any]", number: Callable[[Any], float]) -> Floats:
+def _of_distinct(
+    given: "pd.Series[Any]", numbers: Callable[["pd.Index[Any]"], Sequence[float] | Floats]
+) -> Floats:
     """(n,), the number of each value, asked once for values that are alike."""
     codes, distinct = pd.factorize(given)
     # The code of a missing value is -1, which takes the last one.
-    found: Floats = np.array([*map(number, distinct), np.nan])[codes]
+    found: Floats = np.append(numbers(distinct), np.nan)[codes]
     return found
 
 
@@ -91,9 +96,16 @@ def has_leading_zeros(texts: "pd.Series[str]") -> bool:
 
 def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
     """(n,), NaN where no finite number stands; written as people do where `decimal` says how."""
-    numbers = _written(given, decimal) if decimal else _plain(given)
+    numbers = _written(given, decimal) if decimal and not is_plain(given) else _plain(given)
     finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
     return finite
+
+
+def are_plain_numbers(texts: "pd.Series[Any]") -> bool:
+    """Whether all texts are finite numbers as programs write them."""
+    # Most texts are no numbers, which the first ones show.
+    some = texts.iloc[:LOOKED_AT]
+    return all(np.isfinite(read_numbers(each)).all() for each in (some, texts))
 
 
 def usable(numbers: NDArray[Any]) -> Bools:
@@ -116,9 +128,12 @@ def not_numbers(given: "pd.Series[Any]") -> list[str]:
 
 
 def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
-    # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
-    plain = given.map(lambda each: each if isinstance(each, str | Number) else str(each), "ignore")
-    return _of_distinct(plain, lambda each: number_written(each, decimal))
+    if not isinstance(given.dtype, pd.StringDtype):
+        # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
+        given = given.map(
+            lambda cell: cell if isinstance(cell, str | Number) else str(cell), "ignore"
+        )
+    return _of_distinct(given, lambda values: numbers_written(values, decimal))
 
 
 def _plain(given: "pd.Series[Any]") -> Floats:

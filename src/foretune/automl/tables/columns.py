@@ -26,7 +26,7 @@ from foretune.automl.tables.cells import (
 )
 from foretune.automl.tables.gaps import signs_in
 from foretune.automl.tables.words import which_words
-from foretune.automl.tables.written_numbers import TableMark, new_mark
+from foretune.automl.tables.written_numbers import TableMark, new_mark, only_texts
 
 
 class ColumnKind(StrEnum):
@@ -153,7 +153,7 @@ class Column:
         there: Bools = given.notna().to_numpy()
         if self.kind not in QUANTITIES or not pd.api.types.is_string_dtype(given.dtype):
             return there
-        gaps = {*self.gaps, *signs_in({cell for cell in given if isinstance(cell, str)})}
+        gaps = {*self.gaps, *signs_in(only_texts(given).unique())}
         return there & ~hashable(given).isin(gaps).to_numpy() if gaps else there
 
     def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":

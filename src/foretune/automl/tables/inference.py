@@ -8,6 +8,7 @@ import pandas as pd
 
 from foretune.automl.tables import dates
 from foretune.automl.tables.cells import (
+    are_plain_numbers,
     are_truths,
     are_written_durations,
     has_leading_zeros,
@@ -107,8 +108,7 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableM
 
 def _of_quantities(name: str, present: "pd.Series[Any]", table: TableMark) -> Column | None:
     """A column all of whose texts are numbers, dates or durations."""
-    numbers = read_numbers(present)
-    if np.isfinite(numbers).all() and usable(numbers).any():
+    if are_plain_numbers(present) and usable(read_numbers(present)).any():
         return Column(name, ColumnKind.NUMBER)
     if date_format := dates.date_format(present):
         return _date(name, date_format)

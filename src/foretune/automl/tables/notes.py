@@ -206,7 +206,7 @@ def _too_large(frame: pd.DataFrame, schema: Schema) -> dict[str, int]:
     for column in others:
         if column.kind is ColumnKind.NUMBER and not is_plain(given := frame[column.name]):
             lost = np.isnan(column.read(given)[:, 0])
-            found[column.name] = int((column.present(given) & lost).sum())
+            found[column.name] = int(column.present(given[lost]).sum())
     return {name: count for name, count in found.items() if count}
 
 

@@ -12,6 +12,7 @@ from pandas.api.types import is_hashable
 from foretune.arrays import Floats
 from foretune.automl.tables import dates
 from foretune.automl.tables.cells import (
+    are_plain_numbers,
     are_written_durations,
     is_duration,
     not_numbers,
@@ -102,7 +103,7 @@ def target_of(
 def _mark_of(texts: "pd.Series[str]", mark: TableMark) -> str | None:
     """What divides fractions in texts that are numbers, "" in plain ones; None in other texts."""
     # As columns to learn from are read: 1.101 is a number as it stands.
-    if np.isfinite(read_numbers(texts)).all():
+    if are_plain_numbers(texts):
         return ""
     return decimal_mark(texts, mark) or None
 

@@ -5,7 +5,6 @@ means. Then the other columns of its table do: those that leave no doubt, where 
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache, partial
@@ -13,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from foretune.arrays import Floats
+from foretune.arrays import Bools, Floats
 
 MARKS = ".,"
 """What may divide a number from its fraction, the likelier one first."""
@@ -23,20 +24,29 @@ APOSTROPHES = "'\u2019"
 THOUSANDS = {".": f",{APOSTROPHES}{SPACES}", ",": f".{APOSTROPHES}{SPACES}"}
 """What may divide thousands, by the mark of fractions."""
 CURRENCIES = "$€£¥₹₩₽₺₪฿"
+UNITS = f"{CURRENCIES}%"
 MINUS = "\u2212-"
 """The sign of books, and the hyphen, which ends a class of characters or else is a range."""
+AROUND = f"+{MINUS}{UNITS}{SPACES}"
+"""What may stand before the digits of a number, and behind them."""
 LOOKED_AT = 100
 """So many texts mostly show what a column is not."""
+_DIGIT = r"[^\P{Nd}\x{10000}-\x{10FFFF}]"
+"""Of any script that Python knows as well: those it may not know yet lie beyond."""
+_NEGATIVE = rf"^[^\p{{Nd}}]*[{MINUS}]"
+"""How numbers begin that are below zero; a sign behind a digit is that of a power of ten."""
+_NO_UNIT = f"[^{UNITS}]+"
 
 
-def _pattern(mark: str) -> re.Pattern[str]:
+def _pattern(mark: str) -> str:
+    """Of all numbers with this mark, without white space around them, as Arrow searches texts."""
     currency, space = f"[{CURRENCIES}]", f"[{SPACES}]?"
+    between = "|".join(rf"(?:{re.escape(each)}{_DIGIT}{{3}})+" for each in THOUSANDS[mark])
     # Thousands never begin with a zero, so that 0,125 can only be a fraction.
-    thousands = rf"[1-9]\d{{0,2}}(?P<between>[{THOUSANDS[mark]}])\d{{3}}(?:(?P=between)\d{{3}})*"
-    return re.compile(
-        rf"\s*(?P<sign>[+{MINUS}]?){space}(?P<before>{currency}?){space}(?P<later_sign>[{MINUS}]?)"
-        rf"(?P<whole>{thousands}|\d+)(?:{re.escape(mark)}(?P<fraction>\d+))?"
-        rf"(?P<power>(?:[eE][+-]?\d+)?){space}(?P<after>(?:{currency}|%)?)\s*"
+    whole = rf"(?:[1-9]{_DIGIT}{{0,2}}(?:{between})|{_DIGIT}+)"
+    return (
+        rf"^[+{MINUS}]?{space}{currency}?{space}[{MINUS}]?{whole}(?:{re.escape(mark)}{_DIGIT}+)?"
+        rf"(?:[eE][+-]?{_DIGIT}+)?{space}(?:{currency}|%)?$"
     )
 
 
@@ -67,15 +77,15 @@ def new_mark(present: "pd.Series[Any]", table: TableMark, before: str) -> str:
     What most of those texts show that leave no doubt is believed, then what the new table says,
     then the mark of before; without any, 1,234 is 1234, as in the table of the fit.
     """
-    texts = Counter(value for value in present if isinstance(value, str))
-    if not texts:
+    texts = only_texts(present).value_counts()
+    if texts.empty:
         return before
-    shown: Counter[str] = Counter()
-    for text, times in texts.items():
-        shown[_marks_of([text])] += times
-    if shown["."] == shown[","]:
+    point, comma = (_are_numbers(_as_arrow(texts.index), mark) for mark in MARKS)
+    times = texts.to_numpy()
+    points, commas = times[point & ~comma].sum(), times[comma & ~point].sum()
+    if points == commas:
         return table() or before or MARKS[0]
-    return max(MARKS, key=shown.__getitem__)
+    return "." if points > commas else ","
 
 
 def table_mark(frame: pd.DataFrame, otherwise: str = "") -> TableMark:
@@ -126,34 +136,63 @@ def _not_whole(column: "pd.Series[float]") -> Floats:
 
 def _possible_marks(present: "pd.Series[Any]") -> str:
     """The marks with which all values are numbers of one unit: none, one or both."""
-    texts = [str(text) for text in present.unique()]
-    # Most texts are no numbers, which the first ones show.
-    return _marks_of(texts) if _marks_of(texts[:LOOKED_AT]) else ""
+    texts = _as_arrow(present.drop_duplicates())
+    marks = "".join(mark for mark in MARKS if _are_numbers(texts, mark).all())
+    return marks if marks and len(_units(texts)) <= 1 else ""
 
 
-def _marks_of(texts: list[str]) -> str:
-    return "".join(mark for mark in MARKS if _of_one_unit(texts, mark))
-
-
-def _of_one_unit(texts: list[str], mark: str) -> bool:
-    found = [PATTERNS[mark].fullmatch(text) for text in texts]
-    units = {each["before"] + each["after"] for each in found if each is not None}
-    return None not in found and len(units) <= 1
+def only_texts(given: "pd.Series[Any]") -> "pd.Series[Any]":
+    """The cells that are texts."""
+    if isinstance(given.dtype, pd.StringDtype):
+        return given.dropna()
+    return given[[isinstance(cell, str) for cell in given]]
 
 
 def units_in(present: "pd.Series[Any]") -> set[str]:
     """The signs of units that stand in texts."""
-    return {*"".join(value for value in present if isinstance(value, str))} & {*CURRENCIES, "%"}
+    texts = _as_arrow(only_texts(present).drop_duplicates())
+    return {*"".join(_units(texts))}
 
 
-def number_written(value: object, mark: str) -> float:
-    """The number that a text writes, or that stands there already; NaN for anything else."""
-    if isinstance(value, int | float | Decimal | np.integer | np.floating):
-        return float(value)
-    found = PATTERNS[mark].fullmatch(str(value))
-    if found is None:
-        return np.nan
-    whole = re.sub(r"\D", "", found["whole"])
-    size = float(f"{whole}.{found['fraction'] or 0}{found['power']}")
-    negative = bool({found["sign"], found["later_sign"]} & set(MINUS))
-    return -size if negative else size
+def numbers_written(values: "pd.Index[Any]", mark: str) -> Floats:
+    """(n,), the number that each text writes, or that stands there already; else NaN."""
+    numbers = _numbers(_as_arrow(values), mark)
+    if not isinstance(values.dtype, pd.StringDtype):
+        for place, value in enumerate(values):
+            if isinstance(value, int | float | Decimal | np.integer | np.floating):
+                numbers[place] = float(value)
+    return numbers
+
+
+def _numbers(texts: pa.Array, mark: str) -> Floats:
+    """(n,), the numbers that texts write; NaN where one writes none."""
+    digits = pc.utf8_trim(texts, AROUND)
+    for divider in THOUSANDS[mark]:
+        digits = pc.replace_substring(digits, divider, "")
+    sizes = pc.replace_substring(digits, mark, ".").to_numpy(zero_copy_only=False)
+    sizes[~_are_numbers(texts, mark)] = "nan"
+    negative = pc.match_substring_regex(texts, _NEGATIVE).to_numpy(zero_copy_only=False)
+    numbers: Floats = np.where(negative, -1.0, 1.0) * sizes.astype(np.float64)
+    return numbers
+
+
+def _are_numbers(texts: pa.Array, mark: str) -> Bools:
+    found: Bools = pc.match_substring_regex(texts, PATTERNS[mark]).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _units(texts: pa.Array) -> list[str]:
+    """The different units that stand before numbers and behind them; "" is one, of none."""
+    found: list[str] = pc.unique(pc.replace_substring_regex(texts, _NO_UNIT, "")).to_pylist()
+    return found
+
+
+def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
+    """The texts of values without white space around them."""
+    if isinstance(values.dtype, pd.StringDtype):
+        texts = pa.array(values, pa.large_string())
+    else:
+        # Half a character, which Arrow has none of, is part of no number.
+        encoded = [str(value).encode(errors="replace") for value in values]
+        texts = pa.array(encoded, pa.large_string())
+    return pc.utf8_trim_whitespace(texts)
