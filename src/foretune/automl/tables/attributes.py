@@ -16,8 +16,11 @@ _OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
 """How the type of an attribute of numbers begins; a range may follow it."""
 _END = r"\s*(?:(?=,)|(?:(?<=\s)%.*)?$)"
 """Behind a value: the next one, or the end of the row, or a comment."""
-_CELL = re.compile(rf"(?:^|,)\s*((?:{_QUOTED})(?={_END})|[^,]*?){_END}")
+_WORD = r"(?:(?<!\s)[^,\s]|[^,\s%])[^,\s]*"
+"""Of a value without quotes; behind a space, a percent sign begins a comment."""
+_CELL = re.compile(rf"(?:^|,)\s*((?:{_QUOTED})(?={_END})|(?:{_WORD}(?:\s+{_WORD})*)?){_END}")
 """A value of a row, with its quotes where it has some."""
+_QUOTE_OR_COMMENT = re.compile("['\"%]")
 _NOT_KNOWN = ("", "?", "<null>")
 """What is no value where it has no quotes; None, NA or null may be one in these files."""
 
@@ -42,10 +45,14 @@ def read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
 
 def _cells(row: str) -> list[str | None]:
     """The values of a row; those in quotes may hold commas, and quotes behind a backslash."""
+    if not _QUOTE_OR_COMMENT.search(row):
+        return [None if cell in _NOT_KNOWN else cell for cell in map(str.strip, row.split(","))]
     return [None if cell in _NOT_KNOWN else _unquoted(cell) for cell in _CELL.findall(row)]
 
 
 def _unquoted(text: str) -> str:
+    if "'" not in text and '"' not in text:
+        return text
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return re.sub(r"\\(.)", r"\1", text[1:-1]) if quoted else text.strip("'\"")
 

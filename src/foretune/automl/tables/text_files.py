@@ -157,9 +157,9 @@ def with_gaps(cells: "pd.Series[Any]", values: Collection[str] = ()) -> "pd.Seri
 
 def numbers_or_texts(cells: "pd.Series[Any]") -> "pd.Series[Any]":
     """The texts of a column with gaps as such, and as numbers where all others are some."""
-    present = with_gaps(cells)
-    numbers = pd.to_numeric(present, errors="coerce")
-    return present if (numbers.isna() & present.notna()).any() else numbers
+    numbers = pd.to_numeric(cells, errors="coerce")
+    others = with_gaps(cells[numbers.isna()])
+    return with_gaps(cells) if others.notna().any() else numbers
 
 
 def _check_format(path: Path, start: bytes) -> None:
