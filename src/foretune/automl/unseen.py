@@ -9,7 +9,7 @@ from foretune.arrays import Floats
 from foretune.automl.models.model import Model
 from foretune.automl.models.scores import Predictions, scorer
 from foretune.automl.tables.schema import as_table
-from foretune.automl.tables.targets import Task, codes_of, target_numbers, target_of
+from foretune.automl.tables.targets import Task, codes_of, new_target_numbers, target_of
 from foretune.automl.tables.weighting import Weighting
 from foretune.automl.tables.written_numbers import table_mark
 from foretune.errors import UsageError
@@ -77,9 +77,10 @@ def known_rows(
         raise UsageError(
             f"a test table needs rows with a known '{target}', but it has none: add them"
         )
-    column, _ = target_of(known[target], task, table_mark(frame, decimal))
+    mark = table_mark(frame, decimal)
     if task is Task.REGRESSION:
-        return known, target_numbers(column, target)
+        return known, new_target_numbers(known[target], target, mark)
+    column, _ = target_of(known[target], task, mark)
     codes, new = codes_of(column, classes)
     if new:
         raise UsageError(

@@ -218,7 +218,7 @@ def _demo(data: Path | None, target: str | None, test: Path | None, roles: "Role
 def _given(
     data: Path | None, target: str | None, task: str | None, test: Path | None, roles: "Roles"
 ) -> _Given:
-    from foretune.automl.tables.reading import read_table, read_training, size_notes
+    from foretune.automl.tables.reading import read_test, read_training
     from foretune.terminal import TerminalProgress
 
     if data is None or target is None:
@@ -230,9 +230,8 @@ def _given(
     training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
     if test is None:
         return _Given(training, None, training.notes)
-    # Columns mean the same in both: 01 is a text where it was one.
-    held, share = read_table(test, texts=training.written)
-    return _Given(training, held, [*training.notes, *size_notes(share, "The test table")])
+    held, notes = read_test(test, training)
+    return _Given(training, held, [*training.notes, *notes])
 
 
 def _with_trials(given: Sequence[str], trials: int) -> str:

@@ -13,7 +13,7 @@ from foretune.automl.collection.sources import sources
 from foretune.automl.tables import frames, reading
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.frames import table_name
-from foretune.automl.tables.reading import read_table, read_training, training_of
+from foretune.automl.tables.reading import read_table, read_test, read_training, training_of
 from foretune.automl.tables.targets import LabelKind, Task
 from foretune.errors import UsageError
 from tests.automl.samples import mixed_frame
@@ -355,6 +355,6 @@ def test_what_a_table_with_types_calls_none_is_a_value_in_one_without(tmp_path):
     frame = pd.DataFrame({"x": np.arange(90) ** 2, "country": countries, "y": degrees})
     frame.to_parquet(tmp_path / "train.parquet")
     training = read_training(tmp_path / "train.parquet", "y")
-    test, _ = read_table(written(tmp_path, frame), texts=training.written)
+    test, _ = read_test(written(tmp_path, frame), training)
     assert test["y"].tolist() == degrees
     np.testing.assert_array_equal(training.table.schema.matrix(test), training.table.x)

@@ -9,7 +9,7 @@ import pytest
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.identities import fingerprint
-from foretune.automl.tables.reading import read_table, read_training, training_of
+from foretune.automl.tables.reading import read_test, read_training, training_of
 from foretune.automl.tables.roles import Roles
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.weighting import Weighting
@@ -107,7 +107,7 @@ def test_weights_are_read_alike_in_a_test_table(tmp_path):
     (tmp_path / "train.csv").write_text("\n".join(["x;y;w", *lines]))
     (tmp_path / "test.csv").write_text("x;y;w\n1;a;1.234\n2;b;500\n3;;\n4;b;0\n")
     read = read_training(tmp_path / "train.csv", "y", roles=Roles(weight="w"))
-    test, _ = read_table(tmp_path / "test.csv", texts=read.written)
+    test, _ = read_test(tmp_path / "test.csv", read)
     known, _ = known_rows(
         test, "y", read.table.task, read.table.classes, weighting=read.table.weighting
     )

@@ -20,7 +20,7 @@ from foretune.automl.readiness import check_ready
 from foretune.automl.tables.cells import read_numbers
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.reading import read_table, read_training, training_of
+from foretune.automl.tables.reading import read_table, read_test, read_training, training_of
 from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import Task
 from foretune.automl.tables.written_numbers import decimal_mark
@@ -279,7 +279,7 @@ def test_a_new_file_may_have_the_other_mark(tmp_path, fitted, new):
 @pytest.mark.parametrize(("fitted", "new"), [(",", "."), (".", ","), (",", ",")])
 def test_a_test_table_may_have_the_other_mark(tmp_path, fitted, new):
     training = read_training(lengths_file(tmp_path / "t.csv", fitted), "y")
-    test, _ = read_table(lengths_file(tmp_path / "test.csv", new), texts=training.written)
+    test, _ = read_test(lengths_file(tmp_path / "test.csv", new), training)
     check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
     model = model_of(training)
     plain = pd.DataFrame({"x": LENGTHS, "w": LENGTHS.round(1), "y": LENGTHS})
@@ -331,9 +331,7 @@ def test_numbers_that_came_plain_and_have_thousands_apart_are_said(tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     pd.DataFrame({"x": ["12,340", "7", "7 kg"]}).to_csv(new, index=False)
     _, apart, unread = predict_file(model, new, out, Wanted())
-    assert apart == (
-        "Read as numbers with thousands apart or with a unit, unlike in the model's own table: 'x'."
-    )
+    assert apart == ("Read as numbers with thousands apart, unlike in the model's own table: 'x'.")
     assert unread.startswith("Values that cannot be read, or that")
     expected = model.predict(pd.DataFrame({"x": [12340.0, 7.0, np.nan]}))
     np.testing.assert_allclose(pd.read_csv(out)["y"], expected)

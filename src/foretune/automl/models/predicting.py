@@ -15,20 +15,17 @@ from pyarrow.parquet import ParquetWriter
 
 from foretune.arrays import Floats
 from foretune.automl.models.model import Model
-from foretune.automl.tables.cells import some_of
-from foretune.automl.tables.columns import ColumnKind
+from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.frames import read_parts_with_copies, table_bytes
-from foretune.automl.tables.notes import WRITTEN, points_notes
+from foretune.automl.tables.new_tables import Seen, with_commas
 from foretune.automl.tables.schema import Schema
-from foretune.automl.tables.written_numbers import points_in_doubt, units_in
+from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
 from foretune.files import replace_file
 from foretune.progress import SILENT, Progress
 
 PART_BYTES = 1 << 25
-LOOKED_AT = 10_000
-"""At most so many rows, from all over a part, show how its numbers are written."""
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 WITH_GAPS = {
@@ -97,7 +94,8 @@ def _predict(
 ) -> list[str]:
     rows = 0
     notes: list[str] = []
-    schema, seen = model.schema, Seen(model)
+    schema, seen = model.schema, Seen(model.schema)
+    unread: Counter[str] = Counter()
     progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
     try:
         for part, copied in _parts(model, data, wanted.keep):
@@ -111,14 +109,19 @@ def _predict(
             seen.add(part, schema)
             predicted = []
             for some, x in schema.in_parts(part):
-                seen.unread.update(schema.unread(some, x))
+                unread.update(schema.unread(some, x))
                 predicted.append(_predicted(model, x, wanted))
             writer.write(copied, pd.concat(predicted, ignore_index=True))
             rows += len(part)
             progress.step(note=f"{rows:,} rows")
     finally:
         progress.stop()
-    return [f"Predicted '{model.target}' for {rows:,} rows.", *notes, *seen.notes()]
+    return [
+        f"Predicted '{model.target}' for {rows:,} rows.",
+        *notes,
+        *seen.notes(),
+        *_unread_notes(unread),
+    ]
 
 
 def _parts(
@@ -133,92 +136,30 @@ def _parts(
     written = model.schema.written
     parts = read(texts=written)
     first = [next(parts)]
-    if more := _with_commas(model, first[0][0]) - {*written}:
+    if more := with_commas(_numbers(model), first[0][0]) - {*written}:
         parts = read(texts=written | dict.fromkeys(more, ()))
     else:
         yield first.pop()  # Kept, it would take as much memory as every later part.
     yield from parts
 
 
-def _with_commas(model: Model, part: pd.DataFrame) -> set[str]:
-    """The columns of numbers that may have decimal commas in a new table.
-
-    Where the table of the fit had none, all of them. Where it had some, a column that came with
-    points then comes with points again.
-    """
-    columns = model.schema.as_written_in(some_of(part, LOOKED_AT)).columns
-    commas = {column.name for column in columns if column.decimal == ","}
-    before = (model.target_decimal, *(column.decimal for column in model.schema.columns))
-    if not commas or "," in before:
-        return commas
-    return {column.name for column in columns if column.kind is ColumnKind.NUMBER}
+def _numbers(model: Model) -> Schema:
+    """The columns of the model, and its target where that is a number: a new table may have it."""
+    if model.task is not Task.REGRESSION:
+        return model.schema
+    return model.schema.beside(
+        Column(model.target, ColumnKind.NUMBER, decimal=model.target_decimal)
+    )
 
 
-class Seen:
-    """What is worth knowing about the parts of a file, beside their predictions."""
-
-    def __init__(self, model: Model) -> None:
-        self._columns = model.schema.columns
-        self._marks: dict[str, set[str]] = {column.name: set() for column in self._columns}
-        self._units: dict[str, set[str]] = {column.name: set() for column in self._columns}
-        self._in_doubt: set[str] = set()
-        self.unread: Counter[str] = Counter()
-        """How many values of which column are taken as missing."""
-
-    def add(self, part: pd.DataFrame, schema: Schema) -> None:
-        """Note how the numbers of a part are written, as which `schema` reads it."""
-        for column in schema.columns:
-            self._marks[column.name].add(column.decimal)
-            if column.decimal and column.name in part.columns:
-                self._units[column.name] |= units_in(part[column.name])
-        self._in_doubt.update(points_in_doubt(part))
-
-    def notes(self) -> list[str]:
-        """Sentences for people."""
-        return [*self._other_marks(), *self._several_units(), *self._points(), *self._unread()]
-
-    def _other_marks(self) -> list[str]:
-        """A word about numbers that are not written as in the table of the fit."""
-        other, apart = [], []
-        for column in self._columns:
-            marks = self._marks[column.name]
-            if any((column.decimal == ",") != (mark == ",") for mark in marks):
-                other.append(column.name)
-            elif not column.decimal and "." in marks:
-                apart.append(column.name)
-        said = {
-            "Read with another decimal mark than the model's own table has": other,
-            f"Read as numbers {WRITTEN['.']}, unlike in the model's own table": apart,
-        }
-        return [f"{what}: {listed(names)}." for what, names in said.items() if names]
-
-    def _several_units(self) -> list[str]:
-        several = [
-            f"'{name}' ({' '.join(sorted(units))})"
-            for name, units in self._units.items()
-            if len(units) > 1
-        ]
-        if not several:
-            return []
-        return [
-            f"Read as numbers, although their units differ: {', '.join(several)}. Convert them to "
-            "the unit that the model's own table has."
-        ]
-
-    def _points(self) -> list[str]:
-        if not any("," in marks for marks in self._marks.values()):
-            return []
-        used = [column.name for column in self._columns if column.kind is ColumnKind.NUMBER]
-        return points_notes([name for name in used if name in self._in_doubt])
-
-    def _unread(self) -> list[str]:
-        if not self.unread:
-            return []
-        shown = listed([f"{name} ({count:,})" for name, count in self.unread.most_common()])
-        return [
-            "Values that cannot be read, or that the model's own table did not have, taken as "
-            f"missing, in: {shown}."
-        ]
+def _unread_notes(unread: Counter[str]) -> list[str]:
+    if not unread:
+        return []
+    shown = listed([f"{name} ({count:,})" for name, count in unread.most_common()])
+    return [
+        "Values that cannot be read, or that the model's own table did not have, taken as "
+        f"missing, in: {shown}."
+    ]
 
 
 def _predicted(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:

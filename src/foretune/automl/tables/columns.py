@@ -101,6 +101,10 @@ class Column:
     """What becomes of a text."""
     gaps: tuple[str, ...] = ()
     """The texts that say in a column of numbers or dates that a value is not known."""
+    unit: str | None = None
+    """The sign of the unit of numbers that are written as people do, "" where they have none; None
+    where it is not known, as models of earlier releases do not say it.
+    """
 
     @property
     def features(self) -> tuple[str, ...]:

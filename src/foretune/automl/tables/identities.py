@@ -3,10 +3,12 @@
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.schema import Schema
 
 LONGEST_NAME = 60
 MARK = "@"
@@ -18,7 +20,9 @@ _FINGERPRINT = re.compile(rf"{MARK}[0-9a-f]{{{FINGERPRINT_DIGITS}}}\Z")
 
 def fingerprint(table: Table) -> str:
     """Of the content of a table: equal where the data is."""
-    digest = hashlib.sha256(json.dumps([table.schema.to_list(), table.classes]).encode())
+    # Nothing is learnt from a unit, and tables were remembered before theirs was known.
+    columns = Schema(tuple(replace(column, unit=None) for column in table.schema.columns))
+    digest = hashlib.sha256(json.dumps([columns.to_list(), table.classes]).encode())
     digest.update(np.ascontiguousarray(table.x).tobytes())
     digest.update(np.ascontiguousarray(table.y).tobytes())
     if table.arrangement is not None:

@@ -22,7 +22,7 @@ from foretune.automl.tables.cells import (
 from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.gaps import Reading, signs_in
 from foretune.automl.tables.words import words_of_texts
-from foretune.automl.tables.written_numbers import TableMark, decimal_mark
+from foretune.automl.tables.written_numbers import TableMark, decimal_mark, unit_of
 
 TEXT_SHARE = 0.5
 """Strings of which more than this share are different are text, if there are many of them."""
@@ -116,7 +116,7 @@ def _of_quantities(name: str, present: "pd.Series[Any]", table: TableMark) -> Co
         return Column(name, ColumnKind.DURATION)
     mark = decimal_mark(present, table)
     if mark and usable(read_numbers(present, mark)).any():
-        return Column(name, ColumnKind.NUMBER, decimal=mark)
+        return Column(name, ColumnKind.NUMBER, decimal=mark, unit=unit_of(present))
     return None
 
 

@@ -13,6 +13,7 @@ from foretune.automl.tables.cells import (
     has_leading_zeros,
     not_numbers,
 )
+from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.datasets import NO_ROLES, Table
 from foretune.automl.tables.frames import (
     NO_TEXTS,
@@ -25,9 +26,11 @@ from foretune.automl.tables.frames import (
     table_bytes,
     table_name,
 )
+from foretune.automl.tables.new_tables import Seen, with_commas
 from foretune.automl.tables.notes import Facts, notes_on
 from foretune.automl.tables.question import Question
 from foretune.automl.tables.roles import Roles
+from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import (
     LabelKind,
     Task,
@@ -35,6 +38,7 @@ from foretune.automl.tables.targets import (
     times_in,
 )
 from foretune.automl.tables.text_files import MISSING
+from foretune.automl.tables.written_numbers import unit_of
 from foretune.errors import UsageError
 from foretune.experience.frame import with_columns
 from foretune.progress import SILENT, Progress
@@ -54,6 +58,20 @@ class Training:
     facts: Facts
     notes: list[str]
     """Sentences for people."""
+    target_unit: str | None = None
+    """As a column to learn from has it."""
+
+    @property
+    def numbers(self) -> Schema:
+        """The columns to learn from, and what else of a test table is read as numbers."""
+        table, by = self.table, self.table.weighting
+        others = []
+        if table.task is Task.REGRESSION:
+            decimal, unit = table.target_decimal, self.target_unit
+            others.append(Column(self.target, ColumnKind.NUMBER, decimal=decimal, unit=unit))
+        if by is not None:
+            others.append(Column(by.column, ColumnKind.NUMBER, decimal=by.decimal))
+        return table.schema.beside(*others)
 
     @property
     def written(self) -> Texts:
@@ -137,6 +155,25 @@ def read_table(
     return drawn, share
 
 
+def read_test(path: str | Path, training: Training) -> tuple[pd.DataFrame, list[str]]:
+    """The table in a file that a model is tested on, and what is worth knowing about it, in words.
+
+    Its columns mean the same as in the table of the fit: 01 is a text where it was one. But its
+    numbers may be written in another way.
+    """
+    frame, share = read_table(path, texts=training.written)
+    if more := with_commas(training.numbers, frame) - {*training.written}:
+        # In a column that has only 1.234, those would else have arrived as fractions.
+        texts = {**training.written, **dict.fromkeys(more, ())}
+        frame, share = read_table(path, texts=texts)
+    seen = Seen(training.numbers)
+    seen.add(frame, training.numbers.as_written_in(frame))
+    return frame, [
+        *size_notes(share, "The test table"),
+        *(f"In the test table: {note[0].lower()}{note[1:]}" for note in seen.notes()),
+    ]
+
+
 def size_notes(share: float, what: str, most_bytes: int = MOST_BYTES) -> list[str]:
     """A sentence about a table of which only this share of the rows was read."""
     if share == 1.0:
@@ -174,7 +211,8 @@ def training_of(
         source.share,
     )
     said = [*source.notes, *notes_on(table, facts, question, source.gaps)]
-    return Training(table, target, facts, said)
+    unit = unit_of(question.frame[target]) if question.decimal else None
+    return Training(table, target, facts, said, unit)
 
 
 def _share(path: Path, most_bytes: int) -> float:

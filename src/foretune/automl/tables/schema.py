@@ -20,7 +20,7 @@ from foretune.automl.tables.cells import is_plain
 from foretune.automl.tables.columns import MUST_BE_READ, Column, ColumnKind
 from foretune.automl.tables.inference import inferred_columns
 from foretune.automl.tables.words import MOST_CELLS
-from foretune.automl.tables.written_numbers import MARKS, TableMark, table_mark
+from foretune.automl.tables.written_numbers import MARKS, UNITS, TableMark, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 
@@ -56,6 +56,10 @@ class Schema:
                 for column in self.columns
             )
         )
+
+    def beside(self, *others: Column) -> "Schema":
+        """The same columns, and others after them."""
+        return Schema((*self.columns, *others))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -184,6 +188,7 @@ class Schema:
                 _parts_of(each),
                 _texts_of(each, "words"),
                 _texts_of(each, "gaps"),
+                _unit_of(each),
             )
             for each in given
         )
@@ -200,9 +205,9 @@ class Schema:
 def _plain_values(column: Column) -> dict[str, Any]:
     """Of a column, for JSON.
 
-    Parts of dates are named only where they are not those of before, words and gaps where there are
-    some: what is made of these values tells tables apart, and those that were remembered are to be
-    known again.
+    Parts of dates are named only where they are not those of before, a unit where it is known,
+    words and gaps where there are some: what is made of these values tells tables apart, and those
+    that were remembered are to be known again.
     """
     plain = asdict(column)
     if column.date_parts in ((), dates.FIRST_PARTS):
@@ -210,6 +215,8 @@ def _plain_values(column: Column) -> dict[str, Any]:
     for texts in ("words", "gaps"):
         if not plain[texts]:
             del plain[texts]
+    if column.unit is None:
+        del plain["unit"]
     return plain
 
 
@@ -226,6 +233,14 @@ def _texts_of(plain: Mapping[str, Any], what: str) -> tuple[str, ...]:
     if not are_texts or len(set(found)) < len(found):
         raise ValueError(f"the {what} of a column are different texts")
     return tuple(found)
+
+
+def _unit_of(plain: Mapping[str, Any]) -> str | None:
+    """The unit of a column that `_plain_values` has described; refuses what is none."""
+    unit = plain.get("unit")
+    if unit is not None and not (isinstance(unit, str) and {*unit} <= {*UNITS}):
+        raise ValueError(f"the unit of a column is among {UNITS}")
+    return unit
 
 
 def as_table(frame: pd.DataFrame) -> pd.DataFrame:

@@ -142,6 +142,14 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     return y
 
 
+def new_target_numbers(column: "pd.Series[Any]", target: str, mark: TableMark) -> Floats:
+    """The same in a test table, where 1.101 is 1101 if `mark` says so, as in other new columns."""
+    texts = pd.api.types.infer_dtype(column) == "string"
+    if texts and (decimal := decimal_mark(column, mark)):
+        column = pd.Series(read_numbers(column, decimal), column.index)
+    return target_numbers(column, target)
+
+
 def times_in(column: "pd.Series[Any]") -> tuple[str, str] | None:
     """What spans or points of time a target holds, typed or written, and a unit to count them in.
 

@@ -154,6 +154,11 @@ def units_in(present: "pd.Series[Any]") -> set[str]:
     return {*"".join(_units(texts))}
 
 
+def unit_of(numbers: "pd.Series[Any]") -> str:
+    """The signs beside numbers that have one unit; "" where they have none."""
+    return "".join(sorted(units_in(numbers)))
+
+
 def numbers_written(values: "pd.Index[Any]", mark: str) -> Floats:
     """(n,), the number that each text writes, or that stands there already; else NaN."""
     numbers = _numbers(_as_arrow(values), mark)
