@@ -27,7 +27,7 @@ DAYS = (
     *("%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y"),
 )
 """Before a clock or alone. The first that fits is taken; %b is a name of a month, short or long."""
-DAYS_OF_SHORT_YEARS = ("%m/%d/%y", "%d/%m/%y", "%y/%m/%d", "%d-%b-%y")
+DAYS_OF_SHORT_YEARS = ("%m/%d/%y", "%d/%m/%y", "%y/%m/%d", "%d.%m.%y", "%d-%b-%y")
 """The same, but taken only where no other one fits."""
 LONGEST_OF_SHORT_YEARS = 50
 """Dates with years of two digits that are further apart may lie in two centuries."""

@@ -1,4 +1,4 @@
-"""Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, 12 %.
+"""Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, 12 %, and (5) for -5.
 
 Where thousands and fractions look alike, as in 1,234 and 1.234, a column does not say what it
 means. Then the other columns of its table do: those that leave no doubt, where they agree.
@@ -24,6 +24,8 @@ APOSTROPHES = "'\u2019"
 THOUSANDS = {".": f",{APOSTROPHES}{SPACES}", ",": f".{APOSTROPHES}{SPACES}"}
 """What may divide thousands, by the mark of fractions."""
 CURRENCIES = "$€£¥₹₩₽₺₪฿"
+CODES = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
+"""Currencies by their letters, and the signs that say the same."""
 UNITS = f"{CURRENCIES}%"
 MINUS = "\u2212-"
 """The sign of books, and the hyphen, which ends a class of characters or else is a range."""
@@ -35,13 +37,21 @@ _DIGIT = r"[^\P{Nd}\x{10000}-\x{10FFFF}]"
 """Of any script that Python knows as well: those it may not know yet lie beyond."""
 _NEGATIVE = rf"^[^\p{{Nd}}]*[{MINUS}]"
 """How numbers begin that are below zero; a sign behind a digit is that of a power of ten."""
-_NO_UNIT = f"[^{UNITS}]+"
+_IN_BRACKETS = (
+    rf"^([{CURRENCIES}]?[{SPACES}]?)"
+    rf"\([{SPACES}]?([^()+{MINUS}]+?)[{SPACES}]?\)"
+    rf"([{SPACES}]?[{UNITS}]?)$"
+)
+"""How bookkeepers write numbers below zero: (5), $(5), (5 €)."""
+_CODE_OR_BRACKET = "|".join((*CODES, r"\("))
 
 
 def _pattern(mark: str) -> str:
     """Of all numbers with this mark, without white space around them, as Arrow searches texts."""
     currency, space = f"[{CURRENCIES}]", f"[{SPACES}]?"
     between = "|".join(rf"(?:{re.escape(each)}{_DIGIT}{{3}})+" for each in THOUSANDS[mark])
+    if mark == ".":  # As in India: 12,34,567.
+        between += rf"|(?:,{_DIGIT}{{2}})+,{_DIGIT}{{3}}"
     # Thousands never begin with a zero, so that 0,125 can only be a fraction.
     whole = rf"(?:[1-9]{_DIGIT}{{0,2}}(?:{between})|{_DIGIT}+)"
     return (
@@ -188,16 +198,30 @@ def _are_numbers(texts: pa.Array, mark: str) -> Bools:
 
 def _units(texts: pa.Array) -> list[str]:
     """The different units that stand before numbers and behind them; "" is one, of none."""
-    found: list[str] = pc.unique(pc.replace_substring_regex(texts, _NO_UNIT, "")).to_pylist()
+    if not _any_has(texts, f"[{UNITS}]"):
+        return [""]
+    found: list[str] = pc.unique(pc.replace_substring_regex(texts, f"[^{UNITS}]+", "")).to_pylist()
     return found
 
 
 def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
-    """The texts of values without white space around them."""
+    """The texts of values without white space around them: their units are signs, and no number is
+    in brackets.
+    """
     if isinstance(values.dtype, pd.StringDtype):
         texts = pa.array(values, pa.large_string())
     else:
         # Half a character, which Arrow has none of, is part of no number.
         encoded = [str(value).encode(errors="replace") for value in values]
         texts = pa.array(encoded, pa.large_string())
-    return pc.utf8_trim_whitespace(texts)
+    texts = pc.utf8_trim_whitespace(texts)
+    if not _any_has(texts, _CODE_OR_BRACKET):
+        return texts
+    for code, sign in CODES.items():
+        texts = pc.replace_substring(texts, code, sign)
+    return pc.replace_substring_regex(texts, _IN_BRACKETS, r"-\1\2\3")
+
+
+def _any_has(texts: pa.Array, pattern: str) -> bool:
+    """Searching is far cheaper than replacing what most texts do not have."""
+    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
