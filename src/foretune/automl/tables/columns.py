@@ -26,7 +26,12 @@ from foretune.automl.tables.cells import (
 )
 from foretune.automl.tables.gaps import signs_in
 from foretune.automl.tables.words import which_words
-from foretune.automl.tables.written_numbers import TableMark, new_mark, only_texts
+from foretune.automl.tables.written_numbers import (
+    LOOKED_AT,
+    TableMark,
+    new_mark,
+    only_texts,
+)
 
 
 class ColumnKind(StrEnum):
@@ -159,6 +164,10 @@ class Column:
             return there
         gaps = {*self.gaps, *signs_in(only_texts(given).unique())}
         return there & ~hashable(given).isin(gaps).to_numpy() if gaps else there
+
+    def reads_some(self, given: "pd.Series[Any]") -> bool:
+        """Whether any cell can be read, as mostly one of the first ones can."""
+        return any(not np.isnan(self.read(each)).all() for each in (given.iloc[:LOOKED_AT], given))
 
     def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
         """The same column, with the mark of fractions that a new table has."""

@@ -159,16 +159,16 @@ class Schema:
         """
         frame = as_table(frame)
         for column in self._used(frame):
-            given = frame[column.name]
-            given = given[column.present(given)]
-            kind, infinite = column.kind, column.kind is ColumnKind.NUMBER and is_plain(given)
-            if kind not in MUST_BE_READ or given.empty or infinite:
+            kind, given = column.kind, frame[column.name]
+            infinite = kind is ColumnKind.NUMBER and is_plain(given)
+            if kind not in MUST_BE_READ or infinite or column.reads_some(given):
                 continue
-            if np.isnan(column.read(given)).all():
+            present = given[column.present(given)]
+            if not present.empty:
                 raise UsageError(
                     f"a column of {kind}s must hold {kind}s in a new table too, but none of "
-                    f"'{column.name}' can be read as one, such as '{given.iloc[0]}': write them as "
-                    "in the table of the fit, or leave them empty where they are not known"
+                    f"'{column.name}' can be read as one, such as '{present.iloc[0]}': write them "
+                    "as in the table of the fit, or leave them empty where they are not known"
                 )
 
     def to_list(self) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ MINUS = "\u2212-"
 AROUND = f"+{MINUS}{UNITS}{SPACES}"
 """What may stand before the digits of a number, and behind them."""
 LOOKED_AT = 100
-"""So many texts mostly show what a column is not."""
+"""So many texts mostly show what a column is, or is not."""
 _DIGIT = r"[^\P{Nd}\x{10000}-\x{10FFFF}]"
 """Of any script that Python knows as well: those it may not know yet lie beyond."""
 _NEGATIVE = rf"^[^\p{{Nd}}]*[{MINUS}]"
