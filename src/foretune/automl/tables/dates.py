@@ -66,6 +66,8 @@ _BEGINNING = r"\s*(?:\d{1,4}[-/. ]|[A-Za-z]{3,9} \d)"
 
 def date_format(present: "pd.Series[Any]") -> str:
     """How all values are written, if they are dates; else ""."""
+    if _is_no_date(present.iloc[0]):
+        return ""
     for bare in BARE_FORMATS:
         if _fits(present, bare):
             return bare

@@ -33,9 +33,7 @@ AROUND = f"+{MINUS}{UNITS}{SPACES}"
 """What may stand before the digits of a number, and behind them."""
 LOOKED_AT = 100
 """So many texts mostly show what a column is, or is not."""
-_DIGIT = r"[^\P{Nd}\x{10000}-\x{10FFFF}]"
-"""Of any script that Python knows as well: those it may not know yet lie beyond."""
-_NEGATIVE = rf"^[^\p{{Nd}}]*[{MINUS}]"
+_NEGATIVE = rf"^\D*[{MINUS}]"
 """How numbers begin that are below zero; a sign behind a digit is that of a power of ten."""
 _IN_BRACKETS = (
     rf"^([{CURRENCIES}]?[{SPACES}]?)"
@@ -43,20 +41,21 @@ _IN_BRACKETS = (
     rf"([{SPACES}]?[{UNITS}]?)$"
 )
 """How bookkeepers write numbers below zero: (5), $(5), (5 €)."""
-_CODE_OR_BRACKET = "|".join((*CODES, r"\("))
+_OTHER_DIGIT = r"[^\P{Nd}0-9]"
+_RARE = "|".join((*CODES, r"\(", _OTHER_DIGIT))
 
 
 def _pattern(mark: str) -> str:
-    """Of all numbers with this mark, without white space around them, as Arrow searches texts."""
+    """Of all numbers with this mark, as Arrow searches texts."""
     currency, space = f"[{CURRENCIES}]", f"[{SPACES}]?"
-    between = "|".join(rf"(?:{re.escape(each)}{_DIGIT}{{3}})+" for each in THOUSANDS[mark])
-    if mark == ".":  # As in India: 12,34,567.
-        between += rf"|(?:,{_DIGIT}{{2}})+,{_DIGIT}{{3}}"
+    between = "|".join(rf"(?:{re.escape(each)}\d{{3}})+" for each in THOUSANDS[mark])
+    if mark == ".":
+        between += r"|(?:,\d{2})+,\d{3}"  # As in India: 12,34,567.
     # Thousands never begin with a zero, so that 0,125 can only be a fraction.
-    whole = rf"(?:[1-9]{_DIGIT}{{0,2}}(?:{between})|{_DIGIT}+)"
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{between})|\d+)"
     return (
-        rf"^[+{MINUS}]?{space}{currency}?{space}[{MINUS}]?{whole}(?:{re.escape(mark)}{_DIGIT}+)?"
-        rf"(?:[eE][+-]?{_DIGIT}+)?{space}(?:{currency}|%)?$"
+        rf"^[+{MINUS}]?{space}{currency}?{space}[{MINUS}]?{whole}(?:{re.escape(mark)}\d+)?"
+        rf"(?:[eE][+-]?\d+)?{space}(?:{currency}|%)?$"
     )
 
 
@@ -205,8 +204,8 @@ def _units(texts: pa.Array) -> list[str]:
 
 
 def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
-    """The texts of values without white space around them: their units are signs, and no number is
-    in brackets.
+    """The texts of values as `PATTERNS` know numbers: without white space around them, with signs
+    for units, a minus for brackets, and the digits of any script as 0 to 9.
     """
     if isinstance(values.dtype, pd.StringDtype):
         texts = pa.array(values, pa.large_string())
@@ -215,11 +214,15 @@ def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
         encoded = [str(value).encode(errors="replace") for value in values]
         texts = pa.array(encoded, pa.large_string())
     texts = pc.utf8_trim_whitespace(texts)
-    if not _any_has(texts, _CODE_OR_BRACKET):
+    if not _any_has(texts, _RARE):
         return texts
     for code, sign in CODES.items():
         texts = pc.replace_substring(texts, code, sign)
-    return pc.replace_substring_regex(texts, _IN_BRACKETS, r"-\1\2\3")
+    texts = pc.replace_substring_regex(texts, _IN_BRACKETS, r"-\1\2\3")
+    if not _any_has(texts, _OTHER_DIGIT):
+        return texts
+    known = [re.sub(r"\d", lambda digit: str(int(digit[0])), text) for text in texts.to_pylist()]
+    return pa.array(known, pa.large_string())
 
 
 def _any_has(texts: pa.Array, pattern: str) -> bool:
