@@ -1,5 +1,7 @@
 import os
 import signal
+import sys
+import time
 import weakref
 
 import pytest
@@ -19,12 +21,16 @@ NUMBERS = [getattr(signal, name, None) for name in stopping.SIGNALS]
 @pytest.fixture(autouse=True)
 def _listening():
     """Listening as a command does, with what a process begins with."""
-    before = {number: signal.getsignal(number) for number in NUMBERS}
-    for number in NUMBERS:
+    hook = sys.unraisablehook
+    before = {number: signal.getsignal(number) for number in (*NUMBERS, signal.SIGALRM)}
+    for number in before:
         usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
         signal.signal(number, usual)
     stopping.listen()
     yield
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    stopping._Request.made = False
+    sys.unraisablehook = hook
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -79,3 +85,38 @@ def test_a_request_stops_one_tuning_and_no_later_one(how):
     with pytest.raises(KeyboardInterrupt):
         tune(study, optimizer(), InlineExecutor(asked_at_first(how)), Budget(5))
     assert tune(study, optimizer(), InlineExecutor(bowl), Budget(5)) == "trials"
+
+
+def test_a_request_whose_exception_is_lost_is_made_again_wherever_that_is(capfd):
+    """Not only where a loop looks for it, and without a word of Python about what it dropped."""
+    ask_where_exceptions_are_lost()
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(30.0)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_request_that_was_heeded_is_not_made_again():
+    ask_where_exceptions_are_lost()
+    with pytest.raises(KeyboardInterrupt), stopping.heeded():
+        stopping.check()
+    time.sleep(3 * stopping.AGAIN_SECONDS)
+
+
+def test_what_has_missed_a_request_until_its_end_hears_of_it_there(monkeypatch):
+    monkeypatch.setattr(stopping, "AGAIN_SECONDS", 30.0)
+    with pytest.raises(KeyboardInterrupt), stopping.heeded():
+        ask_where_exceptions_are_lost()
+    stopping.check()
+
+
+def test_python_tells_of_other_exceptions_that_it_drops(monkeypatch):
+    heard = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: heard.append(what.exc_type))
+    stopping.listen()
+
+    class Spoilt:
+        def __del__(self):
+            raise ValueError
+
+    Spoilt()
+    assert heard == [ValueError]

@@ -262,19 +262,21 @@ def _no_better(more: float) -> str:
 def _worth(found: "Fit") -> "list[Worth]":
     """What columns are worth to the best pipeline; Ctrl-C does without."""
     from foretune.automl.models.worth import MOST_SECONDS, column_worth
+    from foretune.run import stopping
     from foretune.terminal import TerminalProgress
 
     plan = found.plan
     if found.ending == "stopped" or found.conclusion.interrupted:
         return []
     try:
-        return column_worth(
-            found.conclusion.best.config,
-            plan.table,
-            plan.protocol,
-            seconds=min(MOST_SECONDS, SHARE_TO_TELL * (found.wishes.seconds or math.inf)),
-            progress=TerminalProgress(),
-        )
+        with stopping.heeded():
+            return column_worth(
+                found.conclusion.best.config,
+                plan.table,
+                plan.protocol,
+                seconds=min(MOST_SECONDS, SHARE_TO_TELL * (found.wishes.seconds or math.inf)),
+                progress=TerminalProgress(),
+            )
     except KeyboardInterrupt:
         return []
 

@@ -1,21 +1,32 @@
 """Being asked to stop: Ctrl-C, and the signals by which schedulers and terminals end a process.
 
 An exception raised by a signal's handler may be lost: Python drops what falls into a callback of a
-weak reference or into `__del__`, and a scheduler asks only once. So the request is kept as well.
+weak reference or into `__del__`, says so on standard error, and goes on, and a scheduler asks only
+once. So an exception that was dropped is raised again a moment later. The request is kept as well,
+for loops to look at: libraries may drop what is raised in them without a word.
 """
 
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+AGAIN_SECONDS = 0.05
+"""After which a dropped exception is raised again: what has dropped it is over by then."""
 
 
 class _Request:
-    """A plain attribute: a handler must not wait for a lock that the code below it holds."""
+    """Plain attributes: a handler must not wait for a lock that the code below it holds."""
 
     made = False
+    others_dropped: Callable[["UnraisableHookArgs"], object] = sys.__unraisablehook__
+    """What is told of other exceptions that Python drops."""
 
 
 def listen() -> None:
@@ -24,16 +35,35 @@ def listen() -> None:
     What is ignored, as under nohup, stays so. Processes that are started from here do not inherit
     the handler.
     """
+    usual = (signal.SIG_DFL, signal.default_int_handler)
     for name in SIGNALS:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
-        usual = (signal.SIG_DFL, signal.default_int_handler)
         if number is not None and signal.getsignal(number) in usual:
             signal.signal(number, _take_in)
+    # Windows has no timer: there the loops that look must do.
+    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) in (*usual, _raise_again):
+        signal.signal(signal.SIGALRM, _raise_again)
+        if sys.unraisablehook is not _dropped:
+            _Request.others_dropped, sys.unraisablehook = sys.unraisablehook, _dropped
 
 
 def _take_in(number: int, frame: FrameType | None) -> None:
     _Request.made = True
     signal.default_int_handler(number, frame)
+
+
+def _dropped(what: "UnraisableHookArgs") -> None:
+    """Hear of an exception that Python has dropped."""
+    if _Request.made and issubclass(what.exc_type, KeyboardInterrupt):
+        # A timer of the system, not a thread: this may run in the middle of anything.
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+    else:
+        _Request.others_dropped(what)
+
+
+def _raise_again(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    check()
 
 
 def check() -> None:
@@ -47,5 +77,6 @@ def heeded() -> Iterator[None]:
     """What ends with this has heeded all requests until then: later work is not stopped by them."""
     try:
         yield
+        check()
     finally:
         _Request.made = False
