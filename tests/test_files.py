@@ -1,5 +1,6 @@
 """Replacing a file in one step, and locking one."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,19 @@ def test_an_interruption_leaves_everything_as_it_was(tmp_path: Path) -> None:
         replace_file(path, interrupted)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_full_disk_says_which_file_it_has_no_room_for(tmp_path: Path, named: bool) -> None:
+    path = tmp_path / "a.txt"
+
+    def full(temporary: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left", *([str(temporary)] if named else []))
+
+    with pytest.raises(OSError, match="No space left") as told:
+        replace_file(path, full)
+    assert told.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lock_is_held_by_one_at_a_time_and_let_go(tmp_path: Path) -> None:

@@ -62,8 +62,11 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
         write(temporary)
         _flush(temporary)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
+            # A full disk does not say where it is, and nobody knows the temporary file.
+            error.filename = str(path)
         raise
     _flush(path.parent)
 

@@ -337,7 +337,7 @@ def _tell_of_none(job: "Job", searched: "Searched", given: _Given, why: str) -> 
 
 
 def _finish(found: "Fit", given: _Given, place: "Place") -> None:
-    """Write the report and say what came of it."""
+    """Say what came of it and write the report; what is said does not depend on a full disk."""
     from foretune.automl.models.baseline import without_columns
     from foretune.automl.telling import story
     from foretune.automl.unseen import scores_on
@@ -360,9 +360,10 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
         columns=measured.worth,
         next_steps=[("Predict", predict), *words.next_steps],
     )
-    write_page(story(found, given.training.table, told), place.report)
     _say(found, measured)
-    click.echo(f"Report  {place.report}\nModel   {place.model}\nPredict {predict}")
+    click.echo(f"Model   {place.model}\nPredict {predict}")
+    write_page(story(found, given.training.table, told), place.report)
+    click.echo(f"Report  {place.report}")
 
 
 def _words(found: "Searched", given: _Given) -> "Words":
