@@ -51,6 +51,17 @@ def held(path: Path) -> IO[bytes] | None:
     return stream
 
 
+@contextmanager
+def blamed(path: Path) -> Iterator[None]:
+    """Let errors of the system name this file: a full disk does not say what it has no room for."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:  # else it is no error of the system, and shows no name
+            error.filename = str(path)
+        raise
+
+
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in the place of `path`.
 
@@ -59,14 +70,12 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        write(temporary)
-        _flush(temporary)
-        os.replace(temporary, path)
-    except BaseException as error:
+        with blamed(path):
+            write(temporary)
+            _flush(temporary)
+            os.replace(temporary, path)
+    except BaseException:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
-            # A full disk does not say where it is, and nobody knows the temporary file.
-            error.filename = str(path)
         raise
     _flush(path.parent)
 

@@ -1,3 +1,4 @@
+import errno
 import math
 
 import pytest
@@ -31,6 +32,16 @@ def test_what_a_kill_leaves_at_any_byte_is_the_whole_lines(path):
         assert journal.lines == [FIRST, SECOND][: sum(end <= length for end in ends)]
         journal.add(SECOND)
         assert Journal(path).lines[-1] == SECOND
+
+
+def test_a_full_disk_is_named_by_the_file_it_has_no_room_for(path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left")
+
+    monkeypatch.setattr("foretune.automl.journal.os.fsync", full)
+    with pytest.raises(OSError, match="No space left") as told:
+        Journal(path).add(SECOND)
+    assert told.value.filename == str(path)
 
 
 def test_values_that_are_no_numbers_of_json(path):

@@ -13,6 +13,7 @@ from typing import Any
 
 from foretune.errors import UsageError
 from foretune.experience import Status
+from foretune.files import blamed
 
 _SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What a line that is not ours can raise."""
@@ -48,7 +49,7 @@ class Journal:
             "seconds": round(line.seconds, 6),
             "reason": line.reason,
         }
-        with self.path.open("a", encoding="utf-8") as stream:
+        with blamed(self.path), self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
