@@ -1,5 +1,8 @@
 """Which trials a model is made of."""
 
+import math
+import re
+import time
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
@@ -13,11 +16,12 @@ from foretune.automl import blending, fitting
 from foretune.automl.blending import Blending, Chosen
 from foretune.automl.conclusion import INTERRUPTED, NONE_SOUND, Conclusion, concluded
 from foretune.automl.crew import Crew
-from foretune.automl.fitting import NOT_SOUND, Means
+from foretune.automl.fitting import NO_TIME, NOT_SOUND, Means
 from foretune.automl.models import model_file
 from foretune.automl.models.evaluation import Score, evaluate
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
+from foretune.automl.pace import Pace
 from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
 from foretune.automl.tables.datasets import Table
@@ -25,6 +29,7 @@ from foretune.automl.tables.targets import Task
 from foretune.automl.tables.weighting import Weighting
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
+from foretune.run.executor import Limits
 from foretune.run.study import StudyTrial
 
 from .samples import mixed_table
@@ -183,10 +188,10 @@ class Unlucky(Crew):
 
     asked: list[dict[str, object]] = field(default_factory=list)
 
-    def fitted(self, configs, table, *, seed):
+    def fitted(self, configs, table, *, seed, **_):
         self.asked.extend(configs)
         for place, config in enumerate(configs):
-            yield "no luck" if place == 1 else refit(config, table, seed=seed)
+            yield place, "no luck" if place == 1 else refit(config, table, seed=seed)
 
 
 @pytest.mark.parametrize("slow", [True, False])
@@ -208,8 +213,8 @@ def test_what_takes_long_is_left_to_a_crew(
 class Unable(Crew):
     """Fits one pipeline, and then no process starts any more."""
 
-    def fitted(self, configs, table, *, seed):
-        yield refit(configs[0], table, seed=seed)
+    def fitted(self, configs, table, *, seed, **_):
+        yield 0, refit(configs[0], table, seed=seed)
         raise ForetuneError("a worker process ended while starting")
 
 
@@ -226,6 +231,136 @@ def test_what_no_crew_fits_is_fitted_here(
         means=Means(crew=Unable(2, tmp_path)),
     )
     assert (len(made.model.members), made.remark) == (3, "")
+
+
+@dataclass(frozen=True)
+class Late(Crew):
+    """Gets the best pipeline ready last, or never."""
+
+    why: BaseException | str | None = None
+    """What becomes of it, if anything does."""
+    asked: list[dict[str, object]] = field(default_factory=list)
+    limits: list[Limits] = field(default_factory=list)
+
+    def fitted(self, configs, table, *, seed, limits, **_):
+        self.limits.append(limits)
+        self.asked.extend(configs)
+        for place in (*range(1, len(configs)), 0):
+            if place or self.why is None or len(self.limits) > 1:
+                yield place, refit(configs[place], table, seed=seed)
+            elif isinstance(self.why, str):
+                yield place, self.why
+            else:
+                raise self.why
+
+
+def _slow(plan: Plan, trials: list[StudyTrial], *seconds: float) -> list[StudyTrial]:
+    """The same, so that they are expected to learn from all rows for so long."""
+    pace = Pace.of(plan, rows=len(plan.table))
+    return [
+        replace(trial, seconds=each / pace.seconds(replace(trial, seconds=1.0)))
+        for trial, each in zip(trials, seconds, strict=True)
+    ]
+
+
+def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+) -> None:
+    told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), Blending(3, tmp_path)
+    expected = concluded(plan, table, told[1:], target="class", blending=blending)
+    crew = Late(2, tmp_path, why="over its limit of 60 s of CPU time")
+    made = concluded(plan, table, told, target="class", blending=blending, means=Means(crew))
+    assert (made.members, made.blended) == (expected.members, expected.blended)
+    assert made.stands_in
+    assert made.remark == (
+        f"Left out of the model: trial {told[0].number} (over its limit of 60 s of CPU time)."
+    )
+    assert len(crew.asked) == 3
+
+
+def test_ctrl_c_leaves_what_is_ready_also_without_the_best(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+) -> None:
+    told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), Blending(3, tmp_path)
+    expected = concluded(plan, table, told[1:], target="class", blending=blending)
+    means = Means(Late(2, tmp_path, why=KeyboardInterrupt()))
+    made = concluded(plan, table, told, target="class", blending=blending, means=means)
+    assert (made.members, made.blended) == (expected.members, expected.blended)
+    assert (made.interrupted, made.stands_in, made.remark) == (True, True, INTERRUPTED)
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(9.0, 60.0), (100.0, 300.0)])
+def test_a_crew_has_limits_by_what_the_trials_took(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, seconds: float, limit: float
+) -> None:
+    """Three times the slowest, but a minute; as much more memory as a fold of a trial has rows."""
+    crew = Late(2, tmp_path, memory_bytes=1000)
+    told = _slow(plan, trials, 5.0, seconds, 5.0)
+    concluded(plan, table, told, target="class", blending=Blending(3, tmp_path), means=Means(crew))
+    assert crew.limits[0] == Limits(10.0 * limit, limit, memory_bytes=1250)
+
+
+def test_many_more_rows_than_trials_had_are_left_to_a_crew(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+) -> None:
+    """However quick it may be: a trial says little about the memory that they take."""
+    crew = Late(2, tmp_path)
+    many = table.rows(np.arange(2 * len(table)) % len(table))
+    concluded(plan, many, trials, target="class", means=Means(crew))
+    assert len(crew.asked) == 1
+
+
+def _until(seconds: float) -> Means:
+    return Means(until=time.monotonic() + seconds)
+
+
+def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+) -> None:
+    told, blending = _slow(plan, trials, 900.0, 1.0, 1.0), Blending(3, tmp_path)
+    expected = concluded(plan, table, told[1:], target="class", blending=blending)
+    made = concluded(plan, table, told, target="class", blending=blending, means=_until(60.0))
+    assert (made.members, made.blended) == (expected.members, expected.blended)
+    assert (made.best, made.stands_in) == (told[1], True)
+    assert re.fullmatch(
+        rf"Trial {told[0].number} scored best, but is expected to learn from all rows for 15 min "
+        r"0 s, and \S+ s were left: give more time, such as 30 min 0 s, for a model with it\.",
+        made.remark,
+    )
+
+
+def test_where_no_trial_is_quick_enough_the_model_is_the_quickest(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+) -> None:
+    told, blending = _slow(plan, trials, 900.0, 800.0, 850.0), Blending(3, tmp_path)
+    made = concluded(plan, table, told, target="class", blending=blending, means=_until(60.0))
+    assert [each.trial for each in made.members] == [told[1]]
+
+
+def test_a_trial_of_an_unknown_time_is_not_passed_over(
+    plan: Plan, table: Table, trials: list[StudyTrial]
+) -> None:
+    told = _slow(plan, trials, math.nan, 1.0, 1.0)
+    assert concluded(plan, table, told, target="class", means=_until(60.0)).best is told[0]
+
+
+def test_what_joins_the_best_is_not_waited_for_when_the_time_is_over(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, monkeypatch
+) -> None:
+    """The best takes all of it; a second one that is quick would be in time."""
+    told, blending = _slow(plan, trials, 10.0, 1.0, 10.0), Blending(3, tmp_path)
+    expected = concluded(plan, table, told[:2], target="class", blending=blending)
+    real, began = fitting.refit, time.monotonic()
+
+    def refit(config: dict[str, object], *given: object, **named: object) -> Member:
+        monkeypatch.setattr(fitting.time, "monotonic", lambda: began + 58.0)
+        return real(config, *given, **named)
+
+    monkeypatch.setattr(fitting, "refit", refit)
+    means = Means(until=began + 60.0)
+    made = concluded(plan, table, told, target="class", blending=blending, means=means)
+    assert (made.members, made.blended) == (expected.members, expected.blended)
+    assert made.remark == f"Left out of the model: trial {told[2].number} ({NO_TIME})."
 
 
 @pytest.mark.parametrize(("astray", "best"), [((2,), 0), ((0,), 1), ((0, 1), 2), ((0, 1, 2), 0)])
@@ -265,16 +400,20 @@ class Counted:
         self.heard.append("stop")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(1.0, "fitting the model"), (598.0, "fitting the model, about 10 min 0 s")],
+)
 def test_fitting_several_pipelines_shows_how_far_it_is(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, seconds: float, said: str
 ) -> None:
     progress = Counted()
-    blending = Blending(3, tmp_path)
+    blending, told = Blending(3, tmp_path), _slow(plan, trials, seconds, 1.0, 1.0)
     made = concluded(
-        plan, table, trials, target="class", blending=blending, means=Means(progress=progress)
+        plan, table, told, target="class", blending=blending, means=Means(progress=progress)
     )
     n = len(made.members)
-    assert progress.heard == [("fitting the model", n), *[1] * n, "stop"]
+    assert progress.heard == [(said, n), *[1] * n, "stop"]
 
 
 def test_a_machine_that_does_not_see_the_folder_scores_trials_all_the_same(
@@ -324,10 +463,20 @@ def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
         chosen.trial for chosen in whole.members if chosen.trial is not lost
     ]
     assert len(made.model.members) == len(made.members)
-    assert (made.blended, f"trial {lost.number} (MemoryError: no room)" in made.remark) == (
-        None,
-        True,
-    )
+    assert f"trial {lost.number} (MemoryError: no room)" in made.remark
+
+
+def test_without_a_member_the_others_are_weighed_anew(
+    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+) -> None:
+    blending = Blending(3, tmp_path)
+    without = [trials[0], trials[2]]
+    expected = concluded(plan, table, without, target="class", blending=blending)
+    _unable(monkeypatch, trials[1])
+    made = concluded(plan, table, trials, target="class", blending=blending)
+    assert len(made.members) == 2
+    assert (made.members, made.blended) == (expected.members, expected.blended)
+    assert [m.weight for m in made.model.members] == [each.weight for each in made.members]
 
 
 def _unable(monkeypatch, *lost: StudyTrial) -> list[object]:
@@ -388,8 +537,8 @@ def test_a_model_is_made_of_what_has_room_in_a_file(
         limit = room / model_file.SHARE_OF_PIPELINES
         monkeypatch.setattr(model_file, "LARGEST_FILE", limit)
         blending = Blending(3, tmp_path)
-        kept = model_file.Room()
-        return concluded(plan, table, trials, target="class", blending=blending, means=Means(kept))
+        means = Means(is_filed=True)
+        return concluded(plan, table, trials, target="class", blending=blending, means=means)
 
     everything = made(2**32)
     sizes = {each.trial.number: _size(everything.model, each) for each in everything.members}

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from foretune.automl.models.members import refit
 from foretune.automl.plan import Wishes, planned
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
+from foretune.run.executor import Limits
 
 from .samples import mixed_table
 
@@ -26,14 +28,27 @@ def table() -> Table:
 def test_processes_fit_what_this_one_would(table: Table, tmp_path: Path) -> None:
     drawn = planned(table, Wishes(only=("knn", "lda"))).space.sample(4, seed=1).dicts()
     configs = [drawn[0], {"estimator": "unheard of"}, *drawn[1:]]
-    made = list(Crew(2, tmp_path).fitted(configs, table, seed=3))
+    made = dict(Crew(2, tmp_path).fitted(configs, table, seed=3))
     assert isinstance(made[1], str)
-    for config, member in zip(drawn, [made[0], *made[2:]], strict=True):
+    for config, place in zip(drawn, (0, 2, 3, 4), strict=True):
+        member = made[place]
         here = refit(config, table, seed=3)
         assert member.config == config
         np.testing.assert_array_equal(
             member.probabilities(table.x, 3), here.probabilities(table.x, 3)
         )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_crew_left_is_removed_and_what_another_one_needs_is_not(
+    tmp_path: Path,
+) -> None:
+    left = tmp_path / "fitting-left"
+    left.mkdir()
+    (left / "alive").touch()
+    (left / "table.npz").write_bytes(b"many rows")
+    with crew._workplace(tmp_path) as first, crew._workplace(tmp_path) as second:
+        assert {*tmp_path.iterdir()} == {first, second}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -58,9 +73,9 @@ def test_a_process_that_dies_beside_others_is_tried_alone(tmp_path: Path) -> Non
         {"name": "well", "deaths": 0},
         {"name": "once", "deaths": 1},
     ]
-    twice, *others = crew._fitted(Dying(tmp_path), jobs, workers=2)
-    assert "SIGKILL" in twice
-    assert others == ["well", "once"]
+    made = dict(crew._fitted(Dying(tmp_path), dict(enumerate(jobs)), workers=2))
+    assert "SIGKILL" in made[0]
+    assert (made[1], made[2]) == ("well", "once")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "twice": "xx",
         "well": "x",
@@ -83,11 +98,59 @@ class Hungry:
 
 
 def test_what_had_too_little_memory_beside_others_is_tried_alone(tmp_path: Path) -> None:
-    assert list(crew._fitted(Hungry(tmp_path), ["a", "b"], workers=2)) == ["a", "b"]
+    made = crew._fitted(Hungry(tmp_path), {0: "a", 1: "b"}, workers=2)
+    assert dict(made) == {0: "a", 1: "b"}
     assert {path.read_text() for path in tmp_path.iterdir()} == {"xx"}
 
 
 def test_without_others_there_is_no_second_try(tmp_path: Path) -> None:
-    [died] = crew._fitted(Dying(tmp_path), [{"name": "a", "deaths": 1}], workers=1)
+    [(_, died)] = crew._fitted(Dying(tmp_path), {0: {"name": "a", "deaths": 1}}, workers=1)
     assert "SIGKILL" in died
     assert (tmp_path / "a").read_text() == "x"
+
+
+def taking(job: str) -> str:
+    """Takes much of what it is told to, or little."""
+    if job == "time":
+        while True:
+            pass
+    elif job == "memory":
+        food = np.ones(2**26)  # half a gigabyte
+        time.sleep(60.0)
+        return str(food.sum())
+    return job
+
+
+def test_what_takes_more_time_than_it_may_is_ended(tmp_path: Path) -> None:
+    """And not tried again: alone it would take as long."""
+    made = crew._fitted(taking, {0: "time", 1: "nothing"}, 2, Limits(cpu_seconds=0.3))
+    assert dict(made) == {0: "over its limit of 0.3 s of CPU time", 1: "nothing"}
+
+
+@pytest.mark.parametrize(("free", "limit", "said"), [(4.0, 0.25, "256"), (0.4, 9.0, "369")])
+def test_what_takes_more_memory_than_it_may_or_than_there_is_is_ended(
+    monkeypatch: pytest.MonkeyPatch, free: float, limit: float, said: str
+) -> None:
+    """In gigabytes. Alone, it may take nine tenths of what is free."""
+    monkeypatch.setattr(crew, "free_bytes", lambda: int(free * 2**30))
+    jobs, limits = {0: "memory", 1: "nothing"}, Limits(memory_bytes=int(limit * 2**30))
+    assert dict(crew._fitted(taking, jobs, 2, limits)) == {
+        0: f"out of memory: over its limit of {said} MB",
+        1: "nothing",
+    }
+
+
+def test_what_is_free_is_shared_by_those_who_fit_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "free_bytes", lambda: 1000)
+    assert crew._within_free(Limits(cpu_seconds=7.0), 3) == Limits(
+        cpu_seconds=7.0, memory_bytes=300
+    )
+    monkeypatch.setattr(crew, "free_bytes", lambda: None)
+    assert crew._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=5)
+
+
+def test_nobody_waits_for_what_is_no_longer_wanted() -> None:
+    made: list[object] = []
+    for each in crew._fitted(taking, {0: "time", 1: "nothing"}, 2, is_enough=lambda: bool(made)):
+        made.append(each)
+    assert made == [(1, "nothing")]

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from foretune.automl.fit import budget
+from foretune.automl.fit import budget, model_until
 from foretune.automl.pace import Pace
 from foretune.automl.plan import Plan, Wishes, planned
 from foretune.automl.tables.datasets import Table
@@ -84,3 +84,17 @@ def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table)
 def test_without_a_limit_of_time_nothing_is_left(plan: Plan, table: Table) -> None:
     found = budget(plan, Wishes(trials=7), rows=len(table), since=time.monotonic(), workers=1)
     assert (found.trials, found.seconds, found.reserve) == (7, None, None)
+
+
+@pytest.mark.parametrize(("gone", "left"), [(20.0, 80.0), (70.0, 50.0), (200.0, 50.0)])
+def test_the_model_has_what_is_left_and_at_least_half_of_the_time(gone: float, left: float) -> None:
+    now = time.monotonic()
+    until = model_until(Wishes(seconds=100.0), since=now - gone)
+    assert until - now == pytest.approx(left, abs=5.0)
+    assert model_until(Wishes(), since=now - gone) == math.inf
+
+
+def test_many_more_rows_are_learnt_from_by_a_crew(plan: Plan, table: Table) -> None:
+    quick = [trial(0.1)]
+    assert not Pace.of(plan, rows=len(table)).wants_crew(quick)
+    assert Pace.of(plan, rows=2 * len(table)).wants_crew(quick)

@@ -1,6 +1,8 @@
 import os
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from foretune.run import memory
 
@@ -17,3 +19,47 @@ def test_a_process_that_is_gone_has_none():
     nobody = 2**22 + 1
     assert memory.resident_bytes(nobody) is None
     assert memory._from_ps(nobody) is None
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A machine with 100 kB to spare, and a process in a group in another group."""
+    write(tmp_path / "proc/meminfo", "MemTotal: 900 kB\nMemAvailable: 100 kB\nHugePages_Free: 3\n")
+    write(tmp_path / "proc/self/cgroup", "1:cpu:/other\n0::/jobs/mine\n")
+    return tmp_path
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def group(root: Path, name: str, most: str, used: int, cached: int) -> None:
+    folder = root / "sys/fs/cgroup" / name
+    write(folder / "memory.max", f"{most}\n")
+    write(folder / "memory.current", f"{used}\n")
+    write(folder / "memory.stat", f"anon 1\ninactive_file {cached}\n")
+
+
+@pytest.mark.parametrize(
+    ("own", "outer", "free"),
+    [
+        (("max", 9, 0), ("max", 9, 0), 102_400),
+        (("5000", 4000, 300), ("max", 9, 0), 1300),
+        (("5000", 4000, 300), ("6000", 5000, 0), 1000),
+        (("5000", 6000, 300), ("max", 9, 0), 0),
+    ],
+)
+def test_what_is_free_is_what_the_machine_and_all_groups_have_left(
+    root: Path, own: tuple[str, int, int], outer: tuple[str, int, int], free: int
+) -> None:
+    group(root, "jobs/mine", *own)
+    group(root, "jobs", *outer)
+    assert memory.free_bytes(root) == free
+
+
+def test_where_nobody_tells_nothing_is_known_of_free_memory(root: Path, tmp_path: Path) -> None:
+    assert memory.free_bytes(root) == 102_400
+    write(root / "proc/meminfo", "MemTotal: 900 kB\n")
+    assert memory.free_bytes(root) is None
+    assert memory.free_bytes(tmp_path / "elsewhere") is None

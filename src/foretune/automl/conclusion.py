@@ -1,20 +1,30 @@
 """From trials to a model: the best configuration, or a blend of the best, fitted to all rows."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from foretune.automl.blending import Blending, Chosen, chosen_members
 from foretune.automl.crew import OUT_OF_LIMITS
-from foretune.automl.fitting import NO_MEANS, NOT_SOUND, Check, Lost, Means, fitted_members
+from foretune.automl.fitting import (
+    NO_MEANS,
+    NOT_SOUND,
+    Check,
+    Fitting,
+    Lost,
+    Means,
+    sorted_by_weight,
+)
 from foretune.automl.models.baseline import without_columns
 from foretune.automl.models.members import Member
 from foretune.automl.models.model import Model
+from foretune.automl.pace import SHARE_OF_MODEL, Pace
 from foretune.automl.plan import Plan
 from foretune.automl.search import ranked
 from foretune.automl.tables.datasets import Table
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.report.wording import counted
+from foretune.report.wording import counted, duration_text
 from foretune.run.study import StudyTrial
 
 INTERRUPTED = "Stopped while the model was fitted: it has fewer pipelines than were chosen for it."
@@ -81,7 +91,9 @@ def concluded(
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
             f"{_beside(spent)}"
         )
-    parts = _parts(plan, best, table, blending, means)
+    pace, left = Pace.of(plan, rows=len(table)), means.until - time.monotonic()
+    in_time = _in_time(best, pace, left)
+    parts = _parts(plan, in_time, table, blending, means)
     model = Model.of(
         table,
         [parts.fitted[each.trial.number] for each in parts.members],
@@ -89,6 +101,7 @@ def concluded(
         metric=plan.metric.name,
         shares=plan.shares,
     )
+    late = "" if in_time[0] is best[0] else _passed_over(best[0], pace, left)
     stopped = INTERRUPTED if parts.interrupted else ""
     return Conclusion(
         parts.members[0].trial,
@@ -96,8 +109,27 @@ def concluded(
         parts.members,
         model,
         parts.blended,
-        " ".join(filter(None, [parts.remark, _left_out(parts.lost), stopped])),
+        " ".join(filter(None, [late, parts.remark, _left_out(parts.lost), stopped])),
         parts.interrupted,
+    )
+
+
+def _in_time(best: Sequence[StudyTrial], pace: Pace, seconds: float) -> list[StudyTrial]:
+    """Those that are expected to learn from all rows in this time; the quickest where none is.
+
+    A trial of an unknown time may be.
+    """
+    found = [trial for trial in best if not pace.seconds(trial) > seconds]
+    return found or [min(best, key=pace.seconds)]
+
+
+def _passed_over(trial: StudyTrial, pace: Pace, left: float) -> str:
+    """That the best trial is no part of the model, and what would make it one."""
+    needed = pace.seconds(trial)
+    return (
+        f"Trial {trial.number} scored best, but is expected to learn from all rows for "
+        f"{duration_text(needed)}, and {duration_text(max(left, 0.0))} were left: give more time, "
+        f"such as {duration_text(needed / SHARE_OF_MODEL)}, for a model with it."
     )
 
 
@@ -130,7 +162,7 @@ def _parts(
     means: Means,
 ) -> _Parts:
     """What the model is made of: the best trial that can be, and those that join it."""
-    check = Check(plan, table, without_columns(plan.table, plan.protocol), means.room)
+    check = Check(plan, table, without_columns(plan.table, plan.protocol))
     parts = _first_parts(best, blending, check, means)
     if not parts.fitted and any(why == NOT_SOUND for _, why in parts.lost):
         # Rather a model that is not what it promised to be than none.
@@ -141,7 +173,7 @@ def _parts(
         raise UsageError(
             "a model needs a trial that can be fitted to all rows and saved, but none of "
             f"{_of_all(min(MOST_TRIED, len(best)), len(best))} could ({'; '.join(reasons[:3])}): "
-            "choose other estimators, fewer rows, or a machine with more memory"
+            "choose other estimators or fewer rows, or allow more memory"
         )
     return parts
 
@@ -150,18 +182,28 @@ def _first_parts(
     best: Sequence[StudyTrial], blending: Blending | None, check: Check, means: Means
 ) -> _Parts:
     """Of the first of the best trials that passes; without any fitted where none does."""
-    lost: list[Lost] = []
-    for place in range(min(MOST_TRIED, len(best))):
-        members, blended, remark = chosen_members(
-            check.plan, best[place:], blending, rows=len(check.table)
-        )
-        fitted, failed, interrupted = fitted_members(members, check, means)
-        lost += failed
-        if fitted:
-            kept = tuple(each for each in members if each.trial.number in fitted)
-            together = blended if len(kept) == len(members) else None
-            return _Parts(kept, fitted, together, remark, lost, interrupted)
-    return _Parts((), {}, None, "", lost, interrupted=False)
+    fitting, rows = Fitting(check, means), len(check.table)
+    candidates = best
+    for _ in range(min(MOST_TRIED, len(best))):
+        members, blended, remark = chosen_members(check.plan, candidates, blending, rows=rows)
+        fitting.fit(members)
+        wanted = [each.trial for each in sorted_by_weight(members)]
+        usable = fitting.usable(best if fitting.interrupted else wanted)
+        if usable and (fitting.interrupted or usable[0] is wanted[0]):
+            if usable != wanted:
+                # The weights were chosen for all of them together.
+                ready = [trial for trial in candidates if trial in usable]
+                members, blended, remark = chosen_members(check.plan, ready, blending, rows=rows)
+            fitted = {
+                each.trial.number: replace(fitting.member(each.trial), weight=each.weight)
+                for each in members
+            }
+            return _Parts(members, fitted, blended, remark, fitting.lost, fitting.interrupted)
+        lost = [trial.number for trial, _ in fitting.lost]
+        candidates = [trial for trial in candidates if trial.number not in lost]
+        if not candidates:
+            break
+    return _Parts((), {}, None, "", fitting.lost, interrupted=False)
 
 
 def _of_all(tried: int, trials: int) -> str:

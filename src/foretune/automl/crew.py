@@ -1,22 +1,36 @@
-"""Pipelines that learn from all rows in processes of their own: several at once, and if one dies,
-the others and the command live on.
+"""Pipelines that learn from all rows in processes of their own: several at once, within limits, and
+if one dies, the others and the command live on.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from foretune.automl.collection.trial import load_libraries, opened
 from foretune.automl.models.members import Member, refit
 from foretune.automl.tables.datasets import Table
-from foretune.run.executor import Outcome
-from foretune.run.pool import ProcessPool
+from foretune.files import held, locked
+from foretune.run import stopping
+from foretune.run.executor import Limits
+from foretune.run.memory import free_bytes
+from foretune.run.pool import NO_LIMITS, ProcessPool
 
 Config: TypeAlias = Mapping[str, Any]
 OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
 """How the reasons begin of what more memory may save."""
+SHARE_OF_FREE = 0.9
+"""Of the memory that is free, what all processes may take: where there is none left, the system may
+end the command with them.
+"""
+WORKPLACE = "fitting-"
+ALIVE = "alive"
+"""How the name of a folder begins in which a crew works, and the file there that it has locked."""
+LOOK_SECONDS = 0.5
+"""How often to ask whether the rest is still wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,10 @@ class FiledFit:
         return refit(config, opened(self.table), seed=self.seed)
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Crew:
     """Processes that may fit the pipelines of a model."""
@@ -42,30 +60,71 @@ class Crew:
     workers: int
     folder: Path
     """Where the table lies meanwhile."""
+    memory_bytes: int | None = None
+    """Of a process that fits as many rows as a trial does; None is without a limit."""
 
     def fitted(
-        self, configs: Sequence[Config], table: Table, *, seed: int
-    ) -> Iterator[Member | str]:
-        """Each pipeline, in the order of the configurations, or why there is none."""
-        with TemporaryDirectory(dir=self.folder, prefix="fitting-") as folder:
-            file = Path(folder) / "table.npz"
+        self,
+        configs: Sequence[Config],
+        table: Table,
+        *,
+        seed: int,
+        limits: Limits = NO_LIMITS,
+        is_enough: Callable[[], bool] = _never,
+    ) -> Generator[tuple[int, Member | str]]:
+        """Each pipeline as it gets ready, by the place of its configuration, or why there is none.
+
+        limits: of one pipeline. is_enough: says whether the rest may be left out.
+        """
+        with _workplace(self.folder) as place:
+            file = place / "table.npz"
             table.save(file)
-            yield from _fitted(FiledFit(file, seed), configs, self.workers)
+            jobs = dict(enumerate(configs))
+            yield from _fitted(FiledFit(file, seed), jobs, self.workers, limits, is_enough)
 
 
-def _fitted(fit: FiledFit, configs: Sequence[Config], workers: int) -> Iterator[Member | str]:
+@contextmanager
+def _workplace(folder: Path) -> Iterator[Path]:
+    """A folder for what workers read; the one of a crew that was killed is removed before."""
+    for alive in folder.glob(f"{WORKPLACE}*/{ALIVE}"):
+        if (lock := held(alive)) is not None:
+            with lock:
+                rmtree(alive.parent, ignore_errors=True)
+    with (
+        TemporaryDirectory(dir=folder, prefix=WORKPLACE, ignore_cleanup_errors=True) as made,
+        locked(Path(made) / ALIVE),
+    ):
+        yield Path(made)
+
+
+def _fitted(
+    fit: FiledFit,
+    configs: Mapping[int, Config],
+    workers: int,
+    limits: Limits = NO_LIMITS,
+    is_enough: Callable[[], bool] = _never,
+) -> Generator[tuple[int, Member | str]]:
     together = min(workers, len(configs))
-    with ProcessPool(fit, workers=together) as pool:
-        places = {pool.submit(config): place for place, config in enumerate(configs)}
-        arrived: dict[int, Outcome[Member]] = {}
-        for place, config in enumerate(configs):
-            while place not in arrived:
-                arrived |= {places[each.key]: each for each in pool.results()}
-            outcome = arrived.pop(place)
-            if together > 1 and outcome.reason.startswith(OUT_OF_LIMITS):
-                while place + 1 + len(arrived) < len(configs):
-                    arrived |= {places[each.key]: each for each in pool.results()}
-                pool.close()
-                yield from _fitted(fit, [config], workers=1)
-            else:
-                yield outcome.reason if outcome.result is None else outcome.result
+    again: dict[int, Config] = {}
+    with ProcessPool(fit, workers=together, limits=_within_free(limits, together)) as pool:
+        waiting = {pool.submit(config): place for place, config in configs.items()}
+        while waiting and not is_enough():
+            stopping.check()
+            for outcome in pool.results(LOOK_SECONDS):
+                place = waiting.pop(outcome.key)
+                if together > 1 and outcome.reason.startswith(OUT_OF_LIMITS):
+                    again[place] = configs[place]
+                else:
+                    yield place, outcome.reason if outcome.result is None else outcome.result
+    if again and not is_enough():
+        # One after the other: together they may have taken more memory than there is.
+        yield from _fitted(fit, again, 1, limits, is_enough)
+
+
+def _within_free(limits: Limits, processes: int) -> Limits:
+    """The limits, and no more memory than all these processes can have at once."""
+    free = free_bytes()
+    if free is None:
+        return limits
+    share = int(SHARE_OF_FREE * free / processes)
+    return replace(limits, memory_bytes=min(share, limits.memory_bytes or share))

@@ -28,7 +28,7 @@ from foretune.automl.estimator_input import (
     with_roles,
     without_times,
 )
-from foretune.automl.fit import Fit, budget, described, taught
+from foretune.automl.fit import Fit, budget, described, model_until, taught
 from foretune.automl.fitting import Means
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
@@ -182,13 +182,16 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
             trials = tuple(study.trials())
             if self.remember:
                 _remember(about, trials)
+            crew = None
+            if self.jobs is not None:
+                crew = Crew(self.jobs, Path(folder), wishes.trial_memory)
             conclusion = concluded(
                 plan,
                 table,
                 trials,
                 target=target,
                 blending=None if predictions is None else Blending(self.ensemble, predictions),
-                means=Means(crew=None if self.jobs is None else Crew(self.jobs, Path(folder))),
+                means=Means(crew, until=model_until(wishes, since=began)),
             )
         if conclusion.remark:
             warnings.warn(conclusion.remark, ForetuneWarning, stacklevel=3)

@@ -13,6 +13,7 @@ call goes on where it was.
 """
 
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +27,8 @@ from foretune.automl.crew import Crew
 from foretune.automl.fitting import Means
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.models.model_file import Room
 from foretune.automl.models.scores import SCORERS
-from foretune.automl.pace import Pace
+from foretune.automl.pace import SHARE_OF_MODEL, Pace
 from foretune.automl.plan import Plan, Wishes
 from foretune.automl.recordings import Recording, Remembered
 from foretune.automl.search import (
@@ -51,8 +51,6 @@ from foretune.run.study import Study, StudyTrial
 from foretune.run.tuning import SILENT_WATCH, Budget, Watch
 
 LEAST_SECONDS = 0.1
-MOST_RESERVED = 0.5
-"""The share of the time that fitting the model may take from the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +184,8 @@ class Job:
 
     def conclude(self, found: Searched) -> Fit:
         """Fit the model that the trials come to, so that it can be saved."""
-        crew = Crew(self.wishes.jobs, self.place.folder) if self.site.is_here else None
+        crew = Crew(self._fitters, self.place.folder, self.wishes.trial_memory)
+        until = model_until(self.wishes, since=self.began)
         with self._timed("fitting the model"):
             conclusion = concluded(
                 found.plan,
@@ -194,7 +193,7 @@ class Job:
                 found.trials,
                 target=self.target,
                 blending=found.blending,
-                means=Means(Room(), crew, self.progress),
+                means=Means(crew, self.progress, is_filed=True, until=until),
                 spent=found.ending in ("trials", "exhausted"),
             )
         self.timings["all of it"] = time.monotonic() - self.began
@@ -248,9 +247,14 @@ class Job:
             )
         return about, ending, knowledge, relied_on
 
+    @property
+    def _fitters(self) -> int:
+        """How many processes of this machine fit the model: trials may run on others."""
+        return self.wishes.jobs if self.site.is_here else 1
+
     def _budget(self, plan: Plan) -> Budget:
-        workers = self.wishes.jobs if self.site.is_here else 1
-        return budget(plan, self.wishes, rows=len(self.table), since=self.began, workers=workers)
+        rows, workers = len(self.table), self._fitters
+        return budget(plan, self.wishes, rows=rows, since=self.began, workers=workers)
 
     def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
         """What evaluates configurations: on a file, or where others run it, with the table."""
@@ -346,6 +350,16 @@ def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float, workers: int)
 
     def reserve(trials: Sequence[StudyTrial]) -> float:
         needed = pace.of_model(trials, members=wishes.ensemble, workers=workers)
-        return min(needed, MOST_RESERVED * left)
+        return min(needed, SHARE_OF_MODEL * left)
 
     return Budget(wishes.most_trials, left, reserve)
+
+
+def model_until(wishes: Wishes, *, since: float) -> float:
+    """When the model should be ready, by the monotonic clock, in a job that began at this time.
+
+    It has at least the share of the time that the search leaves to it at the latest.
+    """
+    if wishes.seconds is None:
+        return math.inf
+    return max(since + wishes.seconds, time.monotonic() + SHARE_OF_MODEL * wishes.seconds)

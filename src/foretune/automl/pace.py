@@ -1,19 +1,24 @@
 """How long a model takes to learn from all rows, going by the trials of its pipelines."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foretune.automl.plan import Plan
 from foretune.automl.search import ranked
 from foretune.run.study import StudyTrial
 
+SHARE_OF_MODEL = 0.5
+"""Of a given time, what fitting the model may take from the search."""
 GROWTH = {"svm": 2.0, "svc": 2.0}
 """The power of the number of rows by which the time of an estimator grows, where it is not 1."""
 CREW_SECONDS = 10.0
 """What takes less is fitted in this process: others would first have to start."""
 CREW_STARTS = 3.0
 """The seconds that takes."""
+MOST_GROWTH_HERE = 2.0
+"""So many times the rows of a trial's fit, and no more, are learnt from in this process: what a
+trial took says little about the time and memory that many more rows take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +42,22 @@ class Pace:
         power = GROWTH.get(str(trial.config.get(self.plan.shipped.choice)), 1.0)
         return trial.seconds / self.fits * math.pow(self.growth, power)
 
+    def known_seconds(self, trials: Sequence[StudyTrial]) -> list[float]:
+        """The same of those whose time was measured."""
+        return [seconds for seconds in map(self.seconds, trials) if math.isfinite(seconds)]
+
     def of_model(self, trials: Sequence[StudyTrial], *, members: int, workers: int = 1) -> float:
         """What a model of so many of these trials may take, and what is told about its columns."""
         best = ranked(trials, self.plan)[:members]
-        known = [seconds for seconds in map(self.seconds, best) if math.isfinite(seconds)]
-        return _together(known, workers) + sum(known[:1])
+        return self.together(best, workers) + sum(self.known_seconds(best)[:1])
 
+    def together(self, trials: Sequence[StudyTrial], workers: int) -> float:
+        """What the pipelines of these take that share so many processes."""
+        known = self.known_seconds(trials)
+        if not known or workers == 1 or not self.wants_crew(trials):
+            return sum(known)
+        return CREW_STARTS + max(*known, sum(known) / workers)
 
-def is_worth_a_crew(seconds: Iterable[float]) -> bool:
-    """Whether what takes these times is better done by processes beside this one."""
-    return sum(filter(math.isfinite, seconds)) > CREW_SECONDS
-
-
-def _together(seconds: Sequence[float], workers: int) -> float:
-    """What several fits take that share so many processes."""
-    if workers == 1 or not is_worth_a_crew(seconds):
-        return sum(seconds)
-    return CREW_STARTS + max(*seconds, sum(seconds) / workers)
+    def wants_crew(self, trials: Sequence[StudyTrial]) -> bool:
+        """Whether the pipelines of these are better fitted by processes beside this one."""
+        return self.growth > MOST_GROWTH_HERE or sum(self.known_seconds(trials)) > CREW_SECONDS

@@ -1,7 +1,8 @@
-"""How much memory a process holds, measured from outside."""
+"""How much memory a process holds, measured from outside, and how much there is for more."""
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -10,6 +11,43 @@ def resident_bytes(pid: int) -> int | None:
     if Path("/proc/self/statm").exists():
         return _from_proc(pid)
     return _from_ps(pid)
+
+
+def free_bytes(root: Path = Path("/")) -> int | None:
+    """What processes can still take without others being ended for it; None where nobody says.
+
+    Of the machine, and of the control groups (version 2) by which containers and schedulers limit
+    what runs in them. root: the folder of /proc and /sys.
+    """
+    try:
+        facts = _numbers(root / "proc/meminfo")
+        return min([1024 * facts["MemAvailable:"], *_left_in_groups(root)])
+    except (OSError, LookupError, ValueError):
+        return None
+
+
+def _left_in_groups(root: Path) -> Iterator[int]:
+    """What each limited group that this process is in has left, its own one first."""
+    lines = (root / "proc/self/cgroup").read_text(encoding="ascii").splitlines()
+    own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
+    if own is None:
+        return
+    groups = root / "sys/fs/cgroup"
+    for group in (groups / own, *(groups / own).parents):
+        if not group.is_relative_to(groups):
+            return
+        limit = group / "memory.max"  # the topmost group has none
+        if limit.exists() and (most := limit.read_text(encoding="ascii").strip()) != "max":
+            used = int((group / "memory.current").read_text(encoding="ascii"))
+            # Files that were read once are dropped before a process is ended.
+            cached = _numbers(group / "memory.stat")["inactive_file"]
+            yield max(0, int(most) - used + cached)
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """The first number of each line by its first word."""
+    lines = (line.split() for line in path.read_text(encoding="ascii").splitlines())
+    return {words[0]: int(words[1]) for words in lines}
 
 
 def size_text(size: float) -> str:

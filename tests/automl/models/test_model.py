@@ -11,7 +11,7 @@ import pytest
 
 from foretune.automl.models.members import Member, refit
 from foretune.automl.models.model import Model
-from foretune.automl.models.model_file import DESCRIPTION, ENTRY, Room
+from foretune.automl.models.model_file import DESCRIPTION, ENTRY, size_in_file
 from foretune.automl.models.spaces import SPACES, shipped
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.schema import Schema
@@ -413,12 +413,12 @@ def test_a_blend_is_the_mean_by_weight(task):
     assert model.predict_rows(table.x, certain).tolist() == labels.tolist()
 
 
-def test_to_learn_whether_a_pipeline_has_room_takes_its_size_in_memory_once():
+def test_to_learn_the_size_of_a_pipeline_takes_that_in_memory_once():
     parts = [np.zeros(2**17) for _ in range(32)]
-    Room().take(parts)  # imports what it needs
+    size_in_file(parts)  # imports what it needs
     tracemalloc.start()
     try:
-        Room().take(parts)
+        size_in_file(parts)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

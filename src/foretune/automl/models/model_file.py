@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from foretune.automl.models.model_trust import TYPES, check_indices, strangers
 from foretune.errors import MissingExtraError, UsageError
@@ -43,23 +43,36 @@ class TooLargeError(UsageError):
     """A pipeline that a model file has no room for."""
 
 
+class Size(NamedTuple):
+    """What a pipeline takes in a model file, unpacked."""
+
+    text: int
+    """Bytes of its description."""
+    whole: int
+
+
+def size_in_file(pipeline: Any) -> Size:
+    """What a model file would hold of a pipeline."""
+    # On the disk: skops holds the whole archive in memory already.
+    with tempfile.TemporaryFile() as content:
+        _skops().dump([pipeline], content)
+        with zipfile.ZipFile(content) as archive:
+            sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
+    return Size(sizes[DESCRIPTION], sum(sizes.values()))
+
+
 class Room:
     """What a model file has room for: pipelines are laid into it one after the other."""
 
     def __init__(self) -> None:
-        self._text = self._whole = 0
+        self._taken = Size(0, 0)
 
-    def take(self, pipeline: Any) -> None:
+    def take(self, size: Size) -> None:
         """Refuse a pipeline that is too large beside those that were taken before."""
-        # On the disk: skops holds the whole archive in memory already.
-        with tempfile.TemporaryFile() as content:
-            _skops().dump([pipeline], content)
-            with zipfile.ZipFile(content) as archive:
-                sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-        text, whole = self._text + sizes[DESCRIPTION], self._whole + sum(sizes.values())
+        text, whole = self._taken.text + size.text, self._taken.whole + size.whole
         if max(text / LARGEST_TEXT, whole / LARGEST_FILE) > SHARE_OF_PIPELINES:
             raise TooLargeError("too large for a model file")
-        self._text, self._whole = text, whole
+        self._taken = Size(text, whole)
 
 
 def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) -> None:
