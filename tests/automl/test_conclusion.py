@@ -323,8 +323,9 @@ def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert (made.best, made.stands_in) == (told[1], True)
     assert re.fullmatch(
-        rf"Trial {told[0].number} scored best, but is expected to learn from all rows for 15 min "
-        r"0 s, and \S+ s were left: give more time, such as 30 min 0 s, for a model with it\.",
+        rf"Trial {told[0].number} scored best, log_loss [\d.]+, but is expected to learn from all "
+        r"rows for 15 min 0 s, and \S+ s were left: give more time, such as 30 min 0 s, for a "
+        r"model with it\.",
         made.remark,
     )
 

@@ -79,6 +79,8 @@ def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table)
     assert found.reserve([]) == 0.0
     assert found.reserve([trial(20.0)]) == pytest.approx(10.0)
     assert found.reserve([trial(2000.0)]) == pytest.approx(0.5 * found.seconds)
+    # With a quicker one, the slow one would be passed over.
+    assert found.reserve([trial(2000.0), trial(20.0, loss=1.0)]) == pytest.approx(10.0)
 
 
 def test_without_a_limit_of_time_nothing_is_left(plan: Plan, table: Table) -> None:

@@ -92,7 +92,7 @@ def concluded(
             f"{_beside(spent)}"
         )
     pace, left = Pace.of(plan, rows=len(table)), means.until - time.monotonic()
-    in_time = _in_time(best, pace, left)
+    in_time = pace.quick_enough(best, left)
     parts = _parts(plan, in_time, table, blending, means)
     model = Model.of(
         table,
@@ -114,22 +114,14 @@ def concluded(
     )
 
 
-def _in_time(best: Sequence[StudyTrial], pace: Pace, seconds: float) -> list[StudyTrial]:
-    """Those that are expected to learn from all rows in this time; the quickest where none is.
-
-    A trial of an unknown time may be.
-    """
-    found = [trial for trial in best if not pace.seconds(trial) > seconds]
-    return found or [min(best, key=pace.seconds)]
-
-
 def _passed_over(trial: StudyTrial, pace: Pace, left: float) -> str:
     """That the best trial is no part of the model, and what would make it one."""
-    needed = pace.seconds(trial)
+    needed, metric = pace.seconds(trial), pace.plan.metric.name
     return (
-        f"Trial {trial.number} scored best, but is expected to learn from all rows for "
-        f"{duration_text(needed)}, and {duration_text(max(left, 0.0))} were left: give more time, "
-        f"such as {duration_text(needed / SHARE_OF_MODEL)}, for a model with it."
+        f"Trial {trial.number} scored best, {metric} {trial.values[metric]:.4g}, but is expected "
+        f"to learn from all rows for {duration_text(needed)}, and {duration_text(max(left, 0.0))} "
+        f"were left: give more time, such as {duration_text(needed / SHARE_OF_MODEL)}, for a model "
+        "with it."
     )
 
 

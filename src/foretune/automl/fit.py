@@ -37,6 +37,7 @@ from foretune.automl.search import (
     HeldTrial,
     Runs,
     known_before,
+    ranked,
     searched,
 )
 from foretune.automl.tables.datasets import Table
@@ -349,8 +350,10 @@ def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float, workers: int)
     pace = Pace.of(plan, rows=rows)
 
     def reserve(trials: Sequence[StudyTrial]) -> float:
-        needed = pace.of_model(trials, members=wishes.ensemble, workers=workers)
-        return min(needed, SHARE_OF_MODEL * left)
+        # What would take longer is passed over when the model is made.
+        most = SHARE_OF_MODEL * left
+        possible = pace.quick_enough(ranked(trials, plan), most)
+        return min(pace.of_model(possible, members=wishes.ensemble, workers=workers), most)
 
     return Budget(wishes.most_trials, left, reserve)
 

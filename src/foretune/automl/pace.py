@@ -46,6 +46,14 @@ class Pace:
         """The same of those whose time was measured."""
         return [seconds for seconds in map(self.seconds, trials) if math.isfinite(seconds)]
 
+    def quick_enough(self, trials: Sequence[StudyTrial], seconds: float) -> list[StudyTrial]:
+        """Those that are expected to learn from all rows in this time; the quickest where none is.
+
+        A trial of an unknown time may be.
+        """
+        found = [trial for trial in trials if not self.seconds(trial) > seconds]
+        return found or sorted(trials, key=self.seconds)[:1]
+
     def of_model(self, trials: Sequence[StudyTrial], *, members: int, workers: int = 1) -> float:
         """What a model of so many of these trials may take, and what is told about its columns."""
         best = ranked(trials, self.plan)[:members]
