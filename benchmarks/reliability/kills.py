@@ -189,8 +189,11 @@ def abandoned_in(trial: tuple) -> int:
     return int(cell(trial, "trial_user_attributes", "abandoned") or 0)
 
 
-def check_fit(folder: Path, trials: int) -> None:
-    """What a fit leaves beside its study: its trials, the user's memory of them, its model."""
+def check_fit(folder: Path, trials: int) -> int:
+    """What a fit leaves beside its study: its trials, the user's memory of them, its model.
+
+    Returns how many trials are remembered.
+    """
     import pandas as pd
 
     from foretune.automl.knowledge.memory import Memory
@@ -203,10 +206,10 @@ def check_fit(folder: Path, trials: int) -> None:
     assert remembered is not None
     configs = remembered.configs.take(remembered.config_index)
     assert len(configs.first_occurrences()) == len(configs), "a trial is remembered twice"
-    print(f"remembered: {len(remembered)} trials")
     rows = pd.read_csv(folder / "table.csv").drop(columns="label")
     predicted = Model.open(folder / OUT / "model.foretune").predict(rows)
     assert len(predicted) == len(rows)
+    return len(remembered)
 
 
 def main() -> None:
@@ -247,7 +250,7 @@ def main() -> None:
     _, running = trials_of(store)
     assert (len(ended), len(running)) == (given.trials, 0)
     if command.name == "fit":
-        check_fit(folder, given.trials)
+        print(f"remembered: {check_fit(folder, given.trials)} trials")
     abandoned = sum(abandoned_in(trial) for trial in ended.values())
     failed = sum(trial[0] == "FAIL" for trial in ended.values())
     print(f"{command.name}: {kills} kills, of which {early} in the first second")

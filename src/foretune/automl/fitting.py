@@ -98,6 +98,8 @@ class Fitting:
         """
         best, *others = [each.trial for each in sorted_by_weight(members)]
         todo = [trial for trial in (best, *others) if trial.number not in self._ready]
+        if not todo:
+            return
         progress = self._means.progress
         progress.start(self._announced(todo), len(todo))
         try:
