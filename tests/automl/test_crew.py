@@ -145,6 +145,8 @@ def test_what_is_free_is_shared_by_those_who_fit_at_once(monkeypatch: pytest.Mon
     assert crew._within_free(Limits(cpu_seconds=7.0), 3) == Limits(
         cpu_seconds=7.0, memory_bytes=300
     )
+    monkeypatch.setattr(crew, "free_bytes", lambda: 0)
+    assert crew._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=1)
     monkeypatch.setattr(crew, "free_bytes", lambda: None)
     assert crew._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=5)
 

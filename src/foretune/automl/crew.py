@@ -126,5 +126,5 @@ def _within_free(limits: Limits, processes: int) -> Limits:
     free = free_bytes()
     if free is None:
         return limits
-    share = int(SHARE_OF_FREE * free / processes)
+    share = max(1, int(SHARE_OF_FREE * free / processes))  # a limit of nothing is none
     return replace(limits, memory_bytes=min(share, limits.memory_bytes or share))
