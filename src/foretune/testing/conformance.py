@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from foretune.arrays import Floats
-from foretune.contracts import Prior, Target
+from foretune.contracts import Observations, Prior, Target
 from foretune.experience import Status
 from foretune.progress import SILENT
 from foretune.search import Method, Optimizer, Suggestion, Told
@@ -28,7 +28,8 @@ _SEARCHES: dict[tuple[type, str], list[Suggestion]] = {}
 
 @cache
 def _prior(method: Method, kind: str) -> Prior:
-    return method.learn(problem(kind).experience, seed=0, progress=SILENT)
+    # Not 0, which a prior that has forgotten its seed would go on with.
+    return method.learn(problem(kind).experience, seed=1, progress=SILENT)
 
 
 class MethodConformance:
@@ -96,6 +97,24 @@ class MethodConformance:
             asked = optimizer.ask(size)
             optimizer.tell(_troubled(s, trouble, s.id) for s in asked)
         assert optimizer.target.space.encode([optimizer.ask()[0].config])
+
+    def test_failed_trials_say_nothing_of_losses(self) -> None:
+        """What is believed after trials is the same with failed ones among them."""
+        if self.method.design.trials is None:
+            pytest.skip("its design covers every trial, so that it believes nothing")
+        on, target = problem("cash"), self.target("cash")
+        tried, new = on.space.sample(6, seed=4), on.space.sample(5, seed=5)
+        losses = on.losses(tried)
+        losses[[1, 4]] = np.nan
+        seen = Observations(tried, losses, np.zeros(len(tried), dtype=bool))
+        prior = _prior(self.method, "cash")
+        posteriors = (
+            prior.surrogate(target).condition(told, seed=2) for told in (seen, seen.successes())
+        )
+        beliefs = [posterior.predict(new) for posterior in posteriors]
+        with_failed, without = (np.stack([belief.mean, belief.std]) for belief in beliefs)
+        assert np.isfinite(with_failed).all()
+        np.testing.assert_allclose(with_failed, without, rtol=1e-6, atol=1e-9)
 
     @pytest.mark.parametrize("observations", [1, 2, 500])
     def test_few_and_many_observations(self, observations: int) -> None:
