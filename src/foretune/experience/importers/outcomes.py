@@ -1,6 +1,6 @@
 """How evaluations ended, in the words that other tools write into their tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,12 @@ def ended_rows(frame: pd.DataFrame, column: str, task: str) -> pd.DataFrame:
         )
     names = [status.name for status in statuses if status is not None]
     return with_columns(frame[ended], {column: np.array(names, dtype=object)})
+
+
+def are_outcomes(column: Iterable[Any]) -> bool:
+    """Whether all cells are words for how something ended, and one says that it went well."""
+    words = {_word(cell) if isinstance(cell, str) else "" for cell in column}
+    return words <= {*WORDS} and any(WORDS[word] is Status.DONE for word in words)
 
 
 def _word(cell: Any) -> str:

@@ -19,13 +19,13 @@ from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience
 from foretune.experience.frame import CONFIG, with_columns
 from foretune.experience.importers.archive import existing
+from foretune.experience.importers.doubts import say_doubts
 from foretune.experience.importers.failed_rows import (
     rows_told_in_full,
     succeeded,
     without_reasons,
 )
 from foretune.experience.importers.inference import (
-    NUMBER,
     as_choice,
     infer_space,
     is_missing,
@@ -52,7 +52,6 @@ from foretune.space.parameters import LARGEST_EXACT_INT
 NO_NUMBERS = (math.inf, -math.inf)
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column without a name."""
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILENT) -> Experience:
@@ -182,8 +181,7 @@ def _with_inferred_space(
         meant = [c for c in frame.columns if c not in named and not _is_no_column(frame, c)]
         read = _cells if is_parquet(source) else _cells_of_csv
         cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
-        _say_thousands(cells)
-        _say_numbers(cells)
+        say_doubts(cells, by_name=columns.config_prefix is None)
         told = _worded(cells, source, frame.index, columns.config_prefix or "")
     cells = without_reasons(cells, succeeded(frame, columns))
     whole = rows_told_in_full(frame, cells, told, columns)
@@ -224,35 +222,6 @@ def _kept(cells: dict[str, list[Any]], ignored: Sequence[str]) -> dict[str, list
 def _named_in(configs: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Bools]:
     """(n,) each, where configurations name a hyperparameter, if perhaps as None."""
     return {name: np.array([name in config for config in configs]) for name in names}
-
-
-def _say_thousands(cells: Mapping[str, list[Any]]) -> None:
-    """Warn of numbers beside texts such as 1,000, which may be a number or two (of layers)."""
-    for name, column in cells.items():
-        texts = {cell for cell in column if isinstance(cell, str)}
-        numbers = any(isinstance(cell, int | float) for cell in column)
-        if texts and numbers and all(map(THOUSANDS.fullmatch, texts)):
-            warnings.warn(
-                f"'{name}' has numbers and the text '{min(texts)}', so all of them are choices; "
-                "write the number without commas if it is one",
-                ForetuneWarning,
-                stacklevel=3,
-            )
-
-
-def _say_numbers(cells: Mapping[str, list[Any]]) -> None:
-    """Warn of texts that are all numbers, as Parquet files of MLflow's parameters have them."""
-    for name, column in cells.items():
-        filled = [cell for cell in column if cell is not None]
-        texts = {cell for cell in filled if isinstance(cell, str) and cell not in WORDS}
-        only_texts = all(isinstance(cell, str) for cell in filled)
-        if texts and only_texts and all(map(NUMBER.fullmatch, texts)):
-            warnings.warn(
-                f"'{name}' holds numbers as texts, such as '{min(texts)}', so they are choices; "
-                "save them as numbers if they are",
-                ForetuneWarning,
-                stacklevel=3,
-            )
 
 
 def _check_ranges(cells: Mapping[str, list[Any]]) -> None:

@@ -1,0 +1,111 @@
+"""Columns of a table that may not be what they are taken for: a user can correct it."""
+
+import re
+import shlex
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foretune.errors import ForetuneWarning
+from foretune.experience.importers.inference import NUMBER
+from foretune.experience.importers.outcomes import are_outcomes
+from foretune.experience.importers.tables import WORDS
+from foretune.experience.naming import listed
+
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+PARTS_OF_NAMES = re.compile(r"[A-Z]+\d*(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
+RUN_TIMES = frozenset({"duration", "elapsed", "runtime", "seconds", "walltime"})
+MEASURED = frozenset(
+    {
+        *("accuracy", "auc", "f1", "logloss", "mae", "mse", "precision", "recall", "rmse"),
+        *("score", "id"),
+    }
+)
+"""Words in the names of numbers that a run gives or is given."""
+RECORDED = frozenset(
+    {
+        *("author", "commit", "created", "date", "datetime", "finished", "host", "hostname"),
+        *("started", "timestamp", "user"),
+    }
+)
+"""Words in the names of columns that say when, where and by whom a run was made."""
+IGNORE = "--ignore"
+
+Cells = Mapping[str, Sequence[Any]]
+
+
+def say_doubts(cells: Cells, *, by_name: bool) -> None:
+    """Warn of what each column may be instead of what it is taken for.
+
+    by_name: whether a column is taken for a hyperparameter for want of another meaning.
+    """
+    _say_thousands(cells)
+    _say_numbers(cells)
+    if by_name:
+        _say_no_hyperparameters(cells)
+
+
+def _say_thousands(cells: Cells) -> None:
+    """Numbers beside texts such as 1,000, which may be a number or two (of layers)."""
+    for name, column in cells.items():
+        texts = {cell for cell in column if isinstance(cell, str)}
+        if texts and any(map(_is_number, column)) and all(map(THOUSANDS.fullmatch, texts)):
+            _warn(
+                f"'{name}' has numbers and the text '{min(texts)}', so all of them are choices; "
+                "write the number without commas if it is one"
+            )
+
+
+def _say_numbers(cells: Cells) -> None:
+    """Texts that are all numbers, as Parquet files of MLflow's parameters have them."""
+    for name, column in cells.items():
+        filled = [cell for cell in column if cell is not None]
+        texts = {cell for cell in filled if isinstance(cell, str) and cell not in WORDS}
+        only_texts = all(isinstance(cell, str) for cell in filled)
+        if texts and only_texts and all(map(NUMBER.fullmatch, texts)):
+            _warn(
+                f"'{name}' holds numbers as texts, such as '{min(texts)}', so they are choices; "
+                "save them as numbers if they are"
+            )
+
+
+def _say_no_hyperparameters(cells: Cells) -> None:
+    """What is known of a run only once it is made: no search could choose it."""
+    options: dict[str, list[str]] = {}
+    for name, column in cells.items():
+        option = _option_for(name, column)
+        # A table has one column of outcomes, and one of run times.
+        option = IGNORE if option in options else option
+        if option:
+            options.setdefault(option, []).append(name)
+    if not options:
+        return
+    names = [name for name in cells if any(name in meant for meant in options.values())]
+    said = " ".join(f"{option} {shlex.quote(_joined(meant))}" for option, meant in options.items())
+    _warn(
+        f"{listed(names)}: taken for hyperparameters, but probably none; if so, import again with "
+        f"{said}"
+    )
+
+
+def _option_for(name: str, column: Sequence[Any]) -> str:
+    """The option that says what a column probably is; none where it may be a hyperparameter."""
+    words = {part.lower() for part in PARTS_OF_NAMES.findall(name)}
+    numbers = all(cell is None or _is_number(cell) for cell in column)
+    if are_outcomes(column):
+        return "--status"
+    if words & RUN_TIMES and numbers:
+        return "--seconds"
+    return IGNORE if words & RECORDED or (words & MEASURED and numbers) else ""
+
+
+def _joined(names: Sequence[str]) -> str:
+    return ",".join(f'"{name}"' if "," in name else name for name in names)
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ForetuneWarning, stacklevel=4)
