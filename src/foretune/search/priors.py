@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 
 from foretune.cache import forget, remembered
@@ -9,7 +10,7 @@ from foretune.contracts import Prior
 from foretune.experience import Experience
 from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.progress import SILENT, Progress
-from foretune.search.registry import Method
+from foretune.search.registry import METHODS, Method
 
 PRIORS = "priors"
 """The folder of the user's cache that keeps them."""
@@ -25,16 +26,20 @@ def learnt_prior(
 ) -> Prior:
     """What the method learns from the experience; from the user's cache if it did so before.
 
+    Of methods beyond the registry nothing is kept: a name says nothing about them.
+
     learn: another way to learn the same, such as one that is ended after a time.
     """
     if experience is None or not method.transfers:
         return method.learn(experience, seed=seed, progress=progress)
-    known = experience
+    make = partial(learn or partial(method.learn, seed=seed, progress=progress), experience)
+    if METHODS.get(method.name) is not method:
+        return make()
     return remembered(
         PRIORS,
-        hashlib.sha256(f"{taught_by(known, seed)} {method.name}".encode()).hexdigest()[:40],
+        hashlib.sha256(f"{taught_by(experience, seed)} {method.name}".encode()).hexdigest()[:40],
         load=method.load,
-        make=lambda: learn(known) if learn else method.learn(known, seed=seed, progress=progress),
+        make=make,
         save=lambda prior, path: prior.save(path),
     )
 
