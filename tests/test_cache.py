@@ -87,3 +87,18 @@ def test_a_cache_that_may_only_be_read_is_used(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Path, "touch", refuse)
     assert made_of(made) == "learnt"
     assert len(made) == 1
+
+
+def test_a_cache_of_another_user_is_done_without(monkeypatch: pytest.MonkeyPatch):
+    """Not even whether a file is there can be asked."""
+    stat = Path.stat
+
+    def refuse(path: Path, **how: bool) -> os.stat_result:
+        if "things" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **how)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    made: list[str] = []
+    assert made_of(made) == "learnt"
+    assert len(made) == 1

@@ -33,9 +33,9 @@ def remembered(
 ) -> Made:
     """What was made under this key before, or what `make` makes of it now; None is not kept."""
     path = cache_folder() / kind / f"{key}.safetensors"
-    if path.is_file():
-        # A damaged file, or one of another version, is no better than none.
-        with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
+    # A damaged file, or one of another version or another user, is no better than none.
+    with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
+        if path.is_file():
             found = load(path)
             with contextlib.suppress(OSError):  # of a cache that may only be read
                 path.touch()
