@@ -84,6 +84,26 @@ def test_what_is_forgotten_is_learnt_anew(past: Experience, learnt: list[str]) -
     assert len(learnt) == 2
 
 
+def test_a_method_of_ones_own_learns_each_time(past: Experience, learnt: list[str]) -> None:
+    """Its name may be that of another, and its code may have changed since."""
+    learnt_prior(ZERO_SHOT, past)
+    same_name = replace(ZERO_SHOT, acquisition="ucb")
+    new_name = replace(ZERO_SHOT, name="mine")
+    for method in (same_name, new_name, new_name):
+        learnt_prior(method, past)
+    assert learnt == ["zero-shot", "zero-shot", "mine", "mine"]
+
+
+def test_what_was_learnt_without_jax_is_learnt_anew_with_it(
+    past: Experience, learnt: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `auto` has better experts then."""
+    for spec in (None, object()):
+        monkeypatch.setattr("foretune.search.priors.find_spec", lambda name, spec=spec: spec)
+        learnt_prior(ZERO_SHOT, past)
+    assert len(learnt) == 2
+
+
 def test_an_optimiser_in_a_line_learns_once(past: Experience, learnt: list[str]) -> None:
     first, again = (Optimizer.of(experience=past, method="ws-gp", seed=3) for _ in range(2))
     assert first.ask(2) == again.ask(2)

@@ -112,7 +112,8 @@ class Optimizer:
     ) -> "Optimizer":
         """An optimiser whose method has learnt from the experience, where there is one.
 
-        What it learnt is kept in the user's cache: the next one from the same begins at once.
+        What a method of the registry learnt is kept in the user's cache: the next one from the same
+        begins at once.
 
         Arguments:
             space: what may be tried, as `Space.of` takes it; the experience's if left out.

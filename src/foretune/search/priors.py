@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 
 from foretune.cache import forget, remembered
 from foretune.contracts import Prior
@@ -35,13 +36,19 @@ def learnt_prior(
     make = partial(learn or partial(method.learn, seed=seed, progress=progress), experience)
     if METHODS.get(method.name) is not method:
         return make()
+    said = f"{taught_by(experience, seed)} {learner_here(method)}"
     return remembered(
         PRIORS,
-        hashlib.sha256(f"{taught_by(experience, seed)} {method.name}".encode()).hexdigest()[:40],
+        hashlib.sha256(said.encode()).hexdigest()[:40],
         load=method.load,
         make=make,
         save=lambda prior, path: prior.save(path),
     )
+
+
+def learner_here(method: Method) -> str:
+    """The method's name, and what it has to learn without: `auto` then asks other experts."""
+    return method.name if find_spec("jax") else f"{method.name} without JAX"
 
 
 def taught_by(experience: Experience, seed: int) -> str:

@@ -12,7 +12,7 @@ from foretune.errors import MethodError, UsageError
 from foretune.integrations.optuna.known import KnownSpace
 from foretune.integrations.optuna.past import Past
 from foretune.search import Method, Optimizer, method
-from foretune.search.priors import PRIORS
+from foretune.search.priors import PRIORS, learner_here
 from foretune.space import Space
 from foretune.space.optuna import from_distributions
 
@@ -139,5 +139,5 @@ def fits(usual: Space, known: KnownSpace) -> bool:
 
 def _key(chosen: Method, space: Space, past: Past) -> str:
     """Names all that a prior follows from; another release may learn otherwise."""
-    parts = [chosen.name, version("foretune"), space.fingerprint, past.digest()]
+    parts = [learner_here(chosen), version("foretune"), space.fingerprint, past.digest()]
     return f"optuna-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"
