@@ -351,6 +351,36 @@ def test_dicts_as_python_prints_them_are_configurations(tmp_path):
     assert read_twice(path, tmp_path, config_column="params") == configs
 
 
+def test_numbers_of_numpy_in_dicts_are_numbers(tmp_path):
+    """As scikit-learn's randomised searches draw them."""
+    drawn = (
+        "{{'C': np.float64({}), 'depth': np.int64({}), 'kernel': np.str_('{}'), 'fast': np.{}_}}"
+    )
+    cells = [drawn.format(*each) for each in [(0.5, 1, "rbf", True), (1.5, 2, "poly", False)]]
+    path = tmp_path / "runs.csv"
+    pd.DataFrame({"t": "a", "y": range(2), "params": cells}).to_csv(path)
+    assert read_twice(path, tmp_path, config_column="params") == [
+        {"C": 0.5, "depth": 1, "kernel": "rbf", "fast": True},
+        {"C": 1.5, "depth": 2, "kernel": "poly", "fast": False},
+    ]
+
+
+def test_calls_in_dicts_are_refused(tmp_path):
+    cells = ["{'x': list([1])}", "{'x': np.array([1], dtype=int).sum()}"]
+    for cell in cells:
+        path = written(tmp_path, "t;y;c", f"a;1;{cell}")
+        columns = TableColumns(task="t", values={"y": "min"}, config_column="c")
+        with pytest.raises(ExperienceError, match="must hold JSON objects, but row 0 holds"):
+            table.read(path, columns=columns)
+
+
+def test_dicts_in_parquet_are_configurations(tmp_path):
+    configs = [{"kernel": "rbf", "gamma": 0.5}, {"kernel": "linear"}, {"kernel": "rbf", "gamma": 2}]
+    path = tmp_path / "runs.parquet"
+    pd.DataFrame({"t": "a", "y": range(3), "params": configs}).to_parquet(path)
+    assert read_twice(path, tmp_path, config_column="params") == configs
+
+
 def test_a_name_that_json_lacks_must_be_explained(tmp_path):
     path = tmp_path / "runs.parquet"
     texts = ['{"x": 1, "z": 1}', '{"x": 1, "z": 2}', '{"x": 1}']

@@ -1,6 +1,5 @@
 """Any table of evaluations: CSV or Parquet, one evaluation a row."""
 
-import ast
 import json
 import math
 import re
@@ -34,6 +33,7 @@ from foretune.experience.importers.inference import (
     read_back,
     unexplained,
 )
+from foretune.experience.importers.literals import read_literal
 from foretune.experience.importers.outcomes import ended_rows
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
 from foretune.experience.importers.tables import (
@@ -362,9 +362,9 @@ def _said(value: Any) -> Any:
 
 
 def _config(cell: Any, row: Any, column: str) -> dict[str, Any]:
-    """A JSON object, or a dict as Python prints it, such as the `params` of scikit-learn."""
-    config = None
-    for parse in (json.loads, ast.literal_eval):
+    """A JSON object, or a dict: as Parquet has it, or as Python prints scikit-learn's `params`."""
+    config = cell
+    for parse in (json.loads, read_literal) if isinstance(cell, str) else ():
         with suppress(TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
             config = parse(cell)
             break
