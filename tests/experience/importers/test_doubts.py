@@ -1,6 +1,7 @@
 """Columns of a table that are probably no hyperparameters."""
 
 import warnings
+from datetime import timedelta
 
 import pytest
 
@@ -57,6 +58,40 @@ def test_a_second_column_of_outcomes_is_to_be_ignored():
     outcomes = ["DONE", "FAILED"]
     [warning] = said({"state": outcomes, "stage": outcomes})
     assert warning.endswith("--status state --ignore stage")
+
+
+@pytest.mark.parametrize(
+    "durations",
+    [
+        ["0 days 00:01:30", "1 day 02:00:00.5"],
+        [timedelta(seconds=90), None],
+        ["0:01:30", "10:00:00"],
+    ],
+)
+def test_durations_are_run_times(durations):
+    [warning] = said({"duration": durations})
+    assert warning.endswith("--seconds duration")
+
+
+def test_the_prefix_of_a_tool_is_told_instead_of_what_to_ignore():
+    """As of Optuna's `trials_dataframe()`: whatever else is there is no hyperparameter either."""
+    cells = {
+        "number": [0, 1],
+        "datetime_start": ["2026-01-01", "2026-01-02"],
+        "duration": ["0 days 00:01:30", "0 days 00:01:31"],
+        "params_lr": [0.1, 0.2],
+        "state": ["COMPLETE", "FAIL"],
+    }
+    [warning] = said(cells)
+    assert warning == (
+        "'datetime_start', 'duration', 'state': taken for hyperparameters, but probably none; if "
+        "so, import again with --config-prefix params_ --seconds duration --status state"
+    )
+
+
+def test_no_prefix_is_told_that_doubtful_columns_bear_as_well():
+    [warning] = said({"param_score": [0.1, 0.2], "param_depth": [1, 2]})
+    assert warning.endswith("--ignore param_score")
 
 
 def test_names_that_a_prefix_has_chosen_are_not_doubted():

@@ -3,7 +3,8 @@
 import re
 import shlex
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from foretune.errors import ForetuneWarning
@@ -14,6 +15,7 @@ from foretune.experience.naming import listed
 
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 PARTS_OF_NAMES = re.compile(r"[A-Z]+\d*(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
+DURATION = re.compile(r"(\d+ days? )?\d+:\d{2}:\d{2}(\.\d+)?")
 RUN_TIMES = frozenset({"duration", "elapsed", "runtime", "seconds", "walltime"})
 MEASURED = frozenset(
     {
@@ -30,6 +32,8 @@ RECORDED = frozenset(
 )
 """Words in the names of columns that say when, where and by whom a run was made."""
 IGNORE = "--ignore"
+PREFIXES = ("params_", "params.", "config/", "param_")
+"""What Optuna, MLflow, Ray Tune and scikit-learn write before the names of hyperparameters."""
 
 Cells = Mapping[str, Sequence[Any]]
 
@@ -81,11 +85,22 @@ def _say_no_hyperparameters(cells: Cells) -> None:
     if not options:
         return
     names = [name for name in cells if any(name in meant for meant in options.values())]
+    prefix = _prefix_in(cells, names)
+    if prefix:  # It leaves out whatever has another name.
+        options = {"--config-prefix": [prefix]} | options
+        options.pop(IGNORE, None)
     said = " ".join(f"{option} {shlex.quote(_joined(meant))}" for option, meant in options.items())
     _warn(
         f"{listed(names)}: taken for hyperparameters, but probably none; if so, import again with "
         f"{said}"
     )
+
+
+def _prefix_in(names: Collection[str], doubted: Collection[str]) -> str:
+    """What a tool has written before the names of its hyperparameters; none where it has not."""
+    found = (prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in names))
+    prefix = next(found, "")
+    return "" if prefix and any(name.startswith(prefix) for name in doubted) else prefix
 
 
 def _option_for(name: str, column: Sequence[Any]) -> str:
@@ -94,7 +109,7 @@ def _option_for(name: str, column: Sequence[Any]) -> str:
     numbers = all(cell is None or _is_number(cell) for cell in column)
     if are_outcomes(column):
         return "--status"
-    if words & RUN_TIMES and numbers:
+    if words & RUN_TIMES and (numbers or all(map(_is_duration_or_none, column))):
         return "--seconds"
     return IGNORE if words & RECORDED or (words & MEASURED and numbers) else ""
 
@@ -105,6 +120,12 @@ def _joined(names: Sequence[str]) -> str:
 
 def _is_number(cell: Any) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _is_duration_or_none(cell: Any) -> bool:
+    """Whether a cell is empty or a time span, if perhaps as pandas writes it: 0 days 00:01:30."""
+    as_text = isinstance(cell, str) and DURATION.fullmatch(cell) is not None
+    return cell is None or isinstance(cell, timedelta) or as_text
 
 
 def _warn(text: str) -> None:
