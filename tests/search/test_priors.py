@@ -59,12 +59,9 @@ def test_whatever_changes_what_is_learnt_is_learnt_anew(
     assert len(learnt) == 6
 
 
-def test_methods_of_ones_own_or_without_a_past_keep_nothing(
-    past: Experience, tmp_path: Path
-) -> None:
+def test_what_needs_no_past_keeps_nothing(past: Experience, tmp_path: Path) -> None:
     learnt_prior(METHODS["gp"], past)
     learnt_prior(METHODS["auto"], None)
-    learnt_prior(replace(ZERO_SHOT, summary="one's own"), past)
     assert not (tmp_path / "cache").exists()
 
 

@@ -33,7 +33,9 @@ def test_what_a_run_was_is_no_hyperparameter():
     )
 
 
-@pytest.mark.parametrize("name", ["F1", "test-f1", "RMSE", "trial_id", "valAUC", "log loss MSE"])
+@pytest.mark.parametrize(
+    "name", ["F1", "test-f1", "RMSE", "trial_id", "valAUC", "val_loss", "created"]
+)
 def test_numbers_that_a_run_gives_are_known_by_their_names(name):
     assert f"--ignore {name}" in said({name: [1, 2.5]})[0].replace("'", "")
 
@@ -44,6 +46,9 @@ def test_numbers_that_a_run_gives_are_known_by_their_names(name):
         ("score_func", ["chi2", "f_classif"]),
         ("model_id", ["svm", "knn"]),
         ("valid", [1, 2]),
+        ("precision", [16, 32]),
+        ("user_embedding_dim", [8, 64]),
+        ("focal_loss_gamma", [0.5, 2.0]),
         ("updates", [10, 20]),
         ("warm_up", ["running", "waiting"]),
         ("seconds_hand", [True, False]),

@@ -18,12 +18,9 @@ PARTS_OF_NAMES = re.compile(r"[A-Z]+\d*(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
 DURATION = re.compile(r"(\d+ days? )?\d+:\d{2}:\d{2}(\.\d+)?")
 RUN_TIMES = frozenset({"duration", "elapsed", "runtime", "seconds", "walltime"})
 MEASURED = frozenset(
-    {
-        *("accuracy", "auc", "f1", "logloss", "mae", "mse", "precision", "recall", "rmse"),
-        *("score", "id"),
-    }
+    {"accuracy", "auc", "f1", "logloss", "mae", "mse", "precision", "recall", "rmse", "score"}
 )
-"""Words in the names of numbers that a run gives or is given."""
+"""Words in the names of fractions that a run gives; a precision of 16 or 32 is given to it."""
 RECORDED = frozenset(
     {
         *("author", "commit", "created", "date", "datetime", "finished", "host", "hostname"),
@@ -105,13 +102,18 @@ def _prefix_in(names: Collection[str], doubted: Collection[str]) -> str:
 
 def _option_for(name: str, column: Sequence[Any]) -> str:
     """The option that says what a column probably is; none where it may be a hyperparameter."""
-    words = {part.lower() for part in PARTS_OF_NAMES.findall(name)}
+    words = [part.lower() for part in PARTS_OF_NAMES.findall(name)]
+    last = words[-1] if words else ""
     numbers = all(cell is None or _is_number(cell) for cell in column)
+    fractions = numbers and any(cell is not None and cell % 1 for cell in column)
     if are_outcomes(column):
         return "--status"
-    if words & RUN_TIMES and (numbers or all(map(_is_duration_or_none, column))):
+    if RUN_TIMES & {*words} and (numbers or all(map(_is_duration_or_none, column))):
         return "--seconds"
-    return IGNORE if words & RECORDED or (words & MEASURED and numbers) else ""
+    measured = fractions and (MEASURED & {*words} or last == "loss")
+    # A dimension of users is no user; but numbers may count users, or seconds since 1970.
+    recorded = last in (RECORDED | {"id"} if numbers else RECORDED)
+    return IGNORE if measured or recorded or (RECORDED & {*words} and not numbers) else ""
 
 
 def _joined(names: Sequence[str]) -> str:
