@@ -22,8 +22,8 @@ from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.reading import read_table, read_test, read_training, training_of
 from foretune.automl.tables.schema import Schema
-from foretune.automl.tables.targets import Task
-from foretune.automl.tables.written_numbers import decimal_mark
+from foretune.automl.tables.targets import Task, new_target_numbers
+from foretune.automl.tables.written_numbers import decimal_mark, table_mark
 from foretune.automl.unseen import known_rows, scores_on
 from foretune.errors import UsageError
 
@@ -48,6 +48,7 @@ from foretune.errors import UsageError
         (["(12%)", "7 %"], ".", [-12.0, 7.0]),
         (["1.234,50 EUR", "EUR 7", "5 €", "-2EUR"], ",", [1234.5, 7.0, 5.0, -2.0]),
         (["USD 1,234.50", "(7.5 USD)"], ".", [1234.5, -7.5]),
+        (["($1,200)", "($5)"], ".", [-1200.0, -5.0]),
         (["₹12,34,567.50", "₹1,23,456", "INR 5,000"], ".", [1234567.5, 123456.0, 5000.0]),
     ],
 )
@@ -76,10 +77,29 @@ def test_what_is_a_number(texts, mark, numbers):
         ["EUROPE", "USD"],
         ["1,23,4567", "5"],
         ["1.23.456", "5"],
+        ["(1,2)", "( 3,4 )", "(10,20)"],
+        ["(030)", "(089)"],
+        ["(1)", "(2)"],
     ],
 )
 def test_what_is_none(texts):
     assert decimal_mark(pd.Series(texts)) == ""
+
+
+def test_pairs_do_not_say_how_numbers_are_written():
+    frame = pd.DataFrame({"pair": ["(1,2)", "(3,4)"], "length": ["1,234", "5,678"]})
+    assert table_mark(frame)() == ""
+    pair, length = Schema.infer(frame).columns
+    assert pair.kind is ColumnKind.CATEGORY
+    assert length.decimal == "."
+
+
+def test_new_numbers_may_all_be_in_brackets():
+    fit = pd.DataFrame({"profit": ["(1,2)", "3,4", "5,6"]})
+    new = pd.DataFrame({"profit": ["(7,8)", "(9,0)"]})
+    schema = Schema.infer(fit).as_written_in(new)
+    assert schema.matrix(new)[:, 0].tolist() == [-7.8, -9.0]
+    assert new_target_numbers(new["profit"], "profit", table_mark(new)).tolist() == [-7.8, -9.0]
 
 
 def test_values_of_another_kind_are_missing():

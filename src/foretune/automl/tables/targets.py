@@ -19,7 +19,7 @@ from foretune.automl.tables.cells import (
     numbers_in,
     read_numbers,
 )
-from foretune.automl.tables.written_numbers import TableMark, decimal_mark
+from foretune.automl.tables.written_numbers import TableMark, decimal_mark, new_numbers_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
 
@@ -145,7 +145,7 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
 def new_target_numbers(column: "pd.Series[Any]", target: str, mark: TableMark) -> Floats:
     """The same in a test table, where 1.101 is 1101 if `mark` says so, as in other new columns."""
     texts = pd.api.types.infer_dtype(column) == "string"
-    if texts and (decimal := decimal_mark(column, mark)):
+    if texts and (decimal := new_numbers_mark(column, mark)):
         column = pd.Series(read_numbers(column, decimal), column.index)
     return target_numbers(column, target)
 

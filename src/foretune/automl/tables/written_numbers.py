@@ -41,6 +41,8 @@ _IN_BRACKETS = (
     rf"([{SPACES}]?[{UNITS}]?)$"
 )
 """How bookkeepers write numbers below zero: (5), $(5), (5 €)."""
+_NO_SIGN = re.compile(rf"\s*\([\d{MARKS}{APOSTROPHES}\s]+\)\s*")
+"""The same without a unit, which may be something else."""
 _OTHER_DIGIT = r"[^\P{Nd}0-9]"
 _RARE = "|".join((*CODES, r"\(", _OTHER_DIGIT))
 
@@ -76,6 +78,11 @@ def decimal_mark(present: "pd.Series[Any]", table: TableMark = no_mark) -> str:
 
     Where thousands and fractions look alike, the table decides; if it does not, 1,234 is 1234.
     """
+    return "" if _all_in_brackets(present) else new_numbers_mark(present, table)
+
+
+def new_numbers_mark(present: "pd.Series[Any]", table: TableMark) -> str:
+    """The same where the column held numbers before: now all of them may be in brackets."""
     marks = _possible_marks(present)
     return (marks if len(marks) < 2 else table()) or marks[:1]
 
@@ -112,7 +119,8 @@ def _sure_mark(column: "pd.Series[Any]") -> str:
         return "." if _has_fractions(column) and not maybe_thousands(column) else ""
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return ""
-    marks = _possible_marks(column.dropna())
+    present = column.dropna()
+    marks = "" if _all_in_brackets(present) else _possible_marks(present)
     return marks if len(marks) == 1 else ""
 
 
@@ -148,6 +156,14 @@ def _possible_marks(present: "pd.Series[Any]") -> str:
     texts = _as_arrow(present.drop_duplicates())
     marks = "".join(mark for mark in MARKS if _are_numbers(texts, mark).all())
     return marks if marks and len(_units(texts)) <= 1 else ""
+
+
+def _all_in_brackets(present: "pd.Series[Any]") -> bool:
+    """Whether brackets tell no value from another; most columns end at their first.
+
+    Then they are no signs of numbers below zero: (1,2) may be a pair, and (030) a prefix.
+    """
+    return all(isinstance(cell, str) and _NO_SIGN.fullmatch(cell) for cell in present)
 
 
 def only_texts(given: "pd.Series[Any]") -> "pd.Series[Any]":
