@@ -17,6 +17,7 @@ from foretune.automl.models.predicting import Wanted, predict_file
 from foretune.automl.models.spaces import shipped
 from foretune.automl.plan import Wishes
 from foretune.automl.readiness import check_ready
+from foretune.automl.tables import written_numbers
 from foretune.automl.tables.cells import read_numbers
 from foretune.automl.tables.columns import ColumnKind
 from foretune.automl.tables.datasets import Table
@@ -100,6 +101,20 @@ def test_new_numbers_may_all_be_in_brackets():
     schema = Schema.infer(fit).as_written_in(new)
     assert schema.matrix(new)[:, 0].tolist() == [-7.8, -9.0]
     assert new_target_numbers(new["profit"], "profit", table_mark(new)).tolist() == [-7.8, -9.0]
+
+
+def test_long_texts_are_known_to_be_no_numbers_by_the_first_ones(monkeypatch):
+    looked_at = []
+    as_arrow = written_numbers._as_arrow
+
+    def counting(values):
+        looked_at.append(len(values))
+        return as_arrow(values)
+
+    monkeypatch.setattr(written_numbers, "_as_arrow", counting)
+    assert decimal_mark(pd.Series([f"{i} (of many)" for i in range(1000)])) == ""
+    assert looked_at == [written_numbers.LOOKED_AT]
+    assert decimal_mark(pd.Series([*map(str, range(1000)), "many"])) == ""
 
 
 def test_values_of_another_kind_are_missing():

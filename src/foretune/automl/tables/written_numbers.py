@@ -153,6 +153,11 @@ def _not_whole(column: "pd.Series[float]") -> Floats:
 
 def _possible_marks(present: "pd.Series[Any]") -> str:
     """The marks with which all values are numbers of one unit: none, one or both."""
+    # Most texts are no numbers, which the first ones show.
+    return _marks_of(present) if _marks_of(present.iloc[:LOOKED_AT]) else ""
+
+
+def _marks_of(present: "pd.Series[Any]") -> str:
     texts = _as_arrow(present.drop_duplicates())
     marks = "".join(mark for mark in MARKS if _are_numbers(texts, mark).all())
     return marks if marks and len(_units(texts)) <= 1 else ""
