@@ -156,3 +156,11 @@ def test_dates_that_were_written_are_read_back(moments, day, clock):
 def test_what_the_clock_says_is_in_no_table(way):
     """Of a flat that is free now, pandas makes the time at which it reads the table."""
     assert read_dates(pd.Series(["now", "today", " today "]), way).isna().all()
+
+
+@pytest.mark.parametrize(
+    "versions", [["1.3.10", "1.4.12", "2.9.15"], ["1.3.10", "1.4.12", "2.0.15"]]
+)
+def test_versions_are_no_dates(versions):
+    [column] = Schema.infer(pd.DataFrame({"version": versions * 10})).columns
+    assert column.kind is ColumnKind.CATEGORY

@@ -51,6 +51,7 @@ _MONTH_OF = {
     "sept": 9,
 }
 _DIGIT = re.compile(r"\d")
+_DOTTED = re.compile(r"\s*\d\d\.\d\d\.\d\d")
 _WORD = re.compile("[A-Za-z]+")
 _SHAPE = re.compile(
     rf"(?:\d{{1,4}}|{'|'.join(_MONTH_OF)})[-/. ]\s*(?:\d{{1,2}}|{'|'.join(_MONTH_OF)})"
@@ -133,6 +134,8 @@ def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Times
     if not pd.api.types.is_datetime64_any_dtype(given.dtype):
         values = given.astype(object)
         given = values.mask(values.map(_is_no_date))
+        if written.startswith("%d.%m.%y"):
+            given = given.mask(given.map(_is_version))
         if "%b" in written:
             # The names that pandas reads depend on the language of the computer, and are either
             # short or long, which a column that has only seen May does not say.
@@ -146,6 +149,11 @@ def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Times
 def _is_no_date(value: Any) -> bool:
     """Of numbers pandas makes times since 1970, and of `now` and `today` what the clock says."""
     return isinstance(value, Number) or (isinstance(value, str) and not _DIGIT.search(value))
+
+
+def _is_version(value: Any) -> bool:
+    """Whether three numbers, such as 2.4.10, need not be a day, a month and a year: 02.04.10."""
+    return isinstance(value, str) and not _DOTTED.match(value)
 
 
 def _with_numbered_month(value: Any) -> Any:
