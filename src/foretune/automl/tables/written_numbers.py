@@ -25,7 +25,8 @@ THOUSANDS = {".": f",{APOSTROPHES}{SPACES}", ",": f".{APOSTROPHES}{SPACES}"}
 """What may divide thousands, by the mark of fractions."""
 CURRENCIES = "$€£¥₹₩₽₺₪฿"
 CODES = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
-"""Currencies by their letters, and the signs that say the same."""
+"""Currencies by their letters, and the signs that say the same. They stand apart from the digits:
+USD1001 and EUR5 are names of something."""
 UNITS = f"{CURRENCIES}%"
 MINUS = "\u2212-"
 """The sign of books, and the hyphen, which ends a class of characters or else is a range."""
@@ -45,6 +46,11 @@ _NO_SIGN = re.compile(rf"\s*\([\d{MARKS}{APOSTROPHES}\s]+\)\s*")
 """The same without a unit, which may be something else."""
 _OTHER_DIGIT = r"[^\P{Nd}0-9]"
 _RARE = "|".join((*CODES, r"\(", _OTHER_DIGIT))
+
+
+def _apart(code: str) -> str:
+    """Of a code before or behind a number, with what stands around it."""
+    return rf"(^[(+{MINUS}]?|[{SPACES}]){code}([{SPACES}]|[)]?$)"
 
 
 def _pattern(mark: str) -> str:
@@ -238,7 +244,7 @@ def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
     if not _any_has(texts, _RARE):
         return texts
     for code, sign in CODES.items():
-        texts = pc.replace_substring(texts, code, sign)
+        texts = pc.replace_substring_regex(texts, _apart(code), rf"\1{sign}\2")
     texts = pc.replace_substring_regex(texts, _IN_BRACKETS, r"-\1\2\3")
     if not _any_has(texts, _OTHER_DIGIT):
         return texts
