@@ -1,5 +1,6 @@
 import os
 import signal
+import subprocess
 import sys
 import time
 import weakref
@@ -100,6 +101,46 @@ def test_a_request_that_was_heeded_is_not_made_again():
     with pytest.raises(KeyboardInterrupt), stopping.heeded():
         stopping.check()
     time.sleep(3 * stopping.AGAIN_SECONDS)
+
+
+@pytest.mark.parametrize("noticed", [stopping.check, ask])
+def test_a_request_that_was_noticed_meanwhile_is_not_made_again_while_it_is_heeded(noticed):
+    """Else what lets trials go would be stopped as by a second Ctrl-C, which nobody has pressed."""
+    ask_where_exceptions_are_lost()
+    let_go = False
+    with pytest.raises(KeyboardInterrupt), stopping.heeded():
+        try:
+            noticed()
+        finally:
+            time.sleep(3 * stopping.AGAIN_SECONDS)
+            let_go = True
+    assert let_go
+
+
+def test_a_second_request_that_is_lost_as_the_first_was_is_made_again():
+    ask_where_exceptions_are_lost()
+    ask_where_exceptions_are_lost()
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(30.0)
+
+
+def test_an_alarm_that_others_have_set_ends_the_process_as_ever():
+    """As in  perl -e 'alarm 600; exec @ARGV' foretune ...,  where there is no other timeout."""
+    program = "from foretune.run import stopping; import time; stopping.listen(); time.sleep(30)"
+    alarmed = f"import signal; signal.alarm(1); {program}"
+    ended = subprocess.run([sys.executable, "-c", alarmed], check=False)
+    assert ended.returncode == -signal.SIGALRM
+
+
+def test_a_handler_of_alarms_that_others_have_is_left_alone(monkeypatch):
+    """Then Python tells of what it drops, and loops look for the request."""
+    heard, alarms = [], []
+    monkeypatch.setattr(stopping._Request, "others_dropped", heard.append)
+    signal.signal(signal.SIGALRM, lambda *_: alarms.append(True))
+    ask_where_exceptions_are_lost()
+    time.sleep(3 * stopping.AGAIN_SECONDS)
+    assert [what.exc_type for what in heard] == [KeyboardInterrupt]
+    assert alarms == []
 
 
 def test_what_has_missed_a_request_until_its_end_hears_of_it_there(monkeypatch):

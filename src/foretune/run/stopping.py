@@ -25,6 +25,8 @@ class _Request:
     """Plain attributes: a handler must not wait for a lock that the code below it holds."""
 
     made = False
+    is_lost = False
+    """Whether Python has dropped its exception, and no other one was raised since."""
     others_dropped: Callable[["UnraisableHookArgs"], object] = sys.__unraisablehook__
     """What is told of other exceptions that Python drops."""
 
@@ -41,20 +43,22 @@ def listen() -> None:
         if number is not None and signal.getsignal(number) in usual:
             signal.signal(number, _take_in)
     # Windows has no timer: there the loops that look must do.
-    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) in (*usual, _raise_again):
-        signal.signal(signal.SIGALRM, _raise_again)
-        if sys.unraisablehook is not _dropped:
-            _Request.others_dropped, sys.unraisablehook = sys.unraisablehook, _dropped
+    if hasattr(signal, "setitimer") and sys.unraisablehook is not _dropped:
+        _Request.others_dropped, sys.unraisablehook = sys.unraisablehook, _dropped
 
 
 def _take_in(number: int, frame: FrameType | None) -> None:
-    _Request.made = True
+    _Request.made, _Request.is_lost = True, False
     signal.default_int_handler(number, frame)
 
 
 def _dropped(what: "UnraisableHookArgs") -> None:
     """Hear of an exception that Python has dropped."""
-    if _Request.made and issubclass(what.exc_type, KeyboardInterrupt):
+    is_ours = _Request.made and issubclass(what.exc_type, KeyboardInterrupt)
+    if is_ours and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, _raise_again):
+        _Request.is_lost = True
+        # Not before it is needed: an alarm that was set before this program ends it.
+        signal.signal(signal.SIGALRM, _raise_again)
         # A timer of the system, not a thread: this may run in the middle of anything.
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
     else:
@@ -62,13 +66,16 @@ def _dropped(what: "UnraisableHookArgs") -> None:
 
 
 def _raise_again(number: int, frame: FrameType | None) -> None:
+    """Unless a loop has looked meanwhile: what it then lets go is not to be stopped in turn."""
     del number, frame
-    check()
+    if _Request.is_lost:
+        check()
 
 
 def check() -> None:
     """Raise KeyboardInterrupt if a request to stop has come and was not heeded."""
     if _Request.made:
+        _Request.is_lost = False
         raise KeyboardInterrupt
 
 
