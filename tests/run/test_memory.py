@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,11 +35,11 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def group(root: Path, name: str, most: str, used: int, cached: int) -> None:
+def group(root: Path, name: str, most: str, used: int, cached: int, read_again: int = 0) -> None:
     folder = root / "sys/fs/cgroup" / name
     write(folder / "memory.max", f"{most}\n")
     write(folder / "memory.current", f"{used}\n")
-    write(folder / "memory.stat", f"anon 1\ninactive_file {cached}\n")
+    write(folder / "memory.stat", f"anon 1\ninactive_file {cached}\nactive_file {read_again}\n")
 
 
 @pytest.mark.parametrize(
@@ -48,10 +49,11 @@ def group(root: Path, name: str, most: str, used: int, cached: int) -> None:
         (("5000", 4000, 300), ("max", 9, 0), 1300),
         (("5000", 4000, 300), ("6000", 5000, 0), 1000),
         (("5000", 6000, 300), ("max", 9, 0), 0),
+        (("5000", 4900, 300, 2000), ("max", 9, 0), 2400),
     ],
 )
 def test_what_is_free_is_what_the_machine_and_all_groups_have_left(
-    root: Path, own: tuple[str, int, int], outer: tuple[str, int, int], free: int
+    root: Path, own: tuple[Any, ...], outer: tuple[Any, ...], free: int
 ) -> None:
     group(root, "jobs/mine", *own)
     group(root, "jobs", *outer)

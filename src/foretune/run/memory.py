@@ -39,8 +39,9 @@ def _left_in_groups(root: Path) -> Iterator[int]:
         limit = group / "memory.max"  # the topmost group has none
         if limit.exists() and (most := limit.read_text(encoding="ascii").strip()) != "max":
             used = int((group / "memory.current").read_text(encoding="ascii"))
-            # Files that were read once are dropped before a process is ended.
-            cached = _numbers(group / "memory.stat")["inactive_file"]
+            facts = _numbers(group / "memory.stat")
+            # What is kept of files, read once or often, is dropped before a process is ended.
+            cached = facts["inactive_file"] + facts["active_file"]
             yield max(0, int(most) - used + cached)
 
 
