@@ -1,0 +1,26 @@
+import itertools
+from types import SimpleNamespace
+
+import pytest
+
+from foretune.run import calling, inline
+from foretune.run.inline import InlineExecutor
+
+
+def ticking(step: float):
+    """A clock that goes on by so much whenever somebody looks at it."""
+    ticks = itertools.count()
+    return lambda: step * next(ticks)
+
+
+@pytest.mark.parametrize(("of_all_threads", "on_the_clock"), [(32.0, 2.0), (2.0, 32.0)])
+def test_the_work_of_many_threads_takes_what_it_takes_on_the_clock(
+    monkeypatch: pytest.MonkeyPatch, of_all_threads: float, on_the_clock: float
+) -> None:
+    """But what others make it wait for does not count."""
+    monkeypatch.setattr(calling, "cpu_seconds", ticking(of_all_threads))
+    monkeypatch.setattr(inline, "time", SimpleNamespace(monotonic=ticking(on_the_clock)))
+    with InlineExecutor(str) as executor:
+        executor.submit(1)
+        (outcome,) = executor.results()
+    assert (outcome.result, outcome.seconds) == ("1", 2.0)
