@@ -1,6 +1,7 @@
 """Pipelines that are fitted in processes of their own."""
 
 import os
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -50,6 +51,24 @@ def test_what_a_killed_crew_left_is_removed_and_what_another_one_needs_is_not(
     with crew._workplace(tmp_path) as first, crew._workplace(tmp_path) as second:
         assert {*tmp_path.iterdir()} == {first, second}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_crews_may_remove_what_a_killed_one_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one was quicker: else this one would do without its processes and their limits."""
+    left = tmp_path / "fitting-left"
+    left.mkdir()
+    (left / "alive").touch()
+    real = crew.held
+
+    def held(path: Path) -> object:
+        shutil.rmtree(left)
+        return real(path)
+
+    monkeypatch.setattr(crew, "held", held)
+    with crew._workplace(tmp_path) as made:
+        assert [*tmp_path.iterdir()] == [made]
 
 
 @dataclass(frozen=True)

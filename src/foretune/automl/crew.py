@@ -3,7 +3,7 @@ if one dies, the others and the command live on.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
@@ -87,9 +87,11 @@ class Crew:
 def _workplace(folder: Path) -> Iterator[Path]:
     """A folder for what workers read; the one of a crew that was killed is removed before."""
     for alive in folder.glob(f"{WORKPLACE}*/{ALIVE}"):
-        if (lock := held(alive)) is not None:
-            with lock:
-                rmtree(alive.parent, ignore_errors=True)
+        # Another crew may remove it at the same time.
+        with suppress(FileNotFoundError):
+            if (lock := held(alive)) is not None:
+                with lock:
+                    rmtree(alive.parent, ignore_errors=True)
     with (
         TemporaryDirectory(dir=folder, prefix=WORKPLACE, ignore_cleanup_errors=True) as made,
         locked(Path(made) / ALIVE),
