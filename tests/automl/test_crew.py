@@ -159,6 +159,29 @@ def test_what_takes_more_memory_than_it_may_or_than_there_is_is_ended(
     }
 
 
+@dataclass(frozen=True)
+class Counting:
+    """Takes what it is told to, and keeps count."""
+
+    folder: Path
+
+    def __call__(self, job: str) -> str:
+        with (self.folder / job).open("a") as stream:
+            stream.write("x")
+        return taking(job)
+
+
+@pytest.mark.parametrize(("free", "tries"), [(4.0, "x"), (0.4, "xx"), (None, "x")])
+def test_what_takes_more_memory_than_it_may_is_tried_alone_only_if_it_then_has_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: float | None, tries: str
+) -> None:
+    monkeypatch.setattr(crew, "free_bytes", lambda: None if free is None else int(free * 2**30))
+    limits = Limits(memory_bytes=2**28)
+    made = crew._fitted(Counting(tmp_path), {0: "memory", 1: "nothing"}, 2, limits)
+    assert "out of memory" in dict(made)[0]
+    assert (tmp_path / "memory").read_text() == tries
+
+
 def test_what_is_free_is_shared_by_those_who_fit_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "free_bytes", lambda: 1000)
     assert crew._within_free(Limits(cpu_seconds=7.0), 3) == Limits(

@@ -16,6 +16,7 @@ from foretune.automl.tables.datasets import Table
 from foretune.files import held, locked
 from foretune.run import stopping
 from foretune.run.executor import Limits
+from foretune.run.guard import OVER_MEMORY
 from foretune.run.memory import free_bytes
 from foretune.run.pool import NO_LIMITS, ProcessPool
 
@@ -107,20 +108,28 @@ def _fitted(
     is_enough: Callable[[], bool] = _never,
 ) -> Generator[tuple[int, Member | str]]:
     together = min(workers, len(configs))
+    shared = _within_free(limits, together)
     again: dict[int, Config] = {}
-    with ProcessPool(fit, workers=together, limits=_within_free(limits, together)) as pool:
+    with ProcessPool(fit, workers=together, limits=shared) as pool:
         waiting = {pool.submit(config): place for place, config in configs.items()}
         while waiting and not is_enough():
             stopping.check()
             for outcome in pool.results(LOOK_SECONDS):
                 place = waiting.pop(outcome.key)
-                if together > 1 and outcome.reason.startswith(OUT_OF_LIMITS):
+                if together > 1 and _may_pass_alone(outcome.reason, shared, limits):
                     again[place] = configs[place]
                 else:
                     yield place, outcome.reason if outcome.result is None else outcome.result
     if again and not is_enough():
         # One after the other: together they may have taken more memory than there is.
         yield from _fitted(fit, again, 1, limits, is_enough)
+
+
+def _may_pass_alone(reason: str, shared: Limits, limits: Limits) -> bool:
+    """Whether more memory may save what ended for this reason, and it can have more alone."""
+    if reason.startswith(OVER_MEMORY):
+        return shared.memory_bytes != limits.memory_bytes
+    return reason.startswith(OUT_OF_LIMITS)
 
 
 def _within_free(limits: Limits, processes: int) -> Limits:

@@ -13,6 +13,8 @@ LOOK_AT_WORKERS_SECONDS = 0.05
 """How often workers are looked at: what a trial can take meanwhile is what it can overshoot."""
 LONGEST_LOOK_SECONDS = 1.0
 """Looks further apart than this say that somebody stopped this process."""
+OVER_MEMORY = "out of memory: over its limit"
+"""How the reason begins of what has taken more memory than it may."""
 START_SECONDS = 300.0
 """How long a new worker may take to import what it needs, on a machine under load."""
 
@@ -69,6 +71,6 @@ class Guard:
         if wall is not None and elapsed >= wall:
             return Verdict(Status.TIMEOUT, f"over its limit of {wall:g} s", elapsed)
         if memory is not None and worker.memory() > memory:
-            reason = f"out of memory: over its limit of {size_text(memory)}"
+            reason = f"{OVER_MEMORY} of {size_text(memory)}"
             return Verdict(Status.FAILED, reason, elapsed)
         return None
