@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 import weakref
+from contextlib import contextmanager
 
 import pytest
 
@@ -107,14 +108,19 @@ def test_a_request_that_was_heeded_is_not_made_again():
 def test_a_request_that_was_noticed_meanwhile_is_not_made_again_while_it_is_heeded(noticed):
     """Else what lets trials go would be stopped as by a second Ctrl-C, which nobody has pressed."""
     ask_where_exceptions_are_lost()
-    let_go = False
-    with pytest.raises(KeyboardInterrupt), stopping.heeded():
+    let_go = []
+
+    @contextmanager
+    def letting_go():
         try:
-            noticed()
+            yield
         finally:
             time.sleep(3 * stopping.AGAIN_SECONDS)
-            let_go = True
-    assert let_go
+            let_go.append(True)
+
+    with pytest.raises(KeyboardInterrupt), stopping.heeded(), letting_go():
+        noticed()
+    assert let_go == [True]
 
 
 def test_a_second_request_that_is_lost_as_the_first_was_is_made_again():

@@ -54,8 +54,8 @@ class Outcome(Generic[Result]):
     result: Result | None
     """What the function returned; None unless DONE."""
     seconds: float
-    """CPU seconds; without a worker, at most those on the clock, because threads may share the work;
-    of a worker that was ended, the limit it reached or the time on the clock.
+    """CPU seconds; without a worker, at most those on the clock, because threads may share the
+    work; of a worker that was ended, the limit it reached or the time on the clock.
     """
     reason: str = ""
     """Why it is not DONE, one line."""
