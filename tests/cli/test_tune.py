@@ -99,7 +99,11 @@ def test_what_past_tasks_taught_is_kept(here, monkeypatch):
     run(*words, 6, *SEARCH, "--out", "past.parquet")
     past = ("--experience", "past.parquet", "--method", "ws-gp")
     first = run(*words, 1, *past, "--store", "first.db")
-    monkeypatch.setattr("foretune.search.registry.Method.learn", None)
+
+    def not_again(*_, **__):
+        raise AssertionError("learnt twice")
+
+    monkeypatch.setattr("foretune.search.registry.Method.learn", not_again)
     again = run(*words, 1, *past, "--store", "again.db")
     assert (again.exit_code, again.stdout) == (0, first.stdout)
 
