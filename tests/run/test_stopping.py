@@ -167,3 +167,24 @@ def test_python_tells_of_other_exceptions_that_it_drops(monkeypatch):
 
     Spoilt()
     assert heard == [ValueError]
+
+
+def test_no_alarm_is_left_for_the_end_of_python():
+    ending = """
+import atexit, signal, weakref
+from foretune.run import stopping
+
+class Referred:
+    pass
+
+atexit.register(lambda: print(signal.getitimer(signal.ITIMER_REAL)[0]))  # the last one to be called
+stopping.listen()
+referred = Referred()
+reference = weakref.ref(referred, lambda _: signal.raise_signal(signal.SIGTERM))
+del referred
+print(signal.getitimer(signal.ITIMER_REAL)[0] > 0)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", ending], check=True, capture_output=True, text=True
+    )
+    assert ended.stdout.split() == ["True", "0.0"]

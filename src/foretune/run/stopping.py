@@ -6,6 +6,7 @@ once. So an exception that was dropped is raised again a moment later. The reque
 for loops to look at: libraries may drop what is raised in them without a word.
 """
 
+import atexit
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -45,6 +46,8 @@ def listen() -> None:
     # Windows has no timer: there the loops that look must do.
     if hasattr(signal, "setitimer") and sys.unraisablehook is not _dropped:
         _Request.others_dropped, sys.unraisablehook = sys.unraisablehook, _dropped
+        # Python lets go of all handlers as it ends: an alarm would then end it as the system does.
+        atexit.register(_call_off)
 
 
 def _take_in(number: int, frame: FrameType | None) -> None:
@@ -54,7 +57,8 @@ def _take_in(number: int, frame: FrameType | None) -> None:
 
 def _dropped(what: "UnraisableHookArgs") -> None:
     """Hear of an exception that Python has dropped."""
-    is_ours = _Request.made and issubclass(what.exc_type, KeyboardInterrupt)
+    is_asked = issubclass(what.exc_type, KeyboardInterrupt) and not sys.is_finalizing()
+    is_ours = _Request.made and is_asked
     if is_ours and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, _raise_again):
         _Request.is_lost = True
         # Not before it is needed: an alarm that was set before this program ends it.
@@ -63,6 +67,13 @@ def _dropped(what: "UnraisableHookArgs") -> None:
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
     else:
         _Request.others_dropped(what)
+
+
+def _call_off() -> None:
+    """Let no exception be raised again, whose alarm is set."""
+    _Request.is_lost = False
+    if signal.getsignal(signal.SIGALRM) is _raise_again:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _raise_again(number: int, frame: FrameType | None) -> None:
