@@ -77,10 +77,10 @@ def add_command(file: Path, space: str) -> None:
       foretune learn
     """
     from foretune.automl.knowledge.memory import Memory
-    from foretune.automl.knowledge.narrowing import narrowed
     from foretune.automl.models.scores import check_recorded
     from foretune.automl.models.spaces import shipped
     from foretune.experience import Experience
+    from foretune.experience.narrowing import narrowed
 
     experience = Experience.open(file)
     chosen = shipped(space)

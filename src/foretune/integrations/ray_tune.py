@@ -9,11 +9,11 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from foretune.automl.knowledge.narrowing import narrowed
 from foretune.contracts import Prior, Target
 from foretune.errors import ArtifactError, ExhaustedError, ForetuneWarning, UsageError, extras_named
 from foretune.experience import Experience, Status
 from foretune.experience.importers.inference import as_choice
+from foretune.experience.narrowing import narrowed
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
 from foretune.search.given import opened, opened_prior
 from foretune.search.optimizer import Optimizer

@@ -18,10 +18,10 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from foretune.automl.knowledge.narrowing import narrowed
 from foretune.contracts import Prior, Target
 from foretune.errors import UsageError
 from foretune.experience import Direction, Experience, Metric, Status
+from foretune.experience.narrowing import narrowed
 from foretune.integrations.search_course import Candidate, Course, measured, scores_of
 from foretune.integrations.search_space import SearchSpace
 from foretune.search import Method, Optimizer, method

@@ -28,7 +28,6 @@ from foretune.automl.knowledge.lessons import (
 from foretune.automl.knowledge.likeness import chosen_for, likeness
 from foretune.automl.knowledge.measures import STAND_INS, by_metric, stand_in
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.knowledge.narrowing import narrowed
 from foretune.automl.models.scores import SCORERS, scorer
 from foretune.automl.models.spaces import CLASSIFIERS, REGRESSORS, shipped
 from foretune.automl.recordings import Remembered
@@ -42,6 +41,7 @@ from foretune.errors import (
     UsageError,
 )
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.experience.narrowing import narrowed
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.run.inline import InlineExecutor
 from foretune.search import METHODS, Optimizer

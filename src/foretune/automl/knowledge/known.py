@@ -18,13 +18,13 @@ from foretune.automl.knowledge.lifting import lifted
 from foretune.automl.knowledge.likeness import Choice, chosen_for
 from foretune.automl.knowledge.measures import by_metric, stand_in
 from foretune.automl.knowledge.memory import Memory, home
-from foretune.automl.knowledge.narrowing import narrowed
 from foretune.automl.models.scores import scorer
 from foretune.automl.models.spaces import shipped
 from foretune.automl.tables.identities import identity
 from foretune.contracts import Opening, Prior, Target
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError, UsageError
 from foretune.experience import Experience, Metric
+from foretune.experience.narrowing import narrowed
 from foretune.methods.auto.learn import cheapest_first
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.progress import SILENT, Progress

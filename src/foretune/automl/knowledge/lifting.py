@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.automl.knowledge.narrowing import reencoded
 from foretune.contracts import (
     Bounded,
     Explaining,
@@ -26,6 +25,7 @@ from foretune.contracts import (
     Target,
 )
 from foretune.errors import MethodError
+from foretune.experience.narrowing import reencoded
 from foretune.learning import check_space
 from foretune.space import Encoded, Space
 

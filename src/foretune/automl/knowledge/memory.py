@@ -23,7 +23,6 @@ from pathlib import Path
 import numpy as np
 
 from foretune.automl.knowledge.joining import TurnedError, common_first, joined
-from foretune.automl.knowledge.narrowing import narrowed
 from foretune.automl.recordings import (
     BROKEN,
     SPOILT,
@@ -43,6 +42,7 @@ from foretune.errors import (
 )
 from foretune.experience import Evaluation, Experience, Status
 from foretune.experience.naming import listed
+from foretune.experience.narrowing import narrowed
 from foretune.files import held, locked, write_text
 from foretune.space import Space
 

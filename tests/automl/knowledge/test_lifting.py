@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from foretune.automl.knowledge.lifting import lifted
+from foretune.contracts import Informed, Observations, Opening, Target
+from foretune.errors import MethodError
+from foretune.methods.auto.learn import AutoPrior
+from foretune.search import METHODS, Optimizer
+from tests.experience.whole_and_part import CONFIGS, PART, WHOLE, experience
+
+
+def seen_in(space, n=6):
+    configs = space.sample(n, seed=3)
+    losses = np.random.default_rng(0).normal(size=(n, 1))
+    return Observations(configs, losses, np.zeros(n, dtype=bool))
+
+
+def test_a_lifted_posterior_says_what_the_whole_says_about_the_same_configurations():
+    prior = METHODS["gp"].learn(None, seed=0)
+    seen, x = seen_in(PART), PART.sample(9, seed=1)
+    there = Observations(WHOLE.adopt(seen.configs), seen.losses, seen.believed)
+    want = prior.surrogate(Target(WHOLE)).condition(there, seed=0)
+    got = lifted(prior, WHOLE, PART).surrogate(Target(PART)).condition(seen, seed=0)
+    assert got.best == want.best
+    np.testing.assert_array_equal(got.predict(x).mean, want.predict(WHOLE.adopt(x)).mean)
+    np.testing.assert_array_equal(got.predict(x).std, want.predict(WHOLE.adopt(x)).std)
+    draws = want.sample(WHOLE.adopt(x), 4, seed=2)
+    np.testing.assert_array_equal(got.sample(x, 4, seed=2), draws)
+
+
+def test_the_same_space_needs_no_lift():
+    prior = METHODS["gp"].learn(None, seed=0)
+    assert lifted(prior, WHOLE, WHOLE) is prior
+    assert not isinstance(lifted(prior, WHOLE, PART), Opening)
+
+
+def test_an_opening_is_what_lies_in_the_part_or_what_is_given_instead():
+    prior = METHODS["zero-shot"].learn(experience(), seed=0)
+    own = lifted(prior, WHOLE, PART)
+    assert isinstance(own, Opening)
+    assert {config["model"] for config in own.opening(Target(PART)).dicts()} == {"forest", "naive"}
+    first = PART.encode(CONFIGS[2:])
+    assert lifted(prior, WHOLE, PART, first=first).opening(Target(PART)) == first
+
+
+def test_what_is_known_is_what_lies_in_the_part():
+    configs = WHOLE.encode(CONFIGS)
+    prior = lifted(AutoPrior({}, frozenset(), configs.take([2]), configs), WHOLE, PART)
+    assert isinstance(prior, Informed)
+    assert {config["model"] for config in prior.known(Target(PART)).dicts()} == {"forest", "naive"}
+
+
+def test_a_search_in_the_part_stays_in_it_with_and_without_a_pool():
+    prior = lifted(METHODS["zero-shot-gp"].learn(experience(), seed=0), WHOLE, PART)
+    for pool in (None, PART.sample(30, seed=5)):
+        optimizer = Optimizer(Target(PART, pool=pool), METHODS["zero-shot-gp"], prior, seed=0)
+        for _ in range(4):
+            [suggestion] = optimizer.ask()
+            assert PART.encode([suggestion.config]).dicts() == [suggestion.config]
+
+
+def test_what_the_whole_does_not_have_cannot_be_lifted():
+    prior = METHODS["gp"].learn(None, seed=0)
+    surrogate = lifted(prior, PART, WHOLE).surrogate(Target(WHOLE))
+    with pytest.raises(MethodError, match="does not lie in"):
+        surrogate.condition(seen_in(WHOLE, 20), seed=0)
+
+
+def test_a_prior_that_bounds_the_search_is_not_lifted():
+    prior = METHODS["autogp"].learn(experience(), seed=0)
+    with pytest.raises(MethodError, match="bounds the search"):
+        lifted(prior, WHOLE, PART)
+
+
+def test_a_lifted_prior_holds_for_its_part_and_saves_the_whole(tmp_path):
+    prior = METHODS["zero-shot"].learn(experience(), seed=0)
+    made = lifted(prior, WHOLE, PART)
+    with pytest.raises(MethodError, match="holds for the space"):
+        made.surrogate(Target(WHOLE))
+    made.save(tmp_path / "prior")
+    again = METHODS["zero-shot"].load(tmp_path / "prior")
+    assert again.opening(Target(WHOLE)) == prior.opening(Target(WHOLE))
