@@ -94,6 +94,39 @@ def test_an_experience_brings_space_and_metric(here):
     assert "3 trials ended, 0 of them failed" in ended.stderr
 
 
+def test_past_runs_of_a_space_that_has_changed_since_are_carried_over(here):
+    words = ("tuned_for_tests:number", "--trials")
+    run(*words, 12, *SEARCH, "--out", "past.parquet")
+    known = Experience.open(here / "past.parquet")
+    inside = [c for c in known.configs.dicts() if c["x"] >= 0.3]
+    (here / "now.json").write_text(
+        json.dumps({**SPACE, "x": {"range": [0.3, 2.0]}, "mode": ["1", "2"]})
+    )
+    past = ("--experience", "past.parquet", "--space", "now.json", "--method", "ws-gp")
+    ended = run(*words, 1, *past, "--store", "new.db")
+    assert ended.exit_code == 0, ended.output
+    left_out = 12 - len(inside)
+    assert f"Past runs are of another space: {len(inside)} of 12 (of 1 of 1 tasks)" in ended.stderr
+    assert f"{left_out} lie outside of 'x'; they say nothing of 'mode'; --assume" in ended.stderr
+    said = run(*words, 1, *past, "--assume", "mode=2", "--store", "said.db")
+    assert "say nothing" not in said.stderr
+    best = min(inside, key=lambda config: config["x"])
+    assert json.loads(said.stdout) == {**best, "mode": "2"}
+
+
+@pytest.mark.parametrize(
+    ("assumed", "said"),
+    [("n", "write NAME=VALUE"), ("y=1", "but got 'y'"), ("n=9", "{1..4}, but got 9")],
+)
+def test_what_cannot_be_assumed_of_past_runs_is_said(here, assumed, said):
+    words = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
+    run(*words, "--out", "past.parquet")
+    ended = run(*words, "--experience", "past.parquet", "--assume", assumed)
+    assert said in str(ended.exception)
+    ended = run(*words, "--assume", assumed)
+    assert "give an --experience" in str(ended.exception)
+
+
 def test_what_past_tasks_taught_is_kept(here, monkeypatch):
     words = ("tuned_for_tests:number", "--trials")
     run(*words, 6, *SEARCH, "--out", "past.parquet")

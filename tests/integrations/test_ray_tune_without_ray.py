@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from foretune.errors import ArtifactError, ForetuneWarning, MethodError, SpaceError, UsageError
+from foretune.errors import ArtifactError, ForetuneWarning, SpaceError, UsageError
 from foretune.experience import Direction, Experience, Metric
 from foretune.experience.importers import TableColumns, import_experience
 from foretune.integrations.ray_tune_space import tune_space
@@ -196,16 +196,17 @@ def test_past_trials_whose_space_was_read_off_them_teach(searcher, tmp_path):
 def test_past_trials_outside_of_the_space_are_left_out(searcher, tmp_path):
     one = searcher("zero-shot", experience=imported(tmp_path))
     assert one.set_search_properties("loss", "min", SEARCHED | {"x": Float(0.6, 1)})
-    with pytest.warns(ForetuneWarning, match="4 of 6 past trials lie outside of the space") as said:
+    with pytest.warns(ForetuneWarning, match="2 of 6 .* 4 lie outside of 'x'") as said:
         assert one.suggest("a")["x"] == 0.9
     assert [each.filename for each in said] == [__file__]
 
 
-def test_past_trials_without_what_is_searched_are_refused(searcher, tmp_path):
+def test_past_trials_teach_what_they_know_of_a_space_that_has_grown(searcher, tmp_path):
     one = searcher("zero-shot", experience=imported(tmp_path))
     assert one.set_search_properties("loss", "min", SEARCHED | {"new": Float(0, 1)})
-    with pytest.raises(MethodError, match="learn from experience in the target's space"):
-        one.suggest("a")
+    with pytest.warns(ForetuneWarning, match="they say nothing of 'new'"):
+        known = one.suggest("a")
+    assert known == {"x": 0.5, "reg": "l2", "layers": [8, 8], "new": known["new"]}
 
 
 def of_two_metrics(space):

@@ -24,7 +24,13 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from foretune.errors import ExperienceError, MethodError, SpaceError, UsageError
+from foretune.errors import (
+    ExperienceError,
+    ForetuneWarning,
+    MethodError,
+    SpaceError,
+    UsageError,
+)
 from foretune.experience import Status
 from foretune.integrations import search_cv
 from foretune.integrations.scipy_distributions import range_of
@@ -510,11 +516,28 @@ def test_experience_of_a_wider_space_and_another_metric():
     narrow = a_search(
         Moody(), {"level": (0.5, 1.0)}, experience=wide, method="ws-gp", scoring="accuracy",
         n_iter=2,
-    ).fit(X, Y)  # fmt: skip
+    )  # fmt: skip
+    with pytest.warns(ForetuneWarning, match="lie outside of 'level'"):
+        narrow.fit(X, Y)
     assert narrow.cv_results_["chosen_by"][0] == "start"
     assert [m.name for m in narrow.to_experience("two").metrics] == ["accuracy"]
     with pytest.raises(ExperienceError, match="none of"):
         a_search(Moody(), {"level": (2.0, 3.0)}, experience=wide, method="ws-gp").fit(X, Y)
+
+
+def test_what_earlier_searches_did_not_set_was_as_the_estimator_has_it():
+    past = a_search(Moody(), {"level": (0.0, 1.0)}, n_iter=12).fit(X, Y).to_experience("one")
+    best = max(zip(past.values[:, 0], past.configs.dicts(), strict=True), key=lambda of: of[0])[1]
+    now = {"level": (0.0, 2.0), "extra": (0, 9), "mode": ["odd", "plain"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        search = a_search(Moody(extra=4), now, experience=past, method="ws-gp", n_iter=1)
+        search.fit(X, Y)
+    assert search.best_params_ == {**best, "extra": 4, "mode": "plain"}
+    odd = Moody(extra=44)  # a value that is not searched
+    search = clone(search).set_params(estimator=odd)
+    with pytest.warns(ForetuneWarning, match="say nothing of 'extra'"):
+        search.fit(X, Y)
 
 
 def test_a_prior_may_be_given(tmp_path):

@@ -1,4 +1,5 @@
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from foretune.contracts import Observations, Posterior, Surrogate, Target
 from foretune.errors import (
     ExhaustedError,
     ExperienceError,
+    ForetuneWarning,
     MethodError,
     SpaceError,
     UsageError,
@@ -628,6 +630,23 @@ def test_one_line_takes_a_pool_meta_features_and_a_method_itself() -> None:
     assert optimizer.target.meta_features == {"rows": 3.0}
 
 
+def test_one_line_learns_from_runs_of_a_space_that_has_changed_since() -> None:
+    past = past_runs()
+    best = min(past.configs.dicts(), key=bowl)
+    now = {"a": (-1.0, 1.0), "b": (0.0, 1.0), "new": ["x", "y"]}
+    with pytest.warns(
+        ForetuneWarning, match=r"24 of 24 \(of 2 of 2 tasks\).* say nothing of 'new'"
+    ) as said:
+        [suggestion] = Optimizer.of(now, past, method="ws-gp").ask()
+    assert [each.filename for each in said] == [__file__]
+    assert {name: suggestion.config[name] for name in "ab"} == best
+    known = past.in_space(Space.of(now), assumed={"new": "y"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [suggestion] = Optimizer.of(now, known, method="ws-gp").ask()
+    assert suggestion.config == {**best, "new": "y"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "rule"),
     [
@@ -635,7 +654,7 @@ def test_one_line_takes_a_pool_meta_features_and_a_method_itself() -> None:
         ({}, UsageError, "neither a space nor an experience"),
         ({"space": 5}, SpaceError, "a space must be .* but got int"),
         ({"space": SPACE, "experience": {"a": 1}}, UsageError, "or the path of one, but got dict"),
-        ({"space": {"z": (0, 1)}, "experience": past_runs()}, UsageError, "it is of another"),
+        ({"space": {"z": (0, 1)}, "experience": past_runs()}, ExperienceError, "must share"),
         ({"experience": past_runs(), "objectives": ("loss",)}, ExperienceError, "loss"),
         ({"experience": past_runs(), "objectives": "error"}, UsageError, r"\('error',\)"),
         ({"space": SPACE, "method": "ws-gp"}, MethodError, "got no experience"),

@@ -39,6 +39,8 @@ LONGEST_NAME = 200
 @click.option("--trials", type=click.IntRange(1), help="How many in all; 50 if no --time.")
 @click.option("--time", "time_", type=seconds, metavar="TIME", help="For this run, e.g. 10m.")
 @click.option("--experience", type=FILE, help="Parquet file of past tasks to start from.")
+@click.option("--assume", "assumed", multiple=True, metavar="NAME=VALUE",
+              help="What past runs had of a hyperparameter that is new.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
 @click.option("--metric", metavar="NAME", help="What to optimise, where several numbers return.")
 @click.option("--direction", type=click.Choice(["min", "max"]), help="min if not given.")
@@ -60,6 +62,7 @@ def tune_command(
     trials: int | None,
     time_: float | None,
     experience: Path | None,
+    assumed: tuple[str, ...],
     method: str,
     metric: str | None,
     direction: str | None,
@@ -85,6 +88,10 @@ def tune_command(
     along has the name of its place, {model:svm:C} in the space below. The last line of its output
     that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
 
+    An --experience may be of a space that has changed since: runs with values outside of the new
+    one are left out, and what happened to them is said. Of a hyperparameter that is new, past runs
+    say nothing, unless --assume tells which value they had.
+
     The trials are an Optuna study: the same command goes on where it was stopped, other processes
     and machines join by running it too, and optuna-dashboard shows it. While none of its trials has
     succeeded, another --metric or --direction begins it anew.
@@ -102,6 +109,7 @@ def tune_command(
     Examples:
       foretune tune train:run --space space.json --trials 50
       foretune tune train:run --experience past.parquet --trials 20 --jobs 4 --time-limit 5m
+      foretune tune train:run --experience past.parquet --space new.json --assume dropout=0
       foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h
       foretune tune train:run --space space.json --trials 500 --store postgresql://me@host/tuning
       foretune tune train:run --space space.json --jobs 64 --executor ray --address auto
@@ -121,6 +129,7 @@ def tune_command(
         check_experience_out(out)
     past = None if experience is None else Experience.open(experience)
     searched = _space(space, past)
+    past = _carried(past, searched, assumed)
     wanted = _metric(metric, direction, past)
     name = study or (function or command or "")[:LONGEST_NAME]
     evaluated = _objective(function, command, searched, memory_)
@@ -179,13 +188,46 @@ def _space(path: Path | None, past: "Experience | None") -> "Space":
             '{"name": {"range": [low, high]}, ...}'
         )
     full = isinstance(document.get("hyperparameters"), list)
-    space = Space.from_json(text) if full else Space.of(_notation(document))
-    if past is not None and past.space != space:
+    return Space.from_json(text) if full else Space.of(_notation(document))
+
+
+def _carried(
+    past: "Experience | None", space: "Space", assumed: Sequence[str]
+) -> "Experience | None":
+    """What past runs say about the space that is tuned; says so where that is not all."""
+    from foretune.experience.carrying import carried_over
+
+    if past is None:
+        if assumed:
+            raise UsageError(
+                f"--assume tells what past runs had, but got '{assumed[0]}' without any: give an "
+                "--experience"
+            )
+        return None
+    found = carried_over(past, space, assumed=dict(_assumed(text, space) for text in assumed))
+    if not found.is_whole:
+        hint = "; --assume NAME=VALUE tells what they had" if found.unknown else ""
+        told = found.told()
+        click.echo(f"{told[0].upper()}{told[1:]}{hint}.", err=True)
+    return found.experience
+
+
+def _assumed(text: str, space: "Space") -> tuple[str, Any]:
+    """A name, and the value that the text stands for among those of the hyperparameter."""
+    from foretune.experience.importers.literals import read_literal
+
+    name, is_one, value = text.partition("=")
+    if not is_one:
         raise UsageError(
-            "an experience must be of the space that is tuned, but it is of another: leave --space "
-            "out to tune the experience's, or leave --experience out"
+            f"--assume needs a hyperparameter and its value, but got '{text}': write NAME=VALUE"
         )
-    return space
+    choices = next((each.choices for each in space.parameters if each.name == name), ())
+    if (same := next((each for each in choices if str(each) == value), None)) is not None:
+        return name, same
+    try:
+        return name, read_literal(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
 def _notation(given: Any) -> Any:

@@ -403,6 +403,21 @@ class Experience:
 
         return annotate(self, Notes(self.meta_features, splits, self.starts))
 
+    def in_space(self, space: Space, *, assumed: Mapping[str, Any] | None = None) -> Experience:
+        """What these runs say about a space that has changed since; see `carrying`.
+
+        Runs with values that the space does not have are left out. Of a hyperparameter that is new
+        they say nothing, unless it is said which value they had.
+
+        assumed: the values that the runs had of hyperparameters they did not record.
+
+        Example:
+            >>> past.in_space(space, assumed={"dropout": 0.0})
+        """
+        from foretune.experience.carrying import carried_over
+
+        return carried_over(self, space, assumed=assumed).experience
+
     # More of it
 
     def append(self, evaluations: Iterable[Evaluation]) -> Experience:

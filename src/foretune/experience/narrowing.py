@@ -12,7 +12,7 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
-from foretune.experience.build import take_rows
+from foretune.experience.build import take_rows, unique_configs
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind, Parameter
 
@@ -44,9 +44,9 @@ def reencoded(
             values[active, column] = parameter.number_of(parameter.default)
             continue
         source = known[parameter.name]
-        moved = _moved(configs.space.parameters[source], parameter, configs.values[:, source])
-        legal &= (configs.active[:, source] == active) & ~(active & np.isnan(moved))
-        values[active, column] = moved[active]
+        numbers = moved(configs.space.parameters[source], parameter, configs.values[:, source])
+        legal &= (configs.active[:, source] == active) & ~(active & np.isnan(numbers))
+        values[active, column] = numbers[active]
     gone = [column for name, column in known.items() if name not in (*space.names, *beside)]
     legal &= ~configs.active[:, gone].any(axis=1) & ~space.rules.forbidden(values)
     rows = np.flatnonzero(legal)
@@ -62,27 +62,44 @@ def narrowed(experience: Experience, space: Space, *, beside: Collection[str] = 
     """
     if experience.space == space:
         return experience
-    configs, kept = reencoded(experience.configs, space, beside=beside)
-    place = np.full(len(experience.configs), -1, dtype=np.int32)
-    place[kept] = np.arange(len(kept), dtype=np.int32)
-    rows = np.flatnonzero(place[experience.config_index] >= 0)
-    if len(rows) == 0:
+    known = in_other_space(experience, *reencoded(experience.configs, space, beside=beside))
+    if known is None:
         raise ExperienceError(
             "experience must hold configurations of the space it is narrowed to, but none of "
             f"{len(experience.configs)} lies in {space!r}: narrow it less"
         )
+    return known
+
+
+def in_other_space(experience: Experience, configs: Encoded, kept: Ints) -> Experience | None:
+    """The evaluations of some configurations, which are `configs` in another space.
+
+    Tasks of which nothing is left are left out; None where nothing is left at all.
+
+    kept: which configurations of the experience these were.
+    """
+    table, there = unique_configs(configs)
+    place = np.full(len(experience.configs), -1, dtype=np.int32)
+    place[kept] = there
+    rows = np.flatnonzero(place[experience.config_index] >= 0)
+    if len(rows) == 0:
+        return None
     left = take_rows(experience, rows)
     starts = {
         task: {name: tuple(int(place[i]) for i in of if place[i] >= 0) for name, of in all_.items()}
         for task, all_ in experience.starts.items()
     }
-    moved = replace(
-        left, space=space, configs=configs, config_index=place[left.config_index], starts=starts
+    known = replace(
+        left,
+        space=configs.space,
+        configs=table,
+        config_index=place[left.config_index],
+        starts=starts,
     )
-    return moved.only(experience.tasks[index] for index in np.unique(moved.task_index))
+    return known.only(experience.tasks[index] for index in np.unique(known.task_index))
 
 
-def _moved(source: Parameter, to: Parameter, column: Floats) -> Floats:
+def moved(source: Parameter, to: Parameter, column: Floats) -> Floats:
     """(n,): a column of the one hyperparameter as numbers of the other, NaN where it has none."""
     if not source.is_number:
         table = np.array([*(_number_in(to, choice) for choice in source.choices), np.nan])

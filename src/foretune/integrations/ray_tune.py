@@ -13,15 +13,13 @@ from foretune.contracts import Prior, Target
 from foretune.errors import ArtifactError, ExhaustedError, ForetuneWarning, UsageError, extras_named
 from foretune.experience import Experience, Status
 from foretune.experience.importers.inference import as_choice
-from foretune.experience.narrowing import narrowed
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
-from foretune.search.given import opened, opened_prior
+from foretune.search.given import carried, opened, opened_prior
 from foretune.search.optimizer import Optimizer
 from foretune.search.priors import learnt_prior
 from foretune.search.registry import method as method_named
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Space
-from foretune.space.parameters import Kind
 
 with extras_named("the searcher for Ray Tune"):
     from ray.tune.search import Searcher
@@ -51,9 +49,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         space: in any way that `Space.of` reads, conditional ones included; Tune's `param_space` if
             it is not given. Names of nested hyperparameters are joined by `/`.
         metric, mode: as for Tune; those of its TuneConfig if not given.
-        experience: past tasks, as an `Experience` or its file. What is searched must be among their
-            hyperparameters; trials outside of the space are left out. Of several metrics the one
-            that Tune is told counts.
+        experience: past tasks, as an `Experience` or its file. The space may have changed since: a
+            warning says what of them is used. Of several metrics the one that Tune is told counts.
         prior: what the method has learnt already, as a `Prior` or its file.
         seed: makes suggestions reproducible.
 
@@ -225,7 +222,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         if known is not None and len(known.metrics) > 1:
             known = known.with_metrics([self._recorded(known)])
         if known is not None and self._space is not None:
-            known = _in_space(known, self._space.space)
+            known = carried(known, self._space.space, stacklevel=5)
         return learnt_prior(self._method, known, seed=self._seed)
 
     def _recorded(self, experience: Experience) -> str:
@@ -238,26 +235,6 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
                 "Experience.with_metrics"
             )
         return self._metric
-
-
-def _in_space(past: Experience, space: Space) -> Experience:
-    """What past trials say about this space: theirs may have been read off them.
-
-    Settings that never changed are no part of what is searched. Where past trials lack something
-    that is searched, nothing says what it was: they are as they are, to be refused.
-    """
-    if not set(space.names) <= set(past.space.names):
-        return past
-    settings = [each.name for each in past.space.parameters if each.kind is Kind.CONSTANT]
-    known = narrowed(past, space, beside=settings)
-    if len(known) < len(past):
-        warnings.warn(
-            f"{len(past) - len(known)} of {len(past)} past trials lie outside of the space that "
-            "is searched: they are left out",
-            ForetuneWarning,
-            stacklevel=5,
-        )
-    return known
 
 
 def _with_tuples(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,11 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from foretune.contracts import Prior, Target
 from foretune.errors import UsageError
 from foretune.experience import Direction, Experience, Metric, Status
-from foretune.experience.narrowing import narrowed
 from foretune.integrations.search_course import Candidate, Course, measured, scores_of
 from foretune.integrations.search_space import SearchSpace
 from foretune.search import Method, Optimizer, method
-from foretune.search.given import opened, opened_prior
+from foretune.search.given import carried, opened, opened_prior
 from foretune.search.priors import learnt_prior
 from foretune.space import Space
 
@@ -51,7 +50,9 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             scipy.stats; a `Space`; or a ConfigurationSpace. Names are scikit-learn's (`clf__C`).
             What a choice brings along stands in a dict: {"kernel": {"rbf": {}, "poly":
             {"degree": (2, 5)}}}; other choices leave it as the estimator has it.
-        experience: what earlier searches found, or the path of it; see `to_experience`.
+        experience: what earlier searches found, or the path of it; see `to_experience`. The space
+            may have changed since: a warning says what of it is used. What earlier searches did not
+            set was as the estimator has it.
         prior: what a method has learnt from experience before, or the path of it.
         method: an entry of the registry (`foretune methods`); `auto` if not given.
         n_iter: how many candidates; fewer where the space has fewer.
@@ -105,7 +106,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
     def to_experience(
         self, task_name: str, *, meta_features: Mapping[str, float] | None = None
     ) -> Experience:
-        """What this search has found, for later ones in the same space.
+        """What this search has found, for later ones.
 
         Join several with `Experience.merge`.
         """
@@ -140,7 +141,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         space = SearchSpace.of(self.space)
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         metrics = self._metrics()
-        optimizer = self._optimizer(space.space, metrics)
+        optimizer = self._optimizer(space, metrics)
         course = Course(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
         results = self._evaluated(course, evaluate_candidates)
         if course.missing:
@@ -197,7 +198,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Optimise what the results hold, where only they tell: a function scored."""
         metrics = self._metrics(measured(results))
         if metrics != course.metrics:
-            optimizer = self._optimizer(course.space.space, metrics)
+            optimizer = self._optimizer(course.space, metrics)
             course.change(optimizer, metrics, batch)
 
     def _failed(self) -> list[bool]:
@@ -263,12 +264,13 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         """The name by which searches with and without other metrics know the same one."""
         return self.scoring if metric == SCORE and isinstance(self.scoring, str) else metric
 
-    def _optimizer(self, space: Space, metrics: Sequence[str]) -> Optimizer:
+    def _optimizer(self, space: SearchSpace, metrics: Sequence[str]) -> Optimizer:
         chosen = method(self.method or DEFAULT)
         prior = self._prior(chosen, space, metrics)
-        return Optimizer(Target(space, tuple(metrics)), chosen, prior, seed=self._seed)
+        target = Target(space.space, tuple(metrics))
+        return Optimizer(target, chosen, prior, seed=self._seed)
 
-    def _prior(self, chosen: Method, space: Space, metrics: Sequence[str]) -> Prior:
+    def _prior(self, chosen: Method, space: SearchSpace, metrics: Sequence[str]) -> Prior:
         prior = opened_prior(self.prior, chosen)
         if prior is not None:
             return prior
@@ -276,7 +278,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         past = None if known is None else self._fitting(known, space, metrics)
         return learnt_prior(chosen, past, seed=self._seed)
 
-    def _fitting(self, past: Experience, space: Space, metrics: Sequence[str]) -> Experience:
+    def _fitting(self, past: Experience, space: SearchSpace, metrics: Sequence[str]) -> Experience:
         """What earlier searches say about this one: in its space, by its metrics."""
         recorded = [metric.name for metric in past.metrics]
         wanted = [self._recorded_as(name) for name in metrics]
@@ -287,7 +289,8 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                     f"holds {', '.join(recorded)}: name one metric in `refit`"
                 )
             wanted = recorded[:1]
-        return narrowed(past.with_metrics(wanted), space)
+        unset = space.values_of(self.estimator, besides=past.space.names)
+        return carried(past.with_metrics(wanted), space.space, assumed=unset)
 
 
 def _no_splits() -> UsageError:

@@ -6,7 +6,7 @@ of a pipeline. Objects stand in the space by a text, and so do numbers that a sp
 same, such as 1 and 1.0: a count and a share to many an estimator.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -14,10 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from foretune.errors import SpaceError
+from foretune.experience.carrying import number_in
 from foretune.integrations.scipy_distributions import is_distribution, range_of
 from foretune.space import Space
 from foretune.space.notation import ORDINAL, SEPARATOR
 
+UNKNOWN = object()
+"""Stands for a value that an estimator does not say."""
 PLAIN = (str, bool, int, float, tuple, type(None))
 
 Objects: TypeAlias = dict[tuple[str, str], Any]
@@ -51,7 +54,7 @@ class SearchSpace:
         """What to set; an inactive hyperparameter is left as the estimator has it."""
         chosen: dict[str, Any] = {}
         for name, value in config.items():
-            own = name.rpartition(SEPARATOR)[2]
+            own = own_name(name)
             if own in chosen:
                 raise SpaceError(
                     f"a parameter must be set once, but '{own}' is brought along twice, once as "
@@ -59,6 +62,21 @@ class SearchSpace:
                 )
             chosen[own] = self.objects.get((name, value), value)
         return chosen
+
+    def values_of(self, estimator: Any, *, besides: Collection[str] = ()) -> dict[str, Any]:
+        """What an estimator has where a search sets nothing, as far as the space can say it.
+
+        besides: names of hyperparameters that are not asked for.
+        """
+        has = estimator.get_params()
+        asked = [each for each in self.space.parameters if each.name not in besides]
+        found = {each.name: _item(has.get(own_name(each.name), UNKNOWN)) for each in asked}
+        return {p.name: found[p.name] for p in asked if not np.isnan(number_in(p, found[p.name]))}
+
+
+def own_name(name: str) -> str:
+    """What scikit-learn calls a hyperparameter, without the choice that brings it along."""
+    return name.rpartition(SEPARATOR)[2]
 
 
 def _readable(given: Mapping[Any, Any], prefix: str, objects: Objects) -> dict[Any, Any]:

@@ -1,6 +1,7 @@
 """What callers give to an optimiser: opened, converted, and refused in a sentence."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.contracts import Prior, Target
-from foretune.errors import MethodError, UsageError
+from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience
+from foretune.experience.carrying import carried_over
 from foretune.search.registry import Method
 from foretune.search.trials import Told
 from foretune.space import Space
@@ -39,22 +41,32 @@ def opened_prior(prior: Any, method: Method) -> Prior | None:
     )
 
 
-def searched_space(space: Any, past: Experience | None) -> Space:
-    """The space to search, which is the past tasks' own: a prior holds for no other."""
+def searched(space: Any, past: Experience | None) -> tuple[Space, Experience | None]:
+    """The space to search, and what past runs say about it."""
     if space is None:
         if past is None:
             raise UsageError(
                 "an optimiser needs to know what may be tried, but got neither a space nor an "
                 'experience: give a space, such as {"lr": (1e-4, 1e-1, "log")}'
             )
-        return past.space
+        return past.space, past
     given = Space.of(space)
-    if past is not None and past.space != given:
-        raise UsageError(
-            "an experience must be of the space that is searched, but it is of another: leave the "
-            "space out to search the experience's, or leave the experience out"
-        )
-    return given
+    return given, None if past is None else carried(past, given, stacklevel=4)
+
+
+def carried(
+    past: Experience, space: Space, *, assumed: Mapping[str, Any] | None = None, stacklevel: int = 2
+) -> Experience:
+    """What past runs say about the space that is searched, with a warning if that is not all.
+
+    assumed: as `Experience.in_space` takes it. stacklevel: whose line the warning names.
+    """
+    found = carried_over(past, space, assumed=assumed)
+    if not found.is_whole:
+        how = " (past.in_space(space, assumed={...}) says which values they had)"
+        said = found.told() + how * bool(found.unknown)
+        warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
+    return found.experience
 
 
 def outcomes_of(outcomes: Any) -> list[Told]:

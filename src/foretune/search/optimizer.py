@@ -29,7 +29,7 @@ from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status, status_of
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.feasibility import Feasibility, learn_feasibility
-from foretune.search.given import check_described, losses_of, opened, outcomes_of, searched_space
+from foretune.search.given import check_described, losses_of, opened, outcomes_of, searched
 from foretune.search.novelty import Novelty, learn_novelty
 from foretune.search.priors import learnt_prior
 from foretune.search.registry import METHODS, Design, Method
@@ -117,7 +117,8 @@ class Optimizer:
 
         Arguments:
             space: what may be tried, as `Space.of` takes it; the experience's if left out.
-            experience: past tasks in the same space, or the path of their file.
+            experience: past tasks, or the path of their file. Where the space has changed since, a
+                warning says what of them is used; see `Experience.in_space`.
             method: the name of an entry of the registry.
             objectives: what each trial is told about. Where there is experience, these are metrics
                 of it, its first one if left out. Tell what should grow with a minus sign.
@@ -131,8 +132,7 @@ class Optimizer:
             >>> optimizer.tell([Told(loss_of(suggestion.config), id=suggestion.id)])
         """
         chosen = method if isinstance(method, Method) else registered(method)
-        past = opened(experience)
-        space = searched_space(space, past)
+        space, past = searched(space, opened(experience))
         if objectives is None:
             objectives = ("loss",) if past is None else (past.metrics[0].name,)
         target = Target(space, objectives, pool, meta_features or {})

@@ -26,6 +26,7 @@ from optuna.distributions import (
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.experience import Experience, Metric
+from foretune.experience.carrying import fill
 from foretune.experience.importers.distributions import Seen, united
 from foretune.integrations.optuna.known import conditional_space
 from foretune.integrations.optuna.values import UNFIT, inward, representable
@@ -296,12 +297,7 @@ def _without_gaps(space: Space, values: Floats) -> Floats:
     rng = np.random.default_rng(0)
     filled = values.copy()
     for parameter, column in zip(space.parameters, filled.T, strict=True):
-        gaps = np.isnan(column)
-        if parameter.kind is Kind.CATEGORICAL or gaps.all():
-            column[gaps] = parameter.quantile(rng.random(int(gaps.sum())))
-        else:
-            middle = np.median(column[~gaps])
-            column[gaps] = middle if parameter.kind is Kind.FLOAT else np.rint(middle)
+        fill(parameter, column, np.isnan(column), rng)
     return space.rules.settle(filled)
 
 

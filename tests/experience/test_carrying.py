@@ -1,0 +1,314 @@
+import numpy as np
+import pytest
+from ConfigSpace import ForbiddenAndConjunction, ForbiddenEqualsClause, InCondition
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretune.errors import ExperienceError
+from foretune.experience import Experience, Metric, Status
+from foretune.experience.carrying import carried_over, fill, number_in
+from foretune.experience.narrowing import narrowed
+from foretune.space import Space
+from tests.experience.whole_and_part import PART, WHOLE
+from tests.experience.whole_and_part import experience as of_whole
+
+PAST = Space.of(
+    {
+        "lr": (1e-4, 1.0, "log"),
+        "batch": {"ordinal": [32, 64, 128]},
+        "act": ["relu", "tanh"],
+        "momentum": (0.0, 0.99),
+        "epochs": 10,
+    }
+)
+CONFIGS = [
+    {"lr": 1e-3, "batch": 32, "act": "relu", "momentum": 0.9, "epochs": 10},
+    {"lr": 1e-2, "batch": 64, "act": "tanh", "momentum": 0.5, "epochs": 10},
+    {"lr": 0.5, "batch": 128, "act": "relu", "momentum": 0.0, "epochs": 10},
+]
+
+
+def past(configs=CONFIGS, tasks=("one", "two")):
+    n = len(configs)
+    return Experience.build(
+        PAST,
+        [Metric("loss")],
+        list(tasks),
+        np.repeat(np.arange(len(tasks)), n),
+        PAST.encode(configs),
+        np.tile(np.arange(n), len(tasks)),
+        np.arange(n * len(tasks), dtype=float),
+        seconds=np.arange(n * len(tasks)) + 1.0,
+        meta_features={tasks[0]: {"rows": 3.0}},
+        starts={"one": {"first": [0, n - 1]}} if "one" in tasks else None,
+    )
+
+
+def rows(found):
+    """The runs of the first task: their configurations and losses."""
+    records = found.experience.task("one")
+    return list(zip(records.configs.dicts(), records.losses[:, 0].tolist(), strict=True))
+
+
+def searched(**changed):
+    whole = {
+        "lr": (1e-4, 1.0, "log"),
+        "batch": {"ordinal": [32, 64, 128]},
+        "act": ["relu", "tanh"],
+        "momentum": (0.0, 0.99),
+        "epochs": 10,
+    }
+    return Space.of({k: v for k, v in {**whole, **changed}.items() if v is not None})
+
+
+def test_the_same_space_changes_nothing():
+    given_ = past()
+    found = carried_over(given_, PAST)
+    assert found.experience is given_
+    assert found.is_whole
+
+
+def test_what_else_is_known_comes_along():
+    found = carried_over(past(), searched(lr=(1e-4, 0.1, "log"))).experience
+    assert found.tasks == ("one", "two")
+    assert found.seconds.tolist() == [1.0, 2.0, 4.0, 5.0]
+    assert found.meta_features == {"one": {"rows": 3.0}}
+    assert found.starts["one"] == {"first": (0,)}
+    assert found.task("two").losses[:, 0].tolist() == [3.0, 4.0]
+
+
+def test_values_outside_of_a_range_leave_their_runs_out_and_are_counted():
+    found = carried_over(past(), searched(lr=(5e-3, 0.1, "log")))
+    assert [loss for _, loss in rows(found)] == [1.0]
+    assert found.outside == {"lr": 4}
+    assert (found.runs, found.tasks) == (6, 2)
+    assert not found.is_whole
+    assert found.told() == (
+        "past runs are of another space: 2 of 6 (of 2 of 2 tasks) are used; 4 lie outside of 'lr'"
+    )
+
+
+def test_a_wider_range_and_more_choices_lose_nothing():
+    found = carried_over(past(), searched(lr=(1e-6, 10.0), act=["gelu", "tanh", "relu"]))
+    assert found.is_whole
+    assert [config for config, _ in rows(found)] == CONFIGS
+
+
+def test_a_choice_that_is_gone_leaves_its_runs_out():
+    found = carried_over(past(), searched(act=["relu", "gelu"]))
+    assert [loss for _, loss in rows(found)] == [0.0, 2.0]
+    assert found.outside == {"act": 2}
+
+
+def test_a_hyperparameter_that_is_gone_is_forgotten():
+    found = carried_over(past(), searched(momentum=None, epochs=None))
+    assert [config for config, _ in rows(found)] == [
+        {"lr": each["lr"], "batch": each["batch"], "act": each["act"]} for each in CONFIGS
+    ]
+    assert found.gone == ("momentum",)  # what never changed was not chosen
+    assert "what they chose for 'momentum' is not looked at" in found.told()
+
+
+def test_runs_that_differed_only_in_what_is_gone_are_repetitions():
+    two = [CONFIGS[0], {**CONFIGS[0], "momentum": 0.1}]
+    found = carried_over(past(two), searched(momentum=None)).experience
+    assert len(found.configs) == 1
+    assert found.task("one").losses[:, 0].tolist() == [0.0, 1.0]
+
+
+def test_of_what_is_new_runs_say_nothing_unless_their_value_is_said():
+    many = [{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, 200).tolist()]
+    space = searched(dropout=(0.0, 1.0), norm=["none", "batch"])
+    found = carried_over(past(many), space)
+    assert set(found.unknown) == {"norm", "dropout"}
+    values = found.experience.configs.dicts()
+    dropout = np.array([each["dropout"] for each in values])
+    assert 0.4 < dropout.mean() < 0.6 < dropout.max()  # all over the range
+    assert {each["norm"] for each in values} == {"none", "batch"}
+    said = carried_over(past(many), space, assumed={"dropout": 0, "norm": "batch"})
+    assert said.unknown == ()
+    assert {(each["dropout"], each["norm"]) for each in said.experience.configs.dicts()} == {
+        (0.0, "batch")
+    }
+    assert past(many).in_space(space, assumed={"dropout": 0, "norm": "batch"}).configs.dicts() == (
+        said.experience.configs.dicts()
+    )
+
+
+def test_what_is_unknown_is_the_same_on_all_tasks_and_at_all_times():
+    space = searched(dropout=(0.0, 1.0))
+    first, again = (carried_over(past(), space).experience for _ in range(2))
+    assert first.task("one").configs.dicts() == first.task("two").configs.dicts()
+    assert first.configs.dicts() == again.configs.dicts()
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "values"),
+    [
+        ("batch", (16, 256), [32, 64, 128]),  # a grid that became a range
+        ("batch", (16, 100, "log"), [32, 64]),
+        ("batch", {"ordinal": [30, 60, 90, 120, 150]}, [30, 60, 120]),  # another grid
+        ("batch", [64, 128], [64, 128]),
+        ("momentum", {"ordinal": [0.0, 0.4, 0.9]}, [0.9, 0.4, 0.0]),
+        ("momentum", (0, 1), [1, 0, 0]),  # whole numbers: 0.5 becomes the even one
+        ("momentum", 0.9, [0.9, 0.9, 0.9]),  # a setting now
+        ("act", "tanh", ["tanh"]),
+        ("epochs", (1, 20), [10, 10, 10]),  # a setting that is searched now
+        ("epochs", (1, 9), []),
+        ("epochs", 20, [20, 20, 20]),  # a setting that is another now
+    ],
+)
+def test_values_are_taken_over_between_kinds(name, now, values):
+    space = searched(**{name: now})
+    if not values:
+        with pytest.raises(ExperienceError, match=f"6 lie outside of '{name}'"):
+            carried_over(past(), space)
+        return
+    assert [config[name] for config, _ in rows(carried_over(past(), space))] == values
+
+
+def test_numbers_beyond_a_bound_by_rounding_alone_are_at_it():
+    [space, beyond] = [searched(momentum=(0.0, high)) for high in (0.9 - 1e-10, 0.9 - 1e-6)]
+    assert rows(carried_over(past(), space))[0][0]["momentum"] == 0.9 - 1e-10
+    assert carried_over(past(), beyond).outside == {"momentum": 2}
+
+
+def test_algorithms_come_and_go():
+    now = Space.of(
+        {
+            "model": {
+                "forest": {"trees": (10, 30), "share": (0.1, 1.0), "depth": (1, 9)},
+                "naive": {},
+                "boosting": {"rate": (0.01, 1.0, "log")},
+            },
+            "scale": ["none", "standard"],
+        }
+    )
+    found = carried_over(of_whole(), now)
+    assert found.outside == {"model": 2, "model:forest:trees": 2}
+    assert found.experience.configs.dicts() == [{"model": "naive", "scale": "none"}]
+    assert found.unknown == ("model:boosting:rate", "model:forest:depth")
+    assert found.gone == ("model:svm:C", "model:svm:kernel")
+
+
+def test_a_hyperparameter_that_is_active_more_often_now_gets_the_median_of_what_is_known():
+    def made(of):
+        space = Space.of({"kernel": ["a", "b", "c"], "degree": (0.0, 10.0)}).config_space
+        space.add(InCondition(space["degree"], space["kernel"], of))
+        return Space.of(space)
+
+    before, now = made(["a"]), made(["a", "b"])
+    configs = [{"kernel": "a", "degree": d} for d in (1.0, 2.0, 9.0)] + [{"kernel": "b"}]
+    known = Experience.build(
+        before, [Metric("loss")], ["one"], [0] * 4, before.encode(configs), range(4), range(4)
+    )
+    found = carried_over(known, now).experience
+    assert found.configs.dicts()[3] == {"kernel": "b", "degree": 2.0}
+    assert len(found) == 4
+
+
+def test_forbidden_combinations_are_left_out():
+    space = searched().config_space
+    space.add(
+        ForbiddenAndConjunction(
+            ForbiddenEqualsClause(space["act"], "tanh"), ForbiddenEqualsClause(space["batch"], 64)
+        )
+    )
+    found = carried_over(past(), Space.of(space))
+    assert [loss for _, loss in rows(found)] == [0.0, 2.0]
+    with pytest.raises(ExperienceError, match="none of 2 does: they are forbidden there"):
+        carried_over(past(CONFIGS[1:2]), Space.of(space))
+
+
+def test_tasks_of_which_nothing_is_left_are_left_out():
+    one = past(CONFIGS[:1], tasks=["one"])
+    other = past(CONFIGS[2:], tasks=["other"])
+    found = carried_over(one.merge(other), searched(lr=(1e-4, 0.1)))
+    assert found.experience.tasks == ("one",)
+    assert "1 of 2 (of 1 of 2 tasks) are used" in found.told()
+
+
+def test_failed_runs_come_along():
+    failed = Experience.build(
+        PAST, [Metric("loss")], ["one"], [0, 0], PAST.encode(CONFIGS[:2]), [0, 1], [np.nan, 1.0],
+        status=[Status.FAILED, Status.DONE],
+    )  # fmt: skip
+    found = carried_over(past().merge(failed), searched(momentum=None)).experience
+    assert (found.status == Status.FAILED).sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("space", "assumed", "said"),
+    [
+        ({"x": (0, 1)}, {}, r"past runs have .*'lr'.* and the space has 'x': name them alike"),
+        ({"lr": (2.0, 3.0)}, {}, "none of 6 does: 6 lie outside of 'lr'; widen it"),
+        ({"lr": (0.0, 3.0)}, {"rl": 1}, "but got 'rl': choose among 'lr'"),
+        ({"lr": (0.0, 3.0), "d": (0, 5)}, {"d": 6}, r"one of the space, \{0..5\}, but got 6"),
+        ({"lr": (0.0, 3.0), "d": (0, 5)}, {"d": True}, "but got True"),
+        ({"lr": (0.0, 3.0), "d": ["a"]}, {"d": "b"}, "but got 'b'"),
+    ],
+)
+def test_what_does_not_fit_is_said(space, assumed, said):
+    with pytest.raises(ExperienceError, match=said):
+        carried_over(past(), Space.of(space), assumed=assumed)
+
+
+def test_a_wrong_assumption_is_refused_in_the_same_space_too():
+    with pytest.raises(ExperienceError, match="but got 'x'"):
+        carried_over(past(), PAST, assumed={"x": 1})
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_the_same_in_both_spaces_stays_exactly_so(seed):
+    """Wherever narrowing keeps a configuration, it is carried over just so."""
+    configs = WHOLE.sample(8, seed=seed)
+    known = Experience.build(
+        WHOLE, [Metric("loss")], ["one"], [0] * 8, configs, range(8), np.arange(8.0)
+    )
+    try:
+        exact = narrowed(known, PART)
+    except ExperienceError:
+        with pytest.raises(ExperienceError, match="none of 8 does"):
+            carried_over(known, PART)
+        return
+    found = carried_over(known, PART).experience
+    assert found.configs.dicts() == exact.configs.dicts()
+    assert found.values.tolist() == exact.values.tolist()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_all_that_is_kept_is_legal_and_all_that_is_legal_is_kept(seed, low, high):
+    low, high = sorted((low, high + 1.0))
+    configs = PAST.sample(20, seed=seed)
+    known = Experience.build(
+        PAST, [Metric("loss")], ["one"], [0] * 20, configs, range(20), np.arange(20.0)
+    )
+    space = searched(momentum=(low, high), new=["a", "b"])
+    inside = [c for c in configs.dicts() if low <= c["momentum"] <= high]
+    if not inside:
+        return
+    found = carried_over(known, space).experience.configs.dicts()
+    assert [{k: v for k, v in each.items() if k != "new"} for each in found] == inside
+
+
+def test_gaps_are_filled_with_what_says_little():
+    rng = np.random.default_rng(0)
+    number, choice = Space.of({"n": (0, 10), "c": ["x", "y"]}).parameters[::-1]
+    assert (number.name, choice.name) == ("n", "c")
+    column = np.array([1.0, 4.0, 6.0, np.nan])
+    fill(number, column, np.isnan(column), rng)
+    assert column.tolist() == [1.0, 4.0, 6.0, 4.0]
+    column = np.array([0.0] + [np.nan] * 99)
+    fill(choice, column, np.isnan(column), rng)
+    assert 30 < column.sum() < 70
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(3, 3.0), (3.0, 3.0), (11, np.nan), ("3", np.nan), (True, np.nan), (None, np.nan)],
+)
+def test_a_value_has_a_number_or_none(value, number):
+    [parameter] = Space.of({"n": (0, 10)}).parameters
+    np.testing.assert_equal(number_in(parameter, value), number)
