@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Experience, Status
+from foretune.experience.importers import import_experience
 
 SPACE = {
     "x": {"range": [0.0, 1.0]},
@@ -125,6 +126,57 @@ def test_what_cannot_be_assumed_of_past_runs_is_said(here, assumed, said):
     assert said in str(ended.exception)
     ended = run(*words, "--assume", assumed)
     assert "give an --experience" in str(ended.exception)
+
+
+def test_the_other_studies_of_a_store_are_past_tasks(here):
+    """The same command on new data, month after month, while the space changes."""
+    words = ("tuned_for_tests:number", "--experience", "foretune.db", "--trials")
+    first = run(*words, 6, *SEARCH, "--study", "january")  # there is no store yet
+    assert first.exit_code == 0, first.output
+    assert "Another --study starts from it with --experience sqlite:///" in first.stderr
+    run(*words, 6, *SEARCH, "--study", "february", "--seed", 1)
+    run("tuned_for_tests:run", "--trials", 2, *SEARCH, "--study", "other", "--metric", "score")
+    (here / "wide.json").write_text(json.dumps({**SPACE, "x": {"range": [0.0, 2.0]}}))
+    now = ("--space", "wide.json", "--method", "ws-gp", "--study", "march")
+    ended = run(*words, 1, *now)
+    assert ended.exit_code == 0, ended.output
+    assert "1 past study does not fit, such as: a metric must be" in ended.stderr
+    assert "another space" not in ended.stderr  # nothing of the others is lost
+    trials = import_experience("optuna", here / "foretune.db", studies=["january", "february"])
+    bests = [min(trials.task(name).configs.dicts(), key=lambda c: c["x"]) for name in trials.tasks]
+    assert json.loads(ended.stdout) in bests
+    again = run(*words, 1, *now)
+    assert (again.exit_code, again.stdout) == (0, ended.stdout)  # its own trials are no past
+
+
+def test_files_and_stores_are_read_together(here):
+    words = ("tuned_for_tests:number", "--trials", 5, *SEARCH)
+    run(*words, "--store", "one.db", "--study", "a", "--out", "past.parquet")
+    run(*words, "--store", "two.db", "--study", "a", "--seed", 1)
+    (here / "now.json").write_text(json.dumps({**SPACE, "x": {"range": [0.0, 1.0]}, "z": ["q"]}))
+    ended = run(
+        "tuned_for_tests:number", "--trials", 1, "--space", "now.json", "--method", "random",
+        "--experience", "past.parquet", "--experience", "two.db", "--store", "new.db",
+    )  # fmt: skip
+    assert ended.exit_code == 0, ended.output
+    assert "10 of 10 (of 2 of 2 tasks) are used; they say nothing of 'z'" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--experience", "no.db"], "there is no 'no.db'"),
+        (["--experience", "past.parquet", "--direction", "max"], "--direction must be"),
+        (["--experience", "past.parquet", "--metric", "los"], "did you mean 'loss'"),
+        (["--experience", "max.parquet", "--experience", "past.parquet"], "the same by 'loss'"),
+    ],
+)
+def test_past_runs_that_do_not_fit_are_said(here, words, said):
+    tuned = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
+    run(*tuned, "--out", "past.parquet")
+    run(*tuned, "--direction", "max", "--study", "max", "--out", "max.parquet")
+    assert said in str(run(*tuned, "--store", "new.db", *words).exception)
+    assert not (here / "new.db").exists()
 
 
 def test_what_past_tasks_taught_is_kept(here, monkeypatch):

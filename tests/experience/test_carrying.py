@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.carrying import carried_over, fill, number_in
+from foretune.experience.carrying import carried_over, fill, number_in, together
 from foretune.experience.narrowing import narrowed
 from foretune.space import Space
 from tests.experience.whole_and_part import PART, WHOLE
@@ -235,6 +235,29 @@ def test_failed_runs_come_along():
     )  # fmt: skip
     found = carried_over(past().merge(failed), searched(momentum=None)).experience
     assert (found.status == Status.FAILED).sum() == 1
+
+
+def test_several_experiences_speak_together():
+    space = searched(lr=(1e-4, 0.1, "log"), dropout=(0.0, 1.0), norm=["a", "b"], act=None)
+    now = Space.of({"lr": (1e-4, 0.1, "log"), "dropout": (0.0, 1.0)})
+    other = Experience.build(
+        now,
+        [Metric("loss")],
+        ["three"],
+        [0],
+        now.encode([{"lr": 0.01, "dropout": 0.5}]),
+        [0],
+        [9.0],
+    )
+    parts = [carried_over(past(tasks=[name]), space) for name in ("one", "two")]
+    found = together([*parts, carried_over(other, space)])
+    assert found.experience.tasks == ("one", "two", "three")
+    assert (len(found.experience), found.runs, found.tasks) == (5, 7, 3)
+    assert found.outside == {"lr": 2}
+    assert found.unknown == ("norm",)  # one of them knows of dropout
+    assert found.gone == ("act",)
+    alone = together(parts[:1])
+    assert alone.told() == parts[0].told()
 
 
 @pytest.mark.parametrize(

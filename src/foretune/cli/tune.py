@@ -38,7 +38,8 @@ LONGEST_NAME = 200
 @click.option("--space", type=FILE, help="JSON file; the experience's space if not given.")
 @click.option("--trials", type=click.IntRange(1), help="How many in all; 50 if no --time.")
 @click.option("--time", "time_", type=seconds, metavar="TIME", help="For this run, e.g. 10m.")
-@click.option("--experience", type=FILE, help="Parquet file of past tasks to start from.")
+@click.option("--experience", multiple=True, metavar="FILE|URL",
+              help="Past runs to start from: a Parquet file, or a store; repeatable.")  # fmt: skip
 @click.option("--assume", "assumed", multiple=True, metavar="NAME=VALUE",
               help="What past runs had of a hyperparameter that is new.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
@@ -61,7 +62,7 @@ def tune_command(
     space: Path | None,
     trials: int | None,
     time_: float | None,
-    experience: Path | None,
+    experience: tuple[str, ...],
     assumed: tuple[str, ...],
     method: str,
     metric: str | None,
@@ -88,9 +89,10 @@ def tune_command(
     along has the name of its place, {model:svm:C} in the space below. The last line of its output
     that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
 
-    An --experience may be of a space that has changed since: runs with values outside of the new
-    one are left out, and what happened to them is said. Of a hyperparameter that is new, past runs
-    say nothing, unless --assume tells which value they had.
+    An --experience is a Parquet file, or a store, of which all other studies count as past tasks.
+    Their spaces may have changed since: runs with values outside of the new one are left out, and
+    what is not used is said. Of a hyperparameter that is new, past runs say nothing, unless
+    --assume tells which value they had.
 
     The trials are an Optuna study: the same command goes on where it was stopped, other processes
     and machines join by running it too, and optuna-dashboard shows it. While none of its trials has
@@ -109,13 +111,15 @@ def tune_command(
     Examples:
       foretune tune train:run --space space.json --trials 50
       foretune tune train:run --experience past.parquet --trials 20 --jobs 4 --time-limit 5m
-      foretune tune train:run --experience past.parquet --space new.json --assume dropout=0
+      foretune tune train:run --space new.json --experience past.parquet --assume dropout=0
+      foretune tune train:run --space space.json --study march --experience foretune.db
       foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h
       foretune tune train:run --space space.json --trials 500 --store postgresql://me@host/tuning
       foretune tune train:run --space space.json --jobs 64 --executor ray --address auto
     """
+    from foretune.cli import past
     from foretune.cli.display import display
-    from foretune.experience import Experience, Status
+    from foretune.experience import Status
     from foretune.integrations.mlflow_log import logged
     from foretune.run.executor import Limits
     from foretune.run.sites import Site
@@ -127,13 +131,18 @@ def tune_command(
         trials = TRIALS
     if out is not None:
         check_experience_out(out)
-    past = None if experience is None else Experience.open(experience)
-    searched = _space(space, past)
-    past = _carried(past, searched, assumed)
-    wanted = _metric(metric, direction, past)
     name = study or (function or command or "")[:LONGEST_NAME]
+    if assumed and not experience:
+        raise UsageError(
+            f"--assume tells what past runs had, but got '{assumed[0]}' without any: give an "
+            "--experience"
+        )
+    runs = past.opened(experience, store=store, study=name)
+    searched = _space(space, runs.told)
+    wanted = _metric(metric, direction, runs.told)
+    known = past.carried(runs, searched, wanted, assumed)
     evaluated = _objective(function, command, searched, memory_)
-    optimizer = _optimizer(searched, wanted, past, method, seed)
+    optimizer = _optimizer(searched, wanted, known, method, seed)
     limits = Limits(time_limit, None, int(memory_) if memory_ and function else None)
     settings = {"objective": function or command}
     # MLflow comes first: where it is not within reach, no store is to be left behind.
@@ -191,45 +200,6 @@ def _space(path: Path | None, past: "Experience | None") -> "Space":
     return Space.from_json(text) if full else Space.of(_notation(document))
 
 
-def _carried(
-    past: "Experience | None", space: "Space", assumed: Sequence[str]
-) -> "Experience | None":
-    """What past runs say about the space that is tuned; says so where that is not all."""
-    from foretune.experience.carrying import carried_over
-
-    if past is None:
-        if assumed:
-            raise UsageError(
-                f"--assume tells what past runs had, but got '{assumed[0]}' without any: give an "
-                "--experience"
-            )
-        return None
-    found = carried_over(past, space, assumed=dict(_assumed(text, space) for text in assumed))
-    if not found.is_whole:
-        hint = "; --assume NAME=VALUE tells what they had" if found.unknown else ""
-        told = found.told()
-        click.echo(f"{told[0].upper()}{told[1:]}{hint}.", err=True)
-    return found.experience
-
-
-def _assumed(text: str, space: "Space") -> tuple[str, Any]:
-    """A name, and the value that the text stands for among those of the hyperparameter."""
-    from foretune.experience.importers.literals import read_literal
-
-    name, is_one, value = text.partition("=")
-    if not is_one:
-        raise UsageError(
-            f"--assume needs a hyperparameter and its value, but got '{text}': write NAME=VALUE"
-        )
-    choices = next((each.choices for each in space.parameters if each.name == name), ())
-    if (same := next((each for each in choices if str(each) == value), None)) is not None:
-        return name, same
-    try:
-        return name, read_literal(value)
-    except (ValueError, SyntaxError):
-        return name, value
-
-
 def _notation(given: Any) -> Any:
     """The short notation, in which JSON cannot tell a range from a list of choices."""
     if not isinstance(given, dict):
@@ -282,8 +252,7 @@ def _optimizer(
     from foretune.terminal import TerminalProgress
 
     chosen = method(name)
-    known = None if past is None else past.with_metrics([metric.name])
-    prior = learnt_prior(chosen, known, seed=seed, progress=TerminalProgress())
+    prior = learnt_prior(chosen, past, seed=seed, progress=TerminalProgress())
     return Optimizer(Target(space, (metric.name,)), chosen, prior, seed=seed)
 
 
@@ -332,4 +301,7 @@ def _say(trials: "Sequence[StudyTrial]", metric: "Metric", study: "Study") -> No
         value = best.values[metric.name]
         click.echo(f"Best {metric.name}: {value:.6g}, of trial {best.number}", err=True)
         click.echo(json.dumps(best.config, indent=2, default=str))
-    click.echo(f"Study '{study.name}' in {shown(study.url)}: optuna-dashboard shows it", err=True)
+    store = shown(study.url)
+    click.echo(f"Study '{study.name}' in {store}: optuna-dashboard shows it", err=True)
+    if done:
+        click.echo(f"Another --study starts from it with --experience {store}", err=True)

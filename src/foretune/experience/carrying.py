@@ -10,7 +10,8 @@ nothing that is known about it contradicts the new space:
   as possible (`fill`).
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ def carried_over(
     assumed: the values that past runs had of hyperparameters they did not record.
     """
     runs, tasks = len(experience), len(experience.tasks)
-    given = _assumed_numbers(space, assumed or {})
+    given = assumed_numbers(space, assumed or {})
     if experience.space == space:
         return Carried(experience, runs, tasks, {}, (), ())
     recorded = set(experience.space.names)
@@ -101,6 +102,26 @@ def carried_over(
     chosen = (each.name for each in experience.space.parameters if each.size > 1)
     gone = tuple(name for name in chosen if name not in space.names)
     return Carried(known, runs, tasks, outside, unknown, gone)
+
+
+def together(parts: Sequence[Carried]) -> Carried:
+    """What several experiences say about the same space; tasks of the same name are the same."""
+    merged = [part.experience for part in parts]
+    while len(merged) > 1:  # in pairs, so that no table is copied once for every other
+        pairs = zip(merged[::2], [*merged[1::2], None], strict=False)
+        merged = [one if other is None else one.merge(other) for one, other in pairs]
+    outside = Counter[str]()
+    for part in parts:
+        outside.update(part.outside)
+    names = dict.fromkeys(name for part in parts for name in part.unknown)
+    return Carried(
+        merged[0],
+        sum(part.runs for part in parts),
+        sum(part.tasks for part in parts),
+        dict(outside),
+        tuple(name for name in names if all(name in part.unknown for part in parts)),
+        tuple(dict.fromkeys(name for part in parts for name in part.gone)),
+    )
 
 
 def fill(parameter: Parameter, column: Floats, gaps: Bools, rng: np.random.Generator) -> None:
@@ -150,7 +171,7 @@ def _taken_over(source: Parameter, to: Parameter, column: Floats) -> Floats:
 
     Numbers are rounded to what the other has, as long as they lie within its range.
     """
-    if to.kind is Kind.CONSTANT and (source.is_number or source.kind is Kind.CONSTANT):
+    if to.kind is Kind.CONSTANT and (source.is_number or source.size == 1):
         # A setting that is another one now: what was found with it still tells good from bad.
         return np.where(np.isnan(column), np.nan, 0.0)
     numbers = _numbers_of(source)
@@ -189,7 +210,7 @@ def _numbers_of(parameter: Parameter) -> Floats | None:
     return None
 
 
-def _assumed_numbers(space: Space, assumed: Mapping[str, Any]) -> dict[str, float]:
+def assumed_numbers(space: Space, assumed: Mapping[str, Any]) -> dict[str, float]:
     """What is assumed, as the numbers that stand for it in the space."""
     parameters = {each.name: each for each in space.parameters}
     found = {}

@@ -61,11 +61,34 @@ def read(
     storage = open_storage(str(source))
     names = _names(storage, studies, str(source))
     found = [_study(storage, name) for name in tracked(names, progress, "reading", len(names))]
-    ended = _ended(found)
+    return _experience(found, str(source))
+
+
+def read_each(
+    source: Path | str, *, besides: Sequence[str] = (), progress: Progress = SILENT
+) -> dict[str, Experience | ExperienceError]:
+    """Every study in `source` for itself, in a space of its own, or why it cannot be read.
+
+    besides: studies that are not read.
+    """
+    _need_optuna()
+    storage = open_storage(str(source))
+    names = [name for name in _names(storage, (), str(source)) if name not in besides]
+    found: dict[str, Experience | ExperienceError] = {}
+    for name in tracked(names, progress, "reading past studies", len(names)):
+        try:
+            found[name] = _experience([_study(storage, name)], str(source))
+        except ExperienceError as error:
+            found[name] = error
+    return found
+
+
+def _experience(studies: Sequence[_Study], source: str) -> Experience:
+    ended = _ended(studies)
     if not ended:
         raise ExperienceError(
             f"an experience needs at least one ended trial, but '{source}' has none in "
-            f"{len(found)} studies"
+            f"{len(studies)} studies"
         )
     metrics = _common_metrics(ended)
     ended = _with_hyperparameters(ended)
