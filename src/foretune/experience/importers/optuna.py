@@ -218,7 +218,7 @@ def _only(
     """The studies with the wanted trials alone; a warning says what is with the others."""
     kept = [replace(study, trials=tuple(filter(wanted, study.trials))) for study in studies]
     lost = [study.name for study in studies for trial in study.trials if not wanted(trial)]
-    say_left_out("trials", others, lost, stacklevel=5)
+    say_left_out("trials", others, lost, stacklevel=6)
     return [study for study in kept if study.trials]
 
 
@@ -265,7 +265,7 @@ def _space(studies: Sequence[_Study]) -> Space:
                 f"'{name}' is missing from {int((~present[name]).sum())} of {len(telling)} trials "
                 "for no reason that the other hyperparameters tell: its default stands there",
                 ForetuneWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
     return space
 
