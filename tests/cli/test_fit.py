@@ -31,7 +31,7 @@ def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     # A report's map of the space takes as long as the trials here.
-    monkeypatch.setattr("foretune.automl.telling.MAPPED", 20)
+    monkeypatch.setattr("foretune.run.telling.MAPPED", 20)
 
 
 @pytest.fixture

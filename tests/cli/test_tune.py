@@ -1,5 +1,7 @@
+import html
 import json
 import os
+import re
 import shlex
 import sys
 
@@ -113,6 +115,35 @@ def test_past_runs_of_a_space_that_has_changed_since_are_carried_over(here):
     assert "say nothing" not in said.stderr
     best = min(inside, key=lambda config: config["x"])
     assert json.loads(said.stdout) == {**best, "mode": "2"}
+
+
+def test_a_report_tells_what_was_found_and_from_what(here, monkeypatch):
+    words = ("tuned_for_tests:number", "--trials")
+    run(*words, 6, *SEARCH, "--out", "past.parquet")
+    (here / "now.json").write_text(json.dumps({**SPACE, "mode": ["1", "2"]}))
+    typed = [
+        "tuned_for_tests:number", "--space", "now.json", "--experience", "past.parquet",
+        "--method", "ws-gp", "--report", "how.html", "--study", "<b>", "--trials", "2",
+    ]  # fmt: skip
+    monkeypatch.setattr("sys.argv", ["foretune", "tune", *typed])
+    ended = run(*typed)
+    assert ended.exit_code == 0, ended.output
+    assert "Report how.html" in ended.stderr
+    text = (here / "how.html").read_text()
+    assert "&lt;b&gt; - Foretune report" in text
+    assert "they say nothing of 'mode'" in html.unescape(text)
+    assert re.search(r"The best pipeline \(trial [01]\)", text)
+    [go_on] = re.findall(r"<h3>Go on</h3><pre.*?</pre>", text)
+    assert go_on.endswith("<span>--trials</span> <span>4</span></code></pre>")
+    refused = run(*typed[:-4], "--report", "how.txt", "--store", "other.db")
+    assert "the output must be a .html file" in str(refused.exception)
+    assert not (here / "other.db").exists()
+
+
+def test_a_report_is_written_where_nothing_succeeds(here):
+    ended = run("tuned_for_tests:broken", *SEARCH, "--trials", 2, "--report", "how.html")
+    assert ended.exit_code == 1
+    assert "There is no best configuration yet" in (here / "how.html").read_text()
 
 
 @pytest.mark.parametrize(

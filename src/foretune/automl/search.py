@@ -19,12 +19,11 @@ from foretune.automl.models.evaluation import Score, evaluate
 from foretune.automl.plan import DEFAULT_METHOD, Plan, Wishes
 from foretune.automl.tables.datasets import Table
 from foretune.contracts import Prior, Target
-from foretune.experience import Status
 from foretune.files import replace_file
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.progress import SILENT, Progress
 from foretune.run.executor import Executor
-from foretune.run.study import Study, StudyTrial
+from foretune.run.study import Study, StudyTrial, best_first
 from foretune.run.tuning import SILENT_WATCH, Budget, Watch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
@@ -112,9 +111,7 @@ def predictions_path(folder: Path, config: Config) -> Path:
 
 def ranked(trials: Sequence[StudyTrial], plan: Plan) -> list[StudyTrial]:
     """The trials that succeeded, the best first; of equals, the earlier one."""
-    done = [trial for trial in trials if trial.status is Status.DONE]
-    name, sign = plan.metric.name, plan.metric.sign
-    return sorted(done, key=lambda trial: (sign * trial.values[name], trial.number))
+    return best_first(trials, plan.metric)
 
 
 @dataclass(frozen=True, slots=True)

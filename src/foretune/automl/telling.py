@@ -1,14 +1,10 @@
 """The report of a fit: what the page needs, gathered from what the job did."""
 
-import platform
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
-import numpy as np
-
-from foretune.arrays import Floats
 from foretune.automl.fit import Fit, Searched
 from foretune.automl.models.scores import SCORERS, of_the_model
 from foretune.automl.models.worth import Worth
@@ -16,20 +12,13 @@ from foretune.automl.search import ranked
 from foretune.automl.tables.columns import counted_kinds
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
-from foretune.contracts import Observations, Target
-from foretune.experience import Direction, Metric
-from foretune.report.curves import expected_best
-from foretune.report.embedding import flattened
-from foretune.report.story import ColumnLoss, MapPoint, Source, Story, StoryTrial, steps_of
+from foretune.experience import Direction
+from foretune.report.story import ColumnLoss, Source, Story, StoryTrial, steps_of
+from foretune.run.telling import expected_random, mapped, opening, versions
 from foretune.search.registry import METHODS
-from foretune.space import Encoded, Space
 
 STEPS = ("imputer", "encoder", "scaler", "reducer", "estimator")
 """The stages in the order in which data flows through them."""
-FEWEST_TO_EXTRAPOLATE = 8
-"""Trials below which a guess at random search would be worth nothing."""
-GUESSED = 1000
-MAPPED = 200
 PACKAGES = ("foretune", "scikit-learn", "lightgbm", "xgboost", "catboost", "numpy")
 
 
@@ -90,9 +79,15 @@ def story(found: Searched, table: Table, words: Words) -> Story:
         transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
         advice=advice(found),
         expected_random=_expected_random(found),
-        embedding=_map(found),
+        embedding=mapped(
+            plan.space,
+            plan.metric,
+            ranked(found.trials, plan),
+            plan.shipped.choice,
+            seed=found.wishes.seed,
+        ),
         timings=found.timings,
-        versions=_versions(),
+        versions=versions(PACKAGES),
         next_steps=words.next_steps,
     )
 
@@ -120,77 +115,15 @@ def advice(found: Searched) -> list[str]:
         said.append("It started from nothing, because it was not given any experience.")
     else:
         said += [f"{note}." for note in found.knowledge.notes]
-    by = [trial.chosen_by for trial in found.trials]
-    opened = by.count("start")
-    if opened:
-        said.append(f"{_opening(opened)}; the model chose the other {len(by) - opened}.")
-    return [*said, found.relied_on] if found.relied_on else said
+    opened = opening([trial.chosen_by for trial in found.trials], "datasets")
+    return [*said, *filter(None, (opened, found.relied_on))]
 
 
-def _opening(trials: int) -> str:
-    if trials == 1:
-        return "The first trial was a configuration that suited past datasets"
-    return (
-        f"The first {trials} trials were configurations that suited past datasets and complement "
-        "each other"
+def _expected_random(found: Searched) -> list[float] | None:
+    """The best that random search is expected to find."""
+    plan = found.plan
+    # No score that is minimised is below 0, and none that is maximised above 1.
+    bounds = (0.0, math.inf) if plan.metric.direction is Direction.MIN else (-math.inf, 1.0)
+    return expected_random(
+        plan.space, plan.metric, found.trials, seed=found.wishes.seed, within=bounds
     )
-
-
-def _expected_random(found: Searched) -> Sequence[float] | None:
-    """The best that random search is expected to find, by a Gaussian process of the trials."""
-    good = ranked(found.trials, found.plan)
-    if len(good) < FEWEST_TO_EXTRAPOLATE:
-        return None
-    space, metric = found.plan.space, found.plan.metric
-    configs = space.encode([trial.config for trial in good])
-    losses = np.array([[metric.sign * trial.values[metric.name]] for trial in good])
-    values = _guessed(space, configs, losses, seed=found.wishes.seed)
-    return list(
-        expected_best(_in_range(metric, metric.sign * values), len(found.trials), metric.direction)
-    )
-
-
-def _guessed(space: Space, configs: Encoded, losses: Floats, *, seed: int) -> Floats:
-    """(GUESSED,): losses of random configurations, drawn from what the trials let expect."""
-    gp = METHODS["gp"]
-    seen = Observations(configs, losses, np.zeros(len(losses), dtype=bool))
-    posterior = gp.learn(None, seed=seed).surrogate(Target(space)).condition(seen, seed=seed)
-    belief = posterior.predict(space.sample(GUESSED, seed=seed))
-    noise = np.random.default_rng(seed).standard_normal(GUESSED)
-    centre, spread = losses.mean(), losses.std() or 1.0
-    guessed: Floats = centre + spread * (belief.mean + belief.std * noise)
-    # What the process makes up beyond the best that was seen is no evidence for random search.
-    cut: Floats = np.maximum(guessed, losses.min())
-    return cut
-
-
-def _in_range(metric: Metric, values: Floats) -> Floats:
-    if metric.direction is Direction.MIN:
-        return np.maximum(values, 0.0)
-    return np.minimum(values, 1.0)
-
-
-def _map(found: Searched) -> list[MapPoint] | None:
-    space, metric = found.plan.space, found.plan.metric
-    done = ranked(found.trials, found.plan)
-    choice = found.plan.shipped.choice
-    drawn = space.sample(MAPPED, seed=found.wishes.seed)
-    tried = space.encode([trial.config for trial in done])
-    flat = flattened(np.concatenate([drawn.x, tried.x]), seed=found.wishes.seed)
-    known: list[tuple[float | None, int | None]] = [(None, None)] * len(drawn)
-    known += [(trial.values[metric.name], trial.number) for trial in done]
-    configs = [*drawn.dicts(), *(trial.config for trial in done)]
-    return [
-        MapPoint(float(x), float(y), str(config[choice]), value, number)
-        for (x, y), config, (value, number) in zip(flat, configs, known, strict=True)
-    ]
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import click
 from foretune.cli.executors import executor_options
 from foretune.cli.naming import named, names_in
 from foretune.cli.quantities import SEED, memory, seconds
+from foretune.cli.typed import command_of, moment, typed_words, with_trials
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -234,18 +234,6 @@ def _given(
     return _Given(training, held, [*training.notes, *notes])
 
 
-def _with_trials(given: Sequence[str], trials: int) -> str:
-    """The command as it was given, with another number of trials."""
-    words = iter(given)
-    others = []
-    for word in words:
-        if word == "--trials":
-            next(words, None)
-        elif not word.startswith("--trials="):
-            others.append(word)
-    return shlex.join(["foretune", *others, "--trials", str(trials)])
-
-
 def _in_plain_words(metric: str, values: Mapping[str, float]) -> str:
     """What a log loss means for people, where that is the metric."""
     said = [f"{name} {values[name]:.4g}" for name in PLAIN.get(metric, ()) if name in values]
@@ -369,16 +357,14 @@ def _finish(found: "Fit", given: _Given, place: "Place") -> None:
 def _words(found: "Searched", given: _Given) -> "Words":
     """What every report says beside the result."""
     from foretune.automl.telling import Words
-    from foretune.databases import shown
 
-    # Reports are shared, and addresses may hold passwords.
-    given_words = [shown(word) for word in sys.argv[1:]]
+    typed = typed_words()
     return Words(
         title=f"{given.training.table.name}: {given.training.target}",
-        when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        command=shlex.join(["foretune", *given_words]),
+        when=moment(),
+        command=command_of(typed),
         assumptions=given.notes,
-        next_steps=[("Go on", _with_trials(given_words, 2 * len(found.trials)))],
+        next_steps=[("Go on", with_trials(typed, 2 * len(found.trials)))],
     )
 
 

@@ -47,7 +47,7 @@ def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
 
 def carried(
     past: Past, space: "Space", metric: "Metric", assumed: Sequence[str]
-) -> "Experience | None":
+) -> "Carried | None":
     """What past runs say about the space that is tuned, by its metric; says what is not used."""
     from foretune.experience.carrying import assumed_numbers
 
@@ -61,13 +61,11 @@ def carried(
             f"{past.unfit[0]}.",
             err=True,
         )
-    if found is None:
-        return None
-    if not found.is_whole:
+    if found is not None and not found.is_whole:
         hint = "; --assume NAME=VALUE tells what they had" if found.unknown else ""
         told = found.told()
         click.echo(f"{told[0].upper()}{told[1:]}{hint}.", err=True)
-    return found.experience
+    return found
 
 
 def _add_studies(past: Past, source: str, store: str, study: str) -> None:

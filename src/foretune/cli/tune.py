@@ -2,23 +2,31 @@
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from foretune.cli.executors import executor_options
-from foretune.cli.outputs import check_experience_out
+from foretune.cli.outputs import check_experience_out, check_out
+from foretune.cli.past import Past, carried
+from foretune.cli.past import opened as opened_past
 from foretune.cli.quantities import SEED, memory, seconds
+from foretune.cli.typed import command_of, moment, typed_words, with_trials
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
     from foretune.experience import Experience, Metric
+    from foretune.experience.carrying import Carried
+    from foretune.report.story import Source
     from foretune.run.study import Study, StudyTrial
     from foretune.run.tuning import Ending
     from foretune.search.optimizer import Optimizer
+    from foretune.search.registry import Method
     from foretune.space import Space
 
 FILE = click.Path(path_type=Path)
@@ -56,6 +64,7 @@ LONGEST_NAME = 200
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
 @click.option("-o", "--out", type=FILE, help="Parquet file of the trials, as an experience.")
+@click.option("--report", type=FILE, help="HTML file that tells how the search went.")
 def tune_command(
     function: str | None,
     command: str | None,
@@ -77,6 +86,7 @@ def tune_command(
     seed: int,
     mlflow: str | None,
     out: Path | None,
+    report: Path | None,
 ) -> None:
     """Tune the function MODULE:FUNCTION, or a --command, over a --space.
 
@@ -117,32 +127,27 @@ def tune_command(
       foretune tune train:run --space space.json --trials 500 --store postgresql://me@host/tuning
       foretune tune train:run --space space.json --jobs 64 --executor ray --address auto
     """
-    from foretune.cli import past
     from foretune.cli.display import display
-    from foretune.experience import Status
     from foretune.integrations.mlflow_log import logged
     from foretune.run.executor import Limits
     from foretune.run.sites import Site
     from foretune.run.study import Study
     from foretune.run.tuning import Budget, tune
+    from foretune.search.registry import method as registered
 
     site = Site(executor, address)
     if trials is None and time_ is None:
         trials = TRIALS
-    if out is not None:
-        check_experience_out(out)
+    outputs = _Outputs(out, report)
     name = study or (function or command or "")[:LONGEST_NAME]
-    if assumed and not experience:
-        raise UsageError(
-            f"--assume tells what past runs had, but got '{assumed[0]}' without any: give an "
-            "--experience"
-        )
-    runs = past.opened(experience, store=store, study=name)
-    searched = _space(space, runs.told)
-    wanted = _metric(metric, direction, runs.told)
-    known = past.carried(runs, searched, wanted, assumed)
+    past = _past(experience, assumed, store=store, study=name)
+    searched = _space(space, past.told)
+    wanted = _metric(metric, direction, past.told)
+    known = carried(past, searched, wanted, assumed)
     evaluated = _objective(function, command, searched, memory_)
-    optimizer = _optimizer(searched, wanted, known, method, seed)
+    chosen, began = registered(method), time.monotonic()
+    optimizer = _optimizer(searched, wanted, known, chosen, seed)
+    learning = time.monotonic() - began
     limits = Limits(time_limit, None, int(memory_) if memory_ and function else None)
     settings = {"objective": function or command}
     # MLflow comes first: where it is not within reach, no store is to be left behind.
@@ -156,20 +161,79 @@ def tune_command(
                 ending = tune(kept, optimizer, pool, Budget(trials, time_), watch=watch)
             except KeyboardInterrupt:
                 ending = None
-            ended = [trial for trial in kept.trials() if trial.status is not None]
+            all_trials = kept.trials()
+    source = _source(experience, known)
+    search = _Search(opened, chosen, source, learning, time.monotonic() - began - learning, seed)
+    code = _concluded(search, all_trials, optimizer.explained(), ending, outputs)
+    if code:
+        sys.exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """The files to write beside the store."""
+
+    experience: Path | None
+    report: Path | None
+
+    def __post_init__(self) -> None:
+        if self.experience is not None:
+            check_experience_out(self.experience)
+        if self.report is not None:
+            check_out(self.report, ".html")
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was searched, how, and how long."""
+
+    study: "Study"
+    method: "Method"
+    past: "Source | None"
+    learning_seconds: float
+    seconds: float
+    seed: int
+
+    @property
+    def metric(self) -> "Metric":
+        return self.study.metrics[0]
+
+
+def _concluded(
+    search: _Search,
+    trials: "Sequence[StudyTrial]",
+    relied_on: str,
+    ending: "Ending | None",
+    outputs: _Outputs,
+) -> int:
+    """Say and write what came of it, and return the exit code."""
+    from foretune.experience import Status
+
+    ended = [trial for trial in trials if trial.status is not None]
     succeeded = any(trial.status is Status.DONE for trial in ended)
-    if out is not None and succeeded:
-        _experience(searched, wanted, name, ended).save(out)
-        click.echo(f"Saved {out}", err=True)
-    _say(ended, wanted, opened)
+    if outputs.experience is not None and succeeded:
+        _experience(search.study, ended).save(outputs.experience)
+        click.echo(f"Saved {outputs.experience}", err=True)
+    _say(ended, search.study, relied_on)
+    if outputs.report is not None:
+        _write_report(search, trials, relied_on, outputs.report)
     if ending is None:
         click.echo("Stopped; the same command goes on from here.", err=True)
-        sys.exit(STOPPED)
+        return STOPPED
     if ending == "exhausted":
         click.echo("Stopped: no configuration of the space was found untried.", err=True)
     if not succeeded:
         _say_how_to_go_on(ending)
-        sys.exit(NOTHING_FOUND)
+    return 0 if succeeded else NOTHING_FOUND
+
+
+def _past(experience: Sequence[str], assumed: Sequence[str], *, store: str, study: str) -> Past:
+    if assumed and not experience:
+        raise UsageError(
+            f"--assume tells what past runs had, but got '{assumed[0]}' without any: give an "
+            "--experience"
+        )
+    return opened_past(experience, store=store, study=study)
 
 
 def _space(path: Path | None, past: "Experience | None") -> "Space":
@@ -243,35 +307,70 @@ def _objective(
 
 
 def _optimizer(
-    space: "Space", metric: "Metric", past: "Experience | None", name: str, seed: int
+    space: "Space", metric: "Metric", past: "Carried | None", chosen: "Method", seed: int
 ) -> "Optimizer":
     from foretune.contracts import Target
     from foretune.search.optimizer import Optimizer
     from foretune.search.priors import learnt_prior
-    from foretune.search.registry import method
     from foretune.terminal import TerminalProgress
 
-    chosen = method(name)
-    prior = learnt_prior(chosen, past, seed=seed, progress=TerminalProgress())
+    known = None if past is None else past.experience
+    prior = learnt_prior(chosen, known, seed=seed, progress=TerminalProgress())
     return Optimizer(Target(space, (metric.name,)), chosen, prior, seed=seed)
 
 
-def _experience(
-    space: "Space", metric: "Metric", task: str, trials: "Sequence[StudyTrial]"
-) -> "Experience":
+def _experience(study: "Study", trials: "Sequence[StudyTrial]") -> "Experience":
     from foretune.experience import Experience
 
+    name = study.metrics[0].name
     return Experience.build(
-        space,
-        [metric],
-        [task],
+        study.space,
+        study.metrics,
+        [study.name],
         [0] * len(trials),
-        space.encode([trial.config for trial in trials]),
+        study.space.encode([trial.config for trial in trials]),
         list(range(len(trials))),
-        [[trial.values.get(metric.name, float("nan"))] for trial in trials],
+        [[trial.values.get(name, float("nan"))] for trial in trials],
         status=[int(trial.status or 0) for trial in trials],
         seconds=[trial.seconds for trial in trials],
     )
+
+
+def _source(given: Sequence[str], past: "Carried | None") -> "Source | None":
+    """What the search started from, for the report."""
+    from foretune.databases import shown
+    from foretune.report.story import Source
+
+    if past is None:
+        return None
+    known = past.experience
+    note = "" if past.is_whole else past.told()
+    return Source(", ".join(map(shown, given)), len(known.tasks), len(known), note)
+
+
+def _write_report(
+    search: _Search, trials: "Sequence[StudyTrial]", relied_on: str, path: Path
+) -> None:
+    from foretune.report.page import write_page
+    from foretune.run.telling import Tuned, story
+
+    typed = typed_words()
+    tuned = Tuned(
+        title=search.study.name,
+        space=search.study.space,
+        metric=search.metric,
+        trials=trials,
+        method=search.method,
+        seed=search.seed,
+        relied_on=relied_on,
+        past=search.past,
+        when=moment(),
+        command=command_of(typed),
+        timings=[("learning", search.learning_seconds), ("searching", search.seconds)],
+        next_steps=[("Go on", with_trials(typed, 2 * len(trials)))],
+    )
+    write_page(story(tuned), path)
+    click.echo(f"Report {path}", err=True)
 
 
 def _say_how_to_go_on(ending: "Ending") -> None:
@@ -284,20 +383,23 @@ def _say_how_to_go_on(ending: "Ending") -> None:
     click.echo(f"Failed trials count: to try again, {anew}.", err=True)
 
 
-def _say(trials: "Sequence[StudyTrial]", metric: "Metric", study: "Study") -> None:
+def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None:
     """How it went; the best configuration alone on standard output."""
     from foretune.databases import shown
-    from foretune.experience import Status
     from foretune.report.wording import counted
+    from foretune.run.study import best_first
 
-    done = [trial for trial in trials if trial.status is Status.DONE]
+    metric = study.metrics[0]
+    done = best_first(trials, metric)
     reasons = Counter(trial.reason for trial in trials if trial.reason)
     failed = len(trials) - len(done)
     click.echo(f"{counted(len(trials), 'trial')} ended, {failed} of them failed", err=True)
     for reason, times in reasons.most_common(3):
         click.echo(f"  {times} x {reason}", err=True)
+    if relied_on:
+        click.echo(relied_on, err=True)
     if done:
-        best = min(done, key=lambda trial: metric.sign * trial.values[metric.name])
+        best = done[0]
         value = best.values[metric.name]
         click.echo(f"Best {metric.name}: {value:.6g}, of trial {best.number}", err=True)
         click.echo(json.dumps(best.config, indent=2, default=str))

@@ -7,7 +7,7 @@ reasons.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -40,6 +40,12 @@ class StudyTrial:
     """What suggested it: `Suggestion.reason`."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Small JSON values. `abandoned` counts the processes that died while they ran it."""
+
+
+def best_first(trials: Iterable[StudyTrial], metric: Metric) -> list[StudyTrial]:
+    """The trials that succeeded, the best first; of equals, the earlier one."""
+    done = [trial for trial in trials if trial.status is Status.DONE]
+    return sorted(done, key=lambda trial: (metric.sign * trial.values[metric.name], trial.number))
 
 
 class Study(ABC):

@@ -1,0 +1,180 @@
+"""The report of a search: what the page needs, gathered from its trials."""
+
+import math
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Target
+from foretune.experience import Metric
+from foretune.report.curves import expected_best
+from foretune.report.embedding import flattened
+from foretune.report.story import MapPoint, Source, Story, StoryTrial, main_choice, steps_of
+from foretune.run.study import StudyTrial, best_first
+from foretune.search.registry import METHODS, Method
+from foretune.space import Encoded, Space
+
+FEWEST_TO_EXTRAPOLATE = 8
+"""Trials below which a guess at random search would be worth nothing."""
+GUESSED = 1000
+MAPPED = 200
+PACKAGES = ("foretune", "numpy", "scipy")
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What is known of a study that was tuned."""
+
+    title: str
+    space: Space
+    metric: Metric
+    trials: Sequence[StudyTrial]
+    method: Method
+    seed: int = 0
+    relied_on: str = ""
+    """What the method says about itself; see `Optimizer.explained`."""
+    past: Source | None = None
+    when: str = ""
+    command: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    timings: Sequence[tuple[str, float]] = ()
+    next_steps: Sequence[tuple[str, str]] = ()
+
+
+def story(tuned: Tuned) -> Story:
+    """The story of a study, whether or not a trial has succeeded."""
+    good = best_first(tuned.trials, tuned.metric)
+    return Story(
+        title=tuned.title,
+        space=tuned.space,
+        metrics=[tuned.metric],
+        trials=[_told(trial, tuned.metric) for trial in tuned.trials],
+        when=tuned.when,
+        command=tuned.command,
+        facts=tuned.facts,
+        best=good[0].number if good else None,
+        pipeline=steps_of(tuned.space, good[0].config) if good else (),
+        transferred=() if tuned.past is None else (tuned.past,),
+        advice=_advice(tuned),
+        expected_random=expected_random(tuned.space, tuned.metric, tuned.trials, seed=tuned.seed),
+        embedding=_map(tuned, good),
+        timings=tuned.timings,
+        versions=versions(PACKAGES),
+        next_steps=tuned.next_steps,
+    )
+
+
+def _told(trial: StudyTrial, metric: Metric) -> StoryTrial:
+    """A trial without what it reported besides: which way that is better, nobody has said."""
+    values = {name: value for name, value in trial.values.items() if name == metric.name}
+    return StoryTrial(
+        trial.number,
+        trial.config,
+        trial.status,
+        values,
+        trial.seconds,
+        trial.reason,
+        trial.chosen_by,
+    )
+
+
+def opening(by: Sequence[str], tasks: str) -> str:
+    """How many trials were chosen before any model had its say; empty where none was.
+
+    by: what chose each trial. tasks: what past ones are called.
+    """
+    opened = by.count("start")
+    if not opened:
+        return ""
+    what = (
+        f"The first trial was a configuration that suited past {tasks}"
+        if opened == 1
+        else f"The first {opened} trials were configurations that suited past {tasks} and "
+        "complement each other"
+    )
+    return f"{what}; the model chose the other {len(by) - opened}."
+
+
+def expected_random(
+    space: Space,
+    metric: Metric,
+    trials: Sequence[StudyTrial],
+    *,
+    seed: int,
+    within: tuple[float, float] = (-math.inf, math.inf),
+) -> list[float] | None:
+    """The best that random search is expected to find, by a Gaussian process of the trials.
+
+    within: between which values the metric lies.
+    """
+    good = best_first(trials, metric)
+    if len(good) < FEWEST_TO_EXTRAPOLATE:
+        return None
+    configs = space.encode([trial.config for trial in good])
+    losses = np.array([[metric.sign * trial.values[metric.name]] for trial in good])
+    values = metric.sign * _guessed(space, configs, losses, seed=seed)
+    return list(expected_best(np.clip(values, *within), len(trials), metric.direction))
+
+
+def mapped(
+    space: Space, metric: Metric, good: Sequence[StudyTrial], choice: str, *, seed: int
+) -> list[MapPoint]:
+    """The successful trials among configurations that were not tried, near where alike.
+
+    choice: the hyperparameter that names what was tried.
+    """
+    drawn = space.sample(MAPPED, seed=seed)
+    tried = space.encode([trial.config for trial in good])
+    flat = flattened(np.concatenate([drawn.x, tried.x]), seed=seed)
+    known: list[tuple[float | None, int | None]] = [(None, None)] * len(drawn)
+    known += [(trial.values[metric.name], trial.number) for trial in good]
+    configs = [*drawn.dicts(), *(trial.config for trial in good)]
+    return [
+        MapPoint(float(x), float(y), str(config.get(choice, "")), value, number)
+        for (x, y), config, (value, number) in zip(flat, configs, known, strict=True)
+    ]
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Of Python, and of those packages that are installed."""
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _map(tuned: Tuned, good: Sequence[StudyTrial]) -> list[MapPoint] | None:
+    """None where nothing is chosen that would tell points apart."""
+    choice = main_choice(tuned.space)
+    if choice is None:
+        return None
+    name = tuned.space.names[choice]
+    return mapped(tuned.space, tuned.metric, good, name, seed=tuned.seed)
+
+
+def _advice(tuned: Tuned) -> list[str]:
+    """What the method did and why, a sentence each."""
+    said = [f"{tuned.method.name}: {tuned.method.summary}."]
+    by = [trial.chosen_by for trial in tuned.trials]
+    return [*said, *filter(None, (opening(by, "tasks"), tuned.relied_on))]
+
+
+def _guessed(space: Space, configs: Encoded, losses: Floats, *, seed: int) -> Floats:
+    """(GUESSED,): losses of random configurations, drawn from what the trials let expect."""
+    gp = METHODS["gp"]
+    seen = Observations(configs, losses, np.zeros(len(losses), dtype=bool))
+    posterior = gp.learn(None, seed=seed).surrogate(Target(space)).condition(seen, seed=seed)
+    belief = posterior.predict(space.sample(GUESSED, seed=seed))
+    noise = np.random.default_rng(seed).standard_normal(GUESSED)
+    centre, spread = losses.mean(), losses.std() or 1.0
+    guessed: Floats = centre + spread * (belief.mean + belief.std * noise)
+    # What the process makes up beyond the best that was seen is no evidence for random search.
+    cut: Floats = np.maximum(guessed, losses.min())
+    return cut

@@ -1,0 +1,105 @@
+import math
+import re
+
+import numpy as np
+import pytest
+
+from foretune.experience import Direction, Metric, Status
+from foretune.report.page import page
+from foretune.report.story import Source
+from foretune.run import telling
+from foretune.run.study import StudyTrial, best_first
+from foretune.run.telling import Tuned, expected_random, opening, story
+from foretune.search.registry import METHODS
+from foretune.space import Space
+
+FLAT = Space.of({"x": (0.0, 1.0), "n": (1, 9)})
+CHOICE = Space.of({"model": {"svm": {"C": (0.1, 10.0, "log")}, "naive": {}}})
+SCORE = Metric("score", Direction.MAX)
+
+
+def trials(space, n=10, failed=()):
+    configs = space.sample(n, seed=0).dicts()
+    return [
+        StudyTrial(
+            number,
+            config,
+            Status.FAILED if number in failed else Status.DONE,
+            {} if number in failed else {"score": number / 10, "size": 3.0},
+            2.0,
+            "too large" if number in failed else "",
+            "start" if number < 2 else "auto",
+        )
+        for number, config in enumerate(configs)
+    ]
+
+
+def tuned(space=FLAT, **given):
+    settings = {"title": "mine", "trials": trials(space), "method": METHODS["auto"]}
+    return Tuned(space=space, metric=SCORE, **settings | given)
+
+
+def test_the_best_trial_by_the_metrics_direction_is_told():
+    told = story(tuned(trials=trials(FLAT, failed=[9])))
+    assert told.best == 8
+    assert told.best_value == 0.8
+    assert dict(told.pipeline[0].settings) == told.best_trial.config
+    assert told.metrics == [SCORE]
+    assert told.trials[8].values == {"score": 0.8}  # nobody said which way a size is better
+    assert (told.trials[9].status, told.trials[9].reason) == (Status.FAILED, "too large")
+
+
+def test_of_equals_the_earlier_trial_is_best():
+    same = [StudyTrial(n, {}, Status.DONE, {"score": 1.0}, 1.0) for n in (4, 2, 3)]
+    assert [trial.number for trial in best_first(same, SCORE)] == [2, 3, 4]
+
+
+def test_what_the_method_did_and_started_from_is_told():
+    past = Source("runs.db", 3, 40, "2 lie outside of 'x'")
+    text = page(story(tuned(past=past, relied_on="It went by gcp.", command="foretune tune a<b")))
+    assert "The first 2 trials were configurations that suited past tasks" in text
+    assert "the model chose the other 8" in text
+    assert "It went by gcp." in text
+    assert "2 lie outside of " in text
+    assert "a&lt;b" in text
+    assert "started from nothing" not in text
+    assert "started from nothing" in page(story(tuned()))
+
+
+def test_a_study_without_a_success_has_a_story():
+    told = story(tuned(trials=trials(FLAT, failed=range(10))))
+    assert (told.best, told.pipeline, told.expected_random) == (None, (), None)
+    assert "There is no best configuration yet" in page(told)
+    assert "mine" in page(story(tuned(trials=[])))
+
+
+def test_a_choice_among_algorithms_has_a_map(monkeypatch):
+    monkeypatch.setattr(telling, "MAPPED", 20)
+    told = story(tuned(CHOICE))
+    assert len(told.embedding) == 30
+    assert {point.algorithm for point in told.embedding} == {"svm", "naive"}
+    assert [point.trial for point in told.embedding[20:]] == list(range(9, -1, -1))
+    assert story(tuned()).embedding is None
+
+
+def test_random_search_is_expected_to_do_worse_than_the_best_and_within_bounds():
+    curve = expected_random(FLAT, SCORE, trials(FLAT, 10), seed=0, within=(-math.inf, 0.85))
+    assert len(curve) == 10
+    assert all(np.diff(curve) >= 0)
+    assert curve[-1] <= 0.85
+    assert expected_random(FLAT, SCORE, trials(FLAT, 7), seed=0) is None
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        (["auto", "auto"], ""),
+        (["start", "auto"], "The first trial was a .* suited past days; the model chose .* 1."),
+        (
+            ["start", "start", "gp"],
+            "The first 2 trials .* past days .*; the model chose .* 1.",
+        ),
+    ],
+)
+def test_trials_that_were_chosen_beforehand_are_counted(by, said):
+    assert re.fullmatch(said, opening(by, "days"))
