@@ -17,7 +17,7 @@ from foretune.automl.models.scores import SCORERS
 from foretune.automl.models.spaces import shipped
 from foretune.automl.plan import DEFAULT_ENSEMBLE
 from foretune.automl.tables.targets import Task
-from foretune.cli.fit import _with_trials
+from foretune.cli.typed import with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.run.study import Study
@@ -423,7 +423,7 @@ def test_the_accuracy_that_is_told_is_that_of_the_model(foretune, tmp_path) -> N
 @pytest.mark.parametrize("given", [["--trials", "4"], ["--trials=4"], []])
 def test_the_command_to_go_on_names_its_trials_once(given):
     words = ["fit", "my data.csv", *given, "--target", "y"]
-    assert _with_trials(words, 8) == "foretune fit 'my data.csv' --target y --trials 8"
+    assert with_trials(words, 8) == "foretune fit 'my data.csv' --target y --trials 8"
 
 
 def test_a_model_is_a_blend_unless_one_pipeline_is_wanted(foretune, train: Path) -> None:
