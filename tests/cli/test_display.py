@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from foretune.cli import display
-from foretune.cli.display import Bar, Lines
+from foretune.cli.display import Bar, Lines, Score
 from foretune.experience import Direction, Metric, Status
 from foretune.run.study import StudyTrial
 
@@ -20,7 +20,7 @@ def trial(number, loss=None, **config):
 
 
 def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
-    lines = Lines(LOSS, 3)
+    lines = Lines([LOSS], 3)
     for number, loss in enumerate([2.0, 3.0, 1.0]):
         lines.began(trial(number, estimator="rf"))
         lines.ended(trial(number, loss, estimator="rf"))
@@ -32,21 +32,21 @@ def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
 
 
 def test_a_configuration_without_a_name_has_no_parentheses(capsys):
-    lines = Lines(LOSS, None)
+    lines = Lines([LOSS], None)
     lines.began(trial(4, x=0.5))
     lines.ended(trial(4, 2.0, x=0.5))
     assert capsys.readouterr().err.splitlines() == ["trial 4 began", "1 trial: best loss 2"]
 
 
 def test_after_earlier_trials_the_first_new_one_needs_no_line(capsys):
-    lines = Lines(LOSS, 3)
+    lines = Lines([LOSS], 3)
     lines.ended(trial(0, 2.0))
     lines.began(trial(1))
     assert capsys.readouterr().err.splitlines() == ["1 of 3 trials: best loss 2"]
 
 
 def test_what_had_ended_before_counts_and_is_told_in_one_line(capsys):
-    lines = Lines(LOSS, 4)
+    lines = Lines([LOSS], 4)
     for number, loss in enumerate([2.0, 1.0]):
         lines.ended(trial(number, loss))
     lines.began(trial(2))
@@ -63,7 +63,7 @@ def test_a_bar_counts_trials_that_ended(monkeypatch):
     shown = StringIO()
     monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=shown, width=200))
-    with display.display(LOSS, 3, None) as bar:
+    with display.display([LOSS], 3, None) as bar:
         assert isinstance(bar, Bar)
         for number in range(2):
             bar.began(trial(number, estimator="rf"))
@@ -78,7 +78,7 @@ def test_a_bar_counts_trials_that_ended(monkeypatch):
 def test_a_bar_shows_brackets_in_names_as_they_are(monkeypatch, name):
     monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=StringIO(), width=200))
-    with display.display(LOSS, 3, None) as bar:
+    with display.display([LOSS], 3, None) as bar:
         bar.began(trial(0, estimator=name))
         assert name in _rendered(bar._bar)
         bar.ended(trial(0, 2.0, estimator=name))
@@ -89,7 +89,7 @@ def test_a_bar_begins_with_what_had_ended_before(monkeypatch):
     shown = StringIO()
     monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=shown, width=200))
-    with display.display(LOSS, 9, None) as bar:
+    with display.display([LOSS], 9, None) as bar:
         for number in range(5):
             bar.ended(trial(number, 2.0))
         bar.began(trial(5))
@@ -105,3 +105,15 @@ def _rendered(progress):
     out = StringIO()
     Console(file=out, width=200).print(progress.get_renderable())
     return out.getvalue()
+
+
+def test_with_several_metrics_those_that_nothing_beats_count():
+    score = Score([LOSS, Metric("gain", Direction.MAX)])
+    ended = [(3.0, 1.0), (2.0, 1.0), (4.0, 5.0), (2.0, 1.0), (9.0, 0.0), (1.0, 9.0)]
+    better = [
+        score.take(StudyTrial(n, {}, Status.DONE, {"loss": loss, "gain": gain}, 1.0))
+        for n, (loss, gain) in enumerate(ended)
+    ]
+    assert better == [True, True, True, False, False, True]
+    assert [trial.number for trial in score.unbeaten] == [5]
+    assert str(score) == "1 unbeaten in loss and gain"

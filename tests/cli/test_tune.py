@@ -117,6 +117,47 @@ def test_past_runs_of_a_space_that_has_changed_since_are_carried_over(here):
     assert json.loads(said.stdout) == {**best, "mode": "2"}
 
 
+def test_several_metrics_are_optimised_at_once(here):
+    goals = ("--metric", "score:max", "--metric", "size")
+    words = ("tuned_for_tests:run", "--trials", 12, *SEARCH, *goals)
+    ended = run(*words, "--out", "past.parquet", "--report", "how.html")
+    assert ended.exit_code == 0, ended.output
+    past = Experience.open(here / "past.parquet")
+    assert [str(metric.direction) for metric in past.metrics] == ["max", "min"]
+    found = json.loads(ended.stdout)
+    reached = [(each["values"]["score"], each["values"]["size"]) for each in found]
+    good = past.values[past.status == Status.DONE].tolist()
+    unbeaten = [
+        (score, size)
+        for score, size in good
+        if not any(s >= score and z <= size and (s, z) != (score, size) for s, z in good)
+    ]
+    assert sorted(reached) == sorted(unbeaten)
+    assert reached == sorted(reached, reverse=True)  # the best score first
+    assert all(each["config"] in past.configs.dicts() for each in found)
+    assert f"{len(found)} unbeaten in score and size" in ended.stderr
+    assert "score against size" in (here / "how.html").read_text()
+
+
+def test_past_runs_tell_which_way_several_metrics_are_better(here):
+    goals = ("--metric", "score:max", "--metric", "size")
+    run("tuned_for_tests:run", "--trials", 12, *SEARCH, *goals, "--out", "past.parquet")
+    later = run(
+        "tuned_for_tests:run", "--trials", 4, "--experience", "past.parquet", "--store", "new.db",
+        "--metric", "size", "--metric", "score", "--method", "random",
+    )  # fmt: skip
+    assert later.exit_code == 0, later.output
+    both = import_experience("optuna", here / "new.db")
+    assert [(m.name, str(m.direction)) for m in both.metrics] == [("size", "min"), ("score", "max")]
+
+
+def test_a_metric_that_is_named_twice_is_refused(here):
+    goals = ("--metric", "score", "--metric", "score:max")
+    ended = run("tuned_for_tests:run", "--trials", 1, *SEARCH, *goals)
+    assert "name each once" in str(ended.exception)
+    assert not (here / "foretune.db").exists()
+
+
 def test_a_report_tells_what_was_found_and_from_what(here, monkeypatch):
     words = ("tuned_for_tests:number", "--trials")
     run(*words, 6, *SEARCH, "--out", "past.parquet")
@@ -197,7 +238,7 @@ def test_files_and_stores_are_read_together(here):
     ("words", "said"),
     [
         (["--experience", "no.db"], "there is no 'no.db'"),
-        (["--experience", "past.parquet", "--direction", "max"], "--direction must be"),
+        (["--experience", "past.parquet", "--direction", "max"], "a direction must be"),
         (["--experience", "past.parquet", "--metric", "los"], "did you mean 'loss'"),
         (["--experience", "max.parquet", "--experience", "past.parquet"], "the same by 'loss'"),
     ],

@@ -36,7 +36,7 @@ def trials(space, n=10, failed=()):
 
 def tuned(space=FLAT, **given):
     settings = {"title": "mine", "trials": trials(space), "method": METHODS["auto"]}
-    return Tuned(space=space, metric=SCORE, **settings | given)
+    return Tuned(space=space, metrics=[SCORE], **settings | given)
 
 
 def test_the_best_trial_by_the_metrics_direction_is_told():

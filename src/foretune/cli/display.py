@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import click
 
 from foretune.cli.naming import named
 from foretune.experience import Metric, Status
-from foretune.report.wording import counted
+from foretune.report.wording import counted, listed
 from foretune.run.study import StudyTrial
 
 if TYPE_CHECKING:
@@ -23,33 +23,40 @@ LINE_SECONDS = 30.0
 
 
 class Score:
-    """The best so far."""
+    """The best so far: one trial, or with several metrics those that no other beats in all."""
 
-    def __init__(self, metric: Metric) -> None:
-        self.metric = metric
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self.metrics = tuple(metrics)
         self.ended = self.failed = 0
-        self.best: StudyTrial | None = None
+        self.unbeaten: list[StudyTrial] = []
 
     def take(self, trial: StudyTrial) -> bool:
-        """Count a trial that has ended; whether it is the best now."""
+        """Count a trial that has ended; whether it is among the best now."""
         self.ended += 1
         if trial.status is not Status.DONE:
             self.failed += 1
             return False
-        if self.best is not None and not self._loss(trial) < self._loss(self.best):
+        if any(self._as_good(other, trial) for other in self.unbeaten):
             return False
-        self.best = trial
+        self.unbeaten = [each for each in self.unbeaten if not self._as_good(trial, each)]
+        self.unbeaten.append(trial)
         return True
 
     def __str__(self) -> str:
-        if self.best is None:
+        if not self.unbeaten:
             return f"{self.failed} failed" if self.failed else "the first trials are running"
-        value = self.best.values[self.metric.name]
-        name = named(self.best.config)
-        return f"best {self.metric.name} {value:.4g}{f' ({name})' if name else ''}"
+        if len(self.metrics) > 1:
+            names = listed([metric.name for metric in self.metrics])
+            return f"{len(self.unbeaten)} unbeaten in {names}"
+        [metric], [best] = self.metrics, self.unbeaten
+        name = named(best.config)
+        return f"best {metric.name} {best.values[metric.name]:.4g}{f' ({name})' if name else ''}"
 
-    def _loss(self, trial: StudyTrial) -> float:
-        return self.metric.sign * trial.values[self.metric.name]
+    def _as_good(self, one: StudyTrial, other: StudyTrial) -> bool:
+        """Whether a trial is nowhere worse than another."""
+        return all(
+            m.sign * one.values[m.name] <= m.sign * other.values[m.name] for m in self.metrics
+        )
 
 
 class Lines:
@@ -58,8 +65,8 @@ class Lines:
     What had ended before is told in one line, when the first trial begins.
     """
 
-    def __init__(self, metric: Metric, trials: int | None) -> None:
-        self._score, self._trials = Score(metric), trials
+    def __init__(self, metrics: Sequence[Metric], trials: int | None) -> None:
+        self._score, self._trials = Score(metrics), trials
         self._said, self._silent = time.monotonic(), True
 
     def began(self, trial: StudyTrial) -> None:
@@ -94,8 +101,10 @@ def _how_far(ended: int, trials: int | None) -> str:
 class Bar:
     """For terminals: one line that changes. It appears with the first trial."""
 
-    def __init__(self, metric: Metric, bar: "Progress", task: "TaskID", trials: int | None) -> None:
-        self._score, self._bar, self._task, self._trials = Score(metric), bar, task, trials
+    def __init__(
+        self, metrics: Sequence[Metric], bar: "Progress", task: "TaskID", trials: int | None
+    ) -> None:
+        self._score, self._bar, self._task, self._trials = Score(metrics), bar, task, trials
         self._running: dict[int, str] = {}
         self._visible = False
 
@@ -123,10 +132,12 @@ class Bar:
 
 
 @contextmanager
-def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterator["Watch"]:
+def display(
+    metrics: Sequence[Metric], trials: int | None, seconds: float | None
+) -> Iterator["Watch"]:
     """Whatever suits where standard error goes."""
     if not sys.stderr.isatty():
-        yield Lines(metric, trials)
+        yield Lines(metrics, trials)
         return
     from rich.console import Console
     from rich.progress import (
@@ -151,6 +162,6 @@ def display(metric: Metric, trials: int | None, seconds: float | None) -> Iterat
     far = _how_far(0, trials)
     task = bar.add_task("trials", total=trials, far=far, best="starting", now="")
     try:
-        yield Bar(metric, bar, task, trials)
+        yield Bar(metrics, bar, task, trials)
     finally:
         bar.stop()

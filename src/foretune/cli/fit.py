@@ -165,8 +165,8 @@ def fit_command(
     for note in (*given.notes, *plan.notes):
         click.echo(note)
     with (
-        display(plan.metric, wishes.most_trials, wishes.seconds) as shown,
-        logged(shown, mlflow, f"{table.name} {plan.metric.name}", plan.metric) as watch,
+        display([plan.metric], wishes.most_trials, wishes.seconds) as shown,
+        logged(shown, mlflow, f"{table.name} {plan.metric.name}", [plan.metric]) as watch,
     ):
         job = Job(
             table,

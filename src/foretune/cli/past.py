@@ -46,14 +46,14 @@ def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
 
 
 def carried(
-    past: Past, space: "Space", metric: "Metric", assumed: Sequence[str]
+    past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
 ) -> "Carried | None":
-    """What past runs say about the space that is tuned, by its metric; says what is not used."""
+    """What past runs say about the space that is tuned, by its metrics; says what is not used."""
     from foretune.experience.carrying import assumed_numbers
 
     values = dict(_assumed(text, space) for text in assumed)
     assumed_numbers(space, values)
-    found = _together(past, space, metric, values)
+    found = _together(past, space, metrics, values)
     if past.unfit:
         n = len(past.unfit)
         click.echo(
@@ -106,32 +106,32 @@ def _exists(url: str) -> bool:
 
 
 def _together(
-    past: Past, space: "Space", metric: "Metric", assumed: dict[str, Any]
+    past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
 ) -> "Carried | None":
     """What fits of all; a file must fit, for it was named."""
     from foretune.experience.carrying import together
 
-    fitting = [_fitting(each, space, metric, assumed) for each in past.files]
+    fitting = [_fitting(each, space, metrics, assumed) for each in past.files]
     for study in past.studies:
         try:
-            fitting.append(_fitting(study, space, metric, assumed))
+            fitting.append(_fitting(study, space, metrics, assumed))
         except ExperienceError as error:
             past.unfit.append(error)
     return together(fitting) if fitting else None
 
 
 def _fitting(
-    known: "Experience", space: "Space", metric: "Metric", assumed: dict[str, Any]
+    known: "Experience", space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
 ) -> "Carried":
     from foretune.experience.carrying import carried_over
 
-    measured = known.with_metrics([metric.name])
-    if measured.metrics[0] != metric:
-        raise ExperienceError(
-            f"past runs must mean the same by '{metric.name}', but some are for "
-            f"{measured.metrics[0].direction} and the search is for {metric.direction}: leave them "
-            "out"
-        )
+    measured = known.with_metrics([metric.name for metric in metrics])
+    for own, metric in zip(measured.metrics, metrics, strict=True):
+        if own != metric:
+            raise ExperienceError(
+                f"past runs must mean the same by '{metric.name}', but some are for "
+                f"{own.direction} and the search is for {metric.direction}: leave them out"
+            )
     return carried_over(measured, space, assumed=assumed)
 
 

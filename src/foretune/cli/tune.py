@@ -51,7 +51,8 @@ LONGEST_NAME = 200
 @click.option("--assume", "assumed", multiple=True, metavar="NAME=VALUE",
               help="What past runs had of a hyperparameter that is new.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
-@click.option("--metric", metavar="NAME", help="What to optimise, where several numbers return.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME[:min|max]",
+              help="What to optimise, where several numbers return; repeatable.")  # fmt: skip
 @click.option("--direction", type=click.Choice(["min", "max"]), help="min if not given.")
 @click.option("--store", metavar="URL", default=STORE, show_default=True,
               help="SQLite file, postgresql://... or mysql://...")  # fmt: skip
@@ -74,7 +75,7 @@ def tune_command(
     experience: tuple[str, ...],
     assumed: tuple[str, ...],
     method: str,
-    metric: str | None,
+    metrics: tuple[str, ...],
     direction: str | None,
     store: str,
     study: str | None,
@@ -91,7 +92,8 @@ def tune_command(
     """Tune the function MODULE:FUNCTION, or a --command, over a --space.
 
     The function gets a configuration as a dict and returns a number, or a dict of numbers with
-    --metric among them. Each trial runs in a process of its own: if it raises, hangs past
+    every --metric among them. Several are optimised at once: what is found are the trials that no
+    other beats in all of them. Each trial runs in a process of its own: if it raises, hangs past
     --time-limit, dies, or takes more than --memory, it counts as failed, with its reason.
 
     In a command, {name} is replaced by the value of a hyperparameter; an argument whose
@@ -108,7 +110,8 @@ def tune_command(
     and machines join by running it too, and optuna-dashboard shows it. While none of its trials has
     succeeded, another --metric or --direction begins it anew.
 
-    The best configuration is all that standard output gets. The exit code is 0 if there is one, 1
+    The best configuration, or a list of the unbeaten ones with what they reached, is all that
+    standard output gets. The exit code is 0 if there is one, 1
     if no trial has succeeded, 2 after a mistake in the command, 130 after Ctrl-C or SIGTERM.
 
     \b
@@ -123,6 +126,7 @@ def tune_command(
       foretune tune train:run --experience past.parquet --trials 20 --jobs 4 --time-limit 5m
       foretune tune train:run --space new.json --experience past.parquet --assume dropout=0
       foretune tune train:run --space space.json --study march --experience foretune.db
+      foretune tune train:run --space space.json --metric accuracy:max --metric seconds:min
       foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h
       foretune tune train:run --space space.json --trials 500 --store postgresql://me@host/tuning
       foretune tune train:run --space space.json --jobs 64 --executor ray --address auto
@@ -142,7 +146,7 @@ def tune_command(
     name = study or (function or command or "")[:LONGEST_NAME]
     past = _past(experience, assumed, store=store, study=name)
     searched = _space(space, past.told)
-    wanted = _metric(metric, direction, past.told)
+    wanted = _metrics(metrics, direction, past.told)
     known = carried(past, searched, wanted, assumed)
     evaluated = _objective(function, command, searched, memory_)
     chosen, began = registered(method), time.monotonic()
@@ -155,7 +159,7 @@ def tune_command(
         display(wanted, trials, time_) as shown,
         logged(shown, mlflow, name, wanted) as watch,
     ):
-        opened = Study.open(store, name, space=searched, metrics=[wanted], settings=settings)
+        opened = Study.open(store, name, space=searched, metrics=wanted, settings=settings)
         with opened as kept, site.pool(evaluated, workers=jobs, limits=limits) as pool:
             try:
                 ending = tune(kept, optimizer, pool, Budget(trials, time_), watch=watch)
@@ -193,10 +197,6 @@ class _Search:
     learning_seconds: float
     seconds: float
     seed: int
-
-    @property
-    def metric(self) -> "Metric":
-        return self.study.metrics[0]
 
 
 def _concluded(
@@ -273,18 +273,35 @@ def _notation(given: Any) -> Any:
     return {name: _notation(value) for name, value in given.items()}
 
 
-def _metric(name: str | None, direction: str | None, past: "Experience | None") -> "Metric":
+def _metrics(
+    given: Sequence[str], direction: str | None, past: "Experience | None"
+) -> "list[Metric]":
+    """What is optimised: as it was given, or else what past runs measured first."""
     from foretune.experience import Direction, Metric
 
-    if past is None:
-        return Metric(name or "loss", Direction(direction or "min"))
-    found = past.with_metrics([name or past.metrics[0].name]).metrics[0]
-    if direction is not None and Direction(direction) is not found.direction:
+    asked = [_name_and_direction(text, direction) for text in given]
+    if len(dict(asked)) < len(asked):
         raise UsageError(
-            f"--direction must be the experience's, but there '{found.name}' is "
-            f"{found.direction}: leave it out"
+            f"each --metric must be another one, but got {', '.join(given)}: name each once"
         )
-    return found
+    if past is None:
+        asked = asked or [("loss", direction)]
+        return [Metric(name, Direction(way or "min")) for name, way in asked]
+    asked = asked or [(past.metrics[0].name, direction)]
+    found = past.with_metrics([name for name, _ in asked]).metrics
+    for metric, (_, way) in zip(found, asked, strict=True):
+        if way is not None and Direction(way) is not metric.direction:
+            raise UsageError(
+                f"a direction must be the experience's, but there '{metric.name}' is "
+                f"{metric.direction}: leave it out"
+            )
+    return list(found)
+
+
+def _name_and_direction(text: str, usual: str | None) -> tuple[str, str | None]:
+    """`NAME:min`, or a name alone, for which --direction holds."""
+    name, _, way = text.rpartition(":")
+    return (name, way) if name and way in ("min", "max") else (text, usual)
 
 
 def _objective(
@@ -307,7 +324,11 @@ def _objective(
 
 
 def _optimizer(
-    space: "Space", metric: "Metric", past: "Carried | None", chosen: "Method", seed: int
+    space: "Space",
+    metrics: "Sequence[Metric]",
+    past: "Carried | None",
+    chosen: "Method",
+    seed: int,
 ) -> "Optimizer":
     from foretune.contracts import Target
     from foretune.search.optimizer import Optimizer
@@ -316,13 +337,13 @@ def _optimizer(
 
     known = None if past is None else past.experience
     prior = learnt_prior(chosen, known, seed=seed, progress=TerminalProgress())
-    return Optimizer(Target(space, (metric.name,)), chosen, prior, seed=seed)
+    return Optimizer(Target(space, tuple(m.name for m in metrics)), chosen, prior, seed=seed)
 
 
 def _experience(study: "Study", trials: "Sequence[StudyTrial]") -> "Experience":
     from foretune.experience import Experience
 
-    name = study.metrics[0].name
+    names = [metric.name for metric in study.metrics]
     return Experience.build(
         study.space,
         study.metrics,
@@ -330,7 +351,7 @@ def _experience(study: "Study", trials: "Sequence[StudyTrial]") -> "Experience":
         [0] * len(trials),
         study.space.encode([trial.config for trial in trials]),
         list(range(len(trials))),
-        [[trial.values.get(name, float("nan"))] for trial in trials],
+        [[trial.values.get(name, float("nan")) for name in names] for trial in trials],
         status=[int(trial.status or 0) for trial in trials],
         seconds=[trial.seconds for trial in trials],
     )
@@ -358,7 +379,7 @@ def _write_report(
     tuned = Tuned(
         title=search.study.name,
         space=search.study.space,
-        metric=search.metric,
+        metrics=search.study.metrics,
         trials=trials,
         method=search.method,
         seed=search.seed,
@@ -389,8 +410,7 @@ def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None
     from foretune.report.wording import counted
     from foretune.run.study import best_first
 
-    metric = study.metrics[0]
-    done = best_first(trials, metric)
+    done = best_first(trials, study.metrics[0])
     reasons = Counter(trial.reason for trial in trials if trial.reason)
     failed = len(trials) - len(done)
     click.echo(f"{counted(len(trials), 'trial')} ended, {failed} of them failed", err=True)
@@ -399,11 +419,34 @@ def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None
     if relied_on:
         click.echo(relied_on, err=True)
     if done:
-        best = done[0]
-        value = best.values[metric.name]
-        click.echo(f"Best {metric.name}: {value:.6g}, of trial {best.number}", err=True)
-        click.echo(json.dumps(best.config, indent=2, default=str))
+        _say_best(done, study.metrics)
     store = shown(study.url)
     click.echo(f"Study '{study.name}' in {store}: optuna-dashboard shows it", err=True)
     if done:
         click.echo(f"Another --study starts from it with --experience {store}", err=True)
+
+
+def _say_best(done: "Sequence[StudyTrial]", metrics: "Sequence[Metric]") -> None:
+    """The best of the trials that succeeded, or those that no other beats in all metrics."""
+    from foretune.cli.display import Score
+    from foretune.report.wording import listed
+
+    names = [metric.name for metric in metrics]
+    if len(names) == 1:
+        best, [name] = done[0], names
+        click.echo(f"Best {name}: {best.values[name]:.6g}, of trial {best.number}", err=True)
+        click.echo(json.dumps(best.config, indent=2, default=str))
+        return
+    score = Score(metrics)
+    for trial in done:
+        score.take(trial)
+    click.echo(f"{len(score.unbeaten)} unbeaten in {listed(names)}", err=True)
+    found = [
+        {
+            "trial": trial.number,
+            "values": {name: trial.values[name] for name in names},
+            "config": trial.config,
+        }
+        for trial in score.unbeaten
+    ]
+    click.echo(json.dumps(found, indent=2, default=str))

@@ -6,7 +6,7 @@ fails costs a warning and never the search, for the study has all trials anyway.
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ CHOSEN_BY, REASON, METRIC = "foretune.chosen_by", "foretune.reason", "foretune.m
 
 
 @contextmanager
-def logged(watch: Watch, uri: str | None, study: str, metric: Metric) -> Iterator[Watch]:
+def logged(watch: Watch, uri: str | None, study: str, metrics: Sequence[Metric]) -> Iterator[Watch]:
     """A watch that also tells MLflow, if a tracking URI is given or set in the environment.
 
     Trials that this process begins are logged, so that processes of one study add up.
@@ -47,7 +47,7 @@ def logged(watch: Watch, uri: str | None, study: str, metric: Metric) -> Iterato
         )
         yield watch
         return
-    runs = _Runs.open(address, study, metric)
+    runs = _Runs.open(address, study, metrics)
     logging = MlflowWatch(watch, runs)
     try:
         yield logging
@@ -95,14 +95,16 @@ class MlflowWatch:
 class _Runs:
     """The runs of one study."""
 
-    def __init__(self, client: "MlflowClient", experiment: str, study: str, metric: Metric) -> None:
+    def __init__(
+        self, client: "MlflowClient", experiment: str, study: str, metrics: Sequence[Metric]
+    ) -> None:
         self._client, self._experiment = client, experiment
-        self._study, self._metric = study, metric
+        self._study, self._metrics = study, tuple(metrics)
         self._open: dict[int, str] = {}
         """Number of a trial -> id of its run."""
 
     @classmethod
-    def open(cls, uri: str, study: str, metric: Metric) -> "_Runs":
+    def open(cls, uri: str, study: str, metrics: Sequence[Metric]) -> "_Runs":
         """Find the study's experiment at a tracking URI, or create it."""
         with extras_named("logging to MLflow"):
             from mlflow import MlflowClient
@@ -118,7 +120,7 @@ class _Runs:
                 f"({shown(one_line(error))}): start its server, correct the address, or leave it "
                 "out"
             ) from error
-        return cls(client, number, study, metric)
+        return cls(client, number, study, metrics)
 
     def begin(self, trial: StudyTrial) -> None:
         """Create the run of a trial, with its configuration."""
@@ -128,7 +130,7 @@ class _Runs:
             STUDY: self._study,
             TRIAL: str(trial.number),
             CHOSEN_BY: trial.chosen_by,
-            METRIC: f"{self._metric.name}:{self._metric.direction}",
+            METRIC: ", ".join(f"{each.name}:{each.direction}" for each in self._metrics),
         }
         run = self._client.create_run(
             self._experiment, run_name=f"trial {trial.number}", tags=tags

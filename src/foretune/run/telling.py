@@ -31,7 +31,8 @@ class Tuned:
 
     title: str
     space: Space
-    metric: Metric
+    metrics: Sequence[Metric]
+    """What the search looked for, at once."""
     trials: Sequence[StudyTrial]
     method: Method
     seed: int = 0
@@ -47,20 +48,23 @@ class Tuned:
 
 def story(tuned: Tuned) -> Story:
     """The story of a study, whether or not a trial has succeeded."""
-    good = best_first(tuned.trials, tuned.metric)
+    first = tuned.metrics[0]
+    good = best_first(tuned.trials, first)
+    best = good[0] if good and len(tuned.metrics) == 1 else None
     return Story(
         title=tuned.title,
         space=tuned.space,
-        metrics=[tuned.metric],
-        trials=[_told(trial, tuned.metric) for trial in tuned.trials],
+        metrics=tuned.metrics,
+        objectives=len(tuned.metrics),
+        trials=[_told(trial, tuned.metrics) for trial in tuned.trials],
         when=tuned.when,
         command=tuned.command,
         facts=tuned.facts,
-        best=good[0].number if good else None,
-        pipeline=steps_of(tuned.space, good[0].config) if good else (),
+        best=best.number if best else None,
+        pipeline=steps_of(tuned.space, best.config) if best else (),
         transferred=() if tuned.past is None else (tuned.past,),
         advice=_advice(tuned),
-        expected_random=expected_random(tuned.space, tuned.metric, tuned.trials, seed=tuned.seed),
+        expected_random=expected_random(tuned.space, first, tuned.trials, seed=tuned.seed),
         embedding=_map(tuned, good),
         timings=tuned.timings,
         versions=versions(PACKAGES),
@@ -68,9 +72,10 @@ def story(tuned: Tuned) -> Story:
     )
 
 
-def _told(trial: StudyTrial, metric: Metric) -> StoryTrial:
+def _told(trial: StudyTrial, metrics: Sequence[Metric]) -> StoryTrial:
     """A trial without what it reported besides: which way that is better, nobody has said."""
-    values = {name: value for name, value in trial.values.items() if name == metric.name}
+    names = [metric.name for metric in metrics]
+    values = {name: trial.values[name] for name in names if name in trial.values}
     return StoryTrial(
         trial.number,
         trial.config,
@@ -156,7 +161,7 @@ def _map(tuned: Tuned, good: Sequence[StudyTrial]) -> list[MapPoint] | None:
     if choice is None:
         return None
     name = tuned.space.names[choice]
-    return mapped(tuned.space, tuned.metric, good, name, seed=tuned.seed)
+    return mapped(tuned.space, tuned.metrics[0], good, name, seed=tuned.seed)
 
 
 def _advice(tuned: Tuned) -> list[str]:
