@@ -19,11 +19,14 @@ def found_separator(start: str) -> str:
     start: the first LOOKED_AT characters, or all where there are fewer. Inside quotes nothing is
     divided, as the commas of `"Income, gross";"Tax, net"` divide nothing.
     """
-    if len(start) >= LOOKED_AT:
-        # The last line may be torn.
-        start = start[: start.rfind("\n") + 1] or start
+    start = whole_lines(start)
     first = next(iter(_QUOTED.sub("", start).lstrip("\r\n ").splitlines()), "")
     return max(SEPARATORS, key=lambda each: (_divides_alike(start, each), first.count(each)))
+
+
+def whole_lines(start: str) -> str:
+    """The first LOOKED_AT characters without their last line, which may be torn."""
+    return start if len(start) < LOOKED_AT else start[: start.rfind("\n") + 1] or start
 
 
 def _divides_alike(start: str, separator: str) -> bool:

@@ -9,12 +9,14 @@ from pyarrow import parquet
 from foretune.automl.tables.attributes import _cells
 from foretune.automl.tables.frames import (
     Layout,
+    form_notes,
     read_cells,
     read_frame,
     read_parts,
     read_parts_with_copies,
 )
 from foretune.automl.tables.text_files import LOOKED_AT
+from foretune.automl.tables.titles import lines_of_title
 from foretune.errors import UsageError
 
 KEEL = """@relation small
@@ -494,3 +496,46 @@ def test_what_is_known_to_be_a_value_is_no_gap(tmp_path, padding):
 def test_a_table_of_one_column_may_hold_documents(tmp_path):
     path = written(tmp_path, "t.csv", "text\n" + "x" * 140_000 + "\n\nshort\n")
     assert read_frame(path)["text"].str.len().tolist()[::2] == [140_000, 5]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Sales é 2026\n",
+        "Sales é 2026\r\n\r\n",
+        "\nSales é 2026;;\nas of May\n;;\n",
+        '"Sales é; 2026";;\n',
+    ],
+)
+def test_a_title_above_the_names_is_no_part_of_the_table(tmp_path, title, encoding):
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"{title}a;b, c;y\n1;2,5;x\n2;;\n".encode(encoding))
+    for frame in (read_frame(path), *read_parts(path)):
+        assert list(frame.columns) == ["a", "b, c", "y"]
+        assert frame["a"].tolist() == [1, 2]
+    assert [part.tolist() for part in read_cells(path, 2)] == [["x", ""]]
+    [note] = [note for note in form_notes(path) if "title" in note]
+    assert "'Sales é" in note
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\n1,2\n3,4\n",  # names that are too few, not a title: these would be numbers
+        "name,,\nAnna,f,red\nBert,m,blue\n",  # names that are missing
+        "x\n1\n2\n",
+        "word\na, b\nc, d\n",
+        '"two\nlines",b\n1,2\n',
+    ],
+)
+def test_what_may_be_names_is_no_title(tmp_path, text):
+    assert lines_of_title(text) == 0
+    path = written(tmp_path, "t.csv", text)
+    assert not any("title" in note for note in form_notes(path))
+
+
+def test_a_title_of_a_large_table_needs_no_more_than_its_start():
+    rows = "1,2\n" * 40_000
+    assert lines_of_title(("Sales\n\na,b\n" + rows)[:LOOKED_AT]) == 2
+    assert lines_of_title(("Sales\n" * 11 + "a,b\n" + rows)[:LOOKED_AT]) == 0

@@ -149,18 +149,23 @@ def table_bytes(path: Path) -> int:
         return bytes_of(ParquetFile(path)) if is_parquet(path) else path.stat().st_size
 
 
-def encoding_note(path: Path) -> list[str]:
-    """What was assumed about the characters of a file, where it is not UTF-8."""
+def form_notes(path: Path) -> list[str]:
+    """What was assumed about the form of a file: its characters, and lines that are a title."""
     if is_parquet(path):
         return []
-    encoding = text_form(path).encoding
+    form = text_form(path)
+    encoding, title = form.encoding, [line for line in form.before[: form.title] if line.strip()]
     told = {
         "cp1252": "The file is not written in UTF-8 and was read as Windows-1252.",
         "latin-1": "The file is not written in UTF-8 and was read as Latin-1.",
         "utf-16": "The file was read as UTF-16.",
         "utf-32": "The file was read as UTF-32.",
     }
-    return [told[encoding]] if encoding in told else []
+    notes = [told[encoding]] if encoding in told else []
+    if title:
+        first = title[0].strip(f'{form.separator}" \r\n')
+        notes.append(f"What is above the names of the columns, '{first}', was taken for a title.")
+    return notes
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from foretune.automl.tables.datasets import NO_ROLES, Table
 from foretune.automl.tables.frames import (
     NO_TEXTS,
     Texts,
-    encoding_note,
+    form_notes,
     has_types,
     read_cells,
     read_frame,
@@ -116,7 +116,7 @@ def read_training(
     path = Path(path)
     asked = None if task is None else _task(task)
     frame, share = read_table(path, most_bytes=most_bytes, seed=seed)
-    notes = encoding_note(path)
+    notes = form_notes(path)
     gaps: list[str] = []
     if target in frame.columns and _worth_a_look(frame[target], asked) and not has_types(path):
         cells = _drawn(read_cells(path, list(frame.columns).index(target)), share, seed)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
+from foretune.automl.tables.titles import lines_of_title
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
 from foretune.experience.separators import LOOKED_AT, found_separator
@@ -75,19 +76,20 @@ class TextForm:
     separator: str
     start: str
     """The first characters."""
+    title: int = 0
+    """How many lines a title fills above the names of the columns."""
 
     @property
     def has_attributes(self) -> bool:
-        """Whether it is a KEEL or ARFF file, as its first line shows that is no comment."""
-        lines = (line.strip() for line in self.start.splitlines())
-        first = next((line for line in lines if line and not line.startswith("%")), "@data")
-        return _ATTRIBUTES.match(first) is not None
+        """Whether it is a KEEL or ARFF file."""
+        return _has_attributes(self.start)
 
     @property
     def before(self) -> list[str]:
-        """The lines before the names of the columns: blank ones, and `sep=;` for Excel."""
+        """The lines before the names of the columns: a title, blank ones, `sep=;` for Excel."""
         lines = StringIO(self.start, newline="")
-        return [*takewhile(lambda line: not line.strip() or _SEPARATOR.match(line), lines)]
+        title = [*islice(lines, self.title)]
+        return [*title, *takewhile(_names_nothing, lines)]
 
     @property
     def bytes_a_row(self) -> float:
@@ -108,9 +110,13 @@ def text_form(path: Path, separator: str | None = None) -> TextForm:
         raise UsageError(f"a table must have rows, but '{path}' is empty: check the path")
     if characters.lstrip()[0] in "{[":
         _refuse(path, "looks like JSON")
-    told = _SEPARATOR.match(characters)
-    found = told[1] if told else found_separator(characters)
-    return TextForm(encoding, separator or found, characters)
+    if separator is not None:
+        return TextForm(encoding, separator, characters)
+    if told := _SEPARATOR.match(characters):
+        return TextForm(encoding, told[1], characters)
+    title = 0 if _has_attributes(characters) else lines_of_title(characters)
+    table = "".join(islice(StringIO(characters, newline=""), title, None))
+    return TextForm(encoding, found_separator(table), characters, title)
 
 
 def column_names(path: Path, form: TextForm) -> list[str]:
@@ -160,6 +166,17 @@ def numbers_or_texts(cells: "pd.Series[Any]") -> "pd.Series[Any]":
     numbers = pd.to_numeric(cells, errors="coerce")
     others = with_gaps(cells[numbers.isna()])
     return with_gaps(cells) if others.notna().any() else numbers
+
+
+def _has_attributes(start: str) -> bool:
+    """Whether the first line that is no comment is one of a KEEL or ARFF file."""
+    lines = (line.strip() for line in start.splitlines())
+    first = next((line for line in lines if line and not line.startswith("%")), "@data")
+    return _ATTRIBUTES.match(first) is not None
+
+
+def _names_nothing(line: str) -> bool:
+    return not line.strip() or _SEPARATOR.match(line) is not None
 
 
 def _check_format(path: Path, start: bytes) -> None:
