@@ -69,6 +69,7 @@ def carried(
 
 
 def _add_studies(past: Past, source: str, store: str, study: str) -> None:
+    from foretune.databases import shown
     from foretune.experience.importers.optuna import read_each
     from foretune.run.addresses import storage_url
     from foretune.terminal import TerminalProgress
@@ -84,7 +85,7 @@ def _add_studies(past: Past, source: str, store: str, study: str) -> None:
             past.unfit.append(found)
         else:
             # Two stores may have a study of the same name, which are tasks of their own.
-            tasks = (f"{name} ({source})",) if name in taken else found.tasks
+            tasks = (f"{name} ({shown(source)})",) if name in taken else found.tasks
             past.studies.append(replace(found, tasks=tasks))
 
 

@@ -233,11 +233,16 @@ def assumed_numbers(space: Space, assumed: Mapping[str, Any]) -> dict[str, float
 
 def number_in(parameter: Parameter, value: Any) -> float:
     """The number that stands for a value; NaN where the hyperparameter has no such value."""
-    if parameter.is_number:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return float(_nearest(parameter, np.array([float(value)]))[0]) if is_number else np.nan
-    index = parameter.index_of(value)
-    return np.nan if index is None else float(index)
+    if not parameter.is_number:
+        index = parameter.index_of(value)
+        return np.nan if index is None else float(index)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return np.nan
+    try:
+        number = float(value)
+    except OverflowError:
+        return np.nan  # a whole number beyond any range
+    return float(_nearest(parameter, np.array([number]))[0])
 
 
 def _runs_outside(experience: Experience, space: Space, contradicted: Bools) -> dict[str, int]:
