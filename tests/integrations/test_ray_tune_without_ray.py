@@ -243,6 +243,25 @@ def test_a_metric_that_an_experience_of_several_lacks_is_named(searcher):
         one.suggest("a")
 
 
+@pytest.mark.parametrize(("metric", "mode"), [("accuracy", "min"), ("time", "max")])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_mode_that_the_experience_contradicts_is_refused(searcher, metric, mode, alone):
+    space = Space.of({"x": (0.0, 1.0)})
+    past = of_two_metrics(space)
+    past = past.with_metrics([metric]) if alone else past
+    one = searcher("ws-gp", space=space, experience=past, metric=metric, mode=mode)
+    other = {"min": "max", "max": "min"}[mode]
+    with pytest.raises(UsageError, match=f"'{metric}' is {other} and .* mode='{mode}': give mode="):
+        one.suggest("a")
+
+
+def test_a_metric_of_another_name_may_have_another_direction(searcher):
+    space = Space.of({"x": (0.0, 1.0)})
+    past = of_two_metrics(space).with_metrics(["accuracy"])
+    one = searcher("ws-gp", space=space, experience=past, metric="loss", mode="min")
+    assert one.suggest("a")["x"] == pytest.approx(0.8)
+
+
 @pytest.mark.parametrize(
     ("metric", "mode"),
     [(None, None), ("loss", None), (None, "min"), ("loss", "mn"), (["a", "b"], ["min", "max"])],

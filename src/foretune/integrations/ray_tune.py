@@ -222,6 +222,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         if known is not None and len(known.metrics) > 1:
             known = known.with_metrics([self._recorded(known)])
         if known is not None and self._space is not None:
+            self._check_direction(known)
             known = carried(known, self._space.space, stacklevel=5)
         return learnt_prior(self._method, known, seed=self._seed)
 
@@ -235,6 +236,18 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
                 "Experience.with_metrics"
             )
         return self._metric
+
+    def _check_direction(self, experience: Experience) -> None:
+        """Refuse a mode by which the best past trials would count as the worst."""
+        recorded = experience.metrics[0]
+        # Of another metric both may be right: a loss is minimised, and an accuracy is not.
+        known = self._metric == recorded.name and self._mode in MODES
+        if known and self._mode != recorded.direction:
+            raise UsageError(
+                f"a mode must be the direction of the experience, but there '{recorded.name}' is "
+                f"{recorded.direction} and the search has mode='{self._mode}': give "
+                f"mode='{recorded.direction}', or another experience"
+            )
 
 
 def _with_tuples(config: Mapping[str, Any]) -> dict[str, Any]:
