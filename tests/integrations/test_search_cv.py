@@ -16,6 +16,7 @@ from sklearn.model_selection import (
     KFold,
     RandomizedSearchCV,
     ShuffleSplit,
+    cross_val_score,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -523,6 +524,23 @@ def test_experience_of_a_wider_space_and_another_metric():
     assert [m.name for m in narrow.to_experience("two").metrics] == ["accuracy"]
     with pytest.raises(ExperienceError, match="none of"):
         a_search(Moody(), {"level": (2.0, 3.0)}, experience=wide, method="ws-gp").fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_warnings_name_the_line_that_asked_for_the_search():
+    past = a_search(Moody(), {"level": (0.0, 1.0)}, n_iter=12).fit(X, Y).to_experience("one")
+    narrow = a_search(Moody(), {"level": (0.5, 1.0)}, experience=past, method="ws-gp", n_iter=1)
+    failing = a_search(Moody(), {"level": [-1.0, 0.5]})
+    searches = [
+        (lambda: narrow.fit(X, Y), ForetuneWarning),
+        (lambda: cross_val_score(narrow, X, Y, cv=2), ForetuneWarning),
+        (lambda: failing.fit(X, Y), FitFailedWarning),
+    ]
+    for search, category in searches:
+        with pytest.warns(category) as said:
+            search()
+        own = [each.filename for each in said if each.category is category]
+        assert set(own) == {__file__}
 
 
 def test_what_earlier_searches_did_not_set_was_as_the_estimator_has_it():

@@ -4,9 +4,11 @@ scikit-learn evaluates, ranks and refits; which candidates it evaluates is chose
 batch.
 """
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,6 +38,8 @@ CHOSEN_BY = "chosen_by"
 """The column of `cv_results_` that says what chose a candidate."""
 NO_SPLITS = "No fits were performed"
 """How scikit-learn begins its error where `cv` gives no splits, as a used-up generator does."""
+ON_THE_WAY = ("foretune", "sklearn", "joblib")
+"""Packages whose functions lie between a line of the user's and the search."""
 
 Results: TypeAlias = dict[str, Any]
 Evaluate: TypeAlias = Callable[..., Results]
@@ -216,7 +220,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             raise error
         for each in parameters:
             clone(self.estimator).set_params(**each)  # a name that does not exist is a mistake
-        warnings.warn(str(error), FitFailedWarning, stacklevel=2)
+        warnings.warn(str(error), FitFailedWarning, stacklevel=_level_of_the_user())
         return error
 
     def _with_failures(self, course: Course) -> Results:
@@ -290,7 +294,24 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
             wanted = recorded[:1]
         unset = space.values_of(self.estimator, besides=past.space.names)
-        return carried(past.with_metrics(wanted), space.space, assumed=unset)
+        past = past.with_metrics(wanted)
+        return carried(past, space.space, assumed=unset, stacklevel=_level_of_the_user() + 1)
+
+
+def _level_of_the_user() -> int:
+    """The stack level, for a warning of the caller's, of the line that asked for the search.
+
+    How far that is depends on scikit-learn: its versions wrap `fit`, and so do its searches.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _package_of(frame) in ON_THE_WAY:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _package_of(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0]
 
 
 def _no_splits() -> UsageError:
