@@ -8,6 +8,7 @@ from joblib import parallel_config
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 from sklearn.model_selection import (
@@ -22,6 +23,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -556,6 +558,81 @@ def test_what_earlier_searches_did_not_set_was_as_the_estimator_has_it():
     search = clone(search).set_params(estimator=odd)
     with pytest.warns(ForetuneWarning, match="say nothing of 'extra'"):
         search.fit(X, Y)
+
+
+class TestWhatPastRunsDidNotSet:
+    """The pipeline has a LogisticRegression(C=7)."""
+
+    PIPELINE = Pipeline([("scale", StandardScaler()), ("clf", LogisticRegression(C=7))])
+    SVM, LINEAR = SVC(C=100), LogisticRegression(C=7)
+    RANGE = (0.1, 1000.0, "log")
+
+    def assumed(self, past, now):
+        past, now = SearchSpace.of(past), SearchSpace.of(now)
+        return now.values_of(self.PIPELINE, past=past.space)
+
+    def test_what_belongs_to_a_chosen_step_was_as_this_step_has_it(self):
+        past = {"clf": [self.SVM, self.LINEAR]}
+        now = {"clf": {self.SVM: {"clf__C": self.RANGE}, self.LINEAR: {}}}
+        assert self.assumed(past, now)["clf:SVC(C=100):clf__C"] == 100
+        search = a_search(self.PIPELINE, past).fit(X, Y)
+        search.set_params(space=now, experience=search.to_experience("one"), method="zero-shot")
+        tried = search.fit(X, Y).cv_results_["params"]
+        assert next(each["clf__C"] for each in tried if each["clf"] is self.SVM) == 100
+
+    def test_steps_of_chosen_steps_are_asked_as_well(self):
+        inner = Pipeline([("scale", MinMaxScaler()), ("svm", SVC(C=30))])
+        same, other = SVC(C=30), SVC(C=5)
+        now = {same: {"clf__svm__C": self.RANGE}, other: {"clf__svm__C": self.RANGE}}
+        for past in ({inner: {}, self.SVM: {}}, {inner: {"clf__svm": [same, other]}}):
+            found = self.assumed({"clf": past}, {"clf": {inner: {"clf__svm": now}}})
+            values = [value for name, value in found.items() if name.startswith("clf:")]
+            assert sorted(values, key=str) == [30, 5, "SVC(C=30)"]
+
+    def test_what_a_choice_that_is_no_step_brings_along_was_as_the_estimator_has_it(self):
+        now = {"clf__penalty": {"l2": {"clf__C": self.RANGE}, None: {}}}
+        assert self.assumed({"clf__tol": self.RANGE}, now)["clf__penalty:l2:clf__C"] == 7
+
+    @pytest.mark.parametrize("now", [{}, {"clf": [SVM, LINEAR]}, {"clf": {SVM: {}, "drop": {}}}])
+    def test_nobody_knows_what_belonged_to_one_of_several_steps(self, now):
+        found = self.assumed({"clf": [self.SVM, self.LINEAR]}, now | {"clf__C": self.RANGE})
+        assert "clf__C" not in found
+
+    def test_what_was_set_by_another_name_was_not_as_the_estimator_has_it(self):
+        nested = {"clf__penalty": {"l2": {"clf__C": self.RANGE}, None: {}}}
+        flat = {"clf__penalty": ["l2", None], "clf__C": self.RANGE}
+        assert "clf__C" not in self.assumed(nested, flat)
+        assert "clf__penalty:l2:clf__C" not in self.assumed(flat, nested)
+
+    def test_what_was_set_on_one_step_was_not_set_on_another(self):
+        past = {"clf": {self.SVM: {}, self.LINEAR: {"clf__C": self.RANGE}}}
+        now = {"clf": {each: {"clf__C": self.RANGE} for each in (self.SVM, self.LINEAR)}}
+        assert self.assumed(past, now)["clf:SVC(C=100):clf__C"] == 100
+
+    def test_a_step_was_the_one_of_the_pipeline(self):
+        now = {"scale": [MinMaxScaler(), StandardScaler(), "passthrough"], "clf__C": self.RANGE}
+        found = self.assumed({"clf__C": self.RANGE}, now)
+        assert found["scale"] == "StandardScaler()"
+
+    def test_a_number_that_is_written_as_a_text_was_what_it_is(self):
+        now = SearchSpace.of({"max_features": [1, 1.0, 0.5], "max_depth": [2, 3]})
+        forest = RandomForestRegressor(max_features=1.0)
+        past = Space.of({"max_depth": (2, 3)})
+        assert now.values_of(forest, past=past)["max_features"] == "1.0"
+
+    def test_where_a_condition_left_it_alone_it_was_as_the_estimator_has_it(self):
+        """Although other runs, which had set it, say something of it."""
+        past, now = ConfigurationSpace(), ConfigurationSpace()
+        for space in (past, now):
+            space.add(Categorical("mode", ["plain", "other"]), Integer("extra", (1, 9)))
+            space.add(Float("level", (0.0, 1.0)))
+        past.add(EqualsCondition(past["extra"], past["mode"], "other"))
+        known = a_search(Moody(extra=4), past, n_iter=8).fit(X, Y).to_experience("one")
+        plain = [each for each in known.configs.dicts() if each["mode"] == "plain"]
+        assert 0 < len(plain) < 8
+        search = a_search(Moody(extra=4), now, experience=known, method="zero-shot", n_iter=8)
+        tried = search.fit(X, Y).cv_results_["params"]
+        assert all({**each, "extra": 4} in tried for each in plain)
 
 
 def test_a_prior_may_be_given(tmp_path):

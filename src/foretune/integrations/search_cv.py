@@ -293,7 +293,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                     f"holds {', '.join(recorded)}: name one metric in `refit`"
                 )
             wanted = recorded[:1]
-        unset = space.values_of(self.estimator, besides=past.space.names)
+        unset = space.values_of(self.estimator, past=past.space)
         past = past.with_metrics(wanted)
         return carried(past, space.space, assumed=unset, stacklevel=_level_of_the_user() + 1)
 

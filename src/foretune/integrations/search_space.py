@@ -6,7 +6,7 @@ of a pipeline. Objects stand in the space by a text, and so do numbers that a sp
 same, such as 1 and 1.0: a count and a share to many an estimator.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -19,6 +19,8 @@ from foretune.integrations.scipy_distributions import is_distribution, range_of
 from foretune.space import Space
 from foretune.space.notation import ORDINAL, SEPARATOR
 
+STEP = "__"
+"""Stands between a step and what belongs to it, as scikit-learn names it."""
 UNKNOWN = object()
 """Stands for a value that an estimator does not say."""
 PLAIN = (str, bool, int, float, tuple, type(None))
@@ -63,20 +65,66 @@ class SearchSpace:
             chosen[own] = self.objects.get((name, value), value)
         return chosen
 
-    def values_of(self, estimator: Any, *, besides: Collection[str] = ()) -> dict[str, Any]:
-        """What an estimator has where a search sets nothing, as far as the space can say it.
+    def values_of(self, estimator: Any, *, past: Space) -> dict[str, Any]:
+        """What runs of a past space had where they set nothing, as far as this space can say it.
 
-        besides: names of hyperparameters that are not asked for.
+        The estimator has it, or the step that was chosen. Where runs may have set it, or its step,
+        by another name, nobody knows.
         """
-        has = estimator.get_params()
-        asked = [each for each in self.space.parameters if each.name not in besides]
-        found = {each.name: _item(has.get(own_name(each.name), UNKNOWN)) for each in asked}
+        asked = [each for each in self.space.parameters if not self._set_otherwise(each.name, past)]
+        found = {each.name: self._unset(each.name, estimator) for each in asked}
         return {p.name: found[p.name] for p in asked if not np.isnan(number_in(p, found[p.name]))}
+
+    def _unset(self, name: str, estimator: Any) -> Any:
+        """What a hyperparameter is where nothing sets it, as it is written in the space."""
+        owner, own = self._owner(name, estimator)
+        value = _item(_settings_of(owner).get(own, UNKNOWN))
+        text = text_of(value)
+        return text if (name, text) in self.objects else value
+
+    def _owner(self, name: str, estimator: Any) -> tuple[Any, str]:
+        """What a hyperparameter belongs to, and its name there: the estimator, or a chosen step."""
+        own, chosen = own_name(name), choices_above(name, self.space)
+        steps = [each for each in chosen if own.startswith(own_name(each) + STEP)]
+        if not steps:
+            return estimator, own
+        step = max(steps, key=len)  # a step within a step has the longer name
+        return self.objects.get((step, chosen[step])), own.removeprefix(own_name(step) + STEP)
+
+    def _set_otherwise(self, name: str, past: Space) -> bool:
+        """Whether past runs may have set a hyperparameter, or its step, by another name."""
+        chosen = choices_above(name, self.space)
+        own = own_name(name) + STEP
+        others = [each for each in past.names if each != name and each not in chosen]
+        setting = [each for each in others if own.startswith(own_name(each) + STEP)]
+        return any(_may_meet(chosen, choices_above(each, past)) for each in setting)
 
 
 def own_name(name: str) -> str:
     """What scikit-learn calls a hyperparameter, without the choice that brings it along."""
     return name.rpartition(SEPARATOR)[2]
+
+
+def choices_above(name: str, space: Space) -> dict[str, Any]:
+    """What is chosen wherever a hyperparameter is set, by the names of the choices."""
+    return {
+        each.name: choice
+        for each in space.parameters
+        for choice in each.choices
+        if name.startswith(f"{each.name}{SEPARATOR}{choice}{SEPARATOR}")
+    }
+
+
+def _may_meet(chosen: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether all of it can be chosen at the same time."""
+    return all(others.get(name, choice) == choice for name, choice in chosen.items())
+
+
+def _settings_of(owner: Any) -> Mapping[str, Any]:
+    """The parameters of an estimator; of nothing else."""
+    has_some = hasattr(owner, "get_params") and not isinstance(owner, type)
+    found: Mapping[str, Any] = owner.get_params() if has_some else {}
+    return found
 
 
 def _readable(given: Mapping[Any, Any], prefix: str, objects: Objects) -> dict[Any, Any]:
