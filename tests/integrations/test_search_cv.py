@@ -45,6 +45,7 @@ from foretune.space import Space
 
 X, Y = load_iris(return_X_y=True)
 X_FIRST = X[0]
+DEPTH = {"max_depth": (1, 3)}
 TREE = {"max_depth": (1, 6), "ccp_alpha": (1e-4, 0.5, "log")}
 
 
@@ -633,6 +634,75 @@ class TestWhatPastRunsDidNotSet:
         search = a_search(Moody(extra=4), now, experience=known, method="zero-shot", n_iter=8)
         tried = search.fit(X, Y).cv_results_["params"]
         assert all({**each, "extra": 4} in tried for each in plain)
+
+
+class TestCountsAndShares:
+    """To many a parameter of scikit-learn 1 is one, and 1.0 is all."""
+
+    def after(self, past, now, name="max_features"):
+        """What is tried in the one space after a search of the other."""
+        search = a_search(space={name: past, **DEPTH}, n_iter=8).fit(X, Y)
+        known, now = search.to_experience("one"), {name: now, **DEPTH}
+        search.set_params(space=now, experience=known, method="zero-shot").fit(X, Y)
+        return [repr(each[name]) for each in search.cv_results_["params"]]
+
+    @pytest.mark.parametrize(
+        ("past", "now", "known"),
+        [
+            ([1.0, 0.5], [1, 0.5], "0.5"),
+            ([1, 0.5], [1.0, 0.5], "0.5"),
+            ([1.0, 2], (1, 4), "2"),
+            ([1, 0.5], (0.4, 1.0), "0.5"),
+            (np.array([0.5, 1.0]), {"ordinal": [0.5, 1]}, "0.5"),
+        ],
+    )
+    def test_past_runs_of_the_one_say_nothing_of_the_other(self, past, now, known):
+        with pytest.warns(ForetuneWarning, match=r"left out .* 3 of 6 by 'max_features'") as said:
+            assert self.after(past, now)[:3] == [known] * 3
+        assert [each.filename for each in said] == [__file__]
+
+    @pytest.mark.parametrize(("past", "now"), [((1, 4), (0.2, 1.0)), ((0.2, 1.0), (1, 4))])
+    def test_an_experience_of_nothing_else_is_refused(self, past, now):
+        with pytest.raises(ExperienceError, match=r"no such run \(8 of 8 by 'max_features'\)"):
+            self.after(past, now)
+
+    @pytest.mark.parametrize(
+        ("past", "now"),
+        [((1, 4), (1, 5)), ([0.5, 1.0], (0.2, 1.0)), ((0.5, 1.0), np.array([0.5, 1.0])),
+         (["sqrt", 0.5], ["sqrt", 0.5, 1.0]), ((1, 4), 1.0)],
+    )  # fmt: skip
+    def test_past_runs_of_the_same_teach(self, past, now):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ForetuneWarning)
+            self.after(past, now)
+
+    def test_other_parameters_take_numbers_as_numbers(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ForetuneWarning)
+            self.after([0, 1], (0.0, 1.0), "ccp_alpha")
+
+    def test_what_the_estimator_has_is_told_apart_as_well(self):
+        forest, past = RandomForestRegressor(max_features=1.0), Space.of({"max_depth": (1, 3)})
+        for now in ((1, 4), [1, 0.5]):
+            assert SearchSpace.of({"max_features": now}).values_of(forest, past=past) == {}
+        found = SearchSpace.of({"max_features": (0.5, 1.0)}).values_of(forest, past=past)
+        assert found == {"max_features": 1.0}
+
+    @pytest.mark.parametrize("nested", [True, False])
+    def test_steps_are_asked_what_they_tell_apart(self, nested):
+        tree, line = DecisionTreeClassifier(), LogisticRegression()
+        inner = Pipeline([("tree", tree)])
+
+        def space(values):
+            if not nested:
+                return SearchSpace.of({"clf": [tree, line], "clf__max_features": values})
+            brought = {"clf__tree__max_features": values}
+            return SearchSpace.of({"clf": {inner: brought, line: {}}})
+
+        past = space((0.5, 1.0)).space.sample(8, seed=0)
+        (confused,) = space((1, 4)).confused(past, Pipeline([("clf", line)])).values()
+        assert confused.tolist() == past.active[:, -1].tolist()
+        assert confused.any()
 
 
 def test_a_prior_may_be_given(tmp_path):

@@ -21,8 +21,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from foretune.contracts import Prior, Target
-from foretune.errors import UsageError
+from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
+from foretune.experience.narrowing import in_other_space
 from foretune.integrations.search_course import Candidate, Course, measured, scores_of
 from foretune.integrations.search_space import SearchSpace
 from foretune.search import Method, Optimizer, method
@@ -294,8 +295,35 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
             wanted = recorded[:1]
         unset = space.values_of(self.estimator, past=past.space)
-        past = past.with_metrics(wanted)
-        return carried(past, space.space, assumed=unset, stacklevel=_level_of_the_user() + 1)
+        level = _level_of_the_user()
+        past = _unconfused(past.with_metrics(wanted), space, self.estimator, stacklevel=level + 1)
+        return carried(past, space.space, assumed=unset, stacklevel=level + 1)
+
+
+def _unconfused(
+    past: Experience, space: SearchSpace, estimator: Any, *, stacklevel: int
+) -> Experience:
+    """Past runs without those that have a count for a share, or a share for a count."""
+    confused = space.confused(past.configs, estimator)
+    runs = {name: int(which[past.config_index].sum()) for name, which in confused.items()}
+    if not any(runs.values()):
+        return past
+    kept = np.flatnonzero(~np.any(list(confused.values()), axis=0))
+    known = in_other_space(past, past.configs.take(kept), kept)
+    which = ", ".join(f"{n:,} of {len(past):,} by '{name}'" for name, n in runs.items() if n)
+    if known is None:
+        raise ExperienceError(
+            "an experience must hold counts (1) where the space has counts, and shares (1.0) where "
+            f"it has shares, but it holds no such run ({which}): search what it holds, or leave "
+            "the experience out"
+        )
+    warnings.warn(
+        "past runs are left out that have a count (1) where the space has shares (1.0), or the "
+        f"other way round: {which}",
+        ForetuneWarning,
+        stacklevel=stacklevel,
+    )
+    return known
 
 
 def _level_of_the_user() -> int:

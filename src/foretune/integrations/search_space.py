@@ -9,15 +9,19 @@ same, such as 1 and 1.0: a count and a share to many an estimator.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, RealNotInt
 
+from foretune.arrays import Bools, Floats
 from foretune.errors import SpaceError
 from foretune.experience.carrying import number_in
 from foretune.integrations.scipy_distributions import is_distribution, range_of
-from foretune.space import Space
+from foretune.space import Encoded, Space
 from foretune.space.notation import ORDINAL, SEPARATOR
+from foretune.space.parameters import Kind, Parameter
 
 STEP = "__"
 """Stands between a step and what belongs to it, as scikit-learn names it."""
@@ -73,7 +77,27 @@ class SearchSpace:
         """
         asked = [each for each in self.space.parameters if not self._set_otherwise(each.name, past)]
         found = {each.name: self._unset(each.name, estimator) for each in asked}
-        return {p.name: found[p.name] for p in asked if not np.isnan(number_in(p, found[p.name]))}
+        has = [each for each in asked if not np.isnan(number_in(each, found[each.name]))]
+        return {
+            each.name: found[each.name]
+            for each in has
+            if _means_the_same(found[each.name], each)
+            or not self._counts_and_shares(each.name, estimator)
+        }
+
+    def confused(self, past: Encoded, estimator: Any) -> dict[str, Bools]:
+        """Which past configurations have a count for a share, or the other way round, of what.
+
+        By the numbers alone 1.0, all features, would become 1, one of them.
+        """
+        sources = {each.name: number for number, each in enumerate(past.space.parameters)}
+        found = {}
+        for to in self.space.parameters:
+            number = sources.get(to.name)
+            if number is not None and self._counts_and_shares(to.name, estimator):
+                values = _values(past.space.parameters[number], past.values[:, number])
+                found[to.name] = np.array([not _means_the_same(each, to) for each in values])
+        return found
 
     def _unset(self, name: str, estimator: Any) -> Any:
         """What a hyperparameter is where nothing sets it, as it is written in the space."""
@@ -90,6 +114,17 @@ class SearchSpace:
             return estimator, own
         step = max(steps, key=len)  # a step within a step has the longer name
         return self.objects.get((step, chosen[step])), own.removeprefix(own_name(step) + STEP)
+
+    def _counts_and_shares(self, name: str, estimator: Any) -> bool:
+        """Whether a whole number is a count to a hyperparameter and a float is a share."""
+        owner, own = self._owner(name, estimator)
+        step, _, key = own.rpartition(STEP)
+        owners = [_settings_of(owner).get(step) if step else owner]
+        # A step may be chosen beside what belongs to it.
+        for (above, _), choice in self.objects.items():
+            if f"{own_name(above)}{STEP}{key}" == own_name(name):
+                owners.append(choice)
+        return any(_takes_both(each, key) for each in owners)
 
     def _set_otherwise(self, name: str, past: Space) -> bool:
         """Whether past runs may have set a hyperparameter, or its step, by another name."""
@@ -125,6 +160,38 @@ def _settings_of(owner: Any) -> Mapping[str, Any]:
     has_some = hasattr(owner, "get_params") and not isinstance(owner, type)
     found: Mapping[str, Any] = owner.get_params() if has_some else {}
     return found
+
+
+def _takes_both(owner: Any, key: str) -> bool:
+    """Whether an estimator tells whole numbers and floats apart, as scikit-learn's declare it."""
+    declared = getattr(owner, "_parameter_constraints", {}).get(key, ())
+    return {Integral, RealNotInt} <= {each.type for each in declared if isinstance(each, Interval)}
+
+
+def _values(parameter: Parameter, column: Floats) -> list[Any]:
+    """A column as a user writes its values; None where a hyperparameter is inactive."""
+    return [None if np.isnan(each) else _written(parameter, each) for each in column.tolist()]
+
+
+def _written(parameter: Parameter, number: float) -> Any:
+    if parameter.kind is Kind.FLOAT:
+        return number
+    return int(number) if parameter.kind is Kind.INT else _item(parameter.choices[int(number)])
+
+
+def _means_the_same(value: Any, to: Parameter) -> bool:
+    """Whether a number is of the same type as the one that stands for it in a hyperparameter."""
+    if not _is_number(value) or to.kind is Kind.CONSTANT:
+        return True  # what is a setting now leaves no run out
+    if to.is_number:
+        return type(value) is (int if to.kind is Kind.INT else float)
+    numbers = [_item(each) for each in to.choices if _is_number(_item(each))]
+    nearest = min(numbers, key=lambda each: abs(each - value), default=value)
+    return type(nearest) is type(value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
 
 
 def _readable(given: Mapping[Any, Any], prefix: str, objects: Objects) -> dict[Any, Any]:
