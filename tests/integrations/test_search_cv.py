@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -115,6 +115,17 @@ class TestSpaces:
     def test_objects_that_look_alike_are_refused(self):
         with pytest.raises(SpaceError, match=r"two of 'scale' are 'StandardScaler\(\)'"):
             SearchSpace.of({"scale": [StandardScaler(), StandardScaler()]})
+
+    def test_objects_with_functions_are_written_alike_in_every_process(self):
+        space = SearchSpace.of({"scale": [FunctionTransformer(heard), StandardScaler()]})
+        text = space.space.parameters[0].choices[0]
+        assert text == "FunctionTransformer(func=<function heard>)"
+
+    def test_functions_without_names_are_told_apart(self):
+        given = [FunctionTransformer(lambda x: x), FunctionTransformer(lambda x: -x)]
+        space = SearchSpace.of({"scale": given})
+        texts = space.space.parameters[0].choices
+        assert [space.parameters({"scale": each})["scale"] for each in texts] == given
 
     @pytest.mark.parametrize("choices", [[1, 1.0, 0.1], [True, 1], [None, 0, "0", 0.0, False]])
     def test_equal_numbers_are_choices_of_their_own(self, choices):

@@ -6,6 +6,7 @@ of a pipeline. Objects stand in the space by a text, and so do numbers that a sp
 same, such as 1 and 1.0: a count and a share to many an estimator.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,6 +26,11 @@ from foretune.space.parameters import Kind, Parameter
 
 STEP = "__"
 """Stands between a step and what belongs to it, as scikit-learn names it."""
+FUNCTION = re.compile(r"(<function [\w.]+) at 0x[0-9a-fA-F]+")
+"""A function that an object has, which lies somewhere else in each process.
+
+Without a name of its own only its place tells it from others: no later search knows it again.
+"""
 UNKNOWN = object()
 """Stands for a value that an estimator does not say."""
 PLAIN = (str, bool, int, float, tuple, type(None))
@@ -170,10 +176,10 @@ def _takes_both(owner: Any, key: str) -> bool:
 
 def _values(parameter: Parameter, column: Floats) -> list[Any]:
     """A column as a user writes its values; None where a hyperparameter is inactive."""
-    return [None if np.isnan(each) else _written(parameter, each) for each in column.tolist()]
+    return [None if np.isnan(each) else _as_chosen(parameter, each) for each in column.tolist()]
 
 
-def _written(parameter: Parameter, number: float) -> Any:
+def _as_chosen(parameter: Parameter, number: float) -> Any:
     if parameter.kind is Kind.FLOAT:
         return number
     return int(number) if parameter.kind is Kind.INT else _item(parameter.choices[int(number)])
@@ -262,7 +268,7 @@ def _text(name: str, choice: Any, objects: Objects) -> str:
 def text_of(choice: Any) -> str:
     """How an object is written in a space: functions and classes by their names."""
     name: str | None = getattr(choice, "__qualname__", None)
-    return name or " ".join(repr(choice).split())
+    return name or FUNCTION.sub(r"\1", " ".join(repr(choice).split()))
 
 
 def _item(value: Any) -> Any:
