@@ -144,6 +144,25 @@ def test_what_is_unknown_is_the_same_on_all_tasks_and_at_all_times():
     assert first.configs.dicts() == again.configs.dicts()
 
 
+def test_what_is_unknown_follows_from_the_configuration_and_not_from_its_place():
+    """Past studies that began with their best would else agree on what is good of it."""
+    configs = [{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, 40).tolist()]
+    space = searched(dropout=(0.0, 1.0), noise=(0.0, 1.0))
+
+    def drawn(given_, name="dropout"):
+        found = carried_over(past(given_), space).experience.task("one").configs.dicts()
+        return [each[name] for each in found]
+
+    assert drawn(configs[::-1]) == drawn(configs)[::-1]
+    others = [{**each, "momentum": 0.1} for each in configs]
+    for one, two in [
+        (drawn(configs), drawn(others)),
+        (drawn(configs), drawn(configs, "noise")),
+    ]:
+        assert not set(one) & set(two)
+        assert abs(np.corrcoef(one, two)[0, 1]) < 0.5
+
+
 @pytest.mark.parametrize(
     ("name", "now", "values"),
     [
@@ -319,14 +338,14 @@ def test_all_that_is_kept_is_legal_and_all_that_is_legal_is_kept(seed, low, high
 
 
 def test_gaps_are_filled_with_what_says_little():
-    rng = np.random.default_rng(0)
+    rows = np.arange(100.0)[:, None]
     number, choice = Space.of({"n": (0, 10), "c": ["x", "y"]}).parameters[::-1]
     assert (number.name, choice.name) == ("n", "c")
     column = np.array([1.0, 4.0, 6.0, np.nan])
-    fill(number, column, np.isnan(column), rng)
+    fill(number, column, np.isnan(column), rows[:4])
     assert column.tolist() == [1.0, 4.0, 6.0, 4.0]
     column = np.array([0.0] + [np.nan] * 99)
-    fill(choice, column, np.isnan(column), rng)
+    fill(choice, column, np.isnan(column), rows)
     assert 30 < column.sum() < 70
 
 

@@ -13,6 +13,7 @@ nothing that is known about it contradicts the new space:
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -124,17 +125,32 @@ def together(parts: Sequence[Carried]) -> Carried:
     )
 
 
-def fill(parameter: Parameter, column: Floats, gaps: Bools, rng: np.random.Generator) -> None:
+def fill(parameter: Parameter, column: Floats, gaps: Bools, rows: Floats) -> None:
     """Put values that say little where nothing is known.
 
     They are drawn at random where no run knows any, and for choices; else they are the median.
+
+    rows: what is known of each configuration. A draw follows from that alone: the same
+    configuration gets the same value wherever it occurs, and its place says nothing.
     """
     known = column[~np.isnan(column)]
     if parameter.kind is Kind.CATEGORICAL or len(known) == 0:
-        column[gaps] = parameter.quantile(rng.random(int(gaps.sum())))
+        column[gaps] = parameter.quantile(_drawn(parameter.name, rows[gaps]))
     else:
         middle = np.median(known)
         column[gaps] = middle if parameter.kind is Kind.FLOAT else np.rint(middle)
+
+
+def _drawn(name: str, rows: Floats) -> Floats:
+    """(n,) numbers of [0, 1] that are as good as random, each by the name and its row."""
+    begun = blake2b(name.encode(), digest_size=8)
+    digests = []
+    for row in rows + 0.0:  # -0.0 is no other number
+        digest = begun.copy()
+        digest.update(row.tobytes())
+        digests.append(digest.digest())
+    numbers: Floats = np.frombuffer(b"".join(digests), dtype="<u8") / 2.0**64
+    return numbers
 
 
 def _translated(
@@ -147,7 +163,6 @@ def _translated(
     columns = {each.name: number for number, each in enumerate(configs.space.parameters)}
     values = np.full((len(configs), len(space)), np.nan)
     contradicted = np.zeros(values.shape, dtype=bool)
-    rng = np.random.default_rng(0)
     for number, (parameter, condition) in enumerate(
         zip(space.parameters, space.rules.conditions, strict=True)
     ):
@@ -162,7 +177,7 @@ def _translated(
         if parameter.name in assumed:
             column[gaps] = assumed[parameter.name]
         else:
-            fill(parameter, column, gaps, rng)
+            fill(parameter, column, gaps, configs.values)
     return values, contradicted
 
 

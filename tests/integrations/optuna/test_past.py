@@ -193,6 +193,25 @@ def test_an_experience_is_kept_as_it_is_in_its_own_space():
     np.testing.assert_array_equal(smaller.losses, experience.losses[kept])
 
 
+def test_what_a_study_lacks_follows_from_the_trial_and_not_from_its_place():
+    configs = SPACE.sample(20, seed=0)
+    order = np.concatenate([np.arange(20), np.arange(20)[::-1]])
+    experience = Experience.build(
+        SPACE,
+        [Metric("loss")],
+        ["one", "two"],
+        np.repeat([0, 1], 20),
+        configs,
+        order,
+        np.arange(40.0),
+    )
+    space = Space.of({**{p.name: (p.low, p.high) for p in SPACE.parameters}, "new": (0.0, 1.0)})
+    found = Past.of_experience(experience).experience_in(space)
+    one, two = ([each["new"] for each in found.task(name).configs.dicts()] for name in found.tasks)
+    assert one == two[::-1]
+    assert len(set(one)) == 20
+
+
 def of_two_fidelities():
     """Three configurations, of which the third is the best only at the lower fidelity."""
     configs = SPACE.from_values(np.array([[0.1, 0.5], [0.2, 0.5], [0.3, 0.5]]))

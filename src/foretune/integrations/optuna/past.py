@@ -153,7 +153,7 @@ class Past:
         values, fits = self._in_space(space)
         known = _by_task(~np.isnan(values), self.task_index, len(self.tasks))
         overlaps = known.mean(axis=1) >= LEAST_OVERLAP
-        values = _without_gaps(space, values)
+        values = self._without_gaps(space, values)
         fits &= overlaps[self.task_index] & ~space.rules.forbidden(values)
         fits &= np.bincount(self.task_index[fits], minlength=len(self.tasks))[self.task_index] >= (
             LEAST_TRIALS
@@ -224,6 +224,13 @@ class Past:
                     fits[here] &= ~np.isnan(values[here, number])
         return values, fits
 
+    def _without_gaps(self, space: Space, values: Floats) -> Floats:
+        """Unknown cells get a value that says little, and what is then inactive gets none."""
+        filled = values.copy()
+        for parameter, column in zip(space.parameters, filled.T, strict=True):
+            fill(parameter, column, np.isnan(column), self.values)
+        return space.rules.settle(filled)
+
     def _example(self, row: int, chosen: Mapping[str, int]) -> dict[str, Any]:
         """One trial as a dict, with the names and columns of `chosen`."""
         return {
@@ -290,15 +297,6 @@ def _by_task(known: Bools, task_index: NDArray[np.int32], tasks: int) -> Bools:
     found = np.zeros((tasks, known.shape[1]), dtype=bool)
     np.logical_or.at(found, task_index, known)
     return found
-
-
-def _without_gaps(space: Space, values: Floats) -> Floats:
-    """Unknown cells get a value that says little, and what is then inactive gets none."""
-    rng = np.random.default_rng(0)
-    filled = values.copy()
-    for parameter, column in zip(space.parameters, filled.T, strict=True):
-        fill(parameter, column, np.isnan(column), rng)
-    return space.rules.settle(filled)
 
 
 def _ranks(losses: Floats) -> Ints:
