@@ -6,9 +6,9 @@ from typing import Any
 
 from foretune.errors import SpaceError, UsageError
 from foretune.experience import Metric
+from foretune.experience.stored import FORMAT
 from foretune.space import Space
 
-FORMAT = 1
 ABSENT = "absent"
 
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from foretune.databases import shown, sqlite_path
 from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
+from foretune.experience.stored import IDENTITY, OWNER
 from foretune.run.addresses import is_sqlite, log_ahead, storage_url
 from foretune.run.heartbeat import Heart, Owner, Witness
 from foretune.run.identity import check_same, differs_in_metrics_only, identity
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
-from foretune.run.stored import ABANDONED, BEAT, NOT_ENDED, OWNER, Translation
+from foretune.run.stored import ABANDONED, BEAT, NOT_ENDED, Translation
 from foretune.run.study import NOTHING, Study, StudyTrial
 from foretune.space import Space
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial
 
-IDENTITY = "foretune"
-"""User attribute of the study: its space, metrics and settings."""
 NOT_FOUND = "Record does not exist."
 """What Optuna says of a study or a trial that was deleted meanwhile."""
 BUSY_SECONDS = 120

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foretune.experience import Metric, Status
+from foretune.experience.stored import OWNER, SECONDS, STATUS, Labels
 from foretune.run.heartbeat import Owner
 from foretune.run.study import StudyTrial
 from foretune.space import Kind, Parameter, Space
@@ -13,14 +14,11 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-OWNER = "foretune:owner"
-"""System attribute: who runs the trial. Trials without it are not Foretune's."""
 BEAT = "foretune:beat"
 """System attribute: a number that grows while the owner lives."""
 ABANDONED = "abandoned"
 """User attribute: how many processes died while they ran the trial."""
-SECONDS, REASON, STATUS, CHOSEN_BY = "seconds", "reason", "status", "chosen_by"
-NOTES, ALSO = "notes", "also"
+REASON, CHOSEN_BY, NOTES, ALSO = "reason", "chosen_by", "notes", "also"
 """User attributes; `also` holds values of metrics that are not optimised."""
 NOT_ENDED: Mapping[str, Any] = {SECONDS: None, REASON: "", STATUS: None, NOTES: {}, ALSO: {}}
 """What is said at the end of a trial, as it is before; where nothing else is said, it is absent."""
@@ -31,10 +29,9 @@ class Translation:
 
     def __init__(self, space: Space, metrics: Sequence[Metric]) -> None:
         self._metrics = tuple(metrics)
-        self._parameters = {p.name: p for p in space.parameters}
-        self._labels = {p.name: _labels(p) for p in space.parameters if not p.is_number}
+        self._labels = Labels(space)
         self._distributions = {
-            p.name: _distribution(p, self._labels.get(p.name, ())) for p in space.parameters
+            p.name: _distribution(p, self._labels.of(p.name)) for p in space.parameters
         }
 
     def running(self, config: Mapping[str, Any], owner: Owner, chosen_by: str) -> "FrozenTrial":
@@ -43,7 +40,7 @@ class Translation:
 
         return create_trial(
             state=TrialState.RUNNING,
-            params={name: self._written(name, value) for name, value in config.items()},
+            params={name: self._labels.written(name, value) for name, value in config.items()},
             distributions={name: self._distributions[name] for name in config},
             user_attrs={CHOSEN_BY: chosen_by} if chosen_by else {},
             system_attrs={OWNER: owner.record()},
@@ -57,7 +54,7 @@ class Translation:
             notes[ABANDONED] = attributes[ABANDONED]
         return StudyTrial(
             number=frozen.number,
-            config=self._config(frozen.params),
+            config=self._labels.config(frozen.params),
             status=_status(frozen),
             values=self._values(frozen),
             seconds=math.nan if attributes.get(SECONDS) is None else float(attributes[SECONDS]),
@@ -87,20 +84,6 @@ class Translation:
         told = {key: value for key, value in attributes.items() if value != NOT_ENDED[key]}
         return [float(values[name]) for name in names] if done else None, told
 
-    def _written(self, name: str, value: Any) -> Any:
-        if name not in self._labels:
-            return value
-        return self._labels[name][int(self._parameters[name].number_of(value))]
-
-    def _config(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            name: parameter.choices[self._labels[name].index(params[name])]
-            if name in self._labels
-            else params[name]
-            for name, parameter in self._parameters.items()
-            if name in params
-        }
-
     def _values(self, frozen: "FrozenTrial") -> dict[str, float]:
         also = frozen.user_attrs.get(ALSO, {})
         if frozen.state.name != "COMPLETE":
@@ -115,16 +98,6 @@ def _status(frozen: "FrozenTrial") -> Status | None:
     if frozen.state.name == "COMPLETE":
         return Status.DONE
     return Status[frozen.user_attrs.get(STATUS) or Status.FAILED.name]
-
-
-def _labels(parameter: Parameter) -> tuple[Any, ...]:
-    """The choices as Optuna keeps them: as they are, or in words where it could not tell them apart
-    (it takes True for 1) or not write them down.
-    """
-    plain = all(isinstance(c, str | int | float | None) for c in parameter.choices)
-    if plain and len(set(parameter.choices)) == len(parameter.choices):
-        return parameter.choices
-    return tuple(f"{index}: {choice!r}" for index, choice in enumerate(parameter.choices))
 
 
 def _distribution(parameter: Parameter, labels: Sequence[Any]) -> "BaseDistribution":

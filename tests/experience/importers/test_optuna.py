@@ -6,9 +6,10 @@ from contextlib import closing
 import pytest
 
 from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
-from foretune.experience import Direction, Status
+from foretune.experience import Direction, Metric, Status
 from foretune.experience.importers import optuna as importer
-from foretune.space import Kind
+from foretune.run.study import Study
+from foretune.space import Kind, Space
 
 optuna = pytest.importorskip("optuna")
 from optuna.distributions import (  # noqa: E402
@@ -445,3 +446,100 @@ def test_says_what_to_install_without_optuna(monkeypatch, journal):
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     with pytest.raises(MissingExtraError, match=r"foretune\[optuna\]"):
         importer.read(journal)
+
+
+# Studies that Foretune has begun
+
+OWN = {
+    "layers": [(32,), (32, 64)],
+    "flag": [True, 1.5, "1"],
+    "batch": {"ordinal": [32, 64, 128]},
+    "epochs": 10,
+    "model": {"svm": {"C": (0.1, 10.0, "log")}, "naive": {}},
+}
+
+
+def begin_own(source, name, space, n=6):
+    """A study whose last trial took too long."""
+    space = Space.of(space)
+    configs = space.sample(n, seed=0).dicts()
+    with Study.open(str(source), name, space=space, metrics=[Metric("loss")]) as study:
+        for number, config in enumerate(configs):
+            study.begin(config, chosen_by="")
+            status = Status.TIMEOUT if number == n - 1 else Status.DONE
+            values = {"loss": float(number)} if status is Status.DONE else {}
+            study.end(number, seconds=3.5, status=status, values=values)
+    return configs
+
+
+def test_studies_of_foretune_tell_their_space_themselves(tmp_path):
+    configs = begin_own(tmp_path / "own.db", "a", OWN)
+    for found in (
+        importer.read(tmp_path / "own.db"),
+        importer.read_each(tmp_path / "own.db")["a"],
+    ):
+        assert found.space == Space.of(OWN)
+        assert found.task("a").configs.dicts() == configs
+        assert found.seconds.tolist() == [3.5] * 6
+        assert found.status.tolist() == [Status.DONE] * 5 + [Status.TIMEOUT]
+
+
+def test_studies_of_foretune_with_differing_spaces_share_one_that_holds_both(tmp_path):
+    store_ = tmp_path / "own.db"
+    one = begin_own(store_, "a", OWN)
+    two = begin_own(store_, "b", {**OWN, "layers": [(32,), (8,)], "new": (0.0, 1.0)})
+    said = "'new' is missing from 6 of 12 trials, whose studies lack it: its default"
+    with pytest.warns(ForetuneWarning, match=said) as warned:
+        found = importer.read(store_)
+    assert {each.filename for each in warned} == {__file__}
+    assert found.task("a").configs.dicts() == [{**each, "new": 0.5} for each in one]
+    assert found.task("b").configs.dicts() == two
+    begin_own(store_, "c", {"x": (0.0, 1.0)})
+    with pytest.raises(ExperienceError, match="all studies must share hyperparameters"):
+        importer.read(store_)
+
+
+def test_trials_that_others_added_to_a_study_of_foretune_are_left_out(tmp_path):
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    configs = begin_own(url, "a", {"x": (0.0, 0.5)})
+    optuna.load_study(study_name="a", storage=url).add_trials(points((0.9, 1.0)))
+    with pytest.warns(ForetuneWarning, match="were not begun by foretune are left out: 1 of 'a'"):
+        assert importer.read(url).configs.dicts() == configs
+
+
+def test_a_study_of_foretune_whose_space_cannot_be_read_is_read_as_any_other(tmp_path):
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    configs = begin_own(url, "a", {"x": (0.0, 0.5)})
+    study = optuna.load_study(study_name="a", storage=url)
+    for identity in ({"format": 1, "space": "{"}, {"format": 9}, "mine"):
+        study.set_user_attr("foretune", identity)
+        assert importer.read(url).configs.dicts() == configs
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"seed": IntDistribution(0, 2**60)},
+        {"c": CategoricalDistribution([float("nan"), 1.0])},
+        {"wide": FloatDistribution(1e-300, 1.0, log=True)},
+    ],
+)
+def test_a_study_that_no_space_can_hold_does_not_keep_others_from_being_read(tmp_path, odd):
+    url = f"sqlite:///{tmp_path / 'all.db'}"
+    [name] = odd
+    store(url, {"odd": [trial({name: 1}, odd, 1.0)], "a": points((0.5, 2.0))})
+    found = importer.read_each(url)
+    assert isinstance(found["odd"], ExperienceError)
+    assert f"'{name}'" in str(found["odd"])
+    assert found["a"].losses.tolist() == [[2.0]]
+
+
+@pytest.mark.parametrize("studies", [[], ["b"]])
+def test_the_password_of_a_source_is_not_told(journal, monkeypatch, studies):
+    store(journal, {"a": []})
+    monkeypatch.setattr(
+        importer, "open_storage", lambda _, open_=importer.open_storage: open_(str(journal))
+    )
+    with pytest.raises(ExperienceError, match=r"me:\*\*\*@here") as told:
+        importer.read("postgresql://me:secret@here/studies", studies=studies)
+    assert "secret" not in str(told.value)

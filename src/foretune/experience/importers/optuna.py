@@ -5,18 +5,30 @@ define-by-run programs do it, is active where another one takes certain values; 
 explains it, the gaps are filled with its default, and a warning says so. A trial that failed before
 it had drawn all of its hyperparameters, or that has none, is left out, and studies that share none
 are refused: defaults would be configurations that were never tried.
+
+Studies that Foretune has begun tell their space themselves.
 """
 
+import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
+from foretune.databases import shown
+from foretune.errors import (
+    ExperienceError,
+    ForetuneError,
+    ForetuneWarning,
+    MissingExtraError,
+    SpaceError,
+)
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.experience.importers.distributions import Seen, united
 from foretune.experience.importers.inference import add_conditions, explain_missing
@@ -24,6 +36,7 @@ from foretune.experience.importers.left_out import NOT_ENDED, TOLD_IN_PART, say_
 from foretune.experience.importers.optuna_constraints import infeasible
 from foretune.experience.importers.optuna_storage import open_storage
 from foretune.experience.naming import listed
+from foretune.experience.stored import OWNER, SECONDS, STATUS, Labels, own_space
 from foretune.progress import SILENT, Progress, tracked
 from foretune.space import Encoded, Kind, Parameter, Space
 from foretune.space.optuna import from_distributions
@@ -41,6 +54,8 @@ class _Study:
     name: str
     metrics: tuple[Metric, ...]
     trials: "tuple[FrozenTrial, ...]"
+    space: Space | None = None
+    """Of a study that Foretune has begun."""
 
     @property
     def names(self) -> set[str]:
@@ -78,8 +93,8 @@ def read_each(
     for name in tracked(names, progress, "reading past studies", len(names)):
         try:
             found[name] = _experience([_study(storage, name)], str(source))
-        except ExperienceError as error:
-            found[name] = error
+        except ForetuneError as error:  # a space can be wrong as well
+            found[name] = ExperienceError(str(error))
     return found
 
 
@@ -87,24 +102,73 @@ def _experience(studies: Sequence[_Study], source: str) -> Experience:
     ended = _ended(studies)
     if not ended:
         raise ExperienceError(
-            f"an experience needs at least one ended trial, but '{source}' has none in "
-            f"{len(studies)} studies"
+            f"an experience needs at least one ended trial, but '{shown(source)}' has none in "
+            f"{len(studies)} studies: name another source"
         )
     metrics = _common_metrics(ended)
     ended = _with_hyperparameters(ended)
     _check_shared(ended)
+    if (own := _own_experience(ended, metrics)) is not None:
+        return own
     space = _space(ended)
     ended = _told_in_full(ended, space)
     trials = [trial for study in ended for trial in study.trials]
+    return _built(space, metrics, ended, _encoded(space, trials))
+
+
+def _own_experience(studies: Sequence[_Study], metrics: Sequence[Metric]) -> Experience | None:
+    """What Foretune's own studies say; None where one is another's, or no space holds all."""
+    spaces = [study.space for study in studies if any(map(_is_own, study.trials)) and study.space]
+    if len(spaces) < len(studies):
+        return None
+    try:
+        space = reduce(Space.union, dict.fromkeys(spaces))
+    except SpaceError:
+        return None
+    begun = _only(studies, _is_own, "were not begun by foretune")
+    own = [_own_configs(*pair) for pair in zip(spaces, begun, strict=True)]
+    configs = [space.adopt(each) for each in own]
+    _say_defaults(spaces, configs)
+    return _built(space, metrics, begun, Encoded.concat(configs))
+
+
+def _is_own(trial: "FrozenTrial") -> bool:
+    return OWNER in trial.system_attrs
+
+
+def _own_configs(space: Space, study: _Study) -> Encoded:
+    labels = Labels(space)
+    return space.encode([labels.config(trial.params) for trial in study.trials])
+
+
+def _say_defaults(spaces: Sequence[Space], configs: Sequence[Encoded]) -> None:
+    """Warn of hyperparameters that some studies had not.
+
+    configs: the trials of each study, in the space of all.
+    """
+    lacks = Counter[str]()
+    for space, encoded in zip(spaces, configs, strict=True):
+        active = zip(encoded.space.names, encoded.active.sum(axis=0).tolist(), strict=True)
+        lacks.update({name: n for name, n in active if n and name not in space.names})
+    total = sum(map(len, configs))
+    for name, n in lacks.items():
+        _warn_of_default(name, f"{n} of {total} trials, whose studies lack it", stacklevel=6)
+
+
+def _built(
+    space: Space, metrics: Sequence[Metric], studies: Sequence[_Study], configs: Encoded
+) -> Experience:
+    """configs: of the trials of all studies, in their order."""
+    trials = [trial for study in studies for trial in study.trials]
     return Experience.build(
         space,
         metrics,
-        [study.name for study in ended],
-        np.repeat(np.arange(len(ended)), [len(study.trials) for study in ended]),
-        _encoded(space, trials),
+        [study.name for study in studies],
+        np.repeat(np.arange(len(studies)), [len(study.trials) for study in studies]),
+        configs,
         np.arange(len(trials)),
         [_values(trial, len(metrics)) for trial in trials],
-        status=[Status.DONE if _succeeded(trial) else Status.FAILED for trial in trials],
+        status=[_status(trial) for trial in trials],
         seconds=[_seconds(trial) for trial in trials],
     )
 
@@ -121,8 +185,8 @@ def _names(storage: "BaseStorage", wanted: Sequence[str], source: str) -> list[s
     for name in wanted:
         if name not in known:
             raise ExperienceError(
-                f"a study must be one of those in '{source}', but got '{name}': choose among "
-                f"{', '.join(known) or 'none'}"
+                f"a study must be one of those in '{shown(source)}', but got '{name}': choose "
+                f"among {', '.join(known) or 'none'}"
             )
     return list(wanted) or known
 
@@ -137,7 +201,8 @@ def _study(storage: "BaseStorage", name: str) -> _Study:
         for direction in study.directions
     ]
     metrics = tuple(map(Metric, names, directions))
-    return _Study(name, metrics, tuple(study.get_trials(deepcopy=False)))
+    trials = tuple(study.get_trials(deepcopy=False))
+    return _Study(name, metrics, trials, own_space(study.user_attrs))
 
 
 def _metric_names(objectives: int) -> list[str]:
@@ -261,13 +326,16 @@ def _space(studies: Sequence[_Study]) -> Space:
     space = Space.of(config_space)
     for name in names:
         if not present[name].all() and name not in activities:
-            warnings.warn(
-                f"'{name}' is missing from {int((~present[name]).sum())} of {len(telling)} trials "
-                "for no reason that the other hyperparameters tell: its default stands there",
-                ForetuneWarning,
-                stacklevel=4,
-            )
+            lacks = f"{int((~present[name]).sum())} of {len(telling)} trials"
+            why = "for no reason that the other hyperparameters tell"
+            _warn_of_default(name, f"{lacks} {why}", stacklevel=5)
     return space
+
+
+def _warn_of_default(name: str, lacks: str, *, stacklevel: int) -> None:
+    """lacks: how many trials lack it, and why."""
+    said = f"'{name}' is missing from {lacks}: its default stands there"
+    warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
 
 
 def _encoded(space: Space, trials: "Sequence[FrozenTrial]") -> Encoded:
@@ -286,7 +354,7 @@ def _check_choices(name: str, distribution: "BaseDistribution") -> None:
         distinct = len(set(choices)) == len(choices)
     except TypeError:
         distinct = False
-    if not distinct:
+    if not distinct or any(isinstance(each, float) and math.isnan(each) for each in choices):
         raise ExperienceError(
             "choices must be texts, numbers, truth values, lists of these or None, and differ "
             f"where True is 1, but those of '{name}' are {', '.join(map(repr, choices))}: read "
@@ -325,5 +393,15 @@ def _values(trial: "FrozenTrial", objectives: int) -> list[float]:
     return list(trial.values) if _succeeded(trial) else [float("nan")] * objectives
 
 
+def _status(trial: "FrozenTrial") -> Status:
+    if _succeeded(trial):
+        return Status.DONE
+    ran_out_of_time = _is_own(trial) and trial.user_attrs.get(STATUS) == Status.TIMEOUT.name
+    return Status.TIMEOUT if ran_out_of_time else Status.FAILED
+
+
 def _seconds(trial: "FrozenTrial") -> float:
+    """How long a trial took; one of Foretune's may have waited for another process meanwhile."""
+    if _is_own(trial) and (told := trial.user_attrs.get(SECONDS)) is not None:
+        return float(told)
     return float("nan") if trial.duration is None else trial.duration.total_seconds()

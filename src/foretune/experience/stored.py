@@ -1,0 +1,65 @@
+"""How Foretune's own studies lie in Optuna's storages, for who runs and for who reads them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from foretune.errors import SpaceError
+from foretune.space import Parameter, Space
+
+IDENTITY = "foretune"
+"""User attribute of a study: its space, metrics and settings."""
+FORMAT = 1
+"""Of the identity."""
+OWNER = "foretune:owner"
+"""System attribute of a trial: who runs it. Trials without it are not Foretune's."""
+SECONDS, STATUS = "seconds", "status"
+"""User attributes of a trial."""
+
+
+class Labels:
+    """The choices of a space as Optuna keeps them."""
+
+    def __init__(self, space: Space) -> None:
+        self._parameters = {each.name: each for each in space.parameters}
+        self._labels = {p.name: _labels(p) for p in space.parameters if not p.is_number}
+
+    def of(self, name: str) -> tuple[Any, ...]:
+        """Those of one hyperparameter; none where it is a number."""
+        return self._labels.get(name, ())
+
+    def written(self, name: str, value: Any) -> Any:
+        """A value of a hyperparameter, as it is stored."""
+        if name not in self._labels:
+            return value
+        return self._labels[name][int(self._parameters[name].number_of(value))]
+
+    def config(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The configuration of a stored trial."""
+        return {
+            name: parameter.choices[self._labels[name].index(params[name])]
+            if name in self._labels
+            else params[name]
+            for name, parameter in self._parameters.items()
+            if name in params
+        }
+
+
+def own_space(attributes: Mapping[str, Any]) -> Space | None:
+    """The space of a study by its user attributes; None of one that Foretune has not begun."""
+    identity = attributes.get(IDENTITY)
+    if not isinstance(identity, Mapping) or identity.get("format") != FORMAT:
+        return None
+    try:
+        return Space.from_json(identity.get("space", ""))
+    except SpaceError:
+        return None
+
+
+def _labels(parameter: Parameter) -> tuple[Any, ...]:
+    """The choices as they are, or in words where Optuna could not tell them apart (it takes True
+    for 1) or not write them down.
+    """
+    plain = all(isinstance(c, str | int | float | None) for c in parameter.choices)
+    if plain and len(set(parameter.choices)) == len(parameter.choices):
+        return parameter.choices
+    return tuple(f"{index}: {choice!r}" for index, choice in enumerate(parameter.choices))
