@@ -194,6 +194,135 @@ def test_numbers_beyond_a_bound_by_rounding_alone_are_at_it():
     assert carried_over(past(), beyond).outside == {"momentum": 2}
 
 
+def of_column(space, name, values):
+    configs = space.encode([{name: value} for value in values])
+    n = len(values)
+    return Experience.build(space, [Metric("loss")], ["one"], [0] * n, configs, range(n), range(n))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "outside"),
+    [
+        ((1e-10, 10.0, "log"), (1e-8, 10.0, "log"), 2),  # 1e-9 of the range is 1e-8
+        ((1e-10, 10.0, "log"), (1e-8, 10.0), 2),
+        ((1e-10, 10.0), (1e-8, 10.0, "log"), 2),
+        ((1e-10, 10.0, "log"), {"ordinal": [1e-8, 10.0]}, 2),
+        ((1e-10, 10.0, "log"), (0.0, 10.0), 0),
+    ],
+)
+def test_on_log_scales_nothing_beyond_rounding_is_clipped(before, now, outside):
+    known = of_column(Space.of({"decay": before}), "decay", [1e-9, 5e-9, 1e-8, 1e-3, 10.0])
+    found = carried_over(known, Space.of({"decay": now}))
+    assert found.outside.get("decay", 0) == outside
+    if not isinstance(now, dict):
+        kept = [config["decay"] for config in found.experience.configs.dicts()]
+        assert kept == [1e-9, 5e-9, 1e-8, 1e-3, 10.0][outside:]
+    rounded = of_column(Space.of({"decay": before}), "decay", [1e-8 * (1 - 1e-12), 1.0])
+    assert carried_over(rounded, Space.of({"decay": now})).outside == {}
+
+
+@pytest.mark.parametrize(("before", "rounded"), [((1e-4, 1.0, "log"), 1e-2), ((1e-4, 1.0), 1e-4)])
+def test_the_nearest_of_a_list_is_measured_on_the_scale_that_was_searched(before, rounded):
+    known = of_column(Space.of({"x": before}), "x", [4e-3, 1.0])
+    found = carried_over(known, Space.of({"x": {"ordinal": [1e-4, 1e-2, 1.0]}}))
+    assert found.experience.configs.dicts()[0] == {"x": rounded}
+
+
+@pytest.mark.parametrize("now", [[0.3, 0.7], [0.3, "auto"], [0.3, 0.7, 10**400]])
+def test_a_range_that_became_a_list_keeps_its_values_up_to_rounding(now):
+    known = of_column(Space.of({"x": (0.0, 1.0)}), "x", [0.1 + 0.2, 0.3 + 1e-6, 0.0])
+    found = carried_over(known, Space.of({"x": now}))
+    assert found.experience.configs.dicts() == [{"x": 0.3}]
+    assert found.outside == {"x": 2}
+
+
+def test_choices_beyond_any_float_are_choices_like_others():
+    known = of_column(Space.of({"x": [1, 10**400]}), "x", [1, 10**400])
+    for now in ([10**400, 1, 2], {"ordinal": [1, 2, 10**400]}, (0, 5), (0.0, 5.0)):
+        found = carried_over(known, Space.of({"x": now})).experience.configs.dicts()
+        assert [each["x"] for each in found] == [1, 10**400][: len(found)]
+
+
+def test_truth_values_are_no_numbers():
+    known = of_column(Space.of({"x": [True, False]}), "x", [True, False])
+    with pytest.raises(ExperienceError, match="2 lie outside of 'x'"):
+        carried_over(known, Space.of({"x": (0, 1)}))
+    with pytest.raises(ExperienceError, match="2 lie outside of 'x'"):
+        carried_over(known, Space.of({"x": [0, 1]}))
+
+
+def test_what_runs_recorded_is_not_assumed_to_be_otherwise():
+    space = searched(dropout=(0.0, 1.0))
+    found = carried_over(past(), space, assumed={"momentum": 0.25, "dropout": 0.5})
+    assert [config["momentum"] for config, _ in rows(found)] == [0.9, 0.5, 0.0]
+    assert found.in_vain == ("momentum",)
+    assert carried_over(past(), PAST, assumed={"momentum": 0.25}).in_vain == ("momentum",)
+    assert together([found, carried_over(past(), space)]).in_vain == ()
+
+
+def test_what_is_inactive_contradicts_nothing():
+    def made(rate):
+        return Space.of({"model": ["a", "b"], "rate": rate, "x": (0.0, 1.0)}).config_space
+
+    before = Space.of(made((0.0, 1.0)))
+    now = made((0.0, 0.5))
+    now.add(InCondition(now["rate"], now["model"], ["a"]))
+    configs = [{"model": each, "rate": 0.9, "x": 0.5} for each in "ab"]
+    known = Experience.build(
+        before, [Metric("loss")], ["one"], [0, 0], before.encode(configs), [0, 1], [1.0, 2.0]
+    )
+    found = carried_over(known, Space.of(now))
+    assert found.experience.configs.dicts() == [{"model": "b", "x": 0.5}]
+    assert found.outside == {"rate": 1}
+
+
+def test_what_past_runs_say_nothing_of_makes_them_less_than_whole():
+    found = carried_over(past(), searched(dropout=(0.0, 1.0)))
+    assert len(found.experience) == found.runs
+    assert not found.is_whole
+
+
+def test_a_space_may_be_written_in_any_way_and_assumed_values_be_of_numpy():
+    now = {"lr": (1e-4, 1.0, "log"), "dropout": (0.0, 1.0), "layers": (1, 5), "norm": ["a", "b"]}
+    given_ = {"dropout": np.float32(0.5), "layers": np.int64(2), "norm": np.str_("b")}
+    assert past().in_space(now, assumed=given_).configs.dicts()[0] == {
+        "lr": 1e-3, "dropout": 0.5, "layers": 2, "norm": "b",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "other"),
+    [
+        ("epochs", 20, True),
+        ("epochs", [20], True),
+        ("epochs", [10], False),
+        ("epochs", 10.0, False),
+        ("batch", 64, True),  # numbers that became a setting
+        ("batch", [256], True),
+        ("momentum", 0.25, True),
+        ("momentum", [0.25], True),
+    ],
+)
+def test_a_setting_that_is_another_now_is_said_and_leaves_nothing_out(name, now, other):
+    found = carried_over(past(), searched(**{name: now}))
+    assert len(rows(found)) == 3
+    assert found.other == ((name,) if other else ())
+    assert found.is_whole is not other
+    assert (f"they had another value of '{name}'" in found.told()) is other
+    assert together([found]).other == found.other
+
+
+def test_of_a_setting_that_is_new_nothing_has_to_be_known():
+    assert carried_over(past(), searched(norm=["batch"], seed=3)).is_whole
+
+
+def test_a_choice_that_became_a_setting_leaves_the_other_choices_out():
+    for now in ("tanh", ["tanh"]):
+        found = carried_over(past(), searched(act=now))
+        assert found.outside == {"act": 4}
+        assert found.other == ()
+
+
 def test_algorithms_come_and_go():
     now = Space.of(
         {
@@ -237,8 +366,35 @@ def test_forbidden_combinations_are_left_out():
     )
     found = carried_over(past(), Space.of(space))
     assert [loss for _, loss in rows(found)] == [0.0, 2.0]
-    with pytest.raises(ExperienceError, match="none of 2 does: they are forbidden there"):
+    assert found.told().endswith("4 of 6 (of 2 of 2 tasks) are used; 2 are forbidden there")
+    with pytest.raises(ExperienceError, match="none of 2 does: 2 are forbidden there; widen it"):
         carried_over(past(CONFIGS[1:2]), Space.of(space))
+
+
+def test_what_is_drawn_makes_no_combination_forbidden_that_need_not_be():
+    many = [{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, 100).tolist()]
+    space = searched(mode=["c", "a", "b"], kind=["u", "v"]).config_space
+    for act, mode in [("relu", "a"), ("relu", "b"), *(("tanh", each) for each in "abc")]:
+        space.add(
+            ForbiddenAndConjunction(
+                ForbiddenEqualsClause(space["act"], act), ForbiddenEqualsClause(space["mode"], mode)
+            )
+        )
+    found = carried_over(past([*many, CONFIGS[1]]), Space.of(space))
+    drawn = [config for config, _ in rows(found)]
+    assert {config["mode"] for config in drawn} == {"c"}
+    assert len(drawn) > 90  # two thirds would be left out if it were drawn once
+    assert 0.3 < np.mean([config["kind"] == "u" for config in drawn]) < 0.7
+    assert found.forbidden == 2 * (101 - len(drawn))  # whatever is drawn, tanh stays forbidden
+
+
+def test_runs_that_have_all_failed_inside_are_refused():
+    tried = Experience.build(
+        PAST, [Metric("loss")], ["one"], [0, 0], PAST.encode(CONFIGS[:2]), [0, 1], [np.nan, 1.0],
+        status=[Status.FAILED, Status.DONE],
+    )  # fmt: skip
+    with pytest.raises(ExperienceError, match="none of the 1 that lie in it has: widen it"):
+        carried_over(tried, searched(act=["relu", "gelu"]))
 
 
 def test_tasks_of_which_nothing_is_left_are_left_out():

@@ -403,12 +403,13 @@ class Experience:
 
         return annotate(self, Notes(self.meta_features, splits, self.starts))
 
-    def in_space(self, space: Space, *, assumed: Mapping[str, Any] | None = None) -> Experience:
+    def in_space(self, space: Any, *, assumed: Mapping[str, Any] | None = None) -> Experience:
         """What these runs say about a space that has changed since; see `carrying`.
 
         Runs with values that the space does not have are left out. Of a hyperparameter that is new
         they say nothing, unless it is said which value they had.
 
+        space: anything that `Space.of` reads.
         assumed: the values that the runs had of hyperparameters they did not record.
 
         Example:
@@ -416,7 +417,7 @@ class Experience:
         """
         from foretune.experience.carrying import carried_over
 
-        return carried_over(self, space, assumed=assumed).experience
+        return carried_over(self, Space.of(space), assumed=assumed).experience
 
     # More of it
 

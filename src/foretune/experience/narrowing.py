@@ -121,5 +121,7 @@ def _number_in(to: Parameter, value: object) -> float:
         return ILLEGAL if index is None else float(index)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ILLEGAL
+    if not to.low <= value <= to.high:  # a whole number beyond any float among them
+        return ILLEGAL
     whole = to.kind is not Kind.INT or float(value).is_integer()
-    return float(value) if to.low <= value <= to.high and whole else ILLEGAL
+    return float(value) if whole else ILLEGAL
