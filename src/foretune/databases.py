@@ -1,7 +1,8 @@
-"""Addresses of databases: an SQLite file as a URL and back, and URLs for messages."""
+"""Addresses of databases: an SQLite file as a URL and back, where it lies, URLs for messages."""
 
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ from foretune.errors import UsageError
 SQLITE = "sqlite:///"
 SQLITE_MAGIC = b"SQLite format 3\x00"
 NO_OPTIONS: Mapping[str, Any] = {}
+DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
+"""For each kind of server, the module that its plain URL means, and the one to use instead."""
+PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
+"""Where servers listen unless told otherwise."""
 
 _WORD = r"\S*://[^:/\s]*:[^\s\d@][^@]*@\S*|\S+"
 """Of a sentence; one with a URL ends behind its password, unless what looks like one is a port."""
@@ -40,6 +45,54 @@ def sqlite_path(url: str) -> Path:
     from sqlalchemy.engine import make_url
 
     return Path(make_url(url).database or "")
+
+
+def is_sqlite(url: str) -> bool:
+    """True for a file, False for a server."""
+    return re.match(r"sqlite(\+\w+)?:", url) is not None
+
+
+def with_driver(url: str) -> str:
+    """The URL with a driver that is installed, where the usual one is not and none is named."""
+    kind, _, rest = url.partition("://")
+    if kind not in DRIVERS:
+        return url
+    usual, other = DRIVERS[kind]
+    lacks = find_spec(usual) is None and find_spec(other) is not None
+    return f"{kind}+{other}://{rest}" if lacks else url
+
+
+def file_of(given: str) -> Path | None:
+    """The file that a path or an SQLite URL names; None for a server's URL."""
+    if "://" not in given:
+        return Path(given)
+    return sqlite_path(given) if is_sqlite(given) else None
+
+
+def place(given: str) -> tuple[str, ...]:
+    """Where a file or a database lies: equal for all ways to write the same one."""
+    path = file_of(given)
+    if path is not None:
+        return _place_of_file(path)
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError):
+        return (given,)  # whoever opens it says what is wrong
+    kind = url.get_backend_name()
+    host = url.host or str(url.query.get("host", "localhost"))
+    port = url.port or url.query.get("port") or PORTS.get(kind)
+    return kind, host.lower(), str(port), url.database or ""
+
+
+def _place_of_file(path: Path) -> tuple[str, ...]:
+    """By what the system knows it, for a file can have several names."""
+    if not path.exists():
+        return ("file", str(path.resolve()))
+    known = path.stat()
+    return ("file", str(known.st_dev), str(known.st_ino))
 
 
 def shown(said: str | None) -> str:

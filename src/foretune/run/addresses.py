@@ -3,16 +3,21 @@
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from foretune.databases import NO_OPTIONS, SQLITE, holds_sqlite, sqlite_path, sqlite_url
+from foretune.databases import (
+    DRIVERS,
+    NO_OPTIONS,
+    SQLITE,
+    holds_sqlite,
+    sqlite_path,
+    sqlite_url,
+    with_driver,
+)
 from foretune.errors import UsageError
 
 SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
-DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
-"""For each kind of server, the module that its plain URL means, and the one to use instead."""
 
 
 def storage_url(given: str) -> str:
@@ -27,7 +32,7 @@ def storage_url(given: str) -> str:
                 "name the file so, or write sqlite:/// before its path"
             )
         return _sqlite_url(Path(given))
-    kind, rest = given.split("://", 1)
+    kind = given.split("://", 1)[0]
     if kind == "sqlite":
         if not given.startswith(SQLITE):
             raise UsageError(
@@ -39,11 +44,7 @@ def storage_url(given: str) -> str:
         raise UsageError(
             f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one"
         )
-    if kind in DRIVERS:
-        usual, other = DRIVERS[kind]
-        if find_spec(usual) is None and find_spec(other) is not None:
-            kind = f"{kind}+{other}"
-    return f"{kind}://{rest}"
+    return with_driver(given)
 
 
 def _sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
@@ -54,11 +55,6 @@ def _sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
     """
     check_file(path)
     return sqlite_url(path.absolute(), query)
-
-
-def is_sqlite(url: str) -> bool:
-    """True for a file, False for a server."""
-    return url.startswith("sqlite")
 
 
 def check_file(path: Path) -> None:

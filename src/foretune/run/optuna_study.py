@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from foretune.databases import shown, sqlite_path
+from foretune.databases import is_sqlite, shown, sqlite_path
 from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
 from foretune.experience.stored import IDENTITY, OWNER
-from foretune.run.addresses import is_sqlite, log_ahead, storage_url
+from foretune.run.addresses import log_ahead, storage_url
 from foretune.run.heartbeat import Heart, Owner, Witness
 from foretune.run.identity import check_same, differs_in_metrics_only, identity
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock

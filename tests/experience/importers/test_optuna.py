@@ -448,6 +448,35 @@ def test_says_what_to_install_without_optuna(monkeypatch, journal):
         importer.read(journal)
 
 
+@pytest.mark.parametrize("text", ["garbage", "garbage\nmore\n", "[1]\n", '{"a": 1}\n'])
+def test_a_file_that_is_neither_a_database_nor_a_journal_is_refused(tmp_path, text):
+    (tmp_path / "bad.db").write_text(text)
+    with pytest.raises(ExperienceError, match=r"neither a database nor a journal; name another"):
+        importer.read(tmp_path / "bad.db")
+
+
+@pytest.mark.parametrize("source", ["no.db", "sqlite:///no.db", "sqlite+pysqlite:///no.db"])
+def test_a_storage_that_is_not_there_is_not_made(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ExperienceError, match=r"there is no 'no.db': correct its path"):
+        importer.read(source)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_is_read_with_a_driver_that_is_installed(monkeypatch):
+    asked = []
+
+    def storage(url, **_):
+        asked.append(url)
+        raise RuntimeError("not here")
+
+    monkeypatch.setattr("optuna.storages.RDBStorage", storage)
+    monkeypatch.setattr("foretune.databases.find_spec", lambda name: name == "psycopg" or None)
+    with pytest.raises(ExperienceError, match="not here"):
+        importer.read("postgresql://me@host/studies")
+    assert asked == ["postgresql+psycopg://me@host/studies"]
+
+
 # Studies that Foretune has begun
 
 OWN = {

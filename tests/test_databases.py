@@ -1,0 +1,74 @@
+"""Where databases lie, however they are written."""
+
+import os
+
+import pytest
+
+from foretune import databases
+from foretune.databases import file_of, is_sqlite, place, with_driver
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "{tmp}/x.db",
+        "./x.db",
+        "sub/../x.db",
+        "link.db",
+        "hard.db",
+        "sqlite:///x.db",
+        "sqlite:///{tmp}/x.db",
+        "sqlite:///x.db?timeout=5",
+        "sqlite+pysqlite:///x.db",
+    ],
+)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_file_is_the_same_under_all_its_names(tmp_path, monkeypatch, other, exists):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    if exists:
+        (tmp_path / "x.db").touch()
+        os.link("x.db", "hard.db")
+    elif other == "hard.db":
+        return
+    (tmp_path / "link.db").symlink_to("x.db")
+    assert place(other.format(tmp=tmp_path)) == place("x.db")
+    assert place("y.db") != place("x.db")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("postgresql://me:pw@host/db", "postgresql+psycopg://you@HOST:5432/db", True),
+        ("postgresql://me@host/db", "postgresql://me@host:5433/db", False),
+        ("postgresql://me@host/db", "postgresql://me@host/other", False),
+        ("postgresql://me@host/db", "postgresql://me@elsewhere/db", False),
+        ("postgresql:///db", "postgresql://localhost/db", True),
+        ("postgresql:///db?host=/tmp", "postgresql://localhost/db", False),
+        ("mysql://host/db", "mysql+pymysql://host:3306/db?charset=utf8", True),
+        ("mysql://host/db", "postgresql://host/db", False),
+        ("postgresql://host:port/db", "postgresql://host/db", False),
+    ],
+)
+def test_a_server_is_the_same_by_its_host_port_and_database(one, other, same):
+    pytest.importorskip("sqlalchemy")
+    assert (place(one) == place(other)) is same
+
+
+def test_a_driver_that_is_installed_stands_in_for_the_usual_one(monkeypatch):
+    here = {"psycopg", "MySQLdb", "pymysql"}
+    monkeypatch.setattr(databases, "find_spec", lambda name: name if name in here else None)
+    assert with_driver("postgresql://me:a://b@h/d") == "postgresql+psycopg://me:a://b@h/d"
+    for as_it_is in ("mysql://h/d", "postgresql+asyncpg://h/d", "sqlite:///x.db", "x.db"):
+        assert with_driver(as_it_is) == as_it_is
+    here.clear()
+    assert with_driver("postgresql://h/d") == "postgresql://h/d"
+
+
+def test_files_and_servers_are_told_apart():
+    assert is_sqlite("sqlite:///x.db")
+    assert is_sqlite("sqlite+pysqlite:///x.db")
+    assert not is_sqlite("postgresql://h/sqlite")
+    assert str(file_of("sqlite+pysqlite:///a/x.db")) == "a/x.db"
+    assert str(file_of("a/journal.log")) == "a/journal.log"
+    assert file_of("mysql://h/d") is None
