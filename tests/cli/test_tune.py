@@ -8,7 +8,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from foretune.cli.tune import tune_command
+from foretune.cli.tune import _name_and_direction, tune_command
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Experience, Status
 from foretune.experience.importers import import_experience
@@ -158,6 +158,42 @@ def test_a_metric_that_is_named_twice_is_refused(here):
     assert not (here / "foretune.db").exists()
 
 
+@pytest.mark.parametrize("metric", ["", " ", ":max", " :MIN"])
+def test_a_metric_without_a_name_is_refused(here, metric):
+    ended = run("tuned_for_tests:run", "--trials", 1, *SEARCH, "--metric", metric)
+    assert f"a --metric must have a name, but got '{metric}'" in str(ended.exception)
+    assert not (here / "foretune.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "usual", "found"),
+    [
+        ("acc:MAX", None, ("acc", "max")),
+        ("acc:Min", "max", ("acc", "min")),
+        ("acc", "max", ("acc", "max")),
+        ("max", None, ("max", None)),
+        ("a:b", None, ("a:b", None)),
+    ],
+)
+def test_a_metric_may_tell_its_direction_in_any_case(text, usual, found):
+    assert _name_and_direction(text, usual) == found
+
+
+def test_trials_are_not_written_where_past_runs_or_a_folder_are(here):
+    words = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
+    run(*words, "--out", "past.parquet")
+    before = (here / "past.parquet").read_bytes()
+    (here / "folder.parquet").mkdir()
+    for out, said in [
+        ("./past.parquet", "another file than the --experience"),
+        ("folder.parquet", "'folder.parquet' is a folder: name a file in it"),
+    ]:
+        past = ("--experience", "past.parquet", "--store", "new.db")
+        assert said in str(run(*words, *past, "--out", out).exception)
+    assert not (here / "new.db").exists()
+    assert (here / "past.parquet").read_bytes() == before
+
+
 def test_a_report_tells_what_was_found_and_from_what(here, monkeypatch):
     words = ("tuned_for_tests:number", "--trials")
     run(*words, 6, *SEARCH, "--out", "past.parquet")
@@ -212,7 +248,7 @@ def test_the_other_studies_of_a_store_are_past_tasks(here):
     now = ("--space", "wide.json", "--method", "ws-gp", "--study", "march")
     ended = run(*words, 1, *now)
     assert ended.exit_code == 0, ended.output
-    assert "1 past study does not fit, such as: a metric must be" in ended.stderr
+    assert "1 past study does not fit, such as 'other': a metric must be" in ended.stderr
     assert "another space" not in ended.stderr  # nothing of the others is lost
     trials = import_experience("optuna", here / "foretune.db", studies=["january", "february"])
     bests = [min(trials.task(name).configs.dicts(), key=lambda c: c["x"]) for name in trials.tasks]
@@ -225,7 +261,9 @@ def test_files_and_stores_are_read_together(here):
     words = ("tuned_for_tests:number", "--trials", 5, *SEARCH)
     run(*words, "--store", "one.db", "--study", "a", "--out", "past.parquet")
     run(*words, "--store", "two.db", "--study", "a", "--seed", 1)
-    (here / "now.json").write_text(json.dumps({**SPACE, "x": {"range": [0.0, 1.0]}, "z": ["q"]}))
+    (here / "now.json").write_text(
+        json.dumps({**SPACE, "x": {"range": [0.0, 1.0]}, "z": ["q", "r"]})
+    )
     ended = run(
         "tuned_for_tests:number", "--trials", 1, "--space", "now.json", "--method", "random",
         "--experience", "past.parquet", "--experience", "two.db", "--store", "new.db",
@@ -239,7 +277,10 @@ def test_files_and_stores_are_read_together(here):
     [
         (["--experience", "no.db"], "there is no 'no.db'"),
         (["--experience", "past.parquet", "--direction", "max"], "a direction must be"),
-        (["--experience", "past.parquet", "--metric", "los"], "did you mean 'loss'"),
+        (
+            ["--experience", "past.parquet", "--metric", "los"],
+            "'past.parquet' does not fit: a metric must be one of the recorded ones",
+        ),
         (["--experience", "max.parquet", "--experience", "past.parquet"], "the same by 'loss'"),
     ],
 )

@@ -11,9 +11,11 @@ def check_experience_out(path: Path) -> None:
 
 
 def check_out(path: Path, suffix: str) -> None:
-    """Refuse a path with another ending, or in a folder that does not exist."""
+    """Refuse a path with another ending, in a folder that does not exist, or of a folder."""
     if path.suffix != suffix or not path.absolute().parent.is_dir():
         raise UsageError(
             f"the output must be a {suffix} file in a folder that exists, but got '{path}': rename "
             "it, or make its folder first"
         )
+    if path.is_dir():
+        raise UsageError(f"the output must be a file, but '{path}' is a folder: name a file in it")

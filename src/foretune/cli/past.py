@@ -1,9 +1,10 @@
 """The past runs that `foretune tune` starts from: experience files, and studies in stores."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,34 +13,41 @@ from foretune.errors import ExperienceError, UsageError
 if TYPE_CHECKING:
     from foretune.experience import Experience, Metric
     from foretune.experience.carrying import Carried
+    from foretune.experience.sources import Sourced
     from foretune.space import Space
 
 FILES = ".parquet"
+NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+"""What reading a value as Python writes it may raise."""
+
+Made = TypeVar("Made")
 
 
 @dataclass
 class Past:
     """What was given, each file and each study for itself."""
 
-    files: "list[Experience]" = field(default_factory=list)
-    studies: "list[Experience]" = field(default_factory=list)
-    unfit: list[ExperienceError] = field(default_factory=list)
-    """Why studies cannot be used."""
+    parts: "list[Sourced]" = field(default_factory=list)
+    unfit: list[tuple[str, ExperienceError]] = field(default_factory=list)
+    """Studies that cannot be used, and why."""
 
     @property
-    def told(self) -> "Experience | None":
+    def told(self) -> "Sourced | None":
         """The file that says what is searched and measured, where the user does not."""
-        return self.files[0] if self.files else None
+        return next((part for part in self.parts if part.is_file), None)
 
 
 def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
     """Read experience files, and all studies of stores but the one that is tuned."""
+    from foretune.databases import shown
     from foretune.experience import Experience
+    from foretune.experience.sources import Sourced
 
     past = Past()
-    for source in sources:
-        if source.endswith(FILES) and "://" not in source:
-            past.files.append(Experience.open(Path(source)))
+    for source in _each_once(sources):
+        if _is_file(source):
+            _check_there(source)
+            past.parts.append(Sourced(shown(source), Experience.open(Path(source))))
         else:
             _add_studies(past, source, store, study)
     return past
@@ -50,82 +58,144 @@ def carried(
 ) -> "Carried | None":
     """What past runs say about the space that is tuned, by its metrics; says what is not used."""
     from foretune.experience.carrying import assumed_numbers
+    from foretune.experience.naming import listed
 
-    values = dict(_assumed(text, space) for text in assumed)
+    values = _assumed_values(assumed, space)
     assumed_numbers(space, values)
     found = _together(past, space, metrics, values)
     if past.unfit:
-        n = len(past.unfit)
-        click.echo(
-            f"{n} past {'study does' if n == 1 else 'studies do'} not fit, such as: "
-            f"{past.unfit[0]}.",
-            err=True,
-        )
+        n, (name, why) = len(past.unfit), past.unfit[0]
+        what = "study does" if n == 1 else "studies do"
+        click.echo(f"{n} past {what} not fit, such as '{name}': {why}.", err=True)
     if found is not None and not found.is_whole:
         hint = "; --assume NAME=VALUE tells what they had" if found.unknown else ""
         told = found.told()
         click.echo(f"{told[0].upper()}{told[1:]}{hint}.", err=True)
+    if found is not None and found.in_vain:
+        in_vain = listed(found.in_vain)
+        click.echo(f"--assume of {in_vain} changes nothing: past runs have recorded it.", err=True)
     return found
 
 
+def check_not_replaced(out: Path, sources: Sequence[str]) -> None:
+    """Refuse to write the trials where past runs are read from, which would be lost."""
+    from foretune.databases import place
+
+    if any(place(str(out)) == place(source) for source in sources if _is_file(source)):
+        raise UsageError(
+            f"the output must be another file than the --experience, but got '{out}' for both: "
+            "name another"
+        )
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Say in which source it is that something does not fit."""
+    try:
+        yield
+    except ExperienceError as error:
+        raise ExperienceError(f"'{source}' does not fit: {error}") from error
+
+
+def _is_file(source: str) -> bool:
+    return source.endswith(FILES) and "://" not in source
+
+
+def _each_once(sources: Sequence[str]) -> list[str]:
+    """Without other spellings of the same."""
+    from foretune.databases import place
+    from foretune.experience.importers.optuna import need_optuna
+
+    if not all(map(_is_file, sources)):
+        need_optuna()
+    found: dict[tuple[str, ...], str] = {}
+    for source in sources:
+        found.setdefault(place(source), source)
+    return list(found.values())
+
+
+def _check_there(source: str) -> None:
+    """Refuse a file that is not there, or that nothing was written to."""
+    from foretune.databases import file_of
+
+    path = file_of(source)
+    if path is None:
+        return
+    if not path.exists():
+        raise ExperienceError(
+            f"past runs must lie in a file or store that exists, but there is no '{path}': correct "
+            "its path, or leave it out"
+        )
+    if not _is_begun(source):
+        raise ExperienceError(
+            f"past runs must lie in a file or store that holds some, but '{path}' is empty: name "
+            "another, or leave it out"
+        )
+
+
+def _is_begun(store: str) -> bool:
+    """Whether something was written to a store: a server's is asked when it is opened."""
+    from foretune.databases import file_of
+
+    path = file_of(store)
+    return path is None or (path.exists() and path.stat().st_size > 0)
+
+
 def _add_studies(past: Past, source: str, store: str, study: str) -> None:
-    from foretune.databases import shown
+    from foretune.databases import place, shown
     from foretune.experience.importers.optuna import read_each
-    from foretune.run.addresses import storage_url
+    from foretune.experience.sources import Sourced
     from foretune.terminal import TerminalProgress
 
-    own = _same_store(source, store)
-    if own and not _exists(storage_url(store)):
+    own = place(source) == place(store)
+    if own and not _is_begun(store):
         return  # the first study of all
+    _check_there(source)
     besides = [study] if own else []
-    taken = {task for part in (*past.files, *past.studies) for task in part.tasks}
     read = read_each(source, besides=besides, progress=TerminalProgress())
+    if not read and not own:
+        click.echo(f"There are no studies in {shown(source)} to learn from.", err=True)
     for name, found in read.items():
         if isinstance(found, ExperienceError):
-            past.unfit.append(found)
+            past.unfit.append((name, found))
         else:
-            # Two stores may have a study of the same name, which are tasks of their own.
-            tasks = (f"{name} ({shown(source)})",) if name in taken else found.tasks
-            past.studies.append(replace(found, tasks=tasks))
-
-
-def _same_store(source: str, store: str) -> bool:
-    from foretune.run.addresses import storage_url
-
-    try:
-        return storage_url(source) == storage_url(store)
-    except UsageError:
-        return False  # such as Optuna's journals, in which nothing is tuned
-
-
-def _exists(url: str) -> bool:
-    """Whether there is a store: a server's is asked when it is opened."""
-    from foretune.databases import sqlite_path
-    from foretune.run.addresses import is_sqlite
-
-    return not is_sqlite(url) or sqlite_path(url).exists()
+            past.parts.append(Sourced(shown(source), found, is_file=False))
 
 
 def _together(
     past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
 ) -> "Carried | None":
-    """What fits of all; a file must fit, for it was named."""
-    from foretune.experience.carrying import together
+    """What fits of all."""
+    from foretune.experience.carrying import carried_over, together
+    from foretune.experience.sources import distinct
 
-    fitting = [_fitting(each, space, metrics, assumed) for each in past.files]
-    for study in past.studies:
-        try:
-            fitting.append(_fitting(study, space, metrics, assumed))
-        except ExperienceError as error:
-            past.unfit.append(error)
+    measured = [
+        replace(part, experience=known)
+        for part, known in _fitting(past, past.parts, lambda known: _measured(known, metrics))
+    ]
+    found = _fitting(
+        past, distinct(measured), lambda known: carried_over(known, space, assumed=assumed)
+    )
+    fitting = [each for _, each in found]
     return together(fitting) if fitting else None
 
 
 def _fitting(
-    known: "Experience", space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
-) -> "Carried":
-    from foretune.experience.carrying import carried_over
+    past: Past, parts: "Sequence[Sourced]", made: "Callable[[Experience], Made]"
+) -> "Iterator[tuple[Sourced, Made]]":
+    """What is made of those that fit; a file must, for it was named."""
+    for part in parts:
+        try:
+            yield part, made(part.experience)
+        except ExperienceError as error:
+            if part.is_file:
+                with naming(part.source):
+                    raise
+            past.unfit.append((part.experience.tasks[0], error))
 
+
+def _measured(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
+    """Past runs by the metrics that are tuned."""
     measured = known.with_metrics([metric.name for metric in metrics])
     for own, metric in zip(measured.metrics, metrics, strict=True):
         if own != metric:
@@ -133,7 +203,20 @@ def _fitting(
                 f"past runs must mean the same by '{metric.name}', but some are for "
                 f"{own.direction} and the search is for {metric.direction}: leave them out"
             )
-    return carried_over(measured, space, assumed=assumed)
+    return measured
+
+
+def _assumed_values(texts: Sequence[str], space: "Space") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, value = _assumed(text, space)
+        if name in values:
+            raise UsageError(
+                f"--assume must name each hyperparameter once, but got '{name}' twice: leave one "
+                "out"
+            )
+        values[name] = value
+    return values
 
 
 def _assumed(text: str, space: "Space") -> tuple[str, Any]:
@@ -150,5 +233,5 @@ def _assumed(text: str, space: "Space") -> tuple[str, Any]:
         return name, same
     try:
         return name, read_literal(value)
-    except (ValueError, SyntaxError):
+    except NOT_A_LITERAL:
         return name, value

@@ -13,7 +13,7 @@ import click
 
 from foretune.cli.executors import executor_options
 from foretune.cli.outputs import check_experience_out, check_out
-from foretune.cli.past import Past, carried
+from foretune.cli.past import Past, carried, check_not_replaced, naming
 from foretune.cli.past import opened as opened_past
 from foretune.cli.quantities import SEED, memory, seconds
 from foretune.cli.typed import command_of, moment, typed_words, with_trials
@@ -22,6 +22,7 @@ from foretune.errors import UsageError
 if TYPE_CHECKING:
     from foretune.experience import Experience, Metric
     from foretune.experience.carrying import Carried
+    from foretune.experience.sources import Sourced
     from foretune.report.story import Source
     from foretune.run.study import Study, StudyTrial
     from foretune.run.tuning import Ending
@@ -143,6 +144,8 @@ def tune_command(
     if trials is None and time_ is None:
         trials = TRIALS
     outputs = _Outputs(out, report)
+    if out is not None:
+        check_not_replaced(out, experience)
     name = study or (function or command or "")[:LONGEST_NAME]
     past = _past(experience, assumed, store=store, study=name)
     searched = _space(space, past.told)
@@ -236,13 +239,13 @@ def _past(experience: Sequence[str], assumed: Sequence[str], *, store: str, stud
     return opened_past(experience, store=store, study=study)
 
 
-def _space(path: Path | None, past: "Experience | None") -> "Space":
+def _space(path: Path | None, past: "Sourced | None") -> "Space":
     from foretune.space import Space
 
     if path is None:
         if past is None:
             raise UsageError("tune needs to know what may be tried, but got no --space: give one")
-        return past.space
+        return past.experience.space
     if not path.is_file():
         raise UsageError(
             f"a space must be a JSON file, but there is no file '{path}': write one, "
@@ -273,9 +276,7 @@ def _notation(given: Any) -> Any:
     return {name: _notation(value) for name, value in given.items()}
 
 
-def _metrics(
-    given: Sequence[str], direction: str | None, past: "Experience | None"
-) -> "list[Metric]":
+def _metrics(given: Sequence[str], direction: str | None, past: "Sourced | None") -> "list[Metric]":
     """What is optimised: as it was given, or else what past runs measured first."""
     from foretune.experience import Direction, Metric
 
@@ -287,8 +288,9 @@ def _metrics(
     if past is None:
         asked = asked or [("loss", direction)]
         return [Metric(name, Direction(way or "min")) for name, way in asked]
-    asked = asked or [(past.metrics[0].name, direction)]
-    found = past.with_metrics([name for name, _ in asked]).metrics
+    asked = asked or [(past.experience.metrics[0].name, direction)]
+    with naming(past.source):
+        found = past.experience.with_metrics([name for name, _ in asked]).metrics
     for metric, (_, way) in zip(found, asked, strict=True):
         if way is not None and Direction(way) is not metric.direction:
             raise UsageError(
@@ -300,8 +302,14 @@ def _metrics(
 
 def _name_and_direction(text: str, usual: str | None) -> tuple[str, str | None]:
     """`NAME:min`, or a name alone, for which --direction holds."""
-    name, _, way = text.rpartition(":")
-    return (name, way) if name and way in ("min", "max") else (text, usual)
+    before, colon, end = text.rpartition(":")
+    has_way = colon and end.lower() in ("min", "max")
+    name, way = (before, end.lower()) if has_way else (text, usual)
+    if not name.strip():
+        raise UsageError(
+            f"a --metric must have a name, but got '{text}': write NAME, NAME:min or NAME:max"
+        )
+    return name, way
 
 
 def _objective(

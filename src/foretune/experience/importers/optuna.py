@@ -72,7 +72,7 @@ def read(
     Pruned trials, and those that broke a constraint, count as failed; trials that still run or wait
     are left out.
     """
-    _need_optuna()
+    need_optuna()
     storage = open_storage(str(source))
     names = _names(storage, studies, str(source))
     found = [_study(storage, name) for name in tracked(names, progress, "reading", len(names))]
@@ -86,7 +86,7 @@ def read_each(
 
     besides: studies that are not read.
     """
-    _need_optuna()
+    need_optuna()
     storage = open_storage(str(source))
     names = [name for name in _names(storage, (), str(source)) if name not in besides]
     found: dict[str, Experience | ExperienceError] = {}
@@ -173,7 +173,8 @@ def _built(
     )
 
 
-def _need_optuna() -> None:
+def need_optuna() -> None:
+    """Refuse to go on without Optuna."""
     try:
         import optuna  # noqa: F401
     except ImportError:

@@ -1,0 +1,217 @@
+"""Past runs from files and stores, as `foretune tune` reads them."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from foretune.cli.past import carried, check_not_replaced, opened
+from foretune.errors import ExperienceError, MissingExtraError, UsageError
+from foretune.experience import Direction, Experience, Metric, Status
+from foretune.run.study import Study
+from foretune.space import Space
+
+optuna = pytest.importorskip("optuna")
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+SPACE = Space.of({"x": (0.0, 1.0), "layers": [(8,), (8, 8)]})
+LOSS = Metric("loss")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def keep(store, name, n=4, *, seed=0, space=SPACE, metric=LOSS, failed=False):
+    """A study whose trials found `x` as their loss."""
+    with Study.open(store, name, space=space, metrics=[metric]) as study:
+        for config in space.sample(n, seed=seed).dicts():
+            number = study.begin(config, chosen_by="")
+            status = Status.FAILED if failed and config["x"] < 0.5 else Status.DONE
+            values = {metric.name: config["x"]} if status is Status.DONE else {}
+            study.end(number, status=status, values=values)
+
+
+def save(path, tasks, *, seed=0, space=SPACE, metric=LOSS):
+    n = len(tasks)
+    configs = space.sample(4 * n, seed=seed)
+    losses = [config["x"] for config in configs.dicts()]
+    index = [task for task in range(n) for _ in range(4)]
+    Experience.build(space, [metric], tasks, index, configs, range(4 * n), losses).save(path)
+
+
+def read(*sources, study="new", store="new.db", space=SPACE, metrics=(LOSS,), assumed=()):
+    return carried(opened(sources, store=store, study=study), space, metrics, assumed)
+
+
+def test_own_studies_with_lists_as_choices_are_learnt_from():
+    keep("own.db", "a")
+    found = read("own.db")
+    assert found.is_whole
+    assert {each["layers"] for each in found.experience.configs.dicts()} <= {(8,), (8, 8)}
+    assert found.experience.space == SPACE
+
+
+OWN = ["own.db", "./own.db", "sub/../own.db", "link.db", "sqlite:///own.db?timeout=5"]
+
+
+@pytest.mark.parametrize("source", [*OWN, "sqlite+pysqlite:///own.db"])
+@pytest.mark.parametrize("store", OWN)
+def test_the_study_that_is_tuned_is_no_past_task_of_itself(here, source, store):
+    (here / "sub").mkdir()
+    (here / "link.db").symlink_to("own.db")
+    keep("own.db", "a")
+    keep("own.db", "new", seed=1)
+    assert read(source, store=store).experience.tasks == ("a",)
+    assert read(source, store="other.db").experience.tasks == ("a", "new")
+
+
+def test_the_first_study_of_a_store_has_no_past(here, capsys):
+    assert read("own.db", store="./own.db") is None
+    (here / "own.db").touch()
+    assert read("./own.db", store="own.db") is None
+    assert capsys.readouterr().err == ""
+
+
+def test_a_source_that_is_given_twice_is_read_once(here, monkeypatch, capsys):
+    keep("own.db", "a")
+    save("past.parquet", ["b"])
+    os.link("past.parquet", "same.parquet")
+    for order in (1, -1):
+        sources = ["own.db", "sqlite:///own.db", "past.parquet", "./past.parquet", "same.parquet"]
+        found = read(*sources[::order])
+        assert (found.runs, found.tasks) == (8, 2)
+        assert sorted(found.experience.tasks) == ["a", "b"]
+    assert capsys.readouterr().err == ""
+
+
+def test_runs_that_are_in_a_store_and_in_a_file_count_once(capsys):
+    keep("own.db", "a", seed=0)
+    save("past.parquet", ["a"], seed=0)
+    changed = Space.of({"x": (0.0, 2.0), "layers": [(8,), (8, 8)], "new": (0, 1)})
+    for sources in (("own.db", "past.parquet"), ("past.parquet", "own.db")):
+        found = read(*sources, space=changed)
+        assert (len(found.experience), found.runs, found.tasks) == (4, 4, 1)
+        assert "4 of 4 (of 1 of 1 tasks) are used" in capsys.readouterr().err
+
+
+def test_tasks_that_only_share_a_name_are_different_ones():
+    save("one.parquet", ["t"])
+    save("two.parquet", ["t"], seed=1)
+    keep("own.db", "t", seed=2)
+    for sources in (
+        ("one.parquet", "two.parquet", "own.db"),
+        ("own.db", "two.parquet", "one.parquet"),
+    ):
+        assert read(*sources).experience.tasks == ("t", "t (own.db)", "t (two.parquet)")
+
+
+def test_a_name_with_its_source_tells_no_password(monkeypatch):
+    save("one.parquet", ["t"])
+    save("two.parquet", ["t"], seed=1)
+    known = Experience.open("two.parquet")
+    monkeypatch.setattr(
+        "foretune.experience.importers.optuna.read_each", lambda *_, **__: {"t": known}
+    )
+    found = read("one.parquet", "postgresql://me:secret@host/db")
+    assert found.experience.tasks == ("t", "t (postgresql://me:***@host/db)")
+
+
+def test_studies_that_do_not_fit_are_counted_and_one_is_named(here, capsys):
+    keep("own.db", "good")
+    keep("own.db", "bad", metric=Metric("loss", Direction.MAX))
+    keep("own.db", "alien", space=Space.of({"y": (0.0, 1.0), "x": [0.1, 0.2]}))
+    odd = optuna.create_study(storage="sqlite:///own.db", study_name="odd")
+    odd.optimize(lambda trial: float(trial.suggest_int("seed", 0, 2**60)), n_trials=2)
+    found = read("own.db", space=Space.of({"x": (0.5, 1.0), "layers": [(8,), (8, 8)]}))
+    assert found.experience.tasks == ("good",)
+    said = capsys.readouterr().err
+    assert "3 past studies do not fit, such as 'odd': integer hyperparameter 'seed' must" in said
+
+
+def test_a_study_that_has_failed_wherever_it_counts_does_not_fit(capsys):
+    keep("own.db", "good")
+    keep("own.db", "bad", failed=True)
+    found = read("own.db", space=Space.of({"x": (0.0, 0.5), "layers": [(8,), (8, 8)]}))
+    assert found.experience.tasks == ("good",)
+    assert "'bad': an experience must hold runs that have succeeded" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_file_that_does_not_fit_is_named(order):
+    save("one.parquet", ["t"])
+    save("two.parquet", ["u"], metric=Metric("cost"))
+    with pytest.raises(ExperienceError, match=r"'two.parquet' does not fit: a metric must be"):
+        read(*["one.parquet", "two.parquet"][::order])
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (None, "there is no 'x.db': correct its path, or leave it out"),
+        ("", "'x.db' is empty: name another"),
+        ("garbage", "neither a database nor a journal; name another"),
+    ],
+)
+def test_a_source_without_past_runs_is_refused(here, made, said):
+    if made is not None:
+        (here / "x.db").write_text(made)
+    with pytest.raises(ExperienceError) as refused:
+        read("x.db")
+    assert said in str(refused.value)
+    assert "import" not in str(refused.value)
+    assert (here / "x.db").exists() == (made is not None)
+    with pytest.raises(ExperienceError, match=r"there is no 'x.parquet': correct"):
+        read("x.parquet")
+
+
+def test_a_store_without_studies_is_said(capsys):
+    optuna.create_study(storage="sqlite:///none.db", study_name="a")
+    optuna.delete_study(storage="sqlite:///none.db", study_name="a")
+    assert read("none.db") is None
+    assert "There are no studies in none.db to learn from." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["{[]:1}", "(" * 300, "1e999", "9" * 5000])
+def test_values_that_nobody_can_read_are_refused(value):
+    save("past.parquet", ["t"])
+    space = Space.of({"x": (0.0, 1.0), "drop": (0.0, 1.0)})
+    with pytest.raises(ExperienceError, match="past runs are assumed to have had of 'drop'"):
+        read("past.parquet", space=space, assumed=[f"drop={value}"])
+
+
+def test_what_is_assumed_is_checked_although_no_study_would_need_it():
+    keep("own.db", "a", metric=Metric("cost"))
+    with pytest.raises(ExperienceError, match="but got 'lay'"):
+        read("own.db", assumed=["lay=1"])
+
+
+def test_what_is_assumed_in_vain_is_said(capsys):
+    save("past.parquet", ["t"])
+    read("past.parquet", assumed=["x=0.5"])
+    said = "--assume of 'x' changes nothing: past runs have recorded it."
+    assert capsys.readouterr().err.strip() == said
+
+
+def test_what_is_assumed_twice_is_refused():
+    save("past.parquet", ["t"])
+    with pytest.raises(UsageError, match="but got 'x' twice: leave one out"):
+        read("past.parquet", assumed=["x=0.5", "x=0.5"])
+
+
+def test_past_runs_are_not_written_over():
+    save("past.parquet", ["t"])
+    os.link("past.parquet", "same.parquet")
+    for out in ("past.parquet", "same.parquet"):
+        with pytest.raises(UsageError, match="name another"):
+            check_not_replaced(Path(out), ["own.db", "./past.parquet"])
+    check_not_replaced(Path("new.parquet"), ["own.db", "past.parquet"])
+
+
+def test_studies_are_not_read_without_optuna(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtraError):
+        opened(["postgresql://host/db"], store="new.db", study="a")
