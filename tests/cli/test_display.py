@@ -1,5 +1,6 @@
 """What a log and a terminal hear of trials."""
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -117,3 +118,17 @@ def test_with_several_metrics_those_that_nothing_beats_count():
     assert better == [True, True, True, False, False, True]
     assert [trial.number for trial in score.unbeaten] == [5]
     assert str(score) == "1 unbeaten in loss and gain"
+
+
+def test_trials_that_failed_count_and_are_never_the_best(capsys):
+    failed = StudyTrial(0, {}, Status.FAILED, {}, 1.0, "too large")
+    score = Score([LOSS])
+    assert str(score) == "the first trials are running"
+    assert not score.take(failed)
+    assert (score.ended, score.failed, score.unbeaten) == (1, 1, [])
+    assert str(score) == "1 failed"
+    lines = Lines([LOSS], 2)
+    for number in range(2):
+        lines.began(trial(number))
+        lines.ended(replace(failed, number=number))
+    assert capsys.readouterr().err.splitlines() == ["trial 0 began", "2 of 2 trials: 2 failed"]

@@ -82,6 +82,7 @@ def test_a_source_that_is_given_twice_is_read_once(here, monkeypatch, capsys):
     os.link("past.parquet", "same.parquet")
     for order in (1, -1):
         sources = ["own.db", "sqlite:///own.db", "past.parquet", "./past.parquet", "same.parquet"]
+        assert len(opened(sources[::order], store="new.db", study="new").parts) == 2
         found = read(*sources[::order])
         assert (found.runs, found.tasks) == (8, 2)
         assert sorted(found.experience.tasks) == ["a", "b"]

@@ -1,5 +1,6 @@
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def trials(space, n=10, failed=()):
 
 def tuned(space=FLAT, **given):
     settings = {"title": "mine", "trials": trials(space), "method": METHODS["auto"]}
-    return Tuned(space=space, metrics=[SCORE], **settings | given)
+    return Tuned(space=space, **{"metrics": [SCORE], **settings, **given})
 
 
 def test_the_best_trial_by_the_metrics_direction_is_told():
@@ -88,6 +89,27 @@ def test_random_search_is_expected_to_do_worse_than_the_best_and_within_bounds()
     assert all(np.diff(curve) >= 0)
     assert curve[-1] <= 0.85
     assert expected_random(FLAT, SCORE, trials(FLAT, 7), seed=0) is None
+
+
+def test_random_search_is_expected_to_do_the_same_whichever_way_a_metric_is_better():
+    up = trials(FLAT, 10)
+    down = [replace(each, values={"score": -each.values["score"]}) for each in up]
+    mirrored = expected_random(FLAT, Metric("score"), down, seed=0)
+    assert expected_random(FLAT, SCORE, up, seed=0) == [-value for value in mirrored]
+    assert mirrored[-1] < mirrored[0] < 0.0
+
+
+def test_random_search_is_not_expected_to_beat_the_best_that_was_seen():
+    low = [each for each in trials(FLAT, 40) if each.config["x"] < 0.5]
+    slope = [replace(each, values={"score": each.config["x"]}) for each in low]
+    seen = max(each.values["score"] for each in slope)
+    assert max(expected_random(FLAT, SCORE, slope, seed=0)) <= seen
+
+
+def test_with_several_metrics_no_trial_alone_is_best():
+    told = story(tuned(metrics=[SCORE, Metric("size")]))
+    assert (told.best, told.pipeline, told.objectives) == (None, (), 2)
+    assert told.trials[3].values == {"score": 0.3, "size": 3.0}
 
 
 @pytest.mark.parametrize(
