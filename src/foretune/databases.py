@@ -49,7 +49,7 @@ def sqlite_path(url: str) -> Path:
 
 def is_sqlite(url: str) -> bool:
     """True for a file, False for a server."""
-    return re.match(r"sqlite(\+\w+)?:", url) is not None
+    return re.match(r"sqlite(\+\w+)?://", url) is not None
 
 
 def with_driver(url: str) -> str:
