@@ -140,6 +140,21 @@ class OwnUtility(Protocol):
 
 
 @runtime_checkable
+class SideBySide(OwnUtility, Protocol):
+    """A posterior that tells several objectives apart; its utility is what all of them gain."""
+
+    def predict_each(self, x: Encoded) -> Floats:
+        """(len(x), objectives), the mean of each; one column stands for all where they are one."""
+
+
+def means_of_each(posterior: Posterior, x: Encoded) -> Floats:
+    """(len(x), objectives), what a posterior expects of each; or one column for all of them."""
+    if isinstance(posterior, SideBySide):
+        return posterior.predict_each(x)
+    return posterior.predict(x).mean[:, None]
+
+
+@runtime_checkable
 class Surrogate(Protocol):
     """Learns from the target's own observations. A pure function of its arguments."""
 

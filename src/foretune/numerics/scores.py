@@ -54,10 +54,18 @@ def smoothed_shares(y: Floats) -> Floats:
     beside the spike. Here the mean of Phi((y_i - y_j) / h) over j takes the place of the rank, h
     being as wide as Silverman has it. Losses that differ little get scores that differ little.
     """
-    drawn_in = standardise(_without_outliers(y))
+    drawn_in = drawn_in_scores(y)
     width = SMOOTHING * len(y) ** -0.2
     shares: Floats = ndtr((drawn_in[:, None] - _spread_sample(drawn_in)) / width).mean(axis=1)
     return shares
+
+
+def drawn_in_scores(y: Floats) -> Floats:
+    """Standardised losses, of which outliers are drawn in.
+
+    For several objectives side by side: ranks forget the distances along a front.
+    """
+    return standardise(_without_outliers(y))
 
 
 def _without_outliers(y: Floats) -> Floats:

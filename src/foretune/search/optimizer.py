@@ -24,6 +24,7 @@ from foretune.contracts import (
     Sceptical,
     Target,
     check_encoded,
+    means_of_each,
 )
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status, status_of
@@ -351,20 +352,19 @@ class Optimizer:
         return self._last_belief[1]
 
     def _with_beliefs(self, posterior: Posterior) -> Observations:
-        """The told trials, and the pending ones as if they had come back as `posterior` predicts.
-
-        The surrogate predicts in a unit of its own. A pending trial is believed to end like the
-        observation whose prediction is nearest, moved on along the trend of losses against
-        predictions.
-        """
+        """The told trials, and the pending ones as if they had ended as `posterior` predicts."""
         pending = Encoded.concat(list(self._pending.values()))
         good = self._told.successes()
-        expected, known = posterior.predict(pending).mean, posterior.predict(good.configs).mean
-        nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
-        with np.errstate(over="ignore"):
-            beyond = (expected - known[nearest])[:, None] * _trend(known, good.losses)
-            believed = good.losses[nearest] + beyond
-        believed = np.where(np.isfinite(believed), believed, good.losses[nearest])
+        expected = means_of_each(posterior, pending)
+        known = means_of_each(posterior, good.configs)
+        width = good.losses.shape[1]
+        columns = zip(
+            np.broadcast_to(expected, (len(pending), width)).T,
+            np.broadcast_to(known, (len(good), width)).T,
+            good.losses.T,
+            strict=True,
+        )
+        believed = np.column_stack([_believed_losses(*column) for column in columns])
         return Observations(
             Encoded.concat([self._told.configs, pending]),
             np.concatenate([self._told.losses, believed]),
@@ -450,15 +450,29 @@ def _key(config: Encoded) -> bytes:
     return config.keys().tobytes()
 
 
-def _trend(predictions: Floats, losses: Floats) -> Floats:
-    """(1, L): how much each loss grows with the prediction, by least squares."""
+def _believed_losses(expected: Floats, known: Floats, losses: Floats) -> Floats:
+    """(m,), what pending trials are believed to end with, of which `expected` (m,) is predicted.
+
+    The surrogate predicts in a unit of its own, `known` (n,) of the trials that ended with `losses`
+    (n,). A pending trial is believed to end like the one whose prediction is nearest, moved on
+    along the trend of losses against predictions.
+    """
+    nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
+    with np.errstate(over="ignore"):
+        believed = losses[nearest] + (expected - known[nearest]) * _trend(known, losses)
+    finite: Floats = np.where(np.isfinite(believed), believed, losses[nearest])
+    return finite
+
+
+def _trend(predictions: Floats, losses: Floats) -> float:
+    """How much the losses (n,) grow with the predictions (n,), by least squares."""
     centred = predictions - predictions.mean()
     variance = float(centred @ centred)
     if not variance:
-        return np.zeros((1, 1))
+        return 0.0
     # A power of two: it rounds nothing, and keeps sums of huge losses finite.
-    unit = np.exp2(np.frexp(np.abs(losses).max(axis=0))[1] - 1)
+    unit = np.exp2(np.frexp(np.abs(losses).max())[1] - 1)
     scaled = losses / unit
     with np.errstate(over="ignore"):
-        slope: Floats = centred @ (scaled - scaled.mean(axis=0)) / variance * unit
-    return np.atleast_2d(np.where(np.isfinite(slope), slope, 0.0))
+        slope = float(centred @ (scaled - scaled.mean()) / variance * unit)
+    return slope if np.isfinite(slope) else 0.0

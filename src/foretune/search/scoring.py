@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from foretune.arrays import Floats
-from foretune.contracts import OwnUtility, Posterior
+from foretune.contracts import OwnUtility, Posterior, SideBySide
 from foretune.numerics import acquisition
 from foretune.space import Encoded
 
@@ -35,6 +35,8 @@ class Acquisition:
 
 def _expected_improvement(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     del seed
+    if isinstance(posterior, SideBySide):
+        return posterior.log_utility(x)
     belief = posterior.predict(x)
     return acquisition.log_expected_improvement(belief.mean, belief.std, posterior.best)
 

@@ -14,7 +14,15 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from foretune.arrays import Bools, Floats
-from foretune.contracts import Observations, OwnUtility, Posterior, Prediction, Surrogate
+from foretune.contracts import (
+    Observations,
+    OwnUtility,
+    Posterior,
+    Prediction,
+    SideBySide,
+    Surrogate,
+    means_of_each,
+)
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
@@ -61,6 +69,15 @@ class MixturePosterior:
         mean = self.weights @ means
         variance = self.weights @ (np.square(stds) + np.square(means - mean))
         return Prediction(mean, np.sqrt(variance))
+
+    def predict_each(self, x: Encoded) -> Floats:
+        """(len(x), objectives), or one column where no expert tells objectives apart."""
+        if not any(isinstance(expert, SideBySide) for expert in self.experts):
+            return self.predict(x).mean[:, None]
+        each = [means_of_each(expert, x) for expert in self.experts]
+        width = max(means.shape[1] for means in each)
+        wide = [np.broadcast_to(means, (len(x), width)) for means in each]
+        return np.average(wide, axis=0, weights=self.weights)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Every draw is one expert's."""
@@ -131,7 +148,11 @@ class AutoSurrogate:
     def explained(self, seen: Observations) -> str:
         """Who was believed how far, and why."""
         if not self.taught.any():
-            return "There were no past tasks, so a process that knows this task alone chose."
+            who = "a process that knows this task alone chose"
+            if seen.losses.shape[1] > 1:
+                who = "processes that know this task alone, one for each objective, chose what "
+                who += "widens the front"
+            return f"There were no past tasks, so {who}."
         weights = self.weights(seen)
         order = np.argsort(-weights, kind="stable").tolist()
         shares = ", ".join(

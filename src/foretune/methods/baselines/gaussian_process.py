@@ -1,7 +1,8 @@
 """Plain Gaussian-process optimisation: the target's own trials and nothing else.
 
 On standardised losses this is the usual GP; on Gaussian scores it is the Gaussian Copula Process
-without a prior (copula paper, section 4.2), and on smoothed ones what `auto` uses.
+without a prior (copula paper, section 4.2), and on smoothed ones what `auto` uses. Several
+objectives are averaged (section 5.2), but by what `auto` uses (`front`).
 """
 
 from collections.abc import Callable
@@ -12,12 +13,13 @@ from typing import Self
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.contracts import Observations, Posterior, Prediction, Target
+from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.baselines.front import FrontSurrogate
 from foretune.methods.baselines.stateless import StatelessLearner
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import smoothed_scores
+from foretune.numerics.scores import drawn_in_scores, smoothed_scores
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Encoded
 
@@ -72,4 +74,10 @@ def gaussian_copula_process() -> StatelessLearner:
 
 def smooth_copula_process() -> StatelessLearner:
     """The same on smoothed scores: robust as these, and it goes on refining where trials gather."""
-    return StatelessLearner("gcp-smooth", partial(GaussianProcessSurrogate.on, smoothed_scores))
+    return StatelessLearner("gcp-smooth", _smooth)
+
+
+def _smooth(target: Target) -> Surrogate:
+    if len(target.objectives) > 1:
+        return FrontSurrogate.on(drawn_in_scores, target)
+    return GaussianProcessSurrogate.on(smoothed_scores, target)

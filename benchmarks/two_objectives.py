@@ -1,0 +1,289 @@
+"""Two objectives at once, without any experience: how much of the front is found.
+
+    python benchmarks/two_objectives.py --tuners auto,optuna-tpe,optuna-nsga2,random --out two.csv
+    DIR/optuna/bin/python benchmarks/two_objectives.py --tuners optuna-gp --out two.csv
+    python benchmarks/two_objectives.py --out two.csv      # prints the table
+
+Every run is told of as soon as it has ended, and not played again. The share of the front's
+hypervolume that is missing is told after some trials; what counts is better in both objectives than
+the medians of random configurations. Tuners of Optuna run wherever Optuna is installed, with or
+without Foretune.
+"""
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+LOOKS = (10, 25, 50)
+COLUMNS = ("tuner", "problem", "seed", "trials", "missing", "seconds")
+DRAWN = 200_000
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Two functions of the same numbers in [0, 1] and, in some, of a choice."""
+
+    name: str
+    values: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    """Numbers (n, d) and choices (n,) -> both losses, each (n,)."""
+    front: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    """Numbers t in [0, 1] (n,) -> losses among which those of the front are."""
+    numbers: int = 5
+    choices: tuple[str, ...] = ()
+
+    def losses(self, config: Config) -> tuple[float, float]:
+        """Of one configuration."""
+        x = np.array([[config[f"x{i}"] for i in range(self.numbers)]])
+        choice = np.array([self.choices.index(config["choice"]) if self.choices else 0])
+        first, second = self.values(x, choice)
+        return float(first[0]), float(second[0])
+
+    @property
+    def reference(self) -> tuple[float, float]:
+        """The medians of random configurations."""
+        return _reference(self)
+
+    @property
+    def whole(self) -> float:
+        """The hypervolume of the front."""
+        return hypervolume(np.column_stack(self.front(np.linspace(0, 1, 20_001))), self.reference)
+
+
+@cache
+def _reference(problem: Problem) -> tuple[float, float]:
+    rng = np.random.default_rng(0)
+    x = rng.random((DRAWN, problem.numbers))
+    both = problem.values(x, rng.integers(max(len(problem.choices), 1), size=DRAWN))
+    return float(np.median(both[0])), float(np.median(both[1]))
+
+
+def hypervolume(points: np.ndarray, reference: tuple[float, float]) -> float:
+    """The area that points (n, 2) are better in than the reference."""
+    inside = points[(points < reference).all(axis=1)]
+    area, lowest = 0.0, reference[1]
+    for first, second in inside[np.lexsort((inside[:, 1], inside[:, 0]))]:
+        if second < lowest:
+            area += (reference[0] - first) * (lowest - second)
+            lowest = second
+    return float(area)
+
+
+def zdt(x: np.ndarray, choice: np.ndarray, shape: Callable) -> tuple[np.ndarray, np.ndarray]:
+    """Zitzler, Deb and Thiele's functions: the first number goes along the front."""
+    del choice
+    g = 1 + 9 * x[:, 1:].mean(axis=1)
+    return x[:, 0], g * shape(x[:, 0], g)
+
+
+def convex(first: np.ndarray, g: Any) -> np.ndarray:
+    """ZDT1."""
+    return 1 - np.sqrt(first / g)
+
+
+def concave(first: np.ndarray, g: Any) -> np.ndarray:
+    """ZDT2."""
+    return 1 - (first / g) ** 2
+
+
+def broken(first: np.ndarray, g: Any) -> np.ndarray:
+    """ZDT3, whose front is in five pieces."""
+    return 1 - np.sqrt(first / g) - first / g * np.sin(10 * np.pi * first)
+
+
+def sphere(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """DTLZ2 with two objectives."""
+    del choice
+    radius = 1 + np.square(x[:, 1:] - 0.5).sum(axis=1)
+    return radius * np.cos(x[:, 0] * np.pi / 2), radius * np.sin(x[:, 0] * np.pi / 2)
+
+
+ONE, OTHER = np.array([0.2, 0.7, 0.4, 0.1, 0.6]), np.array([0.7, 0.3, 0.8, 0.4, 0.2])
+
+
+def bowls(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distances to two places, which a wrong choice makes longer."""
+    far = 0.3 * choice
+    first = np.square(x - ONE).sum(axis=1) + far
+    return first, np.square(x - OTHER).sum(axis=1) + far
+
+
+def logarithms(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An error that falls with what a model costs, and many numbers that only the error needs."""
+    cost = np.exp(5 * x[:, 0] + 0.5 * choice)
+    wrong = 3 * np.square(x[:, 1:] - ONE[1:]).sum(axis=1)
+    return 0.1 + 0.5 * np.exp(-2.5 * x[:, 0]) + wrong * np.exp(-x[:, 1]), cost
+
+
+def _flat(shape: Callable, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return t, shape(t, 1.0)
+
+
+def _arc(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.cos(t * np.pi / 2), np.sin(t * np.pi / 2)
+
+
+def _between(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return bowls(ONE + t[:, None] * (OTHER - ONE), np.zeros(len(t)))
+
+
+def _cheapest(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    x = np.column_stack([t, np.tile(ONE[1:], (len(t), 1))])
+    return logarithms(x, np.zeros(len(t)))
+
+
+PROBLEMS = {
+    problem.name: problem
+    for problem in (
+        Problem("convex", partial(zdt, shape=convex), partial(_flat, convex)),
+        Problem("concave", partial(zdt, shape=concave), partial(_flat, concave)),
+        Problem("broken", partial(zdt, shape=broken), partial(_flat, broken)),
+        Problem("sphere", sphere, _arc),
+        Problem("bowls", bowls, _between),
+        Problem("choice", bowls, _between, choices=("best", "bad", "worse")),
+        Problem("cost", logarithms, _cheapest, choices=("a", "b")),
+    )
+}
+
+
+def played(tuner: str, problem: Problem, seed: int, trials: int) -> Iterator[tuple[float, float]]:
+    """The losses of one run, trial after trial."""
+    player = optuna_player if tuner.startswith("optuna-") else foretune_player
+    return player(tuner, problem, seed, trials)
+
+
+def foretune_player(
+    tuner: str, problem: Problem, seed: int, trials: int
+) -> Iterator[tuple[float, float]]:
+    """A method of Foretune."""
+    from foretune.search.optimizer import Optimizer
+    from foretune.search.trials import Told
+
+    space: Config = {f"x{i}": (0.0, 1.0) for i in range(problem.numbers)}
+    if problem.choices:
+        space["choice"] = list(problem.choices)
+    optimizer = Optimizer.of(space, method=tuner, objectives=("first", "second"), seed=seed)
+    for _ in range(trials):
+        [suggestion] = optimizer.ask()
+        losses = problem.losses(suggestion.config)
+        optimizer.tell([Told(losses, id=suggestion.id)])
+        yield losses
+
+
+def optuna_player(
+    tuner: str, problem: Problem, seed: int, trials: int
+) -> Iterator[tuple[float, float]]:
+    """A sampler of Optuna."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    samplers = {
+        "optuna-tpe": partial(optuna.samplers.TPESampler, multivariate=True),
+        "optuna-nsga2": partial(optuna.samplers.NSGAIISampler, population_size=10),
+        "optuna-gp": optuna.samplers.GPSampler,
+    }
+    study = optuna.create_study(
+        directions=["minimize", "minimize"], sampler=samplers[tuner](seed=seed)
+    )
+    for _ in range(trials):
+        trial = study.ask()
+        config: Config = {
+            f"x{i}": trial.suggest_float(f"x{i}", 0, 1) for i in range(problem.numbers)
+        }
+        if problem.choices:
+            config["choice"] = trial.suggest_categorical("choice", problem.choices)
+        losses = problem.losses(config)
+        study.tell(trial, losses)
+        yield losses
+
+
+def rows_of(tuner: str, problem: Problem, seed: int) -> list[dict[str, Any]]:
+    """What is told of one run."""
+    began = time.process_time()
+    points = np.array([*played(tuner, problem, seed, max(LOOKS))])
+    seconds = (time.process_time() - began) / max(LOOKS)
+    whole = problem.whole
+    return [
+        {
+            "tuner": tuner,
+            "problem": problem.name,
+            "seed": seed,
+            "trials": trials,
+            "missing": 1 - hypervolume(points[:trials], problem.reference) / whole,
+            "seconds": seconds,
+        }
+        for trials in LOOKS
+    ]
+
+
+def told(path: Path) -> list[dict[str, str]]:
+    """What was played before."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as stream:
+        return [*csv.DictReader(stream)]
+
+
+def add(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Add the rows of one run."""
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        if is_new:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def table(rows: Sequence[dict[str, str]]) -> str:
+    """The mean share that is missing after each look, a tuner a row and a problem a column."""
+    tuners = [*dict.fromkeys(row["tuner"] for row in rows)]
+    problems = [name for name in PROBLEMS if any(row["problem"] == name for row in rows)]
+    lines = [f"| | {' | '.join(problems)} | seconds |", "|---" * (len(problems) + 2) + "|"]
+    for tuner in tuners:
+        own = [row for row in rows if row["tuner"] == tuner]
+        cells = [
+            " ".join(
+                f"{np.mean(found):.3f}" if (found := _missing(own, problem, look)) else "-"
+                for look in LOOKS
+            )
+            for problem in problems
+        ]
+        seconds = np.mean([float(row["seconds"]) for row in own])
+        lines.append(f"| {tuner} | {' | '.join(cells)} | {seconds:.3f} |")
+    return "\n".join(lines)
+
+
+def _missing(rows: Sequence[dict[str, str]], problem: str, look: int) -> list[float]:
+    return [
+        float(row["missing"])
+        for row in rows
+        if row["problem"] == problem and int(row["trials"]) == look
+    ]
+
+
+def main() -> None:
+    """Play what is not there yet, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tuners", default="", metavar="A,B,C")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--problems", default=",".join(PROBLEMS), metavar="A,B,C")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    known = {(row["tuner"], row["problem"], row["seed"]) for row in told(given.out)}
+    for tuner in filter(None, given.tuners.split(",")):
+        for name in given.problems.split(","):
+            for seed in range(given.seeds):
+                if (tuner, name, str(seed)) not in known:
+                    add(given.out, rows_of(tuner, PROBLEMS[name], seed))
+    print(table(told(given.out)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Several objectives side by side: a process for each, and trials that widen the front.
+
+A weighted sum, whatever its weights, would go to one place of the front, or where the front is
+hollow to its ends. Here a trial is worth the hypervolume that it is expected to add, in the unit of
+the scores, so that no objective counts more for its scale.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Posterior, Prediction, Target
+from foretune.numerics.anchored import (
+    LARGEST_GP,
+    AnchoredFit,
+    farthest_first,
+    informative_subset,
+)
+from foretune.numerics.gp import GP
+from foretune.numerics.hypervolume import Boxes, improving_boxes, log_expected_volume
+from foretune.numerics.objectives import pareto_front
+from foretune.space import Encoded
+
+MARGIN = 0.1
+"""How far the hypervolume is measured beyond the trials, so that their worst counts, too."""
+MOST_BOXES = 1000
+"""About so many are looked at. Of two objectives a front of n points makes n + 1, of three n²."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPosterior:
+    """The conditioned processes, and what would improve on the front."""
+
+    models: tuple[GP, ...]
+    boxes: Boxes
+    log_unit: float
+    """Of the volume, by which it becomes as long as a score."""
+    best: float
+    """The least average of the scores."""
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation of the average of the scores."""
+        mean, std = self._each(x)
+        return Prediction(mean.mean(axis=1), np.sqrt(np.square(std).sum(axis=1)) / len(self.models))
+
+    def predict_each(self, x: Encoded) -> Floats:
+        """(len(x), objectives), the mean of each score."""
+        return self._each(x)[0]
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Joint draws of the average of the scores."""
+        rng = np.random.default_rng(seed)
+        drawn: Floats = np.mean([model.sample(x.x, n, rng) for model in self.models], axis=0)
+        return drawn
+
+    def log_utility(self, x: Encoded) -> Floats:
+        """The logarithm of the hypervolume that each is expected to add."""
+        return log_expected_volume(*self._each(x), self.boxes) - self.log_unit
+
+    def _each(self, x: Encoded) -> tuple[Floats, Floats]:
+        """Means and standard deviations of all scores, (len(x), objectives) each."""
+        means, stds = zip(*(model.predict(x.x) for model in self.models), strict=True)
+        return np.column_stack(means), np.column_stack(stds)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontSurrogate:
+    """Fits one process to the scores of each objective."""
+
+    fits: tuple[AnchoredFit, ...]
+
+    @classmethod
+    def on(cls, transform: Callable[[Floats], Floats], target: Target) -> Self:
+        """A surrogate of losses that `transform` makes scores of, each objective for itself."""
+        groups = target.space.column_groups
+        return cls(tuple(AnchoredFit(output=transform, groups=groups) for _ in target.objectives))
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials; what is believed of pending ones counts."""
+        del seed
+        good = seen.successes()
+        x, real = good.configs.x, ~good.believed
+        columns = [*zip(self.fits, good.losses.T, strict=True)]
+        scores = np.column_stack([fit.output(losses) for fit, losses in columns])
+        keep = informative_subset(x, scores.mean(axis=1), LARGEST_GP)
+        models = tuple(
+            GP.condition(x[keep], scores[keep, place], fit.hyper(x[real], losses[real]))
+            for place, (fit, losses) in enumerate(columns)
+        )
+        front = _front(scores)
+        # Measured from the worst trials only the ends of a front would count, and measured from
+        # these a short front would stay short.
+        reference = 0.5 * (scores.max(axis=0) + front.max(axis=0)) + MARGIN
+        extents = reference - front.min(axis=0)
+        log_unit = float(np.log(extents).mean()) * (len(columns) - 1)
+        boxes = improving_boxes(front, reference)
+        return FrontPosterior(models, boxes, log_unit, float(scores[real].mean(axis=1).min()))
+
+
+def _front(scores: Floats) -> Floats:
+    """The points that no other dominates; of very many some that lie far from each other."""
+    front = np.unique(scores[pareto_front(scores)], axis=0)
+    most = int(MOST_BOXES ** (1.0 / (scores.shape[1] - 1)))
+    if len(front) <= most:
+        return front
+    ends = np.unique(front.argmin(axis=0))
+    others = np.delete(front, ends, axis=0)
+    spread = farthest_first(others, front[ends], max(most - len(ends), 0))
+    return np.concatenate([front[ends], others[spread]])

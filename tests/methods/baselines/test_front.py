@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from foretune.bench.metrics import hypervolume
+from foretune.contracts import Observations, SideBySide, Target
+from foretune.methods.baselines.front import FrontSurrogate, _front
+from foretune.numerics.scores import drawn_in_scores
+from foretune.search.optimizer import Optimizer
+from foretune.search.trials import Told
+from foretune.space import Space
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+BOTH = ("first", "second")
+ALONG = Space.of(SPACE).names.index("x")
+
+
+def hollow(config):
+    """A front in the shape of a quarter of a circle, at y = 0.5."""
+    radius = 1 + (config["y"] - 0.5) ** 2
+    angle = config["x"] * np.pi / 2
+    return radius * np.cos(angle), radius * np.sin(angle)
+
+
+def searched(method, losses, trials, batch=1, objectives=BOTH):
+    optimizer = Optimizer.of(SPACE, method=method, objectives=objectives, seed=0)
+    for _ in range(trials // batch):
+        asked = optimizer.ask(batch)
+        optimizer.tell([Told(losses(each.config), id=each.id) for each in asked])
+    return optimizer.told
+
+
+@pytest.mark.parametrize("method", ["gcp-smooth", "auto"])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_trials_spread_over_a_hollow_front(method, batch):
+    told = searched(method, hollow, 24, batch)
+    along = told.configs.x[:, ALONG][8:]
+    # Each quarter of the front is met. A weighted sum would only find its ends.
+    assert {*np.minimum(along * 4, 3).astype(int)} == {0, 1, 2, 3}
+
+
+def test_three_objectives_are_searched_alike():
+    def corners(config):
+        x, y = config["x"], config["y"]
+        return x**2 + y**2, (x - 1) ** 2 + y**2, x**2 + (y - 1) ** 2
+
+    def covered(method):
+        told = searched(method, corners, 25, objectives=("a", "b", "c"))
+        return hypervolume(told.losses, np.full(3, 1.0))
+
+    assert covered("gcp-smooth") > 1.1 * covered("random")
+
+
+def test_the_average_is_what_it_predicts_and_each_is_told_apart():
+    space = Space.of(SPACE)
+    configs = space.sample(12, seed=0)
+    losses = np.array([hollow(config) for config in configs.dicts()])
+    seen = Observations(configs, losses, np.zeros(12, dtype=bool))
+    surrogate = FrontSurrogate.on(drawn_in_scores, Target(space, BOTH))
+    posterior = surrogate.condition(seen, seed=0)
+    assert isinstance(posterior, SideBySide)
+    each = posterior.predict_each(configs)
+    np.testing.assert_allclose(posterior.predict(configs).mean, each.mean(axis=1))
+    for column in range(2):
+        order = np.corrcoef(each[:, column], drawn_in_scores(losses[:, column]))[0, 1]
+        assert order > 0.95
+    draws = posterior.sample(configs, 2_000, seed=1)
+    predicted = posterior.predict(configs)
+    np.testing.assert_allclose(draws.mean(axis=0), predicted.mean, atol=0.1)
+    np.testing.assert_allclose(draws.std(axis=0), predicted.std, atol=0.1)
+
+
+def test_the_unit_of_an_objective_does_not_matter():
+    told = searched("gcp-smooth", hollow, 12)
+    scaled = searched("gcp-smooth", lambda c: np.array(hollow(c)) * [1.0, 1000.0], 12)
+    np.testing.assert_allclose(told.configs.x, scaled.configs.x)
+
+
+def test_of_a_long_front_the_ends_and_some_between_count():
+    t = np.linspace(0, 1, 60)
+    scores = np.column_stack([t, 1 - t, np.sin(7 * t)])
+    scores[:, 2] = -scores[:, 0] * scores[:, 1]  # all of them are on the front
+    front = _front(scores)
+    assert len(front) == 31
+    assert {*front.argmin(axis=0)} <= {0, 1, 2}
+    np.testing.assert_array_equal(front.min(axis=0), scores.min(axis=0))
+
+
+def test_auto_says_that_the_front_was_widened():
+    optimizer = Optimizer.of(SPACE, objectives=BOTH, seed=0)
+    for suggestion in optimizer.ask(5):
+        optimizer.tell([Told(hollow(suggestion.config), id=suggestion.id)])
+    assert "one for each objective, chose what widens the front." in optimizer.explained()
