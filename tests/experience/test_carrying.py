@@ -1,5 +1,3 @@
-from math import nan
-
 import numpy as np
 import pytest
 from ConfigSpace import ForbiddenAndConjunction, ForbiddenEqualsClause, InCondition
@@ -8,7 +6,7 @@ from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.carrying import carried_over, fill, number_in, together
+from foretune.experience.carrying import carried_over, together
 from foretune.experience.narrowing import narrowed
 from foretune.space import Space
 from tests.experience.whole_and_part import PART, WHOLE
@@ -491,24 +489,3 @@ def test_all_that_is_kept_is_legal_and_all_that_is_legal_is_kept(seed, low, high
         return
     found = carried_over(known, space).experience.configs.dicts()
     assert [{k: v for k, v in each.items() if k != "new"} for each in found] == inside
-
-
-def test_gaps_are_filled_with_what_says_little():
-    rows = np.arange(100.0)[:, None]
-    number, choice = Space.of({"n": (0, 10), "c": ["x", "y"]}).parameters[::-1]
-    assert (number.name, choice.name) == ("n", "c")
-    column = np.array([1.0, 4.0, 6.0, np.nan])
-    fill(number, column, np.isnan(column), rows[:4])
-    assert column.tolist() == [1.0, 4.0, 6.0, 4.0]
-    column = np.array([0.0] + [np.nan] * 99)
-    fill(choice, column, np.isnan(column), rows)
-    assert 30 < column.sum() < 70
-
-
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [(3, 3), (3.0, 3), (11, nan), (10**400, nan), ("3", nan), (True, nan), (None, nan)],
-)
-def test_a_value_has_a_number_or_none(value, number):
-    [parameter] = Space.of({"n": (0, 10)}).parameters
-    np.testing.assert_equal(number_in(parameter, value), number)

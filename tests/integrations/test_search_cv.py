@@ -680,12 +680,16 @@ class TestCountsAndShares:
     @pytest.mark.parametrize(
         ("past", "now"),
         [((1, 4), (1, 5)), ([0.5, 1.0], (0.2, 1.0)), ((0.5, 1.0), np.array([0.5, 1.0])),
-         (["sqrt", 0.5], ["sqrt", 0.5, 1.0]), ((1, 4), 1.0)],
+         (["sqrt", 0.5], ["sqrt", 0.5, 1.0])],
     )  # fmt: skip
     def test_past_runs_of_the_same_teach(self, past, now):
         with warnings.catch_warnings():
             warnings.simplefilter("error", ForetuneWarning)
             self.after(past, now)
+
+    def test_what_is_settled_now_leaves_nothing_out(self):
+        with pytest.warns(ForetuneWarning, match="8 of 8 .* another value of 'max_features'"):
+            self.after((1, 4), 1.0)
 
     def test_other_parameters_take_numbers_as_numbers(self):
         with warnings.catch_warnings():

@@ -57,8 +57,8 @@ def carried(
     past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
 ) -> "Carried | None":
     """What past runs say about the space that is tuned, by its metrics; says what is not used."""
-    from foretune.experience.carrying import assumed_numbers
     from foretune.experience.naming import listed
+    from foretune.experience.translating import assumed_numbers
 
     values = _assumed_values(assumed, space)
     assumed_numbers(space, values)

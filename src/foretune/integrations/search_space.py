@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import SpaceError
-from foretune.experience.carrying import number_in
+from foretune.experience.translating import number_in
 from foretune.integrations.scipy_distributions import is_distribution, range_of
 from foretune.space import Encoded, Space
 from foretune.space.notation import ORDINAL, SEPARATOR

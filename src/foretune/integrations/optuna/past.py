@@ -26,8 +26,8 @@ from optuna.distributions import (
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.experience import Experience, Metric
-from foretune.experience.carrying import fill
 from foretune.experience.importers.distributions import Seen, united
+from foretune.experience.translating import fill
 from foretune.integrations.optuna.known import conditional_space
 from foretune.integrations.optuna.values import UNFIT, inward, representable
 from foretune.numerics.artifact import load_artifact, save_artifact

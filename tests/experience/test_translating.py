@@ -1,0 +1,28 @@
+from math import nan
+
+import numpy as np
+import pytest
+
+from foretune.experience.translating import fill, number_in
+from foretune.space import Space
+
+
+def test_gaps_are_filled_with_what_says_little():
+    rows = np.arange(100.0)[:, None]
+    number, choice = Space.of({"n": (0, 10), "c": ["x", "y"]}).parameters[::-1]
+    assert (number.name, choice.name) == ("n", "c")
+    column = np.array([1.0, 4.0, 6.0, np.nan])
+    fill(number, column, np.isnan(column), rows[:4])
+    assert column.tolist() == [1.0, 4.0, 6.0, 4.0]
+    column = np.array([0.0] + [np.nan] * 99)
+    fill(choice, column, np.isnan(column), rows)
+    assert 30 < column.sum() < 70
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(3, 3), (3.0, 3), (11, nan), (10**400, nan), ("3", nan), (True, nan), (None, nan)],
+)
+def test_a_value_has_a_number_or_none(value, number):
+    [parameter] = Space.of({"n": (0, 10)}).parameters
+    np.testing.assert_equal(number_in(parameter, value), number)
