@@ -122,6 +122,21 @@ def logarithms(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return 0.1 + 0.5 * np.exp(-2.5 * x[:, 0]) + wrong * np.exp(-x[:, 1]), cost
 
 
+def waves(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fonseca and Fleming's functions: flat but for two places, and a hollow front."""
+    del choice
+    wide, end = 8 * x - 4, 1 / np.sqrt(x.shape[1])
+    first = 1 - np.exp(-np.square(wide - end).sum(axis=1))
+    return first, 1 - np.exp(-np.square(wide + end).sum(axis=1))
+
+
+def steep(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both grow by factors, as counts and seconds do."""
+    del choice
+    wrong = 1 + (np.square(x[:, 1:] - OTHER[1:]) * np.arange(1, x.shape[1])).sum(axis=1)
+    return wrong * np.exp(3 * x[:, 0]), wrong * np.exp(3 - 3 * x[:, 0])
+
+
 def _flat(shape: Callable, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return t, shape(t, 1.0)
 
@@ -139,6 +154,15 @@ def _cheapest(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return logarithms(x, np.zeros(len(t)))
 
 
+def _diagonal(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    end = 1 / np.sqrt(5)
+    return waves(np.tile((0.5 + (2 * t - 1) * end / 8)[:, None], (1, 5)), np.zeros(len(t)))
+
+
+def _exponential(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.exp(3 * t), np.exp(3 - 3 * t)
+
+
 PROBLEMS = {
     problem.name: problem
     for problem in (
@@ -149,6 +173,8 @@ PROBLEMS = {
         Problem("bowls", bowls, _between),
         Problem("choice", bowls, _between, choices=("best", "bad", "worse")),
         Problem("cost", logarithms, _cheapest, choices=("a", "b")),
+        Problem("waves", waves, _diagonal),
+        Problem("steep", steep, _exponential),
     )
 }
 

@@ -14,7 +14,6 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, RealNotInt
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import SpaceError
@@ -169,9 +168,13 @@ def _settings_of(owner: Any) -> Mapping[str, Any]:
 
 
 def _takes_both(owner: Any, key: str) -> bool:
-    """Whether an estimator tells whole numbers and floats apart, as scikit-learn's declare it."""
+    """Whether an estimator tells whole numbers and floats apart, as scikit-learn's declare it.
+
+    They do so for themselves: nothing is imported that a later version may not have.
+    """
     declared = getattr(owner, "_parameter_constraints", {}).get(key, ())
-    return {Integral, RealNotInt} <= {each.type for each in declared if isinstance(each, Interval)}
+    kinds = {getattr(each, "type", None) for each in declared}
+    return Integral in kinds and "RealNotInt" in {getattr(each, "__name__", "") for each in kinds}
 
 
 def _values(parameter: Parameter, column: Floats) -> list[Any]:
