@@ -2,6 +2,8 @@
 
     python benchmarks/two_objectives.py --tuners auto,optuna-tpe,optuna-nsga2,random --out two.csv
     DIR/optuna/bin/python benchmarks/two_objectives.py --tuners optuna-gp --out two.csv
+    DIR/botorch/bin/python benchmarks/two_objectives.py --tuners botorch --out two.csv \\
+        --problems convex,concave,broken,sphere,bowls,waves,steep
     python benchmarks/two_objectives.py --out two.csv      # prints the table
 
 Every run is told of as soon as it has ended, and not played again. The share of the front's
@@ -181,6 +183,8 @@ PROBLEMS = {
 
 def played(tuner: str, problem: Problem, seed: int, trials: int) -> Iterator[tuple[float, float]]:
     """The losses of one run, trial after trial."""
+    if tuner == "botorch":
+        return botorch_player(problem, seed, trials)
     player = optuna_player if tuner.startswith("optuna-") else foretune_player
     return player(tuner, problem, seed, trials)
 
@@ -227,6 +231,45 @@ def optuna_player(
             config["choice"] = trial.suggest_categorical("choice", problem.choices)
         losses = problem.losses(config)
         study.tell(trial, losses)
+        yield losses
+
+
+def botorch_player(problem: Problem, seed: int, trials: int) -> Iterator[tuple[float, float]]:
+    """BoTorch's expected hypervolume improvement with noise, after ten Sobol points.
+
+    A process for each loss, reference point and optimiser as its tutorial has them. Numbers only.
+    """
+    import torch
+    from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolumeImprovement
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import ModelListGP, SingleTaskGP
+    from botorch.optim import optimize_acqf
+    from botorch.utils.multi_objective.hypervolume import infer_reference_point
+    from botorch.utils.multi_objective.pareto import is_non_dominated
+    from gpytorch.mlls import SumMarginalLogLikelihood
+
+    if problem.choices:
+        raise SystemExit(
+            f"botorch plays problems of numbers alone, but '{problem.name}' has a choice"
+        )
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    x = torch.quasirandom.SobolEngine(problem.numbers, scramble=True, seed=seed).draw(10).double()
+    y = torch.empty(0, 2, dtype=torch.double)
+    bounds = torch.stack([torch.zeros(problem.numbers), torch.ones(problem.numbers)]).double()
+    for trial in range(trials):
+        if trial >= len(x):
+            model = ModelListGP(*(SingleTaskGP(x, y[:, [place]]) for place in range(2)))
+            fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+            reference = infer_reference_point(y[is_non_dominated(y)])
+            volume = qLogNoisyExpectedHypervolumeImprovement(
+                model, reference, X_baseline=x, prune_baseline=True
+            )
+            found, _ = optimize_acqf(volume, bounds, q=1, num_restarts=4, raw_samples=128)
+            x = torch.cat([x, found])
+        config = {f"x{i}": float(value) for i, value in enumerate(x[trial])}
+        losses = problem.losses(config)
+        y = torch.cat([y, -torch.tensor([losses], dtype=torch.double)])
         yield losses
 
 

@@ -105,3 +105,20 @@ def test_splits_that_contradict_each_other_are_no_obstacle():
     parts = [part("a", {"t": ONE}, splits=splits[0]), part("b", {"u": ONE}, splits=splits[1])]
     found = together([carried_over(each.experience, SPACE) for each in parts])
     assert found.experience.tasks == ("t", "u")
+
+
+def test_of_tasks_that_lie_within_each_other_in_a_circle_one_stays():
+    def recorded(names, rows):
+        space = Space.of(dict.fromkeys(names, (0.0, 9.0)))
+        configs = space.encode([dict(zip(names, row, strict=True)) for row in rows])
+        losses = [[1.0]] * len(rows)
+        return Experience.build(
+            space, [Metric("loss")], ["t"], [0] * len(rows), configs, range(len(rows)), losses
+        )
+
+    parts = [
+        Sourced("a", recorded("xz", [(1.0, 1.0), (1.0, 2.0)])),
+        Sourced("b", recorded("xy", [(1.0, 1.0), (2.0, 1.0)])),
+        Sourced("c", recorded("yz", [(1.0, 1.0), (2.0, 1.0)])),
+    ]
+    assert distinct(parts)

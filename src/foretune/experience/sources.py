@@ -50,16 +50,12 @@ def _with_runs_of_their_own(
     if len(numbers) == 1:
         return list(numbers)
     tasks = {number: _Task(parts[number].experience, name) for number in numbers}
-    return [
-        one
-        for one in numbers
-        if not any(
-            other != one
-            and tasks[one].is_within(tasks[other])
-            and (other < one or not tasks[other].is_within(tasks[one]))
-            for other in numbers
-        )
-    ]
+    kept = list(numbers)
+    for one in reversed(numbers):
+        # One at a time: by what both have recorded, each of several may lie within another.
+        if any(tasks[one].is_within(tasks[other]) for other in kept if other != one):
+            kept.remove(one)
+    return kept
 
 
 class _Task:

@@ -21,8 +21,9 @@ class Boxes:
     upper: Floats
 
 
-def improving_boxes(front: Floats, reference: Floats) -> Boxes:
-    """All losses (L,) below the reference that no point of the front (n, L) is as good as.
+def improving_boxes(front: Floats, reference: Floats, ideal: Floats) -> Boxes:
+    """All losses (L,) from the ideal to the reference that no point of the front (n, L) is as good
+    as; the ideal may be infinitely far.
 
     The last loss is cut at the points of the front. Between two cuts only the points below count,
     and what they leave of the other losses is cut in the same way.
@@ -30,12 +31,12 @@ def improving_boxes(front: Floats, reference: Floats) -> Boxes:
     inside = front[(front < reference).all(axis=1)]
     if len(reference) == 1:
         upper = np.min([*inside.ravel(), reference[0]])
-        return Boxes(np.full((1, 1), -np.inf), np.full((1, 1), upper))
+        return Boxes(np.full((1, 1), ideal[0]), np.full((1, 1), upper))
     ordered = inside[np.argsort(inside[:, -1], kind="stable")]
-    cuts = np.array([-np.inf, *ordered[:, -1], reference[-1]])
+    cuts = np.array([ideal[-1], *ordered[:, -1], reference[-1]])
     lower, upper = [], []
     for below in np.flatnonzero(np.diff(cuts) > 0.0).tolist():
-        flat = improving_boxes(ordered[:below, :-1], reference[:-1])
+        flat = improving_boxes(ordered[:below, :-1], reference[:-1], ideal[:-1])
         height = np.ones((len(flat.lower), 1))
         lower.append(np.hstack([flat.lower, cuts[below] * height]))
         upper.append(np.hstack([flat.upper, cuts[below + 1] * height]))

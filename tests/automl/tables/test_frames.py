@@ -510,11 +510,11 @@ def test_a_table_of_one_column_may_hold_documents(tmp_path):
 )
 def test_a_title_above_the_names_is_no_part_of_the_table(tmp_path, title, encoding):
     path = tmp_path / "t.csv"
-    path.write_bytes(f"{title}a;b, c;y\n1;2,5;x\n2;;\n".encode(encoding))
+    path.write_bytes(f"{title}a;b, c;y\n1;2,5;x\n2;;\n3;;z\n".encode(encoding))
     for frame in (read_frame(path), *read_parts(path)):
         assert list(frame.columns) == ["a", "b, c", "y"]
-        assert frame["a"].tolist() == [1, 2]
-    assert [part.tolist() for part in read_cells(path, 2)] == [["x", ""]]
+        assert frame["a"].tolist() == [1, 2, 3]
+    assert [part.tolist() for part in read_cells(path, 2)] == [["x", "", "z"]]
     [note] = [note for note in form_notes(path) if "title" in note]
     assert "'Sales é" in note
 
@@ -526,6 +526,9 @@ def test_a_title_above_the_names_is_no_part_of_the_table(tmp_path, title, encodi
         "name,,\nAnna,f,red\nBert,m,blue\n",  # names that are missing
         "x\n1\n2\n",
         "word\na, b\nc, d\n",
+        "text\nhello world, x y\n5 apples, 3\n",
+        "text\nhello, you\n5, apples\nand, 7\n3, or 4\n",
+        "comment\nyes;no\n1;0\n",
         '"two\nlines",b\n1,2\n',
     ],
 )

@@ -3,7 +3,14 @@ import pytest
 
 from foretune.bench.metrics import hypervolume
 from foretune.contracts import Observations, SideBySide, Target
-from foretune.methods.baselines.front import FrontSurrogate, _front
+from foretune.methods.baselines.front import (
+    MOST_BOXES,
+    FrontSurrogate,
+    _front,
+    _front_first,
+    _most_points,
+)
+from foretune.numerics.hypervolume import improving_boxes
 from foretune.numerics.scores import drawn_in_scores
 from foretune.search.optimizer import Optimizer
 from foretune.search.trials import Told
@@ -75,14 +82,27 @@ def test_the_unit_of_an_objective_does_not_matter():
     np.testing.assert_allclose(told.configs.x, scaled.configs.x)
 
 
-def test_of_a_long_front_the_ends_and_some_between_count():
+def test_of_a_long_front_the_most_balanced_and_others_far_from_it_count():
     t = np.linspace(0, 1, 60)
-    scores = np.column_stack([t, 1 - t, np.sin(7 * t)])
-    scores[:, 2] = -scores[:, 0] * scores[:, 1]  # all of them are on the front
+    scores = np.column_stack([t, 1 - t, -t * (1 - t)])  # all of them are on the front
     front = _front(scores)
-    assert len(front) == 31
-    assert {*front.argmin(axis=0)} <= {0, 1, 2}
+    assert len(front) == _most_points(3) < 60
+    np.testing.assert_array_equal(front[0], scores[scores.mean(axis=1).argmin()])
     np.testing.assert_array_equal(front.min(axis=0), scores.min(axis=0))
+
+
+@pytest.mark.parametrize("objectives", [2, 3, 4, 5, 8, 12])
+def test_however_many_objectives_there_are_boxes_stay_few(objectives):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(300, objectives))
+    front = _front(scores)
+    boxes = improving_boxes(front, scores.max(axis=0) + 0.1, front.min(axis=0) - 0.1)
+    assert len(boxes.lower) <= MOST_BOXES
+
+
+def test_the_front_is_better_than_all_others():
+    scores = np.array([[0.0, 9.0], [4.0, 5.0], [9.0, 0.0], [4.2, 5.2]])
+    assert _front_first(scores).argmax() == 3
 
 
 def test_auto_says_that_the_front_was_widened():

@@ -9,13 +9,15 @@ from foretune.experience.separators import ROWS_LOOKED_AT, SEPARATORS, whole_lin
 
 MOST_LINES = 10
 """Of a title."""
+LEAST_ROWS = 3
+"""Of the table below it."""
 
 
 def lines_of_title(start: str) -> int:
     """How many lines at the start of a text file come before the names, blank ones among them.
 
-    A title fills one cell of its line, and below it is a whole table: names, and equally many
-    values in every row, some of which are numbers.
+    A title fills one cell of its line, and below it is a whole table: names, and several rows of
+    equally many values, with numbers in one of the columns throughout. Less could be texts.
     """
     lines = [*islice(StringIO(whole_lines(start), newline=""), MOST_LINES + ROWS_LOOKED_AT)]
     return max(_lines_above(lines, separator) for separator in SEPARATORS)
@@ -44,10 +46,10 @@ def _is_table(lines: Sequence[str], separator: str) -> bool:
     except (csv.Error, ValueError):
         return False
     return (
-        len(others) > 0
+        len(others) >= LEAST_ROWS
         and all(len(row) == len(names) for row in others)
         and all(name.strip() and not _is_number(name) for name in names)
-        and any(_is_number(cell) for cell in others[0])
+        and any(all(map(_is_number, column)) for column in zip(*others, strict=True))
     )
 
 

@@ -7,6 +7,7 @@ the scores, so that no objective counts more for its scale.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import comb
 from typing import Self
 
 import numpy as np
@@ -26,8 +27,13 @@ from foretune.space import Encoded
 
 MARGIN = 0.1
 """How far the hypervolume is measured beyond the trials, so that their worst counts, too."""
+IDEAL = 0.1
+"""So far below the best scores a trial may gain. Else the ends of a front, beside which a process
+knows little, would be tried again and again."""
+MOST_POINTS = 100
+"""So many points of a front are looked at."""
 MOST_BOXES = 1000
-"""About so many are looked at. Of two objectives a front of n points makes n + 1, of three n²."""
+"""So many boxes are: n points of L objectives make up to (n + L - 1 over L - 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ class FrontSurrogate:
         x, real = good.configs.x, ~good.believed
         columns = [*zip(self.fits, good.losses.T, strict=True)]
         scores = np.column_stack([fit.output(losses) for fit, losses in columns])
-        keep = informative_subset(x, scores.mean(axis=1), LARGEST_GP)
+        keep = informative_subset(x, _front_first(scores), LARGEST_GP)
         models = tuple(
             GP.condition(x[keep], scores[keep, place], fit.hyper(x[real], losses[real]))
             for place, (fit, losses) in enumerate(columns)
@@ -96,17 +102,33 @@ class FrontSurrogate:
         reference = 0.5 * (scores.max(axis=0) + front.max(axis=0)) + MARGIN
         extents = reference - front.min(axis=0)
         log_unit = float(np.log(extents).mean()) * (len(columns) - 1)
-        boxes = improving_boxes(front, reference)
+        boxes = improving_boxes(front, reference, front.min(axis=0) - IDEAL)
         return FrontPosterior(models, boxes, log_unit, float(scores[real].mean(axis=1).min()))
 
 
 def _front(scores: Floats) -> Floats:
-    """The points that no other dominates; of very many some that lie far from each other."""
+    """The points that no other dominates; of very many the most balanced one and others far from
+    it and from each other.
+    """
     front = np.unique(scores[pareto_front(scores)], axis=0)
-    most = int(MOST_BOXES ** (1.0 / (scores.shape[1] - 1)))
+    most = _most_points(scores.shape[1])
     if len(front) <= most:
         return front
-    ends = np.unique(front.argmin(axis=0))
-    others = np.delete(front, ends, axis=0)
-    spread = farthest_first(others, front[ends], max(most - len(ends), 0))
-    return np.concatenate([front[ends], others[spread]])
+    balanced = int(front.mean(axis=1).argmin())
+    others = np.delete(front, balanced, axis=0)
+    spread = farthest_first(others, front[[balanced]], most - 1)
+    return np.concatenate([front[[balanced]], others[spread]])
+
+
+def _front_first(scores: Floats) -> Floats:
+    """(n,), lower for better trials: by their average, but all of the front before the others."""
+    average: Floats = scores.mean(axis=1)
+    return average - np.ptp(average) * pareto_front(scores)
+
+
+def _most_points(objectives: int) -> int:
+    """How many points a front may have, for its boxes to be few enough."""
+    points = 1
+    while points < MOST_POINTS and comb(points + objectives, objectives - 1) <= MOST_BOXES:
+        points += 1
+    return points
