@@ -8,7 +8,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from foretune.cli.tune import _name_and_direction, tune_command
+from foretune.cli.asked import _name_and_direction
+from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Experience, Status
 from foretune.experience.importers import import_experience

@@ -32,7 +32,7 @@ from foretune.automl.models.predicting import Wanted, predict_file
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.reading import read_training
 from foretune.automl.tables.targets import Task
-from foretune.cli.tune import _space as space_of_file
+from foretune.cli.asked import space_asked as space_of_file
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience
 from foretune.experience.importers.registry import TableColumns, import_experience

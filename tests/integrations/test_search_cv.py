@@ -655,6 +655,7 @@ class TestCountsAndShares:
         search = a_search(space={name: past, **DEPTH}, n_iter=8).fit(X, Y)
         known, now = search.to_experience("one"), {name: now, **DEPTH}
         search.set_params(space=now, experience=known, method="zero-shot").fit(X, Y)
+        assert search.cv_results_["chosen_by"][0] == "start"  # by what the past has taught
         return [repr(each[name]) for each in search.cv_results_["params"]]
 
     @pytest.mark.parametrize(

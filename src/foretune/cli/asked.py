@@ -1,0 +1,104 @@
+"""What `foretune tune` is asked for: a space, and what to optimise."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foretune.cli.past import naming
+from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from foretune.experience import Metric
+    from foretune.experience.sources import Sourced
+    from foretune.space import Space
+
+RANGE = "range"
+
+
+def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
+    """The space in a file, or else that of past runs."""
+    from foretune.space import Space
+
+    if path is None:
+        if past is None:
+            raise UsageError("tune needs to know what may be tried, but got no --space: give one")
+        return past.experience.space
+    if not path.is_file():
+        raise UsageError(
+            f"a space must be a JSON file, but there is no file '{path}': write one, "
+            "`foretune tune --help` shows how"
+        )
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"a space must be a JSON file, but '{path}' is not ({error}): correct it there"
+        ) from None
+    if not isinstance(document, dict):
+        raise UsageError(
+            f"a space must be a JSON object, but '{path}' holds something else: write "
+            '{"name": {"range": [low, high]}, ...}'
+        )
+    full = isinstance(document.get("hyperparameters"), list)
+    return Space.from_json(text) if full else Space.of(_notation(document))
+
+
+def _notation(given: Any) -> Any:
+    """The short notation, in which JSON cannot tell a range from a list of choices."""
+    if _looks_like_range(given):
+        raise UsageError(
+            f"a list in a space holds choices, but {json.dumps(given)} looks like a range: write "
+            f'{{"{RANGE}": {json.dumps(given)}}}'
+        )
+    if not isinstance(given, dict):
+        return given
+    if set(given) == {RANGE} and isinstance(given[RANGE], list):
+        return tuple(given[RANGE])
+    return {name: _notation(value) for name, value in given.items()}
+
+
+def _looks_like_range(given: Any) -> bool:
+    """Whether it is [0.001, 0.1, "log"]: nobody chooses among these."""
+    if not isinstance(given, list) or len(given) != 3 or given[2] != "log":
+        return False
+    return all(isinstance(each, int | float) for each in given[:2])
+
+
+def metrics_asked(
+    given: Sequence[str], direction: str | None, past: "Sourced | None"
+) -> "list[Metric]":
+    """What is optimised: as it was given, or else what past runs measured first."""
+    from foretune.experience import Direction, Metric
+
+    asked = [_name_and_direction(text, direction) for text in given]
+    if len(dict(asked)) < len(asked):
+        raise UsageError(
+            f"each --metric must be another one, but got {', '.join(given)}: name each once"
+        )
+    if past is None:
+        asked = asked or [("loss", direction)]
+        return [Metric(name, Direction(way or "min")) for name, way in asked]
+    asked = asked or [(past.experience.metrics[0].name, direction)]
+    with naming(past.source):
+        found = past.experience.with_metrics([name for name, _ in asked]).metrics
+    for metric, (_, way) in zip(found, asked, strict=True):
+        if way is not None and Direction(way) is not metric.direction:
+            raise UsageError(
+                f"a direction must be the experience's, but there '{metric.name}' is "
+                f"{metric.direction}: leave it out"
+            )
+    return list(found)
+
+
+def _name_and_direction(text: str, usual: str | None) -> tuple[str, str | None]:
+    """`NAME:min`, or a name alone, for which --direction holds."""
+    before, colon, end = text.rpartition(":")
+    has_way = colon and end.lower() in ("min", "max")
+    name, way = (before, end.lower()) if has_way else (text, usual)
+    if not name.strip():
+        raise UsageError(
+            f"a --metric must have a name, but got '{text}': write NAME, NAME:min or NAME:max"
+        )
+    return name, way
