@@ -11,16 +11,19 @@ from tests.automl.samples import mixed_table, table_with_texts
 
 
 @pytest.mark.parametrize(
-    ("opened", "said"),
+    ("opened", "knows", "said"),
     [
-        (1, "The first trial was a configuration that suited past datasets; the model chose"),
-        (2, "The first 2 trials were configurations that suited past datasets and complement"),
+        (1, True, "The first trial was a configuration that suited past datasets; the model chose"),
+        (2, True, "The first 2 trials were configurations that suited past datasets and complem"),
+        (1, False, "The first trial was drawn from the whole space; the model chose"),
+        (2, False, "The first 2 trials were spread over the whole space; the model chose"),
     ],
 )
-def test_the_trials_that_opened_the_search_are_counted(opened, said) -> None:
+def test_the_trials_that_opened_the_search_are_counted(opened, knows, said) -> None:
     trials = [SimpleNamespace(chosen_by="start")] * opened + [SimpleNamespace(chosen_by="model")]
     wishes = SimpleNamespace(method="gp")
-    fit = SimpleNamespace(wishes=wishes, knowledge=None, trials=trials, relied_on="")
+    knowledge = SimpleNamespace(notes=()) if knows else None
+    fit = SimpleNamespace(wishes=wishes, knowledge=knowledge, trials=trials, relied_on="")
     assert advice(fit)[-1].startswith(said)
     assert advice(fit)[-1].endswith("the model chose the other 1.")
 

@@ -64,7 +64,10 @@ def test_what_the_method_did_and_started_from_is_told():
     assert "2 lie outside of " in text
     assert "a&lt;b" in text
     assert "started from nothing" not in text
-    assert "started from nothing" in page(story(tuned()))
+    alone = page(story(tuned()))
+    assert "started from nothing" in alone
+    assert "The first 2 trials were spread over the whole space; the model chose the" in alone
+    assert "suited past" not in alone
 
 
 def test_a_study_without_a_success_has_a_story():

@@ -115,7 +115,8 @@ def advice(found: Searched) -> list[str]:
         said.append("It started from nothing, because it was not given any experience.")
     else:
         said += [f"{note}." for note in found.knowledge.notes]
-    opened = opening([trial.chosen_by for trial in found.trials], "datasets")
+    by = [trial.chosen_by for trial in found.trials]
+    opened = opening(by, None if found.knowledge is None else "datasets")
     return [*said, *filter(None, (opened, found.relied_on))]
 
 

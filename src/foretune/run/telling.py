@@ -87,21 +87,22 @@ def _told(trial: StudyTrial, metrics: Sequence[Metric]) -> StoryTrial:
     )
 
 
-def opening(by: Sequence[str], tasks: str) -> str:
+def opening(by: Sequence[str], tasks: str | None) -> str:
     """How many trials were chosen before any model had its say; empty where none was.
 
-    by: what chose each trial. tasks: what past ones are called.
+    by: what chose each trial. tasks: what past ones are called; None where there are none.
     """
     opened = by.count("start")
     if not opened:
         return ""
-    what = (
-        f"The first trial was a configuration that suited past {tasks}"
-        if opened == 1
-        else f"The first {opened} trials were configurations that suited past {tasks} and "
-        "complement each other"
-    )
-    return f"{what}; the model chose the other {len(by) - opened}."
+    first = "The first trial was" if opened == 1 else f"The first {opened} trials were"
+    if tasks is None:
+        what = "drawn from the whole space" if opened == 1 else "spread over the whole space"
+    elif opened == 1:
+        what = f"a configuration that suited past {tasks}"
+    else:
+        what = f"configurations that suited past {tasks} and complement each other"
+    return f"{first} {what}; the model chose the other {len(by) - opened}."
 
 
 def expected_random(
@@ -168,7 +169,8 @@ def _advice(tuned: Tuned) -> list[str]:
     """What the method did and why, a sentence each."""
     said = [f"{tuned.method.name}: {tuned.method.summary}."]
     by = [trial.chosen_by for trial in tuned.trials]
-    return [*said, *filter(None, (opening(by, "tasks"), tuned.relied_on))]
+    opened = opening(by, None if tuned.past is None else "tasks")
+    return [*said, *filter(None, (opened, tuned.relied_on))]
 
 
 def _guessed(space: Space, configs: Encoded, losses: Floats, *, seed: int) -> Floats:
