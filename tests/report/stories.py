@@ -1,5 +1,6 @@
 """Small stories that the tests of the report share."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,19 @@ def told(space: Space = STAGED, n: int = 30, **given: Any) -> Story:
         "expected_random": np.linspace(0.5, 0.99, n).tolist(),
     }
     return Story(space=space, trials=trials, **{**story, **given})
+
+
+def several(losses: Sequence[Sequence[float]]) -> Story:
+    """A story of trials with so many losses each, called a, b, c, ..."""
+    names = "abcdef"[: len(losses[0])]
+    trials = [
+        StoryTrial(number, trial.config, Status.DONE, dict(zip(names, each, strict=True)), 1.0)
+        for number, (trial, each) in enumerate(
+            zip(some_trials(FLAT, len(losses)), losses, strict=True)
+        )
+    ]
+    metrics = [Metric(name) for name in names]
+    return Story(title="mine", space=FLAT, trials=trials, metrics=metrics, objectives=len(names))
 
 
 def hostile() -> Story:

@@ -22,7 +22,7 @@ from foretune.report.sections import setting_text
 from foretune.report.story import ColumnLoss, MapPoint, Source, Step, StoryTrial
 from foretune.report.wording import duration_text, number_text
 from foretune.space import Space
-from tests.report.stories import FLAT, HOSTILE, SCORE, STAGED, hostile, some_trials, told
+from tests.report.stories import FLAT, HOSTILE, SCORE, STAGED, hostile, several, some_trials, told
 
 
 class Reader(HTMLParser):
@@ -232,17 +232,29 @@ def test_running_trials_have_no_value():
 
 
 def test_two_objectives_show_their_front():
-    losses = [(1.0, 3.0), (2.0, 2.0), (3.0, 1.0), (3.0, 3.0)]
-    trials = [
-        StoryTrial(i, t.config, Status.DONE, {"a": a, "b": b}, 1.0)
-        for i, (t, (a, b)) in enumerate(zip(some_trials(FLAT, 4), losses, strict=True))
-    ]
-    story = told(FLAT, trials=trials, metrics=[Metric("a"), Metric("b")], objectives=2,
-                 best=None, pipeline=(), expected_random=None)  # fmt: skip
-    found = read(story)
+    found = read(several([(1.0, 3.0), (2.0, 2.0), (3.0, 1.0), (3.0, 3.0)]))
     assert "4 trials looked for a and b at once." in found.text
     assert found.data["front"] == [0, 1, 2]
-    assert "3 trials cannot be improved" in found.text
+    assert "3 trials cannot be improved in one without losing in the other" in found.text
+
+
+def test_the_picture_of_a_front_holds_its_ends_though_they_are_outliers():
+    near = [(2.0 + 0.1 * i, 2.0 - 0.1 * i) for i in range(10)]
+    found = read(several([*near, (1.0, 500.0), (-60.0, 600.0), (900.0, 900.0)]))
+    assert found.data["front"] == [11, 10, *range(10)]
+    assert found.data["metrics"][1]["high"] < 3.0  # elsewhere both would flatten the others
+    across, up = found.data["frontRanges"]
+    assert across["low"] <= -60.0
+    assert 2.9 <= across["high"] < 900.0
+    assert up["low"] <= 1.1
+    assert 600.0 <= up["high"] < 900.0
+
+
+def test_of_three_objectives_those_are_counted_that_are_unbeaten_in_all():
+    found = read(several([(1.0, 1.0, 3.0), (2.0, 2.0, 2.0), (3.0, 3.0, 1.0), (3.0, 3.0, 3.0)]))
+    assert found.data["front"] == [0]  # what the line joins
+    assert "Of all 3 metrics together, 3 trials cannot be improved in one" in found.text
+    assert "of these two alone, 1; the line joins them." in found.text
 
 
 def decoded(data, index: int) -> list[object]:

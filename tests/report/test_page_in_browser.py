@@ -11,7 +11,7 @@ import pytest
 from foretune.experience import Status
 from foretune.report.page import write_page
 from foretune.report.story import MapPoint, Story, StoryTrial
-from tests.report.stories import FLAT, STAGED, hostile, some_trials, told
+from tests.report.stories import FLAT, STAGED, hostile, several, some_trials, told
 
 MANY = 46_000
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -107,6 +107,15 @@ def test_everything_is_drawn_without_faults_or_requests(visit: Any) -> None:
         assert seen.ink(selector) > 1000
     assert seen.faults == []
     assert seen.requests == [seen.address]
+
+
+def test_a_front_is_drawn_and_a_metric_that_is_too_large_is_not(visit: Any) -> None:
+    near = [(2.0 + 0.1 * i, 2.0 - 0.1 * i, 1e301) for i in range(10)]
+    seen = visit(several([*near, (1.0, 500.0, 1e301), (0.5, 600.0, 1e301)]))
+    seen.see_everything()
+    seen.page.locator("#course-key select").first.select_option(label="c")
+    assert seen.ink("#front-plot canvas") > 1000
+    assert seen.faults == []
 
 
 def test_hostile_texts_do_nothing(visit: Any) -> None:

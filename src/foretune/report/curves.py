@@ -80,7 +80,7 @@ def shown_range(values: Floats, direction: Direction, also: Sequence[float] = ()
 
 
 def unbeaten(losses: Floats) -> Ints:
-    """The rows of losses (n, 2) that no other row beats in both, by their first loss.
+    """The rows of losses (n, L) that no other row beats in all, by their first loss.
 
     Rows with NaN are never among them; of equal rows, the first is.
     """

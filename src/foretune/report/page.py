@@ -74,7 +74,7 @@ def _parts(story: Story, columns: Columns, found: Importance) -> list[Markup]:
     if done:
         parts.append(_course(story))
     if story.objectives > 1 and done:
-        parts.append(_front(story, len(unbeaten(columns.losses[:, :2]))))
+        parts.append(_front(story, columns))
     if story.pipeline or story.objectives == 1:
         parts.append(sections.best_pipeline(story))
     parts += [sections.next_steps(story), sections.columns_that_count(story)]
@@ -100,15 +100,18 @@ def _course(story: Story) -> Markup:
     )
 
 
-def _front(story: Story, unbeaten_trials: int) -> Markup:
+def _front(story: Story, columns: Columns) -> Markup:
     first, second = (metric.name for metric in story.metrics[:2])
+    joined = len(unbeaten(columns.losses[:, :2]))
+    said = f"{counted(joined, 'trial')} cannot be improved in one without losing in the other"
+    if story.objectives > 2:
+        in_all = len(unbeaten(columns.losses[:, : story.objectives]))
+        said = f"Of all {story.objectives} metrics together, {counted(in_all, 'trial')} cannot be "
+        said += f"improved in one without losing in another; of these two alone, {joined:,}"
     return sections.section(
         "front",
         f"{first} against {second}",
-        sections.paragraph(
-            f"{counted(unbeaten_trials, 'trial')} cannot be improved in one without losing in the "
-            "other; the line joins them."
-        ),
+        sections.paragraph(f"{said}; the line joins them."),
         sections.canvas("front-plot", f"Trials by {first} and {second}", "plot tall"),
     )
 

@@ -70,7 +70,7 @@ def payload(story: Story, columns: Columns, found: Importance) -> Markup:
             "best": None if story.best is None else rows[story.best],
             "superlative": story.superlative,
             "random": _rounded(_random_shown(story)),
-            "front": unbeaten(columns.losses[:, :2]).tolist() if story.objectives > 1 else [],
+            **(_front(story, columns) if story.objectives > 1 else {}),
             **_hyperparameters(story, columns, found),
             **_algorithms(story, columns.configs, rows),
         }
@@ -95,6 +95,20 @@ def _metrics(story: Story, columns: Columns) -> list[dict[str, Any]]:
             }
         )
     return described
+
+
+def _front(story: Story, columns: Columns) -> dict[str, Any]:
+    """What no other trial beats in the first two metrics, and a picture that holds all of it.
+
+    The ends of a front are bad in one of them: elsewhere they may well lie beyond the picture.
+    """
+    front = unbeaten(columns.losses[:, :2])
+    done = np.where(np.isfinite(columns.losses), columns.values, np.nan)
+    ranges = [
+        shown_range(done[:, place], metric.direction, done[front, place].tolist())
+        for place, metric in enumerate(story.metrics[:2])
+    ]
+    return {"front": front.tolist(), "frontRanges": [asdict(shown) for shown in ranges]}
 
 
 def _random_shown(story: Story) -> list[float]:

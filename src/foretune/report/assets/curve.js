@@ -60,6 +60,7 @@ function bestLine(pen, at, metric) {
     corners.push([at.x(row + 1), at.y(value)]);
     best = value;
   }
+  if (!corners.length) return; // as where all are too large to be drawn
   stroke(pen, css("--accent"), 2.5, [...corners, [at.x(count), at.y(best)]]);
   ring(pen, corners.at(-1));
 }

@@ -1,7 +1,7 @@
 // Two objectives against each other, and the trials that no other one beats in both.
 
 function drawFront(host) {
-  const [first, second] = metrics;
+  const [first, second] = raw.frontRanges.map((range, place) => ({ ...metrics[place], ...range }));
   const both = new Set(shownRows(second));
   const rows = shownRows(first).filter((row) => both.has(row));
   picture(host, (pen, width, height) => {
