@@ -250,3 +250,12 @@ class Opening(Protocol):
 
     def opening(self, target: Target) -> Encoded:
         """Configurations to try first, in order; any number of them."""
+
+
+@runtime_checkable
+class Spreading(Opening, Protocol):
+    """A prior that may open with a spread over the space, for which other trials do as well."""
+
+    @property
+    def spreads(self) -> bool:
+        """Whether its opening is such a spread, and nothing that past tasks taught."""

@@ -177,6 +177,31 @@ def test_what_was_told_stays_on_the_start_list_and_counts_for_no_design() -> Non
     assert _reasons(optimizer, 6) == ["random"] * 5 + ["ei"]
 
 
+def test_trials_from_elsewhere_stand_in_for_a_spread_over_the_space() -> None:
+    elsewhere = [{"a": share, "b": 1.0 - share} for share in (0.1, 0.2, 0.3, 0.4, 0.45)]
+
+    def chosen_after(trials: list[dict[str, float]]) -> list[str]:
+        optimizer = make("auto")
+        optimizer.tell(Told((bowl(config),), config=config) for config in trials)
+        return _reasons(optimizer, 6)
+
+    spread, model = "start", "mixture-ei"
+    assert chosen_after([]) == [spread] * 5 + [model]
+    assert chosen_after(elsewhere[:2]) == [spread] * 3 + [model] * 3
+    assert chosen_after(elsewhere) == [model] * 6
+    assert chosen_after(elsewhere[:1] * 9) == [spread] * 4 + [model] * 2  # one place is no spread
+
+
+def test_who_goes_on_with_another_seed_spreads_no_more_trials() -> None:
+    first, second = (Optimizer.of(SPACE, seed=seed) for seed in (0, 1))
+    for _ in range(5):
+        [suggestion] = first.ask()
+        outcome = Told((bowl(suggestion.config),), config=suggestion.config)
+        first.tell([outcome])
+        second.tell([outcome])
+    assert _reasons(second, 2) == ["mixture-ei"] * 2
+
+
 def test_another_start_replaces_what_a_prior_opens_with() -> None:
     past = Experience.from_matrix(
         SPACE,

@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 import numpy as np
 
-from foretune.contracts import Opening, Prior, Target
+from foretune.contracts import Opening, Prior, Spreading, Target
 from foretune.search.candidates import nearest
 from foretune.search.registry import Design
 from foretune.space import Encoded
@@ -32,23 +32,35 @@ class Stages:
     """Configurations to try first, in order, each of them once."""
     design: Design
     """What comes next; its trials are counted in all, not of each algorithm."""
+    enough: int | None = None
+    """After so many different trials, wherever they came from, the start list has nothing to add;
+    None where all of it is to be tried. Else whoever goes on with another seed, or joins others,
+    would spread trials over a space that is known by then."""
 
     @staticmethod
     def planned(design: Design, prior: Prior, target: Target, start: Encoded | None) -> "Stages":
         """A given start stands in for what the prior opens with, and for a design that ends."""
+        enough = None
         if start is None:
-            start = _opening(prior, target)
+            start = _each_once(_opening(prior, target))
+            enough = len(start) if isinstance(prior, Spreading) and prior.spreads else None
         elif len(start) and design.trials is not None:
             design = replace(design, trials=0)
-        return Stages(_each_once(start), _in_all(design, target))
+        return Stages(_each_once(start), _in_all(design, target), enough)
 
     def waiting(self, tried: Encoded) -> Encoded:
         """What is left of the start list."""
-        return self.start.take(np.flatnonzero(~self.start.isin(tried)))
+        left = _without(self.start, tried)
+        return left.take([]) if len(left) and self._is_enough(tried) else left
+
+    def _is_enough(self, tried: Encoded) -> bool:
+        if self.enough is None or len(tried) < self.enough:
+            return False
+        return len(tried.first_occurrences()) >= self.enough
 
     def without(self, configs: Encoded) -> "Stages":
         """The stages with a start list that lacks `configs`."""
-        return replace(self, start=self.waiting(configs))
+        return replace(self, start=_without(self.start, configs))
 
     def after(self, tried: Encoded, *, starting: bool) -> Stage:
         """The stage of the trial that comes after `tried`.
@@ -71,6 +83,10 @@ def _opening(prior: Prior, target: Target) -> Encoded:
     if target.pool is None or len(wanted) == 0:
         return wanted
     return target.pool.take(nearest(wanted, target.pool))
+
+
+def _without(configs: Encoded, others: Encoded) -> Encoded:
+    return configs.take(np.flatnonzero(~configs.isin(others)))
 
 
 def _each_once(configs: Encoded) -> Encoded:

@@ -94,6 +94,11 @@ class AutoPrior:
         check_space(self.first.space, target)
         return self.first
 
+    @property
+    def spreads(self) -> bool:
+        """Whether there is no portfolio to open with."""
+        return self.first is None
+
     def known(self, target: Target) -> Encoded:
         """What was good for past tasks."""
         if self.good is None:
