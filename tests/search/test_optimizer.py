@@ -75,6 +75,17 @@ def test_ask_changes_nothing_but_what_is_pending() -> None:
     assert list(twice.pending) == [7, 8]
 
 
+@pytest.mark.parametrize("objectives", [("loss",), ("loss", "size")])
+def test_a_caller_may_have_numpy_raise_whatever_it_notices(objectives: tuple[str, ...]) -> None:
+    optimizer = make("auto", objectives=objectives)
+    with np.errstate(all="raise"):
+        for _ in range(10):
+            [suggestion] = optimizer.ask()
+            losses = (bowl(suggestion.config), suggestion.config["a"])[: len(objectives)]
+            optimizer.tell([Told(losses, id=suggestion.id)])
+        assert optimizer.explained()
+
+
 def test_pending_trials_push_the_next_ones_away() -> None:
     optimizer = make()
     tune(optimizer, 6)

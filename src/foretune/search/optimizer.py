@@ -167,8 +167,10 @@ class Optimizer:
         chosen_among = None if among is None else Pool(among)
         suggestions: list[Suggestion] = []
         try:
-            for _ in range(n):
-                suggestions.append(self._ask_one(chosen_among))
+            # That tiny numbers become 0 is no fault, whatever the caller has NumPy do about it.
+            with np.errstate(under="ignore"):
+                for _ in range(n):
+                    suggestions.append(self._ask_one(chosen_among))
         except BaseException as error:
             self.withdraw(suggestion.id for suggestion in suggestions)
             if isinstance(error, ExhaustedError) and suggestions:
@@ -201,7 +203,8 @@ class Optimizer:
         """What the method relied on, in a sentence; empty where it has nothing to say."""
         if not isinstance(self._surrogate, Explaining) or not self._told.succeeded.any():
             return ""
-        return self._surrogate.explained(self._told)
+        with np.errstate(under="ignore"):
+            return self._surrogate.explained(self._told)
 
     def assume_pending(self, suggestions: Iterable[Suggestion]) -> None:
         """Take suggestions that another process (or an earlier life) is still running."""
