@@ -144,3 +144,24 @@ def test_many_observations_are_fitted_and_conditioned_by_subsets(monkeypatch):
     assert len(gp.x) == 40
     mean, _ = gp.predict(x)
     assert np.corrcoef(mean, y)[0, 1] > 0.99
+
+
+def test_many_observations_are_fitted_now_and_then_from_an_early_anchor(monkeypatch):
+    monkeypatch.setattr(anchored, "LARGEST_FIT", 20)
+    monkeypatch.setattr(anchored, "REFIT_EVERY", 10)
+    monkeypatch.setattr(anchored, "EARLY_ANCHOR", 8)
+    fitted = []
+
+    def counting(x, y, **options):
+        fitted.append((len(x), len(options["starts"])))
+        return fit_hyper(x, y, **options)
+
+    monkeypatch.setattr(anchored, "fit_hyper", counting)
+    x, y = observations(40)
+    fits = AnchoredFit()
+    found = [fits.hyper(x[:n], y[:n]).to_vector() for n in (30, 31, 39)]
+    # The anchors of 4 and 8, the latter from two starts, then one fit to 20 of 30 for all three.
+    assert fitted == [(4, 1), (8, 2), (20, 1)]
+    np.testing.assert_array_equal(found, [found[0]] * 3)
+    fits.hyper(x, y)
+    assert fitted[3:] == [(20, 1)]

@@ -109,6 +109,17 @@ def test_the_prior_of_the_hyperparameters_holds_a_flat_mean_fast() -> None:
     np.testing.assert_allclose(gradient[:-1], 0.5 / prior.spread[:-1])
 
 
+def test_every_hyperparameter_has_the_prior_of_its_kind() -> None:
+    """Loadings about 0.7, log kappa about log 0.3, then lengthscale, noise, level and slope."""
+    prior = HyperPrior.of(2, slope=(0.9, 0.4))
+    mode = Hyper.from_vector(prior.mode)
+    np.testing.assert_allclose(mode.loadings, [0.7, 0.7])
+    np.testing.assert_allclose(np.exp(mode.log_own), [0.3, 0.3])
+    assert np.exp(mode.log_lengthscale) == pytest.approx(0.7)
+    assert (mode.log_noise, mode.level, mode.slope) == (-6.0, 0.0, 0.9)
+    np.testing.assert_allclose(prior.spread, [0.5, 0.5, 1.0, 1.0, 0.7, 1.5, 1.0, 0.4])
+
+
 def test_a_bowl_is_never_turned_upside_down() -> None:
     low, high = HyperPrior.of(1, slope=(0.7, 0.5)).bounds()[-1]
     assert (low, high) == (0.0, pytest.approx(2.2))

@@ -16,6 +16,12 @@ def test_typical_lengthscales_grow_with_the_diagonal_of_the_cube():
     assert np.exp(GPHyper.default(np.arange(25)).log_lengthscales) == pytest.approx(np.ones(25))
 
 
+def test_the_prior_is_the_one_that_was_measured() -> None:
+    """Decision 003: lengthscales 0.2 sqrt(d) with spread 1, log noise -6 with spread 1.5."""
+    np.testing.assert_allclose(prior_mode(np.arange(4)), [*np.log([0.4] * 4), 0.0, -6.0, 0.0])
+    np.testing.assert_allclose(prior_spread(4), [1.0, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0])
+
+
 @pytest.mark.parametrize("d", [1, 9, 300])
 def test_the_prior_lies_well_within_the_bounds(d):
     low, high = np.array(hyper_bounds(d)).T

@@ -117,6 +117,15 @@ def test_expectations_far_from_ordinary_scores_are_kept(expected: float) -> None
     np.testing.assert_allclose(z, expected + 0.4 * smoothed_scores(y), atol=0.02)
 
 
+def test_the_best_of_many_trials_reach_far_into_the_tail_that_is_expected() -> None:
+    """The best of 100 trials has the quantile 1/200: 2.58 standard deviations from the mean."""
+    y = np.arange(100.0)
+    z = informed_scores(y, np.full(100, -20.0), np.full(100, 0.4), doubt=0.0, shares=midrank_shares)
+    np.testing.assert_allclose(z[0], -20.0 - 0.4 * 2.5758, atol=0.02)
+    z = informed_scores(y, np.full(100, 20.0), np.full(100, 0.4), doubt=0.0, shares=midrank_shares)
+    np.testing.assert_allclose(z[-1], 20.0 + 0.4 * 2.5758, atol=0.02)
+
+
 def test_without_trust_scores_are_those_of_the_trials_alone() -> None:
     y = np.array([0.3, 0.1, 0.2])
     z = informed_scores(y, np.full(3, -1.5), np.full(3, 0.4), doubt=1.0)
