@@ -7,7 +7,7 @@ from foretune.errors import MethodError
 from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
 from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.gp import GP, fit_hyper
-from foretune.numerics.scores import informed_scores, midrank_shares
+from foretune.numerics.scores import informed_scores, midrank_shares, smoothed_shares
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.search import Design, Method, Optimizer, Told
 from foretune.space import Encoded, Space
@@ -115,6 +115,58 @@ def test_draws_after_trials_have_the_predicted_moments() -> None:
     draws, belief = posterior.sample(new, 4000, seed=0), posterior.predict(new)
     np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.08)
     np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.08)
+
+
+def test_what_is_believed_of_pending_trials_is_no_observation() -> None:
+    """It neither moves the hyperparameters nor counts as the best."""
+    surrogate = prior().surrogate(Target(SPACE))
+    configs, losses = SPACE.sample(9, seed=0), np.array([5.0, 3, 7, 1, 8, 6, 2, 4, 0])
+    alone = surrogate.condition(seen(configs.take(np.arange(8)), list(losses[:8])), seed=0)
+    pending = Observations(configs, losses[:, None], np.arange(9) == 8)
+    posterior = surrogate.condition(pending, seed=0)
+    np.testing.assert_array_equal(posterior.model.hyper.to_vector(), alone.model.hyper.to_vector())
+    assert len(posterior.model.x) == 9
+    scores = copula_scores(losses)
+    assert posterior.best == pytest.approx(scores[3], abs=1e-6)
+    assert scores[3] > scores[8]
+
+
+@pytest.mark.parametrize(("grouped", "shared"), [(True, True), (False, False)])
+def test_choices_of_one_hyperparameter_share_a_lengthscale_where_grouped(grouped, shared) -> None:
+    space = Space.of({"a": (0.0, 1.0), "kind": ["p", "q", "r"]})
+    networks = Networks((((np.zeros((4, 2), np.float32), np.zeros(2, np.float32)),),))
+    model = CopulaPrior("test", space, networks, Settings(grouped=grouped, prior_weight=1.0))
+    configs = space.sample(12, seed=0)
+    losses = configs.x[:, 0] + 3.0 * configs.x[:, space.column_groups == 1][:, 0]
+    posterior = model.surrogate(Target(space)).condition(seen(configs, list(losses)), seed=0)
+    scales = posterior.model.hyper.log_lengthscales[space.column_groups == 1]
+    assert (np.ptp(scales) == 0.0) == shared
+
+
+@pytest.mark.parametrize(
+    ("described", "shares"), [({}, smoothed_shares), ({"rows": 5.0}, midrank_shares)]
+)
+def test_informed_scores_are_by_rank_on_a_described_task_and_else_smoothed(described, shares):
+    surrogate = prior(target="informed").surrogate(Target(SPACE, meta_features=described))
+    configs, losses = SPACE.sample(6, seed=0), np.array([5.0, 3.0, 7.0, 1.0, 1.1, 6.0])
+    posterior = surrogate.condition(seen(configs, list(losses)), seed=0)
+    belief = PLAIN.believe(configs.x)
+    scores = informed_scores(losses, belief.mu[:, 0], belief.sigma[:, 0], shares=shares)
+    assert posterior.best == pytest.approx(scores.min(), abs=1e-6)
+
+
+def test_the_prior_of_hyperparameters_counts_as_the_variant_says() -> None:
+    configs, losses = SPACE.sample(10, seed=0), np.sin(9.0 * np.arange(10.0))
+    found = {}
+    for weight in (0.01, 1.0):
+        surrogate = prior(prior_weight=weight).surrogate(Target(SPACE))
+        model = surrogate.condition(seen(configs, list(losses)), seed=0).model
+        found[weight] = model.hyper
+        refit = fit_hyper(
+            configs.x, model.y, starts=[model.hyper], units=model.units, prior_weight=weight
+        )
+        np.testing.assert_allclose(refit.to_vector(), model.hyper.to_vector(), atol=0.05)
+    assert np.abs(found[0.01].to_vector() - found[1.0].to_vector()).max() > 0.2
 
 
 def test_informed_scores_rank_one_objective_by_its_losses_and_several_by_their_scores() -> None:
