@@ -173,6 +173,54 @@ def test_rungs_share_one_order_and_promote_a_third():
     assert band.spent[0] >= band.spent[1] > 0
 
 
+def band_of(losses: np.ndarray, k: int) -> HyperBand:
+    """One that tries the candidates one after the other, the tasks in their order."""
+    configs = candidates(losses.shape[1])
+    jobs = jobs_of(losses, configs)
+    return HyperBand(jobs, np.arange(len(losses)), iter(range(len(configs))), k, mean)
+
+
+def test_anytime_hyperband_by_hand():
+    """Nine tasks, rungs of 1, 3 and 9; candidate n loses n / 10 everywhere."""
+    band = band_of(np.tile(np.arange(12) / 10, (9, 1)), k=1)
+    for _ in range(4):
+        band.step()
+    # Three start below, then the best of them goes on to two further tasks.
+    assert band.members == [[0, 1, 2], [0], []]
+    assert band.spent.tolist() == [2.0]
+    for _ in range(4):
+        band.step()
+    # After three more it would be the second one's turn: a newcomer starts above instead.
+    assert band.members == [[0, 1, 2, 3, 4, 5], [0, 6], []]
+    band.step()
+    assert band.members == [[0, 1, 2, 3, 4, 5], [0, 6, 1], []]
+    band.step()
+    assert band.members == [[0, 1, 2, 3, 4, 5], [0, 6, 1], [0]]
+    assert band.spent.tolist() == [2.0 + 2.0 + 6.0]
+
+
+def test_jobs_are_shared_out_among_locations_as_1_to_a_half_to_a_third():
+    band = band_of(np.zeros((3, 4)), k=3)
+    band.spent[:] = [6.0, 4.0, 3.0]
+    assert band._location() == 0  # nobody is fully evaluated: only the first is explored
+    band.members[-1] = [0, 1]
+    assert band._location() == 0
+    band.spent[0] = 8.5
+    assert band._location() == 1
+    band.spent[2] = 2.5
+    assert band._location() == 2
+
+
+def test_picks_come_from_the_highest_rung_that_has_a_candidate():
+    losses = np.array([[0.5, 0.1, 0.3], [0.5, 0.1, 0.3], [0.5, 0.1, 0.3]])
+    band = band_of(losses, k=2)
+    band.jobs.run(np.array([0, 1, 2, 0, 0]), np.array([0, 0, 0, 1, 2]))
+    band.members = [[0, 1, 2], [0]]
+    picks = band.picks()
+    assert picks.chosen.tolist() == [0, 1]
+    np.testing.assert_allclose(picks.losses, [0.5, (0.1 + 0.5 + 0.5) / 3])
+
+
 def test_task_features_are_what_a_task_adds_to_its_candidates():
     known = np.array([[0.2, 0.6, NAN], [0.4, 0.8, NAN], [NAN, NAN, NAN]])
     # Means of candidates, with one loss of the overall mean 0.5 added: 1.1 / 3 and 1.9 / 3.

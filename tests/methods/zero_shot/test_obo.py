@@ -62,6 +62,17 @@ def test_what_a_portfolio_reaches_counts_missing_jobs_as_worst() -> None:
     )
 
 
+def test_a_job_that_cannot_be_run_counts_as_what_is_expected_of_it() -> None:
+    known = np.array([[0.2, 0.9], [NAN, 0.8]])
+    samples = np.zeros((2, 2, 2), np.float32)
+    samples[:, 1, 0] = [0.3, 0.5]
+    belief = Belief(np.arange(2), np.arange(2), known, samples, samples[0])
+    jobs = jobs_of(np.nan_to_num(known), candidates(2))
+    jobs.possible[1, 0] = False
+    jobs.run(*np.nonzero(~np.isnan(known)))
+    np.testing.assert_allclose(Search(jobs, belief, 1).ceilings, [[0.9, 0.9], [0.2, 0.4]])
+
+
 def test_the_next_task_is_where_the_candidate_should_help_most() -> None:
     known = np.array([[0.5, NAN], [0.5, NAN], [0.5, NAN]])
     samples = np.zeros((2, 3, 2), np.float32)
