@@ -2,9 +2,9 @@
 
 Where the network has learnt a mean, the trials' losses become scores in the unit of past tasks and
 the process with the learnt kernel models what the mean leaves over. Where it has not, the process
-models standardised losses, and its few hyperparameters are fitted at every trial: the latent space
-is scaled so that the learnt kernel is the most probable one before any trial. Both happen in
-double precision and cost what a plain Gaussian process costs.
+models standardised losses, and its few hyperparameters are fitted at every trial, from the learnt
+ones: the latent space is scaled so that the learnt lengthscale is the most probable one before any
+trial. Both happen in double precision and cost what a plain Gaussian process costs.
 """
 
 from collections.abc import Iterator
