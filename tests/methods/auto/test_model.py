@@ -85,6 +85,18 @@ def test_every_draw_of_the_mixture_is_one_experts() -> None:
     assert of_first.mean() == pytest.approx(0.25, abs=0.04)
 
 
+def test_experts_of_the_mixture_are_drawn_independently_of_each_other() -> None:
+    class Noise(Line):
+        def sample(self, x: Encoded, n: int, *, seed: int) -> np.ndarray:
+            return np.random.default_rng(seed).standard_normal((n, len(x)))
+
+    mixture = MixturePosterior((Noise(0.0), Noise(0.0)), np.array([0.5, 0.5]), FIRST_TAUGHT)
+    draws = mixture.sample(at(0.2, 0.6), 40, seed=0)
+    assert len(np.unique(draws)) == 80
+    np.testing.assert_array_equal(draws, mixture.sample(at(0.2, 0.6), 40, seed=0))
+    assert (draws != mixture.sample(at(0.2, 0.6), 40, seed=1)).any()
+
+
 def test_its_improvement_is_the_mean_of_theirs() -> None:
     parts = (Line(0.5, 0.2, best=0.3), Line(-0.5, 0.6, best=-0.1))
     mixture = MixturePosterior(parts, np.array([0.4, 0.6]), FIRST_TAUGHT)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from foretune.contracts import Observations, Prediction
+from foretune.methods.baselines.gaussian_process import GaussianProcessPosterior
 from foretune.methods.baselines.rgpe import (
     EnsemblePosterior,
     ensemble_weights,
@@ -92,6 +93,20 @@ def test_the_ensemble_is_a_weighted_sum_of_independent_processes():
     belief = posterior.predict(SPACE.sample(2, seed=0))
     np.testing.assert_allclose(belief.mean, 0.5 * 4.0 - 0.2 * 2.0 + 0.3 * 1.0)
     np.testing.assert_allclose(belief.std, np.sqrt(0.5**2 + 0.6**2 + 0.6**2))
+
+
+def test_processes_of_the_ensemble_are_drawn_independently_of_each_other():
+    """Two like it beside the target's own, a third each: a third of the variance is left."""
+    x = SPACE.sample(3, seed=0)
+    hyper = GPHyper(np.full(x.x.shape[1], -1.0), 0.0, -6.0)
+    process = GP.condition(x.x[:1], np.zeros(1), hyper, units=Standardise(0.0, 1.0))
+    own = GaussianProcessPosterior(process, 0.0)
+    beliefs = (own.predict, own.predict)
+    posterior = EnsemblePosterior(own, beliefs, (process, process), np.full(3, 1 / 3), 0.0)
+    draws, belief = posterior.sample(x, 6000, seed=0), posterior.predict(x)
+    np.testing.assert_allclose(belief.std, own.predict(x).std / np.sqrt(3))
+    np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.02)
+    np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.03)
 
 
 def conditioned(losses, configs, prior):

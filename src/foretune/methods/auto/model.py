@@ -81,12 +81,13 @@ class MixturePosterior:
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Every draw is one expert's."""
-        drawn = np.random.default_rng(seed).choice(len(self.experts), size=n, p=self.weights)
+        rng = np.random.default_rng(seed)
+        drawn = rng.choice(len(self.experts), size=n, p=self.weights)
         draws = np.empty((n, len(x)))
         for number, expert in enumerate(self.experts):
             rows = np.flatnonzero(drawn == number)
             if len(rows):
-                draws[rows] = expert.sample(x, len(rows), seed=seed)
+                draws[rows] = expert.sample(x, len(rows), seed=int(rng.integers(2**32)))
         return draws
 
     def log_utility(self, x: Encoded) -> Floats:

@@ -113,7 +113,8 @@ class EnsemblePosterior:
         """Weighted sums of joint draws of each process."""
         draws: Floats = self.weights[-1] * self.own.sample(x, n, seed=seed)
         for number in np.flatnonzero(self.weights[:-1]).tolist():
-            rng = np.random.default_rng([seed, number])
+            # From 1 on: [seed, 0] is the same seed as the target's own.
+            rng = np.random.default_rng([seed, number + 1])
             draws += self.weights[number] * self.past_draws[number].sample(x.x, n, rng)
         return draws
 
