@@ -4,6 +4,7 @@ import pytest
 from foretune.bench.metrics import hypervolume
 from foretune.contracts import Observations, SideBySide, Target
 from foretune.methods.baselines.front import (
+    MARGIN,
     MOST_BOXES,
     FrontSurrogate,
     _front,
@@ -74,6 +75,37 @@ def test_the_average_is_what_it_predicts_and_each_is_told_apart():
     predicted = posterior.predict(configs)
     np.testing.assert_allclose(draws.mean(axis=0), predicted.mean, atol=0.1)
     np.testing.assert_allclose(draws.std(axis=0), predicted.std, atol=0.1)
+
+
+def conditioned(losses, believed=0):
+    n = len(losses)
+    configs = Space.of(SPACE).sample(n, seed=0)
+    seen = Observations(configs, losses, np.arange(n) >= n - believed)
+    surrogate = FrontSurrogate.on(lambda y: y, Target(Space.of(SPACE), BOTH))
+    return surrogate.condition(seen, seed=0)
+
+
+def test_what_would_be_gained_by_hand():
+    """The front (0, 2), (1, 0), beside it (3, 5): halfway to the worst, and 0.1 below the best."""
+    posterior = conditioned(np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 5.0]]))
+    reference = np.array([0.5 * (3 + 1), 0.5 * (5 + 2)]) + MARGIN
+    np.testing.assert_allclose(posterior.boxes.upper.max(axis=0), reference)
+    np.testing.assert_allclose(posterior.boxes.lower.min(axis=0), [-0.1, -0.1])
+    # Of two objectives one extent is left: the geometric mean of both.
+    assert np.exp(posterior.log_unit) == pytest.approx(np.sqrt(reference.prod()))
+    assert posterior.best == 0.5
+
+
+def test_what_is_believed_of_pending_trials_is_no_observation():
+    """It counts as a point of the front, but neither for hyperparameters nor as the best."""
+    losses = np.random.default_rng(0).random((9, 2))
+    losses[8] = -1.0
+    posterior, alone = conditioned(losses, believed=1), conditioned(losses[:8])
+    for model, same in zip(posterior.models, alone.models, strict=True):
+        np.testing.assert_array_equal(model.hyper.to_vector(), same.hyper.to_vector())
+        assert len(model.x) == 9
+    assert posterior.best == pytest.approx(losses[:8].mean(axis=1).min())
+    np.testing.assert_allclose(posterior.boxes.lower.min(axis=0), [-1.1, -1.1])
 
 
 def test_the_unit_of_an_objective_does_not_matter():

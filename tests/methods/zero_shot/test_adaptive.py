@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import ndtri
@@ -79,6 +81,23 @@ def test_its_belief_has_the_moments_of_the_tasks() -> None:
     draws = after.sample(FOUR, 4000, seed=0)
     np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.1)
     np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.1)
+
+
+def test_draws_are_those_of_the_tasks_that_are_believed() -> None:
+    after = replace(posterior(FOUR.take([1]), [0.5]), weights=np.array([0.0, 1.0, 0.0]))
+    draws = after.sample(FOUR, 4000, seed=0)
+    np.testing.assert_allclose(draws.mean(axis=0), SCORES[1], atol=0.05)
+    np.testing.assert_allclose(draws.std(axis=0), NOISE, atol=0.05)
+    np.testing.assert_array_equal(after.sample(FOUR, 3, seed=1), after.sample(FOUR, 3, seed=1))
+    assert (after.sample(FOUR, 3, seed=1) != after.sample(FOUR, 3, seed=2)).any()
+
+
+def test_of_very_many_trials_the_latest_say_what_the_target_is_like(monkeypatch) -> None:
+    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.LATEST", 2)
+    after = posterior(FOUR.take([0, 3, 2, 1]), [1.0, 9.0, 4.0, 5.0])
+    latest = posterior(FOUR.take([2, 1]), [4.0, 5.0])
+    np.testing.assert_allclose(after.weights, latest.weights)
+    assert after.weights[1] == after.weights.max()
 
 
 def test_a_configuration_nobody_tried_is_taken_for_the_nearest() -> None:

@@ -117,6 +117,21 @@ def test_a_large_pool_holds_what_was_begun_and_as_many_others_as_fit(monkeypatch
     assert _pool(jobs, np.array([2]), np.random.default_rng(0)).max() < 50
 
 
+def test_every_forest_is_grown_by_chance_of_its_own(monkeypatch) -> None:
+    seeds = []
+    grown = room.grown
+
+    def noting(*args, seed: int, **options):
+        seeds.append(seed)
+        return grown(*args, seed=seed, **options)
+
+    monkeypatch.setattr(room, "grown", noting)
+    configs = candidates(6)
+    for seed in (0, 1):
+        obo(jobs_of(bowls(configs, tasks=3), configs, budget=8), 2, mean, seed=seed)
+    assert len(set(seeds)) == len(seeds) > 4
+
+
 def test_with_every_job_run_the_portfolio_is_the_greedy_one() -> None:
     configs = candidates(6)
     losses = bowls(configs, tasks=4).astype(np.float32)
