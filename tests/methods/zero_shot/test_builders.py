@@ -11,6 +11,7 @@ from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
 from foretune.methods.zero_shot.naive import naive
 from foretune.methods.zero_shot.obo import Belief, Search, task_features
 from foretune.methods.zero_shot.panel import panel_of
+from foretune.methods.zero_shot.surrogate import completed
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import aggregate_named, greedy, mean, meta_loss
 from foretune.numerics.normalise import NORMALISATIONS
@@ -171,6 +172,20 @@ def test_rungs_share_one_order_and_promote_a_third():
         promoted = len(band.members[rung]) - len(band.waiting[rung])
         assert promoted <= len(band.members[rung]) / 3
     assert band.spent[0] >= band.spent[1] > 0
+
+
+def test_forests_predict_only_what_was_not_evaluated():
+    configs = candidates(30)
+    losses = bowls(configs, tasks=3)
+    jobs = jobs_of(losses, configs)
+    evaluated = np.arange(0, 30, 3)
+    jobs.run(np.repeat([0, 1], 10), np.tile(evaluated, 2))
+    table = completed(jobs, np.arange(30), np.random.default_rng(0))
+    np.testing.assert_array_equal(table[:2, evaluated], losses[:2, evaluated].astype(np.float32))
+    rest = np.setdiff1d(np.arange(30), evaluated)
+    assert (table[:2, rest] != losses[:2, rest].astype(np.float32)).all()
+    assert np.corrcoef(table[0, rest], losses[0, rest])[0, 1] > 0.8
+    assert np.isnan(table[2]).all()
 
 
 def band_of(losses: np.ndarray, k: int) -> HyperBand:

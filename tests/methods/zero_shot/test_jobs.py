@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 
 from foretune.errors import MethodError, UsageError
+from foretune.experience import Experience, Metric
 from foretune.methods.zero_shot.jobs import live_jobs, recorded_jobs
 from foretune.methods.zero_shot.naive import naive
 from foretune.methods.zero_shot.obo import obo
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import mean
 from tests.methods.zero_shot.examples import (
+    SPACE,
     bowls,
     candidates,
     experience_of,
@@ -50,6 +52,20 @@ def test_scores_become_errors_and_other_metrics_ranks():
     negative = loss_table(experience_of(np.array([[-3.0, 5.0, NAN]]), candidates(3)))
     assert negative.normalisation == "rank"
     np.testing.assert_allclose(negative.losses, [[0.0, 0.5, NAN]])
+
+
+def test_of_repeated_measurements_the_last_of_the_highest_fidelity_counts():
+    experience = Experience.build(
+        SPACE,
+        [Metric("loss")],
+        ["a"],
+        task_index=[0] * 5,
+        configs=candidates(2),
+        config_index=[0, 0, 0, 1, 1],
+        values=np.array([[3.0], [4.0], [1.0], [7.0], [8.0]]),
+        fidelity=[2, 2, 1, 2, 2],
+    )
+    np.testing.assert_array_equal(loss_table(experience, "none").losses, [[4.0, 8.0]])
 
 
 def test_missing_entries_fail_where_configurations_are_shared():
