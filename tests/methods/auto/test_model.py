@@ -85,6 +85,21 @@ def test_every_draw_of_the_mixture_is_one_experts() -> None:
     assert of_first.mean() == pytest.approx(0.25, abs=0.04)
 
 
+def test_what_is_expected_of_each_objective_is_weighted_as_experts_are() -> None:
+    """Who does not tell objectives apart expects the same of both."""
+
+    class Apart(Line):
+        def predict_each(self, x: Encoded) -> np.ndarray:
+            return np.column_stack([x.x[:, 0], 3.0 + x.x[:, 0]])
+
+        def log_utility(self, x: Encoded) -> np.ndarray:
+            return np.zeros(len(x))
+
+    mixture = MixturePosterior((Apart(0.0), UP), np.array([0.25, 0.75]), FIRST_TAUGHT)
+    found = mixture.predict_each(at(0.2, 0.6))
+    np.testing.assert_allclose(found, [[0.2, 0.95], [0.6, 1.35]])
+
+
 def test_experts_of_the_mixture_are_drawn_independently_of_each_other() -> None:
     class Noise(Line):
         def sample(self, x: Encoded, n: int, *, seed: int) -> np.ndarray:

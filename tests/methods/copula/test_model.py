@@ -117,6 +117,16 @@ def test_draws_after_trials_have_the_predicted_moments() -> None:
     np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.08)
 
 
+def test_draws_follow_their_seed() -> None:
+    surrogate = prior().surrogate(Target(SPACE))
+    configs, new = SPACE.sample(8, seed=0), SPACE.sample(5, seed=1)
+    for told in (seen(configs.take([]), []), seen(configs, list(np.arange(8.0)))):
+        posterior = surrogate.condition(told, seed=0)
+        first = posterior.sample(new, 2, seed=1)
+        np.testing.assert_array_equal(first, posterior.sample(new, 2, seed=1))
+        assert (first != posterior.sample(new, 2, seed=2)).all()
+
+
 def test_what_is_believed_of_pending_trials_is_no_observation() -> None:
     """It neither moves the hyperparameters nor counts as the best."""
     surrogate = prior().surrogate(Target(SPACE))

@@ -118,6 +118,18 @@ class TestSurrogate:
         assert both.model.hyper.log_signal == pytest.approx(told.model.hyper.log_signal, abs=1e-6)
         assert len(both.model.x) == 10
 
+    def test_a_believed_row_is_never_the_best(self) -> None:
+        for model in (random_model(PIPELINE), random_model(PIPELINE, Sizes(factor=2, latent=4))):
+            surrogate = DeepPipeSurrogate(Learnt.on(model, None))
+            configs = PIPELINE.sample(6, seed=1)
+            losses = np.array([[3.0], [1.0], [4.0], [2.0], [5.0], [-9.0]])
+            posterior = surrogate.condition(
+                Observations(configs, losses, np.arange(6) == 5), seed=0
+            )
+            scores = model.scores(losses, model.place(configs))
+            assert posterior.best == pytest.approx(scores[1])
+            assert scores[5] < scores[1]
+
     def test_draws_agree_with_the_prediction(self) -> None:
         surrogate = DeepPipeSurrogate(Learnt.on(random_model(PIPELINE), None))
         configs, new = PIPELINE.sample(10, seed=1), PIPELINE.sample(3, seed=2)
