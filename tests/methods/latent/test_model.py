@@ -86,6 +86,29 @@ def test_sources_are_chosen_by_what_was_observed_alone() -> None:
     assert panel(SOURCES, np.zeros(4), CONFIGS, y) != (3,)
 
 
+def test_a_believed_trial_is_never_the_best() -> None:
+    y = LOSSES.copy()
+    y[8] = -1.0
+    found = latent_surrogate(SOURCES[0], Target(SPACE)).condition(seen(believed=1, y=y), seed=0)
+    assert found.best == pytest.approx(standardise(y[:, 0])[:8].min())
+
+
+@pytest.mark.parametrize(("trials", "heard"), [(7, 7), (10, 10), (12, 10)])
+def test_at_least_ten_trials_choose_the_sources(monkeypatch, trials: int, heard: int) -> None:
+    """Two for each of three algorithms would be six."""
+    asked = []
+
+    def noting(embeddings, preferences, configs, y):
+        asked.append((len(configs), len(y)))
+        return panel(embeddings, preferences, configs, y)
+
+    monkeypatch.setattr("foretune.methods.latent.model.panel", noting)
+    configs = DRAWN.take(np.arange(trials))
+    surrogate = ChoosingSurrogate(tuple(SOURCES), np.zeros(4), Target(SPACE))
+    surrogate.condition(seen(configs=configs, y=losses(configs, 0.3)[:, None]), seed=0)
+    assert asked == [(heard, heard)]
+
+
 def test_evaluations_are_sorted_by_algorithm_and_padded() -> None:
     inputs = np.arange(15.0).reshape(5, 3)
     gaps = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
