@@ -18,6 +18,26 @@ def test_every_method_names_known_parts() -> None:
         assert entry.design.how in ("random", "sobol", "prior", "per-algorithm")
 
 
+@pytest.mark.parametrize(
+    ("name", "how", "trials", "acquisition"),
+    [
+        ("cts", "prior", None, "thompson"),
+        ("ts", "prior", None, "thompson"),
+        ("gcp-prior-paper", "prior", 5, "ei"),
+        ("gp-prior", "prior", 5, "ei"),
+        ("dre-ri", "random", 5, "own"),
+        ("deeppipe-ri", "random", 5, "ei"),
+        ("latent-cash", "per-algorithm", 2, "ei"),
+        ("latent-cash-random", "per-algorithm", 2, "ei"),
+        ("latent-cash-ri", "per-algorithm", 2, "ei"),
+        ("bandit-bo", "per-algorithm", 2, "ei"),
+    ],
+)
+def test_searches_open_as_their_papers_say(name, how, trials, acquisition) -> None:
+    entry = METHODS[name]
+    assert (entry.design.how, entry.design.trials, entry.acquisition) == (how, trials, acquisition)
+
+
 def test_a_misspelt_name_gets_a_hint() -> None:
     with pytest.raises(MethodError, match="did you mean random"):
         method("radnom")

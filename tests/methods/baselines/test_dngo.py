@@ -1,10 +1,12 @@
 """Regression on the last layer of a network."""
 
 import numpy as np
+import pytest
 
 from foretune.contracts import Observations
 from foretune.methods.baselines.ablr import activations
 from foretune.methods.baselines.dngo import UNITS, hidden_layers, random_layers
+from foretune.numerics.transforms import standardise
 from foretune.search import METHODS
 from foretune.testing import problem
 from tests.methods.baselines.examples import mean_regret
@@ -40,6 +42,20 @@ def test_predicts_what_it_has_learnt_from_and_doubts_the_rest() -> None:
     elsewhere = posterior.predict(FLAT.space.sample(200, seed=2))
     assert np.square(at_trials.mean - standardised).mean() < 0.05
     assert at_trials.std.mean() < elsewhere.std.mean()
+
+
+def test_what_is_believed_of_pending_trials_is_no_observation() -> None:
+    """It is regressed on, but the network does not learn from it, nor is it the best."""
+    configs, new = FLAT.space.sample(9, seed=1), FLAT.space.sample(5, seed=2)
+    losses = np.arange(9.0)[::-1, None]
+    surrogate = METHODS["dngo"].learn(None, seed=0).surrogate(FLAT.target())
+    found = surrogate.condition(Observations(configs, losses, np.arange(9) == 8), seed=0)
+    alone = surrogate.condition(
+        Observations(configs.take(np.arange(8)), losses[:8], np.zeros(8, dtype=bool)), seed=0
+    )
+    np.testing.assert_array_equal(found.features(new), alone.features(new))
+    assert (found.predict(new).mean != alone.predict(new).mean).any()
+    assert found.best == pytest.approx(standardise(losses[:, 0])[7])
 
 
 def test_beats_random_search() -> None:

@@ -34,6 +34,16 @@ def test_what_seeds_have_in_common_is_fitted_once():
     assert first.processes[2] is second.processes[2]
 
 
+def test_choices_of_one_hyperparameter_share_a_lengthscale():
+    experience = small_experience()
+    [sources] = fit_sources(experience, standardise, Limits(100, 100), (0,), SILENT)
+    groups = experience.space.column_groups
+    for process in sources.processes:
+        scales = process.hyper.log_lengthscales
+        assert all(np.ptp(scales[groups == group]) == 0.0 for group in np.unique(groups))
+        assert len(np.unique(scales)) == len(np.unique(groups)) < len(groups)
+
+
 def test_learning_many_seeds_is_learning_each():
     experience = problem("flat").experience
     learner = tst()
