@@ -212,6 +212,20 @@ def test_large_experience_is_thinned_out_evenly(monkeypatch) -> None:
     assert scores.counts.tolist() == [66, 66, 66]
 
 
+def test_scores_are_those_of_the_whole_task_also_where_it_is_thinned_out(monkeypatch) -> None:
+    monkeypatch.setattr("foretune.learning.MOST_ROWS", 60)
+    monkeypatch.setattr("foretune.learning.LEAST_ROWS", 5)
+    past = experience((300, 80), lambda x, t: x[:, 0])
+    scores = gather(past, copula_scores)
+    assert scores.counts.tolist() == [30, 30]
+    for task, rows in zip(past.tasks, (slice(30), slice(30, 60)), strict=True):
+        every = past.task(task).configs.x
+        by_x = map(tuple, every.astype(np.float32))
+        whole = dict(zip(by_x, copula_scores(every[:, 0]), strict=True))
+        expected = [whole[tuple(x)] for x in scores.x[rows]]
+        np.testing.assert_allclose(scores.z[0, rows], expected, rtol=1e-5)
+
+
 def test_networks_are_saved_and_loaded(prior, tmp_path) -> None:
     prior.save(tmp_path / "prior")
     networks, space = load_networks(tmp_path / "prior", kind=prior.kind)

@@ -418,6 +418,23 @@ class TestLearning:
         small, large = belief.predict(trees).mean
         assert large < small
 
+    def test_the_seed_of_a_prior_decides_its_network_and_its_training(self, monkeypatch) -> None:
+        seeds = []
+
+        def noted(layout: Layout, configs: Encoded, seed: int) -> DeepPipe:
+            seeds.append(seed)
+            return untrained(layout, configs, seed)
+
+        def not_trained(start: DeepPipe, *_: object, seed: int, progress: object) -> DeepPipe:
+            seeds.append(seed)
+            return start
+
+        monkeypatch.setattr(training, "untrained", noted)
+        monkeypatch.setattr(training, "meta_trained", not_trained)
+        experience = past(Space.of({"model": MODELS}))
+        DeepPipeLearner(SMALL, midrank_scores).learn(experience, seed=5, progress=SILENT)
+        assert seeds == [5, 5]
+
     def test_named_validation_tasks_do_not_train(self) -> None:
         """Neither those that the experience names, nor those that are held out by the seed."""
         experience = past(Space.of({"model": MODELS}))

@@ -1,0 +1,24 @@
+"""Learning to rank by boosted trees."""
+
+import numpy as np
+
+from foretune.numerics.lambdamart import Ranker, relevances
+
+
+def test_relevances_by_hand() -> None:
+    """The best of five counts 3, the next 2 and 1, the others nothing; of ties the first."""
+    assert relevances(np.array([0.1, 0.9, 0.4, 0.4, -1.0]), 3).tolist() == [0, 3, 2, 1, 0]
+    assert relevances(np.array([0.1, 0.9]), 3).tolist() == [2, 3]
+    assert relevances(np.empty(0), 3).tolist() == []
+
+
+def test_the_gain_is_the_square_of_the_relevance() -> None:
+    """(k - r + 1)² at the place r (the CASH paper, section 3.3), and NDCG looks at k places."""
+    rng = np.random.default_rng(0)
+    features = rng.random((60, 2))
+    labels = np.concatenate([relevances(-part[:, 0], 3) for part in np.split(features, 6)])
+    ranker = Ranker.fit(features, labels, [10] * 6, k=3, seed=0)
+    assert "[label_gain: 0,1,4,9]" in ranker.text
+    assert "[lambdarank_truncation_level: 3]" in ranker.text
+    scores = ranker.scores(np.array([[0.05, 0.5], [0.5, 0.5], [0.95, 0.5]]))
+    assert scores[0] > scores[1] >= scores[2]
