@@ -5,7 +5,7 @@ import numpy as np
 from foretune import learning
 from foretune.contracts import Target
 from foretune.experience import Experience, Metric
-from foretune.learning import Catalogue, past_tasks, successes, trial_shares
+from foretune.learning import Catalogue, fair_shares, past_tasks, successes, trial_shares
 from foretune.numerics.scores import midrank_shares, smoothed_shares
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
@@ -30,6 +30,18 @@ class TestCatalogue:
 def test_trials_of_a_described_task_are_scored_by_rank() -> None:
     assert trial_shares(Target(SPACE)) is smoothed_shares
     assert trial_shares(Target(SPACE, meta_features={"log_rows": 2.0})) is midrank_shares
+
+
+def test_of_large_tasks_a_fair_share_is_drawn_at_random_and_always_the_same(monkeypatch) -> None:
+    monkeypatch.setattr(learning, "MOST_ROWS", 40)
+    monkeypatch.setattr(learning, "LEAST_ROWS", 5)
+    large, small = fair_shares([1000, 10])
+    assert len(set(large.tolist())) == 20
+    assert 300 < large.mean() < 700
+    assert sorted(small.tolist()) == list(range(10))
+    np.testing.assert_array_equal(fair_shares([1000, 10])[0], large)
+    monkeypatch.setattr(learning, "MOST_ROWS", 4)
+    assert [len(rows) for rows in fair_shares([1000, 10])] == [5, 5]
 
 
 def test_a_configuration_is_learnt_from_at_its_highest_fidelity() -> None:

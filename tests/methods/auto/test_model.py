@@ -353,6 +353,18 @@ def test_what_cost_past_tasks_least_comes_first() -> None:
     np.testing.assert_array_equal(cheapest_first(first, untimed).values, first.values)
 
 
+def test_what_configurations_cost_is_their_mean_over_past_tasks() -> None:
+    """The first took 1 and 9 seconds, the second 4 both times, and once nobody looked."""
+    bowls = problem("flat").experience
+    seconds = np.full(len(bowls.config_index), np.nan, dtype=np.float32)
+    for row, cost in ((0, (1.0, 9.0)), (3, (4.0, 4.0))):
+        seconds[np.flatnonzero(bowls.config_index == row)[:2]] = cost
+    timed = replace(bowls, seconds=seconds)
+    np.testing.assert_array_equal(
+        cheapest_first(bowls.configs.take([0, 3]), timed).values, bowls.configs.take([3, 0]).values
+    )
+
+
 def test_what_is_good_and_what_comes_first_is_the_listers_word() -> None:
     bowls = problem("flat").experience
     whole = METHODS["auto"].learner()
