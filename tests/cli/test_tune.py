@@ -180,6 +180,13 @@ def test_a_metric_may_tell_its_direction_in_any_case(text, usual, found):
     assert _name_and_direction(text, usual) == found
 
 
+@pytest.mark.parametrize(("text", "mended"), [("acc:maximize", "acc:max"), ("a:Minimum", "a:min")])
+def test_a_direction_in_longer_words_is_no_name(here, text, mended):
+    ended = run("tuned_for_tests:number", "--trials", 1, *SEARCH, "--metric", text)
+    assert f"must be min or max, but got '{text}': write {mended}" in str(ended.exception)
+    assert not (here / "foretune.db").exists()
+
+
 def test_trials_are_not_written_where_past_runs_or_a_folder_are(here):
     words = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
     run(*words, "--out", "past.parquet")

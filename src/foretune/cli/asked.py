@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foretune.space import Space
 
 RANGE = "range"
+_LONGER = ("minimise", "minimize", "minimum", "maximise", "maximize", "maximum")
 
 
 def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
@@ -22,7 +23,10 @@ def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
 
     if path is None:
         if past is None:
-            raise UsageError("tune needs to know what may be tried, but got no --space: give one")
+            raise UsageError(
+                "tune needs to know what may be tried, but got no --space: give one, "
+                "`foretune tune --help` shows how"
+            )
         return past.experience.space
     if not path.is_file():
         raise UsageError(
@@ -96,6 +100,11 @@ def _name_and_direction(text: str, usual: str | None) -> tuple[str, str | None]:
     """`NAME:min`, or a name alone, for which --direction holds."""
     before, colon, end = text.rpartition(":")
     has_way = colon and end.lower() in ("min", "max")
+    if colon and end.lower() in _LONGER:
+        raise UsageError(
+            f"the direction of a --metric must be min or max, but got '{text}': write "
+            f"{before}:{end[:3].lower()}"
+        )
     name, way = (before, end.lower()) if has_way else (text, usual)
     if not name.strip():
         raise UsageError(

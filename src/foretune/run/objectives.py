@@ -46,7 +46,10 @@ def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
     for metric in metrics:
         if metric.name not in result:
             names = ", ".join(map(str, result)) or "nothing"
-            raise ResultError(f"the result must hold '{metric.name}', but it holds {names:.80}")
+            raise ResultError(
+                f"the result must hold '{metric.name}', but it holds {names:.80}: name another "
+                "metric, or return this one"
+            )
     wanted = {metric.name: _needed(metric.name, result[metric.name]) for metric in metrics}
     found = {str(name): finite(value) for name, value in result.items() if name not in wanted}
     others = {name: number for name, number in found.items() if number is not None}

@@ -185,11 +185,11 @@ def _from_mapping(name: str, value: Mapping[Any, Any]) -> Hyperparameter[Any, An
         _refuse(
             name,
             value,
-            "a dict must be {'ordinal': [...]} or map each choice to the dict of its "
-            "hyperparameters ({} for none)",
+            "a dict must be {'ordinal': [...]}, in JSON also {\"range\": [low, high]}, or map each "
+            "choice to the dict of its hyperparameters ({} for none)",
         )
     return _categorical(name, value, list(value))
 
 
 def _refuse(name: Any, value: Any, rule: str) -> NoReturn:
-    raise SpaceError(f"in the notation of a space {rule}, but got {name!r}: {value!r}")
+    raise SpaceError(f"in the notation of a space {rule}, but got {name!r}: {value!r}: correct it")

@@ -51,7 +51,9 @@ def collect(
     What `out` or an interrupted run holds already is not evaluated again.
     """
     if not out.parent.is_dir():
-        raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
+        raise UsageError(
+            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
+        )
     folder = Folder.beside(out)
     with folder.alone():
         return _collected(recipe, sources, folder, start, progress)

@@ -79,7 +79,9 @@ def _check_out(out: Path, data: Path) -> None:
         known = ", ".join((*SEPARATORS, *PARQUET))
         raise UsageError(f"predictions are written to {known}, but got '{out}': rename it")
     if not out.parent.is_dir():
-        raise UsageError(f"the folder of the output must exist, but there is no '{out.parent}'")
+        raise UsageError(
+            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
+        )
     if out.is_dir() or out.resolve() == data.resolve():
         what = "a folder" if out.is_dir() else "the table itself"
         raise UsageError(f"predictions need a file of their own, but '{out}' is {what}: rename it")

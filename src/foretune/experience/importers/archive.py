@@ -15,7 +15,9 @@ def existing(source: Path | str) -> Path:
     """`source` as a path that exists."""
     path = Path(source)
     if not path.exists():
-        raise ExperienceError(f"the source of an import must exist, but there is no '{path}'")
+        raise ExperienceError(
+            f"the source of an import must exist, but there is no '{path}': correct its path"
+        )
     return path
 
 

@@ -66,7 +66,8 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     if columns.task is None or not columns.values:
         raise ExperienceError(
             "a table needs a column that names the task and at least one metric, but "
-            f"{'no task' if columns.task is None else 'no value'} column was named"
+            f"{'no task' if columns.task is None else 'no value'} column was named: name both, "
+            "such as  --task dataset --value error:min"
         )
     metrics = {column: direction_of(column, given) for column, given in columns.values.items()}
     _check_meanings(columns)

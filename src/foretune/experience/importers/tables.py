@@ -203,7 +203,8 @@ def need_columns(frame: pd.DataFrame, names: list[str], source: Path | str) -> N
         if name not in frame.columns:
             known = ", ".join(f"'{column}'" for column in list(frame.columns)[:12])
             raise ExperienceError(
-                f"the table '{Path(source).name}' must have a column '{name}', but it has {known}"
+                f"the table '{Path(source).name}' must have a column '{name}', but it has "
+                f"{known}: name another column, or another file"
             )
 
 
