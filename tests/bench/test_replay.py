@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from foretune.bench.parts import Parts
 from foretune.bench.replay import fingerprint_of_notes, replay
 from foretune.bench.results import COLUMNS, read, save
 from foretune.bench.starts import Start
-from foretune.errors import ExperienceError, ForetuneError, MethodError, UsageError
+from foretune.errors import (
+    ExperienceError,
+    ForetuneError,
+    MethodError,
+    MissingExtraError,
+    UsageError,
+)
 from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
 from foretune.experience.build import take_rows
 from foretune.files import held
@@ -130,6 +137,14 @@ def test_seeds_are_learnt_together_where_a_learner_can(monkeypatch, out):
     spy = register(monkeypatch, SpyOfMany())
     replay(table(), ["spy"], trials=1, seeds=[4, 2, 7], tasks=["task0"], out=out)
     assert spy.batches == [(2, 4, 7)]
+
+
+def test_what_learning_lacks_is_named(monkeypatch, out):
+    spy = register(monkeypatch, SpyOfMany())
+    lacking = ModuleNotFoundError("No module named 'jax'", name="jax")
+    monkeypatch.setattr(spy, "learn", Mock(side_effect=lacking))
+    with pytest.raises(MissingExtraError, match=r"the method 'spy' needs .*foretune.neural"):
+        replay(table(), ["spy"], trials=1, seeds=[4, 2], tasks=["task0"], out=out)
 
 
 # What is written

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -257,3 +258,12 @@ def test_a_corrupt_file_is_refused(foretune, experience: Path) -> None:
     code, _, error = foretune("show", experience)
     assert code == 2
     assert error.count("\n") == 1
+
+
+def test_an_optional_package_that_is_missed_late_is_named(foretune, monkeypatch):
+    lacking = ModuleNotFoundError("No module named 'jax'", name="jax")
+    monkeypatch.setattr("foretune.cli.methods.methods_command.callback", Mock(side_effect=lacking))
+    code, _, said = foretune("methods")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "this command needs the package 'jax'" in said
+    assert "foretune[neural]" in said

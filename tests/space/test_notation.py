@@ -113,6 +113,7 @@ def test_hyperparameters_of_config_space_may_stand_in() -> None:
         ({"a": (0, 10**400)}, r"'a' must lie within ±2\*\*53, but got \[0, 1000"),
         ({"a": (2, 1)}, r"lower bound must not exceed the upper one, but got 'a': \(2, 1\)"),
         ({"a": (0, 1, "log")}, r"bounds of a log range must be positive, but got 'a'"),
+        ({"a": [0.1, 1, "log"]}, r"a list holds choices, and a range must be \(low, high, 'log'\)"),
         ({"a": []}, r"a list of choices must not be empty, but got 'a': \[\]"),
         ({"a": ["x", "x"]}, r"choice `x` 2 times.*but got 'a': \['x', 'x'\]"),
         ({"a": {"ordinal": 3}}, r"an ordinal must be {'ordinal': \[...\]}.*but got 'a'"),

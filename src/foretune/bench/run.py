@@ -14,6 +14,7 @@ from foretune.bench.pools import TaskPool, pool_of
 from foretune.bench.results import Settings, value_columns
 from foretune.bench.starts import seed_on_task
 from foretune.contracts import LearnsMany, Prior, Target
+from foretune.errors import extras_named
 from foretune.experience import Experience, Split, Status, for_learning
 from foretune.progress import SILENT
 from foretune.search import Method, Optimizer, Told, method
@@ -106,10 +107,13 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[R
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
     """What the method learns with each seed, and how long it took for one."""
-    learner = chosen.learner()
+    purpose = f"the method '{chosen.name}'"
+    with extras_named(purpose):
+        learner = chosen.learner()
     if past is not None and isinstance(learner, LearnsMany):
         start = perf_counter()
-        priors = learner.learn_many(past, seeds, progress=SILENT)
+        with extras_named(purpose):
+            priors = learner.learn_many(past, seeds, progress=SILENT)
         share = (perf_counter() - start) / len(seeds)
         return [_Learnt(prior, share) for prior in priors]
     learnt = []

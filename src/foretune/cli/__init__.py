@@ -19,7 +19,7 @@ from foretune.cli.predict import predict_command
 from foretune.cli.spaces import spaces_command
 from foretune.cli.suggest import suggest_command
 from foretune.cli.tune import tune_command
-from foretune.errors import ForetuneError, ForetuneWarning
+from foretune.errors import ForetuneError, ForetuneWarning, extras_named
 from foretune.run import stopping
 from foretune.run.threads import ONE_NUMERIC_THREAD
 
@@ -91,7 +91,9 @@ def main() -> None:
     # they would count as trials that kill their process.
     stopping.listen()
     try:
-        foretune(standalone_mode=False)
+        # Some methods need an optional package no sooner than when they have trials to fit.
+        with extras_named("this command"):
+            foretune(standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as mistake:

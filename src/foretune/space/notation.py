@@ -162,6 +162,10 @@ def _range(name: str, value: tuple[Any, ...]) -> Hyperparameter[Any, Any]:
     return number_range(name, low, high, log=log, integer=integer)
 
 
+def _is_number(choice: Any) -> bool:
+    return isinstance(choice, int | float) and not isinstance(choice, bool)
+
+
 def _is_finite(bound: float) -> bool:
     try:
         return math.isfinite(bound)
@@ -172,6 +176,8 @@ def _is_finite(bound: float) -> bool:
 def _categorical(name: str, value: Any, choices: list[Any]) -> Hyperparameter[Any, Any]:
     if not choices:
         _refuse(name, value, "a list of choices must not be empty")
+    if len(choices) == 3 and choices[2] == "log" and all(map(_is_number, choices[:2])):
+        _refuse(name, value, "a list holds choices, and a range must be (low, high, 'log')")
     return CategoricalHyperparameter(name, choices)
 
 
