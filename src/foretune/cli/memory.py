@@ -22,9 +22,9 @@ of_space = click.option("--space", type=click.Choice(SPACES), help="Else the onl
 def experience_group() -> None:
     """Show, export, add to, or forget your own experience.
 
-    Every search adds what it tried: configurations, scores, times, and numbers that describe the
-    table. Rows, columns and labels of tables are never kept. The environment variable
-    FORETUNE_HOME moves the folder.
+    Every search adds what it tried: configurations, scores, times, the name of the file, and
+    numbers that describe the table. Rows, columns and labels of tables are never kept. The
+    environment variable FORETUNE_HOME moves the folder.
     """
 
 
