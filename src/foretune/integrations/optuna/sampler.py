@@ -41,8 +41,8 @@ class ForetuneSampler(BaseSampler):
     else is given.
 
     Arguments:
-        method: a name of `foretune methods`; by default `gcp-prior` where there are past studies to
-            learn from, else `auto`.
+        method: a name of `foretune methods`; by default `gcp-prior` where there are three past
+            studies or more to learn from, else `auto`, which then starts from nothing.
         experience: past tasks to learn from, as an `Experience` or its file.
         prior: what the method has learnt already, as a `Prior` or its file.
         space: what will be asked for, in any way that `Space.of` reads; known from the first trial
