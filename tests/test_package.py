@@ -18,6 +18,10 @@ def test_every_public_name_is_listed_before_it_is_used() -> None:
     assert shown.stdout.strip() == "set()"
 
 
+def test_the_version_is_that_of_the_package() -> None:
+    assert foretune.__version__ == version("foretune")
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         _ = foretune.nonsense

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from foretune.search import METHODS, Method, Optimizer, Suggestion, Told, method
     from foretune.space import Encoded, Space
 
+__version__: str
+
 _HOMES = {
     "ForetuneClassifier": "foretune.automl.estimator_api",
     "ForetuneRegressor": "foretune.automl.estimator_api",
@@ -73,9 +75,11 @@ def __getattr__(name: str) -> object:
     # Imported when first used, so that `foretune --help` does not wait for pandas.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("foretune")
     raise AttributeError(f"module 'foretune' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
     # What has not been imported yet would be missing where a shell completes names.
-    return sorted(__all__)
+    return sorted([*__all__, "__version__"])

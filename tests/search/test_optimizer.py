@@ -406,7 +406,8 @@ def test_wrong_outcomes_change_nothing() -> None:
     optimizer = make()
     suggestion = optimizer.ask()[0]
     wrong = [
-        (Told((1.0, 2.0), id=suggestion.id), "one loss for each"),
+        (Told((1.0, 2.0), id=suggestion.id), r"one loss for each of .* but got 2: tell 1 number"),
+        (Told(np.ones((1, 1)), id=suggestion.id), r"but got an array of shape \(1, 1\): tell 1"),
         (Told((1.0,), id=99), "pending suggestions"),
         (Told((1.0,), id=[0]), "pending suggestions"),
         (Told(True, id=suggestion.id), "losses must be numbers, but got True"),

@@ -86,8 +86,10 @@ def add_command(file: Path, space: str) -> None:
     chosen = shipped(space)
     check_recorded(experience.metrics, chosen.task)
     added = narrowed(experience, chosen.build())
-    Memory.of_user().add(space, added)
-    click.echo(f"Added to '{space}': {_sizes(added)}")
+    memory = Memory.of_user()
+    memory.add(space, added)
+    known = memory.recall(space) or added
+    click.echo(f"Added to '{space}': {_sizes(added)} in the file; {_sizes(known)} in all now")
 
 
 @experience_group.command("forget")

@@ -429,9 +429,10 @@ class Optimizer:
         if not np.isfinite(losses).all():
             return np.full(width, np.nan)
         if losses.shape != (width,):
+            got = f"{losses.size}" if losses.ndim == 1 else f"an array of shape {losses.shape}"
             raise UsageError(
                 f"an outcome needs one loss for each of {list(self.target.objectives)}, but got "
-                f"{losses.size}: tell {width} number(s)"
+                f"{got}: tell {width} number(s)"
             )
         return losses
 

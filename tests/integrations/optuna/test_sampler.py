@@ -530,6 +530,22 @@ def test_past_studies_of_a_storage_are_experience(tmp_path):
     assert sorted(path.parent.name for path in kept) == ["priors", "studies"]
 
 
+def test_it_is_said_if_nothing_is_learnt_from_studies_that_were_given(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'past.db'}"
+    past_storage(url, 2)
+    elsewhere = in_memory(ForetuneSampler.from_storage(url, seed=0))
+    with pytest.warns(ForetuneWarning, match=r"needs 3 that fit .* there are 2: name a method"):
+        elsewhere.optimize(wells, n_trials=2)
+    monkeypatch.setattr("foretune.integrations.optuna.knowledge.find_spec", lambda name: None)
+    taught = in_memory(ForetuneSampler(experience=relatives(4, SPACE), seed=0))
+    with pytest.warns(ForetuneWarning, match=r"'jax' is not installed.*foretune\[neural\]"):
+        taught.optimize(wells, n_trials=2)
+    beside = in_memory(ForetuneSampler(seed=0), storage=url, study_name="new")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForetuneWarning)
+        beside.optimize(wells, n_trials=2)
+
+
 def test_a_storage_without_past_studies_is_no_obstacle(tmp_path):
     url = f"sqlite:///{tmp_path / 'fresh.db'}"
     usual = in_memory(ForetuneSampler(seed=0), storage=url)

@@ -1,6 +1,7 @@
 """What a search starts from: a method, and the space and the prior that past studies give it."""
 
 import hashlib
+import warnings
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -8,7 +9,7 @@ from typing import Any
 
 from foretune.cache import remembered
 from foretune.contracts import Prior, Target
-from foretune.errors import MethodError, UsageError
+from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.integrations.optuna.known import KnownSpace
 from foretune.integrations.optuna.past import Past
 from foretune.search import Method, Optimizer, method
@@ -32,6 +33,8 @@ class Knowledge:
     prior: Prior | None = None
     space: Space | None = None
     """Given by the user; else it is read off the trials."""
+    was_given: bool = False
+    """Whether the user named the past studies: it is said then if nothing is learnt from them."""
     _learnt: dict[tuple[str, str], Prior] = field(default_factory=dict)
 
     def space_for(self, known: KnownSpace) -> Space | None:
@@ -65,16 +68,32 @@ class Knowledge:
         if self.name is not None:
             chosen = method(self.name)
             return chosen, self._learn(chosen, space)
-        if self._is_worth_learning(space):
+        lacking = self._lacking(space)
+        if lacking is None:
             return method(WITH_EXPERIENCE), self._learn(method(WITH_EXPERIENCE), space)
+        if self.was_given:
+            warnings.warn(lacking, ForetuneWarning, stacklevel=2)
         from_nothing = method(WITHOUT_EXPERIENCE)
         return from_nothing, from_nothing.learn(None, seed=0)
 
-    def _is_worth_learning(self, space: Space) -> bool:
-        if self.past is None or find_spec("jax") is None:
-            return False
+    def _lacking(self, space: Space) -> str | None:
+        """Why nothing is learnt unless a method is named; None where it is."""
+        if self.past is None:
+            return "nothing is learnt from past studies: there are none"
+        if find_spec("jax") is None:
+            return (
+                "nothing is learnt from past studies: the package 'jax' is not installed, which "
+                f"'{WITH_EXPERIENCE}' needs: pip install 'foretune[neural]'"
+            )
         experience = self.past.experience_in(space)
-        return experience is not None and len(experience.tasks) >= FEWEST_STUDIES
+        studies = 0 if experience is None else len(experience.tasks)
+        if studies >= FEWEST_STUDIES:
+            return None
+        return (
+            f"nothing is learnt from past studies: '{WITH_EXPERIENCE}' needs {FEWEST_STUDIES} that "
+            f"fit this study's space, but there are {studies}: name a method to learn from fewer, "
+            "such as 'auto'"
+        )
 
     def _learn(self, chosen: Method, space: Space) -> Prior:
         """The prior for one space, from memory, from disk, or from the past studies."""

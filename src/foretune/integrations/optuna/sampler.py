@@ -231,7 +231,8 @@ class ForetuneSampler(BaseSampler):
                 f"{past.losses.shape[1]} and the study {len(study.directions)}: choose some with "
                 "Experience.with_metrics"
             )
-        return Knowledge(self._method, past=past, space=self._space)
+        was_given = self._past is not None or self._storage is not None
+        return Knowledge(self._method, past=past, space=self._space, was_given=was_given)
 
     def _check_taught(self, past: Past | None) -> None:
         """Refuse a method that cannot do without past studies where there are none.
