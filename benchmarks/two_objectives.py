@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 LOOKS = (10, 25, 50)
-COLUMNS = ("tuner", "problem", "seed", "trials", "missing", "seconds")
 DRAWN = 200_000
 Config = dict[str, Any]
 
@@ -304,7 +303,7 @@ def add(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Add the rows of one run."""
     is_new = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
+        writer = csv.DictWriter(stream, [*rows[0]])
         if is_new:
             writer.writeheader()
         writer.writerows(rows)

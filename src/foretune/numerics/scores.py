@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from foretune.arrays import Floats
+from foretune.numerics.objectives import pareto_front
 from foretune.numerics.transforms import standardise
 
 Shares: TypeAlias = Callable[[Floats], Floats]
@@ -54,22 +55,39 @@ def smoothed_shares(y: Floats) -> Floats:
     beside the spike. Here the mean of Phi((y_i - y_j) / h) over j takes the place of the rank, h
     being as wide as Silverman has it. Losses that differ little get scores that differ little.
     """
-    drawn_in = drawn_in_scores(y)
+    drawn_in = standardise(_without_outliers(y))
     width = SMOOTHING * len(y) ** -0.2
     shares: Floats = ndtr((drawn_in[:, None] - _spread_sample(drawn_in)) / width).mean(axis=1)
     return shares
 
 
-def drawn_in_scores(y: Floats) -> Floats:
-    """Standardised losses, of which outliers are drawn in.
+def front_scores(losses: Floats) -> Floats:
+    """(n, L), standardised losses of several objectives, outliers drawn in, but none of the front.
 
-    For several objectives side by side: ranks forget the distances along a front.
+    Ranks would forget the distances along a front. And where many trials have gathered at one end
+    of it, which is the best there is of some objectives, its other end is an outlier in these. But
+    what fails at once, with a penalty, is the quickest and no end of a front.
     """
-    return standardise(_without_outliers(y))
+    ends = losses[pareto_front(losses)].max(axis=0)
+    each = [
+        _without_outliers(y, min(float(end), _worst_measured(y)))
+        for y, end in zip(losses.T, ends, strict=True)
+    ]
+    return np.column_stack([*map(standardise, each)])
 
 
-def _without_outliers(y: Floats) -> Floats:
-    """Else one enormous loss would make all others equal.
+def _worst_measured(y: Floats) -> float:
+    """The largest loss that is no penalty: not enormous beside the next smaller one."""
+    different = np.unique(y)
+    distances = 0.5 * different - 0.5 * different[0]  # halves, so that they stay finite
+    worst = len(different) - 1
+    while worst > 1 and distances[worst] / ENORMOUS > distances[worst - 1]:
+        worst -= 1
+    return float(different[worst])
+
+
+def _without_outliers(y: Floats, kept: float = -np.inf) -> Floats:
+    """Else one enormous loss would make all others equal. Up to `kept` all stay as they are.
 
     Once most trials have gathered around the best, the others are outliers, and the scores tell
     those apart that have gathered. Where most are equal to the best, the median is that of the
@@ -83,7 +101,7 @@ def _without_outliers(y: Floats) -> Floats:
     if median <= best:
         # Of an even number the lower one, which is no penalty while one of two is none.
         median = float(np.sort(above)[(len(above) - 1) // 2])
-    return np.minimum(y, median + OUTLYING * (median - best))
+    return np.minimum(y, max(median + OUTLYING * (median - best), kept))
 
 
 def without_penalties(y: Floats) -> Floats:

@@ -5,8 +5,8 @@ hollow to its ends. Here a trial is worth the hypervolume that it is expected to
 the scores, so that no objective counts more for its scale.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 from typing import Self
 
@@ -20,16 +20,16 @@ from foretune.numerics.anchored import (
     farthest_first,
     informative_subset,
 )
-from foretune.numerics.gp import GP
 from foretune.numerics.hypervolume import Boxes, improving_boxes, log_expected_volume
 from foretune.numerics.objectives import pareto_front
+from foretune.numerics.scores import front_scores
+from foretune.numerics.trend import Trend, TrendedGP
 from foretune.space import Encoded
 
 MARGIN = 0.1
 """How far the hypervolume is measured beyond the trials, so that their worst counts, too."""
-IDEAL = 0.1
-"""So far below the best scores a trial may gain. Else the ends of a front, beside which a process
-knows little, would be tried again and again."""
+LEAST_HOPE = 0.1
+"""At least so far below the best scores a trial may gain, however little was gained lately."""
 MOST_POINTS = 100
 """So many points of a front are looked at."""
 MOST_BOXES = 1000
@@ -40,7 +40,7 @@ MOST_BOXES = 1000
 class FrontPosterior:
     """The conditioned processes, and what would improve on the front."""
 
-    models: tuple[GP, ...]
+    models: tuple[TrendedGP, ...]
     boxes: Boxes
     log_unit: float
     """Of the volume, by which it becomes as long as a score."""
@@ -74,36 +74,65 @@ class FrontPosterior:
 
 @dataclass(frozen=True, slots=True)
 class FrontSurrogate:
-    """Fits one process to the scores of each objective."""
+    """Fits a trend and a process to the scores of each objective."""
 
     fits: tuple[AnchoredFit, ...]
+    """Of what each trend leaves over; told are the losses of all objectives, then the columns."""
 
     @classmethod
-    def on(cls, transform: Callable[[Floats], Floats], target: Target) -> Self:
-        """A surrogate of losses that `transform` makes scores of, each objective for itself."""
-        groups = target.space.column_groups
-        return cls(tuple(AnchoredFit(output=transform, groups=groups) for _ in target.objectives))
+    def of(cls, target: Target) -> Self:
+        """For the objectives of a target, each on its own."""
+        groups, objectives = target.space.column_groups, len(target.objectives)
+        order = partial(_order, objectives=objectives)
+        outputs = (
+            partial(_left_over, objectives=objectives, place=place) for place in range(objectives)
+        )
+        return cls(tuple(AnchoredFit(output=each, order=order, groups=groups) for each in outputs))
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The belief after all successful trials; what is believed of pending ones counts."""
         del seed
         good = seen.successes()
         x, real = good.configs.x, ~good.believed
-        columns = [*zip(self.fits, good.losses.T, strict=True)]
-        scores = np.column_stack([fit.output(losses) for fit, losses in columns])
+        told = np.hstack([good.losses, x])[real]
+        scores = front_scores(good.losses)
         keep = informative_subset(x, _front_first(scores), LARGEST_GP)
         models = tuple(
-            GP.condition(x[keep], scores[keep, place], fit.hyper(x[real], losses[real]))
-            for place, (fit, losses) in enumerate(columns)
+            TrendedGP.condition(
+                x[keep], column[keep], fit.hyper(x[real], told), Trend.fit(x[real], column[real])
+            )
+            for fit, column in zip(self.fits, scores.T, strict=True)
         )
         front = _front(scores)
         # Measured from the worst trials only the ends of a front would count, and measured from
         # these a short front would stay short.
         reference = 0.5 * (scores.max(axis=0) + front.max(axis=0)) + MARGIN
         extents = reference - front.min(axis=0)
-        log_unit = float(np.log(extents).mean()) * (len(columns) - 1)
-        boxes = improving_boxes(front, reference, front.min(axis=0) - IDEAL)
+        log_unit = float(np.log(extents).mean()) * (len(models) - 1)
+        boxes = improving_boxes(front, reference, front.min(axis=0) - _hopes(scores[real]))
         return FrontPosterior(models, boxes, log_unit, float(scores[real].mean(axis=1).min()))
+
+
+def _left_over(told: Floats, *, objectives: int, place: int) -> Floats:
+    """(n,), what the trend leaves over of the scores of the objective in this place."""
+    scores, x = front_scores(told[:, :objectives])[:, place], told[:, objectives:]
+    return scores - Trend.fit(x, scores)(x)
+
+
+def _order(told: Floats, *, objectives: int) -> Floats:
+    return _front_first(front_scores(told[:, :objectives]))
+
+
+def _hopes(scores: Floats) -> Floats:
+    """(L,), how far below its best score each objective may gain: as far as it has come in the
+    later half of the trials.
+
+    Without an end to hope the ends of a front, beside which a process knows little, would be tried
+    again and again.
+    """
+    before = scores[: max(len(scores) // 2, 1)].min(axis=0)
+    hopes: Floats = np.maximum(before - scores.min(axis=0), LEAST_HOPE)
+    return hopes
 
 
 def _front(scores: Floats) -> Floats:

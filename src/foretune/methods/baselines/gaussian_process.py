@@ -19,7 +19,7 @@ from foretune.methods.baselines.stateless import StatelessLearner
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import drawn_in_scores, smoothed_scores
+from foretune.numerics.scores import smoothed_scores
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Encoded
 
@@ -79,5 +79,5 @@ def smooth_copula_process() -> StatelessLearner:
 
 def _smooth(target: Target) -> Surrogate:
     if len(target.objectives) > 1:
-        return FrontSurrogate.on(drawn_in_scores, target)
+        return FrontSurrogate.of(target)
     return GaussianProcessSurrogate.on(smoothed_scores, target)

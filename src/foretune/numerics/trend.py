@@ -1,0 +1,69 @@
+"""A process on what a trend leaves over.
+
+A process that knows nothing but distances expects the average wherever it has not been. Where one
+loss is bad along a whole side of the space, it hopes for the average in every corner of that side,
+and tries corner after corner. A trend through few trials tells of the whole side at once.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.numerics.gp import GP
+from foretune.numerics.hyper import GPHyper
+
+PENALTIES = np.append(np.logspace(-3.0, 3.0, 25), 1e9)
+"""Of large weights, among which what foretells trials that are left out decides; the last one
+leaves a level alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A sum of parabolas, one for each column."""
+
+    level: float
+    weights: Floats
+    """(2d,), of the columns and of their squares about the middle."""
+
+    @classmethod
+    def fit(cls, x: Floats, y: Floats) -> Self:
+        """Through y (n,) at x (n, d) in the unit cube, as far as it foretells what is left out."""
+        if len(y) < 2:
+            return cls(float(y.mean()), np.zeros(2 * x.shape[1]))
+        # Imported here: it takes most of a second, and one objective needs no trend.
+        from sklearn.linear_model import RidgeCV
+
+        ridge = RidgeCV(PENALTIES).fit(_parabolas(x), y)
+        return cls(float(ridge.intercept_), ridge.coef_)
+
+    def __call__(self, x: Floats) -> Floats:
+        """(m,), at x (m, d)."""
+        return self.level + _parabolas(x) @ self.weights
+
+
+@dataclass(frozen=True, slots=True)
+class TrendedGP:
+    """A trend, which counts as known, and the process of what it leaves over."""
+
+    trend: Trend
+    process: GP
+
+    @classmethod
+    def condition(cls, x: Floats, y: Floats, hyper: GPHyper, trend: Trend) -> Self:
+        """After y (n,) at x (n, d); the hyperparameters are those of what the trend leaves over."""
+        return cls(trend, GP.condition(x, y - trend(x), hyper))
+
+    def predict(self, x_new: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (m,) at x_new (m, d), as of a `GP`."""
+        mean, std = self.process.predict(x_new)
+        return mean + self.trend(x_new), std
+
+    def sample(self, x_new: Floats, n: int, rng: np.random.Generator) -> Floats:
+        """n joint draws at x_new (m, d): (n, m)."""
+        return self.process.sample(x_new, n, rng) + self.trend(x_new)
+
+
+def _parabolas(x: Floats) -> Floats:
+    return np.hstack([x, 2.0 * np.square(x - 0.5)])
