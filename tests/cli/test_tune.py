@@ -4,14 +4,15 @@ import os
 import re
 import shlex
 import sys
+import warnings
 
 import pytest
 from click.testing import CliRunner
 
-from foretune.cli.asked import _name_and_direction
+from foretune.cli.asked import _name_and_direction, metrics_asked
 from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning
-from foretune.experience import Experience, Status
+from foretune.experience import Direction, Experience, Metric, Status
 from foretune.experience.importers import import_experience
 
 SPACE = {
@@ -178,6 +179,21 @@ def test_a_metric_without_a_name_is_refused(here, metric):
 )
 def test_a_metric_may_tell_its_direction_in_any_case(text, usual, found):
     assert _name_and_direction(text, usual) == found
+
+
+@pytest.mark.parametrize("name", ["accuracy", "val_acc", "ROC-AUC", "test/r2", "mean score"])
+def test_it_is_said_that_what_should_grow_is_minimised(name):
+    with pytest.warns(ForetuneWarning, match=f"'{name}' is minimised.*--metric {name}:max"):
+        [metric] = metrics_asked([name], None, None)
+    assert metric == Metric(name, Direction.MIN)
+
+
+@pytest.mark.parametrize("name", ["loss", "seconds", "racc", "accident rate", "accuracy:min"])
+def test_what_may_be_minimised_is_not_doubted(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metrics_asked([name], None, None)
+        metrics_asked(["accuracy"], "min", None)
 
 
 @pytest.mark.parametrize(("text", "mended"), [("acc:maximize", "acc:max"), ("a:Minimum", "a:min")])

@@ -1,12 +1,14 @@
 """What `foretune tune` is asked for: a space, and what to optimise."""
 
 import json
+import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foretune.cli.past import naming
-from foretune.errors import UsageError
+from foretune.errors import ForetuneWarning, UsageError
 
 if TYPE_CHECKING:
     from foretune.experience import Metric
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
 
 RANGE = "range"
 _LONGER = ("minimise", "minimize", "minimum", "maximise", "maximize", "maximum")
+
+_GROWING = re.compile(
+    r"acc|accuracy|auc|auroc|f1|r2|precision|recall|score|reward|map|ndcg|bleu|iou|throughput"
+)
+"""What a part of the name of a metric is, of which more is mostly better."""
 
 
 def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
@@ -83,6 +90,7 @@ def metrics_asked(
         )
     if past is None:
         asked = asked or [("loss", direction)]
+        _doubt(asked)
         return [Metric(name, Direction(way or "min")) for name, way in asked]
     asked = asked or [(past.experience.metrics[0].name, direction)]
     with naming(past.source):
@@ -94,6 +102,19 @@ def metrics_asked(
                 f"{metric.direction}: leave it out"
             )
     return list(found)
+
+
+def _doubt(asked: "Sequence[tuple[str, str | None]]") -> None:
+    """Say that a metric without a direction is minimised, if few would want that."""
+    for name, way in asked:
+        parts = re.split(r"[^a-z0-9]+", name.lower())
+        if way is None and any(map(_GROWING.fullmatch, parts)):
+            warnings.warn(
+                f"'{name}' is minimised: if more of it is better, stop and begin another --study "
+                f"with --metric {name}:max",
+                ForetuneWarning,
+                stacklevel=2,
+            )
 
 
 def _name_and_direction(text: str, usual: str | None) -> tuple[str, str | None]:
