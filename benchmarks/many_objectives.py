@@ -1,6 +1,6 @@
 """Three objectives and more at once, without any experience: how much of the front is found.
 
-    python -m benchmarks.many_objectives --tuners auto,optuna-tpe,random --out many.csv
+    python -m benchmarks.many_objectives --tuners auto,optuna-tpe,random --seeds 4 --out many.csv
     DIR/optuna/bin/python -m benchmarks.many_objectives --tuners optuna-gp --out many.csv
     python -m benchmarks.many_objectives --out many.csv      # prints the table
 
@@ -10,15 +10,13 @@ least of each loss among random configurations to its median. Tuners of Optuna r
 is installed, with or without Foretune.
 """
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.two_objectives import add, told
+from benchmarks.two_objectives import play_all
 
 LOOKS = (25, 50)
 DRAWN = 50_000
@@ -159,8 +157,9 @@ def optuna_player(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[flo
         yield losses
 
 
-def rows_of(tuner: str, problem: Problem, seed: int) -> list[dict[str, Any]]:
+def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
     """What is told of one run."""
+    problem = PROBLEMS[name]
     losses = np.array([*played(tuner, problem, seed)])
     run = {"tuner": tuner, "problem": problem.name, "seed": seed}
     return [
@@ -185,22 +184,5 @@ def _cell(rows: Sequence[dict[str, str]]) -> str:
     return ", ".join(f"{np.mean(each):.3f}" if each else "-" for each in found)
 
 
-def main() -> None:
-    """Play what is not there yet, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tuners", default="", metavar="A,B,C")
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--problems", default=",".join(PROBLEMS), metavar="A,B,C")
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    known = {(row["tuner"], row["problem"], row["seed"]) for row in told(given.out)}
-    for tuner in filter(None, given.tuners.split(",")):
-        for name in given.problems.split(","):
-            for seed in range(given.seeds):
-                if (tuner, name, str(seed)) not in known:
-                    add(given.out, rows_of(tuner, PROBLEMS[name], seed))
-    print(table(told(given.out)))
-
-
 if __name__ == "__main__":
-    main()
+    play_all(__doc__, [*PROBLEMS], rows_of, table)

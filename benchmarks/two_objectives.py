@@ -272,8 +272,9 @@ def botorch_player(problem: Problem, seed: int, trials: int) -> Iterator[tuple[f
         yield losses
 
 
-def rows_of(tuner: str, problem: Problem, seed: int) -> list[dict[str, Any]]:
+def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
     """What is told of one run."""
+    problem = PROBLEMS[name]
     began = time.process_time()
     points = np.array([*played(tuner, problem, seed, max(LOOKS))])
     seconds = (time.process_time() - began) / max(LOOKS)
@@ -336,12 +337,17 @@ def _missing(rows: Sequence[dict[str, str]], problem: str, look: int) -> list[fl
     ]
 
 
-def main() -> None:
-    """Play what is not there yet, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def play_all(
+    description: str | None,
+    names: Sequence[str],
+    rows_of: Callable[[str, str, int], list[dict[str, Any]]],
+    table: Callable[[list[dict[str, str]]], str],
+) -> None:
+    """A command that plays what is missing of tuners on named problems, and prints a table."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--tuners", default="", metavar="A,B,C")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--problems", default=",".join(PROBLEMS), metavar="A,B,C")
+    parser.add_argument("--problems", default=",".join(names), metavar="A,B,C")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     known = {(row["tuner"], row["problem"], row["seed"]) for row in told(given.out)}
@@ -349,9 +355,9 @@ def main() -> None:
         for name in given.problems.split(","):
             for seed in range(given.seeds):
                 if (tuner, name, str(seed)) not in known:
-                    add(given.out, rows_of(tuner, PROBLEMS[name], seed))
+                    add(given.out, rows_of(tuner, name, seed))
     print(table(told(given.out)))
 
 
 if __name__ == "__main__":
-    main()
+    play_all(__doc__, [*PROBLEMS], rows_of, table)

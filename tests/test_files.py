@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from foretune.files import held, locked, replace_file, write_text
+from foretune.errors import UsageError
+from foretune.files import check_folder_of, held, locked, replace_file, write_text
+
+
+def test_an_output_needs_a_folder_that_exists(tmp_path: Path) -> None:
+    check_folder_of(tmp_path / "a.txt")
+    check_folder_of(Path("a.txt"))
+    with pytest.raises(UsageError, match=r"there is no '.*absent': make it first"):
+        check_folder_of(tmp_path / "absent" / "a.txt")
 
 
 def test_the_file_gets_the_new_content(tmp_path: Path) -> None:

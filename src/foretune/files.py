@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from foretune.errors import UsageError
+
 if sys.platform == "win32":
     import msvcrt
 
@@ -60,6 +62,14 @@ def blamed(path: Path) -> Iterator[None]:
         if error.errno is not None:  # else it is no error of the system, and shows no name
             error.filename = str(path)
         raise
+
+
+def check_folder_of(out: Path) -> None:
+    """Refuse an output whose folder is not there, before any work is done for it."""
+    if not out.absolute().parent.is_dir():
+        raise UsageError(
+            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
+        )
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:

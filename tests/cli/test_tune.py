@@ -443,5 +443,5 @@ def test_what_a_function_prints_is_not_on_standard_output(here, capfd):
 def test_a_range_that_is_written_as_choices_is_refused(here):
     (here / "list.json").write_text(json.dumps({"kind": {"a": {"x": [0.001, 0.1, "log"]}}}))
     ended = run("tuned_for_tests:number", "--space", "list.json", "--trials", 1)
-    assert 'write {"range": [0.001, 0.1, "log"]}' in str(ended.exception)
+    assert 'in JSON {"range": [low, high, "log"]}, but got' in str(ended.exception)
     assert not (here / "foretune.db").exists()

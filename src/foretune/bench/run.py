@@ -107,15 +107,13 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[R
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
     """What the method learns with each seed, and how long it took for one."""
-    purpose = f"the method '{chosen.name}'"
-    with extras_named(purpose):
+    with extras_named(f"the method '{chosen.name}'"):
         learner = chosen.learner()
-    if past is not None and isinstance(learner, LearnsMany):
-        start = perf_counter()
-        with extras_named(purpose):
+        if past is not None and isinstance(learner, LearnsMany):
+            start = perf_counter()
             priors = learner.learn_many(past, seeds, progress=SILENT)
-        share = (perf_counter() - start) / len(seeds)
-        return [_Learnt(prior, share) for prior in priors]
+            share = (perf_counter() - start) / len(seeds)
+            return [_Learnt(prior, share) for prior in priors]
     learnt = []
     for seed in seeds:
         start = perf_counter()

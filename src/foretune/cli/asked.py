@@ -58,23 +58,11 @@ def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
 
 def _notation(given: Any) -> Any:
     """The short notation, in which JSON cannot tell a range from a list of choices."""
-    if _looks_like_range(given):
-        raise UsageError(
-            f"a list in a space holds choices, but {json.dumps(given)} looks like a range: write "
-            f'{{"{RANGE}": {json.dumps(given)}}}'
-        )
     if not isinstance(given, dict):
         return given
     if set(given) == {RANGE} and isinstance(given[RANGE], list):
         return tuple(given[RANGE])
     return {name: _notation(value) for name, value in given.items()}
-
-
-def _looks_like_range(given: Any) -> bool:
-    """Whether it is [0.001, 0.1, "log"]: nobody chooses among these."""
-    if not isinstance(given, list) or len(given) != 3 or given[2] != "log":
-        return False
-    return all(isinstance(each, int | float) for each in given[:2])
 
 
 def metrics_asked(

@@ -177,7 +177,12 @@ def _categorical(name: str, value: Any, choices: list[Any]) -> Hyperparameter[An
     if not choices:
         _refuse(name, value, "a list of choices must not be empty")
     if len(choices) == 3 and choices[2] == "log" and all(map(_is_number, choices[:2])):
-        _refuse(name, value, "a list holds choices, and a range must be (low, high, 'log')")
+        _refuse(
+            name,
+            value,
+            "a list holds choices, and a range must be (low, high, 'log'), in JSON "
+            '{"range": [low, high, "log"]}',
+        )
     return CategoricalHyperparameter(name, choices)
 
 

@@ -24,6 +24,7 @@ from foretune.automl.journal import Journal, Line
 from foretune.automl.models.spaces import shipped
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
+from foretune.files import check_folder_of
 from foretune.progress import SILENT, Progress
 from foretune.run.executor import Executor
 from foretune.space import Encoded, Space
@@ -50,10 +51,7 @@ def collect(
 
     What `out` or an interrupted run holds already is not evaluated again.
     """
-    if not out.parent.is_dir():
-        raise UsageError(
-            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
-        )
+    check_folder_of(out)
     folder = Folder.beside(out)
     with folder.alone():
         return _collected(recipe, sources, folder, start, progress)

@@ -22,7 +22,7 @@ from foretune.automl.tables.schema import Schema
 from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
 from foretune.experience.naming import listed, suggestion
-from foretune.files import replace_file
+from foretune.files import check_folder_of, replace_file
 from foretune.progress import SILENT, Progress
 
 PART_BYTES = 1 << 25
@@ -78,10 +78,7 @@ def _check_out(out: Path, data: Path) -> None:
     if out.suffix.lower() not in (*SEPARATORS, *PARQUET):
         known = ", ".join((*SEPARATORS, *PARQUET))
         raise UsageError(f"predictions are written to {known}, but got '{out}': rename it")
-    if not out.parent.is_dir():
-        raise UsageError(
-            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
-        )
+    check_folder_of(out)
     if out.is_dir() or out.resolve() == data.resolve():
         what = "a folder" if out.is_dir() else "the table itself"
         raise UsageError(f"predictions need a file of their own, but '{out}' is {what}: rename it")
