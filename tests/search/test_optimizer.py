@@ -56,6 +56,32 @@ def test_forest_beats_random_search_on_a_bowl() -> None:
     assert np.mean(forest) < np.mean(random)
 
 
+def test_the_best_trial_is_the_first_of_the_least_loss() -> None:
+    optimizer = make("random")
+    told = [(0.3, 0.1), (0.2, 0.4), (float("nan"), 0.5), (0.2, 0.6)]
+    optimizer.tell([Told(loss, config={"a": a, "b": 0.0}) for loss, a in told])
+    optimizer.ask()
+    assert optimizer.best == Told((0.2,), config={"a": 0.4, "b": 0.0})
+    assert [each.config["a"] for each in optimizer.front] == [0.4, 0.6]
+
+
+def test_of_several_objectives_there_is_a_front_and_no_best() -> None:
+    optimizer = make("random", objectives=("error", "seconds"))
+    told = [(3.0, 1.0), (2.0, 2.0), (2.5, 2.0), (float("nan"), 0.0), (1.0, 5.0), (1.0, 6.0)]
+    optimizer.tell([Told(each, config={"a": 0.1 * n, "b": 0.0}) for n, each in enumerate(told)])
+    assert [each.losses for each in optimizer.front] == [(3.0, 1.0), (2.0, 2.0), (1.0, 5.0)]
+    with pytest.raises(UsageError, match="there are 2: choose among those of the `front`"):
+        _ = optimizer.best
+
+
+def test_without_a_trial_that_succeeded_there_is_no_best() -> None:
+    optimizer = make("random")
+    assert optimizer.front == []
+    optimizer.tell([Told(float("nan"), config={"a": 0.5, "b": 0.5})])
+    with pytest.raises(UsageError, match="got none among the 1 told so far"):
+        _ = optimizer.best
+
+
 def test_methods_without_an_explanation_say_nothing() -> None:
     optimizer = make("random")
     assert optimizer.explained() == ""

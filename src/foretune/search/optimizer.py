@@ -28,6 +28,7 @@ from foretune.contracts import (
 )
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status, status_of
+from foretune.numerics.objectives import pareto_front
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.given import check_described, losses_of, opened, outcomes_of, searched
@@ -149,6 +150,31 @@ class Optimizer:
     def pending(self) -> Mapping[int, dict[str, Any]]:
         """Suggestions that were asked for and not told yet, by id."""
         return {id_: config.dicts()[0] for id_, config in self._pending.items()}
+
+    @property
+    def best(self) -> Told:
+        """The told trial of the least loss, the first of equals: its `config`, its `losses`."""
+        if len(self.target.objectives) > 1:
+            raise UsageError(
+                "the best trial is that of the least loss, of one objective, but there are "
+                f"{len(self.target.objectives)}: choose among those of the `front`"
+            )
+        if not self.front:
+            raise UsageError(
+                "the best trial is one of those that succeeded, but got none among the "
+                f"{len(self._told)} told so far: tell others first"
+            )
+        return self.front[0]
+
+    @property
+    def front(self) -> list[Told]:
+        """The told trials that no other betters, in their order: none is as good in every
+        objective and better in one. Where there is one objective, those of the least loss.
+        """
+        rows = np.flatnonzero(pareto_front(self._told.losses)).tolist()
+        configs = self._told.configs.take(rows).dicts()
+        losses = self._told.losses[rows].tolist()
+        return [Told(tuple(of), config=config) for of, config in zip(losses, configs, strict=True)]
 
     def ask(self, n: int = 1, *, among: Encoded | None = None) -> list[Suggestion]:
         """`n` different configurations that were neither told nor are pending.
