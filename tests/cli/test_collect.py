@@ -43,7 +43,7 @@ def test_a_folder_becomes_experience(tables, tmp_path):
         (["-o", "cash.csv"], "must be a .parquet file"),
         (["--only", "svmm"], "did you mean 'svm'"),
         (["--metrics", "auc"], "one of r2, rmse"),
-        (["--datasets", "nowhere"], "holds none"),
+        (["--datasets", "nowhere"], "is no folder"),
     ],
 )
 def test_mistakes_are_one_sentence(tables, tmp_path, options, said):

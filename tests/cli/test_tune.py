@@ -9,7 +9,7 @@ import warnings
 import pytest
 from click.testing import CliRunner
 
-from foretune.cli.asked import _name_and_direction, metrics_asked
+from foretune.cli.asked import _name_and_direction, metrics_asked, space_asked
 from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Direction, Experience, Metric, Status
@@ -179,6 +179,23 @@ def test_a_metric_without_a_name_is_refused(here, metric):
 )
 def test_a_metric_may_tell_its_direction_in_any_case(text, usual, found):
     assert _name_and_direction(text, usual) == found
+
+
+@pytest.mark.parametrize("pair", ["[0.0001, 0.1]", "[2, 8]", "[0, 1.0]"])
+def test_it_is_said_that_two_numbers_are_no_range(tmp_path, pair):
+    (tmp_path / "space.json").write_text(f'{{"model": {{"svm": {{"C": {pair}}}, "naive": {{}}}}}}')
+    with pytest.warns(ForetuneWarning, match="'model:svm:C' is either .* stop and write") as told:
+        space_asked(tmp_path / "space.json", None)
+    assert f'{{"range": {pair}}}' in str(told[0].message)
+
+
+@pytest.mark.parametrize(
+    "given", ["[0, 1]", "[8, 2]", "[1, 2, 4]", "[true, false]", '["1", "2"]', '{"range": [1, 9]}']
+)
+def test_of_other_lists_nothing_is_said(tmp_path, recwarn, given):
+    (tmp_path / "space.json").write_text(f'{{"a": {given}, "b": {{"ordinal": [32, 64]}}}}')
+    space_asked(tmp_path / "space.json", None)
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("name", ["accuracy", "val_acc", "ROC-AUC", "test/r2", "mean score"])

@@ -52,8 +52,11 @@ def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
             f"a space must be a JSON object, but '{path}' holds something else: write "
             '{"name": {"range": [low, high]}, ...}'
         )
-    full = isinstance(document.get("hyperparameters"), list)
-    return Space.from_json(text) if full else Space.of(_notation(document))
+    if isinstance(document.get("hyperparameters"), list):
+        return Space.from_json(text)
+    space = Space.of(_notation(document))
+    _doubt_pairs(space)
+    return space
 
 
 def _notation(given: Any) -> Any:
@@ -63,6 +66,29 @@ def _notation(given: Any) -> Any:
     if set(given) == {RANGE} and isinstance(given[RANGE], list):
         return tuple(given[RANGE])
     return {name: _notation(value) for name, value in given.items()}
+
+
+def _doubt_pairs(space: "Space") -> None:
+    """Say that a list of two numbers is no range, which it looks like."""
+    from foretune.space import Kind
+
+    for each in space.parameters:
+        if each.kind is Kind.CATEGORICAL and _may_be_bounds(each.choices):
+            low, high = each.choices
+            warnings.warn(
+                f"'{each.name}' is either {low} or {high}: if values between them are meant, too, "
+                f'stop and write {{"range": [{low}, {high}]}}',
+                ForetuneWarning,
+                stacklevel=2,
+            )
+
+
+def _may_be_bounds(choices: Sequence[Any]) -> bool:
+    if len(choices) != 2 or not all(type(each) in (int, float) for each in choices):
+        return False
+    low, high = choices
+    has_between = isinstance(low, float) or isinstance(high, float) or high - low > 1
+    return bool(low < high and has_between)
 
 
 def metrics_asked(

@@ -29,10 +29,12 @@ def test_groups_and_names_of_the_catalogue_for_one_task():
     ]
 
 
-@pytest.mark.parametrize("given", ["catalogue:iris", "no such folder"])
-def test_nothing_to_collect(given):
-    with pytest.raises(UsageError, match="holds none"):
-        sources(given, Task.REGRESSION)
+def test_nothing_to_collect(tmp_path):
+    for given in ("catalogue:iris", str(tmp_path)):
+        with pytest.raises(UsageError, match="holds none"):
+            sources(given, Task.REGRESSION)
+    with pytest.raises(UsageError, match="'no such folder' is no folder"):
+        sources("no such folder", Task.REGRESSION)
 
 
 def test_a_file_that_cannot_be_used_is_named(tmp_path):

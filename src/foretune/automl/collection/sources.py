@@ -35,7 +35,8 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
 
     target: the column to predict in the files of a folder; the last one if None.
     """
-    if given.startswith(CATALOGUE):
+    is_listed = given.startswith(CATALOGUE)
+    if is_listed:
         names = given.removeprefix(CATALOGUE).split(",")
         entries = [entry for name in names for entry in catalogue.group(name)]
         found = [
@@ -53,9 +54,10 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
             for f in files
         ]
     if not found:
+        what = "holds none" if is_listed or Path(given).is_dir() else "is no folder"
         raise UsageError(
             f"datasets must be 'catalogue:GROUP' or a folder of CSV or Parquet files for "
-            f"{task}, but '{given}' holds none: choose another"
+            f"{task}, but '{given}' {what}: choose another"
         )
     return found
 
