@@ -112,3 +112,15 @@ def test_a_method_of_ones_own_travels_as_it_is() -> None:
     own = Method("gp", "not the one of the registry", dict)
     for again in (pickle.loads(pickle.dumps(own)), copy.deepcopy(own)):
         assert again == own
+
+
+def test_auto_learns_without_jax_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def experts() -> list[str]:
+        learner = method("auto").learner()
+        return [*learner.taught, *learner.from_nothing]
+
+    assert experts() == ["adaptive-portfolio", "gcp-prior", "deeppipe", "factors", "gcp-smooth"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert experts() == ["adaptive-portfolio", "factors", "gcp-smooth"]
+    # What was learnt elsewhere can be read.
+    assert {"gcp-prior", "deeppipe"} <= set(method("auto").learner().others)

@@ -118,21 +118,22 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
 
 
 def _auto() -> Learner:
-    """The learner of `auto`: what past tasks taught by three of the papers, beside a plain process.
+    """The learner of `auto`: what past tasks taught by three of the papers and what they differ by,
+    beside a plain process.
 
-    Without JAX, which two of them need to learn, past tasks' own processes stand in for these.
+    Two of the papers' need JAX to learn: without it the others do.
     """
     from importlib.util import find_spec
 
     from foretune.methods.auto.learn import AutoLearner
 
-    portfolio, networks, processes = "adaptive-portfolio", ("gcp-prior", "deeppipe"), ("rgpe",)
-    taught = (portfolio, *(networks if find_spec("jax") else processes))
+    portfolio, networks, linear = "adaptive-portfolio", ("gcp-prior", "deeppipe"), "factors"
+    taught = (portfolio, *(networks if find_spec("jax") else ()), linear)
     return AutoLearner(
         taught={name: METHODS[name].learner for name in taught},
         from_nothing={"gcp-smooth": METHODS["gcp-smooth"].learner},
         lister=portfolio,
-        others={name: METHODS[name].learner for name in (*networks, *processes)},
+        others={name: METHODS[name].learner for name in (*networks, "rgpe")},
     )
 
 
@@ -242,6 +243,13 @@ METHODS: dict[str, Method] = {
             _made_by("foretune.methods.zero_shot.adaptive", "adaptive_portfolio"),
             design=Design("random", 0),
             acquisition="own",
+            needs_experience=True,
+        ),
+        Method(
+            "factors",
+            "GP about the past tasks' mean, of a mixture of what they differ by",
+            _made_by("foretune.methods.copula.factors", "factors"),
+            design=Design("random", 0),
             needs_experience=True,
         ),
         Method(

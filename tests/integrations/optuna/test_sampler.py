@@ -530,20 +530,26 @@ def test_past_studies_of_a_storage_are_experience(tmp_path):
     assert sorted(path.parent.name for path in kept) == ["priors", "studies"]
 
 
-def test_it_is_said_if_nothing_is_learnt_from_studies_that_were_given(tmp_path, monkeypatch):
+def test_it_is_said_if_nothing_is_learnt_from_studies_that_were_given(tmp_path):
     url = f"sqlite:///{tmp_path / 'past.db'}"
     past_storage(url, 2)
     elsewhere = in_memory(ForetuneSampler.from_storage(url, seed=0))
     with pytest.warns(ForetuneWarning, match=r"needs 3 that fit .* there are 2: name a method"):
         elsewhere.optimize(wells, n_trials=2)
-    monkeypatch.setattr("foretune.integrations.optuna.knowledge.find_spec", lambda name: None)
-    taught = in_memory(ForetuneSampler(experience=relatives(4, SPACE), seed=0))
-    with pytest.warns(ForetuneWarning, match=r"'jax' is not installed.*foretune\[neural\]"):
-        taught.optimize(wells, n_trials=2)
     beside = in_memory(ForetuneSampler(seed=0), storage=url, study_name="new")
     with warnings.catch_warnings():
         warnings.simplefilter("error", ForetuneWarning)
         beside.optimize(wells, n_trials=2)
+
+
+def test_without_jax_past_studies_are_learnt_from_by_other_means(monkeypatch):
+    named = in_memory(ForetuneSampler("factors", experience=relatives(4, SPACE), seed=0))
+    monkeypatch.setattr("foretune.integrations.optuna.knowledge.find_spec", lambda name: None)
+    usual = in_memory(ForetuneSampler(experience=relatives(4, SPACE), seed=0))
+    for study in (named, usual):
+        study.optimize(wells, n_trials=4)
+    assert params(usual) == params(named)
+    assert abs(usual.trials[0].params["x"] - 0.8) < 0.25
 
 
 def test_a_storage_without_past_studies_is_no_obstacle(tmp_path):

@@ -19,6 +19,8 @@ from foretune.space.optuna import from_distributions
 
 WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "auto"
 """The methods that are used where none is named: `auto` would learn for minutes."""
+WITHOUT_NETWORKS = "factors"
+"""In the place of the first where JAX is missing, which it needs to learn."""
 FEWEST_STUDIES = 3
 """Unless a method is named, fewer past studies than these are not worth learning from."""
 
@@ -70,7 +72,7 @@ class Knowledge:
             return chosen, self._learn(chosen, space)
         lacking = self._lacking(space)
         if lacking is None:
-            return method(WITH_EXPERIENCE), self._learn(method(WITH_EXPERIENCE), space)
+            return usual_method(), self._learn(usual_method(), space)
         if self.was_given:
             warnings.warn(lacking, ForetuneWarning, stacklevel=2)
         from_nothing = method(WITHOUT_EXPERIENCE)
@@ -80,19 +82,14 @@ class Knowledge:
         """Why nothing is learnt unless a method is named; None where it is."""
         if self.past is None:
             return "nothing is learnt from past studies: there are none"
-        if find_spec("jax") is None:
-            return (
-                "nothing is learnt from past studies: the package 'jax' is not installed, which "
-                f"'{WITH_EXPERIENCE}' needs: pip install 'foretune[neural]'"
-            )
         experience = self.past.experience_in(space)
         studies = 0 if experience is None else len(experience.tasks)
         if studies >= FEWEST_STUDIES:
             return None
         return (
-            f"nothing is learnt from past studies: '{WITH_EXPERIENCE}' needs {FEWEST_STUDIES} that "
-            f"fit this study's space, but there are {studies}: name a method to learn from fewer, "
-            "such as 'auto'"
+            f"nothing is learnt from past studies: '{usual_method().name}' needs {FEWEST_STUDIES} "
+            f"that fit this study's space, but there are {studies}: name a method to learn from "
+            "fewer, such as 'auto'"
         )
 
     def _learn(self, chosen: Method, space: Space) -> Prior:
@@ -122,6 +119,11 @@ class Knowledge:
             make=lambda: chosen.learn(experience, seed=0),
             save=lambda prior, path: prior.save(path),
         )
+
+
+def usual_method() -> Method:
+    """What learns from past studies where no method is named."""
+    return method(WITHOUT_NETWORKS if find_spec("jax") is None else WITH_EXPERIENCE)
 
 
 def prior_space(prior: Prior) -> Space:

@@ -1,0 +1,168 @@
+"""A Gaussian process whose functions are mixtures of known ones, and something new besides.
+
+f(x) = sum_k w_k c_k(x) + r(x), with weights w_k that are normal and as large as each other, and a
+Matérn process r. The functions c_k are known at every x: they are what past tasks differ by. A few
+observations tell which mixture of them this is, far from where they were made; what no mixture
+explains is learnt as a plain process would.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotri, dpotrs
+from scipy.optimize import minimize
+
+from foretune.arrays import Floats, Ints
+from foretune.numerics.gp import robust_cholesky
+from foretune.numerics.hyper import GPHyper
+from foretune.numerics.kernels import MATERN52, log_lengthscale_gradient, squared_distances
+
+VARIANCES_MODE, VARIANCES_SPREAD = np.array([0.0, -1.0, -2.0]), np.array([1.0, 1.5, 1.5])
+"""Of the logarithms of three variances: of the weights, of what is new, of the noise. The first
+is 1 where past tasks say truly how far tasks differ."""
+LENGTHSCALES_SPREAD = 0.7
+"""Of their logarithms. They belong to the lesser part, so little is learnt about them."""
+BOUNDS = ((-7.0, 4.0), (-7.0, 4.0), (-12.0, 1.0)), (-4.0, 7.0)
+"""Of the variances and of a lengthscale, as logarithms."""
+LEAST_NOISE = 1e-6
+MAX_ITERATIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FactorHyper:
+    """Variances and lengthscales, as logarithms."""
+
+    log_weights: float
+    log_new: float
+    log_noise: float
+    log_lengthscales: Floats
+    """(d,), of what is new."""
+
+    @classmethod
+    def default(cls, groups: Ints) -> Self:
+        """What is presumed before any observation, for columns in these groups (d,)."""
+        return cls.from_vector(_mode(groups), groups)
+
+    @classmethod
+    def from_vector(cls, vector: Floats, groups: Ints) -> Self:
+        """From the variances, and one lengthscale for each group of columns."""
+        weights, new, noise = vector[:3].tolist()
+        return cls(weights, new, noise, vector[3:][groups])
+
+
+def fit_factors(factors: Floats, x: Floats, y: Floats, groups: Ints) -> FactorHyper:
+    """The most probable hyperparameters for y (n,), at x (n, d) where the known functions are
+    `factors` (n, K). Columns of one of the `groups` (d,) share a lengthscale.
+    """
+    mode = _mode(groups)
+    variances, lengthscale = BOUNDS
+    found = minimize(
+        negative_log_posterior,
+        mode,
+        args=(factors @ factors.T, x, y, groups),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[*variances, *[lengthscale] * (len(mode) - 3)],
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-7, "gtol": 1e-4},
+    )
+    return FactorHyper.from_vector(found.x, groups)
+
+
+def negative_log_posterior(
+    vector: Floats, products: Floats, x: Floats, y: Floats, groups: Ints
+) -> tuple[float, Floats]:
+    """-log(likelihood x prior) up to constants, and its gradient.
+
+    `products` (n, n) are those of the known functions' values.
+    """
+    weights, new, noise = np.exp(vector[:3]).tolist()
+    scaled = x * np.exp(-vector[3:][groups])
+    squared = squared_distances(scaled, scaled)
+    np.fill_diagonal(squared, 0.0)
+    correlation, slope = MATERN52.correlation_and_slope(squared)
+    covariance = weights * products + new * correlation
+    covariance[np.diag_indices(len(y))] += noise + LEAST_NOISE
+    cholesky, _ = robust_cholesky(covariance)
+    alpha, _ = dpotrs(cholesky, y, lower=1)
+    half = np.tril(dpotri(cholesky, lower=1)[0])
+    # With G = K^-1 - alpha alpha', the gradient is half the sum of G * dK.
+    inner = half + np.tril(half, -1).T - np.outer(alpha, alpha)
+    lengthscales = new * log_lengthscale_gradient(scaled, inner * slope)
+    variances = [
+        weights * float((inner * products).sum()),
+        new * float((inner * correlation).sum()),
+        noise * float(np.trace(inner)),
+    ]
+    by_group = np.bincount(groups, weights=lengthscales, minlength=len(vector) - 3)
+    gradient: Floats = 0.5 * np.concatenate([variances, by_group])
+    spread = np.append(VARIANCES_SPREAD, np.full(len(by_group), LENGTHSCALES_SPREAD))
+    deviation = (vector - _mode(groups)) / spread
+    value = 0.5 * float(y @ alpha) + float(np.log(np.diagonal(cholesky)).sum())
+    return value + 0.5 * float(deviation @ deviation), gradient + deviation / spread
+
+
+@dataclass(frozen=True, slots=True)
+class FactorGP:
+    """The process after observations; made by `FactorGP.condition`."""
+
+    factors: Floats
+    """(n, K), the known functions at the observations."""
+    x: Floats
+    """(n, d)"""
+    hyper: FactorHyper
+    cholesky: Floats
+    """(n, n), lower, of the covariance with noise."""
+    alpha: Floats
+    """(n,), the covariance's inverse times what was observed."""
+
+    @classmethod
+    def condition(cls, factors: Floats, x: Floats, y: Floats, hyper: FactorHyper) -> Self:
+        """After observing y (n,) at x (n, d), where the known functions are `factors` (n, K)."""
+        covariance = _covariance(factors, x, factors, x, hyper)
+        covariance[np.diag_indices(len(y))] += np.exp(hyper.log_noise) + LEAST_NOISE
+        cholesky, _ = robust_cholesky(covariance)
+        alpha, _ = dpotrs(cholesky, y, lower=1)
+        return cls(factors, x, hyper, cholesky, alpha)
+
+    def predict(self, factors: Floats, x: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation (m,) of the function, without noise, at x (m, d)."""
+        cross = _covariance(factors, x, self.factors, self.x, self.hyper)
+        whitened = self._whitened(cross)
+        prior = np.exp(self.hyper.log_weights) * np.square(factors).sum(axis=1)
+        variance = prior + np.exp(self.hyper.log_new) - np.square(whitened).sum(axis=1)
+        return cross @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
+
+    def sample(self, factors: Floats, x: Floats, n: int, rng: np.random.Generator) -> Floats:
+        """n joint draws of the function's values at x (m, d): (n, m)."""
+        cross = _covariance(factors, x, self.factors, self.x, self.hyper)
+        whitened = self._whitened(cross)
+        covariance = _covariance(factors, x, factors, x, self.hyper) - whitened @ whitened.T
+        # Near the observations the covariance is singular up to rounding.
+        covariance[np.diag_indices(len(x))] += 1e-10 * (1.0 + np.diagonal(covariance).max())
+        factor, _ = robust_cholesky(covariance)
+        drawn: Floats = cross @ self.alpha + rng.standard_normal((n, len(x))) @ factor.T
+        return drawn
+
+    def _whitened(self, cross: Floats) -> Floats:
+        """Rows of `cross` (m, n) multiplied by the inverse of the Cholesky factor."""
+        solved: Floats = dtrsm(1.0, self.cholesky, cross.T, lower=1).T
+        return solved
+
+
+def _covariance(
+    factors: Floats, x: Floats, others: Floats, at: Floats, hyper: FactorHyper
+) -> Floats:
+    """(m, n), of the function at x (m, d) and at other places (n, d)."""
+    inverse = np.exp(-hyper.log_lengthscales)
+    covariance = MATERN52.correlation(squared_distances(x * inverse, at * inverse))
+    covariance *= np.exp(hyper.log_new)
+    covariance += np.exp(hyper.log_weights) * (factors @ others.T)
+    return covariance
+
+
+def _mode(groups: Ints) -> Floats:
+    """Where the prior is highest: the variances, and one lengthscale for each group."""
+    _, first = np.unique(groups, return_index=True)
+    return np.append(VARIANCES_MODE, GPHyper.default(groups).log_lengthscales[first])
