@@ -1,3 +1,6 @@
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -122,11 +125,20 @@ def test_a_task_that_is_described_is_left_to_those_who_read_descriptions() -> No
     assert prior.odds(Target(SPACE, meta_features={"rows": 3.0})) == LEAST_ODDS
 
 
+def test_a_saved_prior_is_believed_as_far(tmp_path: Path) -> None:
+    prior = replace(learnt(), reads_all=False)
+    prior.save(tmp_path / "prior")
+    again = factors().load(tmp_path / "prior")
+    assert again.odds(Target(SPACE)) == LEAST_ODDS
+    assert (again.table == prior.table).all()
+
+
 def test_many_tasks_and_configurations_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_TASKS", 3)
     monkeypatch.setattr(module, "MOST_CONFIGS", 30)
     prior = learnt(shared=False)
     assert prior.table.shape == (30, 3)
+    assert prior.odds(Target(SPACE)) == LEAST_ODDS
 
 
 def test_it_opens_with_what_is_best_on_average() -> None:

@@ -52,7 +52,7 @@ LARGEST_FIT = 200
 """Hyperparameters are fitted to at most so many trials."""
 FITS_KEPT = 64
 LEAST_ODDS = 1e-6
-"""Of a task that is described: networks read descriptions, this does not (decision 014)."""
+"""Where others know more (decision 014)."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ class FactorsPrior:
     configs: Encoded
     table: Floats
     """(configs, 1 + K): the mean, and each component, as large as tasks differ by it."""
+    reads_all: bool = True
+    """Whether there were no more past tasks than it could read."""
 
     @property
     def space(self) -> Space:
@@ -74,8 +76,11 @@ class FactorsPrior:
         return Forest.grow(self.configs.x, self.table, leaf=1, seed=0)
 
     def odds(self, target: Target) -> float:
-        """How far it is to be believed before any trial, beside 1 for a network."""
-        return LEAST_ODDS if target.meta_features else 1.0
+        """How far it is to be believed before any trial, beside 1 for a network.
+
+        Others read descriptions, and all of very many past tasks.
+        """
+        return LEAST_ODDS if target.meta_features or not self.reads_all else 1.0
 
     def opening(self, target: Target) -> Encoded:
         """What is best on average."""
@@ -91,7 +96,7 @@ class FactorsPrior:
     def save(self, path: Path) -> None:
         """Write configurations and their table."""
         arrays = {**self.configs.packed(), "table": self.table.astype(np.float32)}
-        meta = {"space": self.space.to_json()}
+        meta = {"space": self.space.to_json(), "reads_all": self.reads_all}
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
 
@@ -166,10 +171,9 @@ class FactorsLearner:
     ) -> FactorsPrior:
         """The mean and the principal components of the table of scores."""
         known, rng = given(experience), np.random.default_rng(seed)
-        tasks = past_tasks(known, midrank_scores)
-        if len(tasks) > MOST_TASKS:
-            drawn = np.sort(rng.choice(len(tasks), MOST_TASKS, replace=False))
-            tasks = [tasks[place] for place in drawn.tolist()]
+        every = past_tasks(known, midrank_scores)
+        drawn = np.sort(rng.permutation(len(every))[:MOST_TASKS])
+        tasks = [every[place] for place in drawn.tolist()]
         rows = _standing_for_all(tasks, rng)
         progress.start("reading past tasks", len(tasks))
         try:
@@ -182,13 +186,13 @@ class FactorsLearner:
         found = mean_and_components(table, MOST_FACTORS)
         # As it is saved, so that a loaded prior believes the same.
         kept = found.astype(np.float32).astype(np.float64)
-        return FactorsPrior(known.configs.take(rows), kept)
+        return FactorsPrior(known.configs.take(rows), kept, len(tasks) == len(every))
 
     def load(self, path: Path) -> FactorsPrior:
         """Read what was saved."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         configs = Space.from_json(meta["space"]).unpacked(arrays)
-        return FactorsPrior(configs, arrays["table"].astype(np.float64))
+        return FactorsPrior(configs, arrays["table"].astype(np.float64), meta["reads_all"])
 
 
 def mean_and_components(table: Floats, most: int) -> Floats:
