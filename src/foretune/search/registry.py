@@ -118,22 +118,21 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
 
 
 def _auto() -> Learner:
-    """The learner of `auto`: what past tasks taught by three of the papers and what they differ by,
-    beside a plain process.
+    """The learner of `auto`: what past tasks taught by three of the papers, beside a plain process.
 
-    Two of the papers' need JAX to learn: without it the others do.
+    Without JAX, which two of them need to learn, what past tasks differ by stands in for these.
     """
     from importlib.util import find_spec
 
     from foretune.methods.auto.learn import AutoLearner
 
     portfolio, networks, linear = "adaptive-portfolio", ("gcp-prior", "deeppipe"), "factors"
-    taught = (portfolio, *(networks if find_spec("jax") else ()), linear)
+    taught = (portfolio, *(networks if find_spec("jax") else (linear,)))
     return AutoLearner(
         taught={name: METHODS[name].learner for name in taught},
         from_nothing={"gcp-smooth": METHODS["gcp-smooth"].learner},
         lister=portfolio,
-        others={name: METHODS[name].learner for name in (*networks, "rgpe")},
+        others={name: METHODS[name].learner for name in (*networks, linear, "rgpe")},
     )
 
 
