@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from foretune.arrays import Floats, Ints
 from foretune.numerics.gp import robust_cholesky
-from foretune.numerics.hyper import GPHyper
+from foretune.numerics.hyper import prior_mode
 from foretune.numerics.kernels import MATERN52, log_lengthscale_gradient, squared_distances
 
 VARIANCES_MODE, VARIANCES_SPREAD = np.array([0.0, -1.0, -2.0]), np.array([1.0, 1.5, 1.5])
@@ -164,5 +164,4 @@ def _covariance(
 
 def _mode(groups: Ints) -> Floats:
     """Where the prior is highest: the variances, and one lengthscale for each group."""
-    _, first = np.unique(groups, return_index=True)
-    return np.append(VARIANCES_MODE, GPHyper.default(groups).log_lengthscales[first])
+    return np.append(VARIANCES_MODE, prior_mode(groups)[:-3])

@@ -159,12 +159,13 @@ class Optimizer:
                 "the best trial is that of the least loss, of one objective, but there are "
                 f"{len(self.target.objectives)}: choose among those of the `front`"
             )
-        if not self.front:
+        front = self.front
+        if not front:
             raise UsageError(
                 "the best trial is one of those that succeeded, but got none among the "
                 f"{len(self._told)} told so far: tell others first"
             )
-        return self.front[0]
+        return front[0]
 
     @property
     def front(self) -> list[Told]:
