@@ -216,3 +216,47 @@ def test_studies_are_not_read_without_optuna(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtraError):
         opened(["postgresql://host/db"], store="new.db", study="a")
+
+
+def nameless(store, name, directions=("minimize",)):
+    """A study of a program that knows Optuna alone, which asks for no names."""
+    study = optuna.create_study(
+        storage=f"sqlite:///{store}", study_name=name, directions=directions
+    )
+    study.optimize(lambda trial: [trial.suggest_float("x", 0.0, 1.0)] * len(directions), n_trials=3)
+
+
+X = Space.of({"x": (0.0, 1.0)})
+
+
+def test_studies_that_name_no_metric_are_taken_to_measure_what_is_tuned(capsys):
+    nameless("past.db", "a")
+    nameless("past.db", "b")
+    nameless("past.db", "many", ("minimize", "maximize"))
+    found = read("past.db", space=X).experience
+    assert found.tasks == ("a", "b")
+    assert found.metrics == (LOSS,)
+    said = capsys.readouterr().err
+    assert "2 past studies do not name what was measured: taken for 'loss'." in said
+    assert "1 past study does not fit, such as 'many'" in said
+
+
+def test_nothing_is_said_of_names_that_are_those_without_one(capsys):
+    nameless("past.db", "a")
+    assert read("past.db", space=X, metrics=(Metric("value"),)).experience.tasks == ("a",)
+    assert "not name" not in capsys.readouterr().err
+
+
+def test_several_objectives_without_names_are_taken_in_their_order(capsys):
+    metrics = (LOSS, Metric("gain", Direction.MAX))
+    nameless("past.db", "a", ("minimize", "maximize"))
+    nameless("past.db", "turned", ("maximize", "minimize"))
+    found = read("past.db", space=X, metrics=metrics).experience
+    assert (found.tasks, found.metrics) == (("a",), metrics)
+    assert "past runs must mean the same by 'loss'" in capsys.readouterr().err
+
+
+def test_a_metric_that_a_file_does_not_name_stays_unknown():
+    save("past.parquet", ["a"], metric=Metric("value"))
+    with pytest.raises(ExperienceError, match="a metric must be one of the recorded ones"):
+        read("past.parquet")

@@ -169,9 +169,10 @@ def _together(
     from foretune.experience.carrying import carried_over, together
     from foretune.experience.sources import distinct
 
+    parts = _named(past.parts, metrics)
     measured = [
         replace(part, experience=known)
-        for part, known in _fitting(past, past.parts, lambda known: _measured(known, metrics))
+        for part, known in _fitting(past, parts, lambda known: _measured(known, metrics))
     ]
     found = _fitting(
         past, distinct(measured), lambda known: carried_over(known, space, assumed=assumed)
@@ -192,6 +193,37 @@ def _fitting(
                 with naming(part.source):
                     raise
             past.unfit.append((part.experience.tasks[0], error))
+
+
+def _named(parts: "Sequence[Sourced]", metrics: "Sequence[Metric]") -> "list[Sourced]":
+    """Studies that do not name what they measure are taken to measure what is tuned.
+
+    Optuna asks for no names, so few of its studies have them.
+    """
+    from foretune.experience.importers.optuna import unnamed
+    from foretune.experience.naming import listed
+
+    names = unnamed(len(metrics))
+    if names == tuple(metric.name for metric in metrics):
+        return list(parts)
+    nameless = [
+        not part.is_file and tuple(metric.name for metric in part.experience.metrics) == names
+        for part in parts
+    ]
+    if n := sum(nameless):
+        what = "study does" if n == 1 else "studies do"
+        told = listed([metric.name for metric in metrics])
+        click.echo(f"{n} past {what} not name what was measured: taken for {told}.", err=True)
+    return [
+        replace(part, experience=_renamed(part.experience, metrics)) if is_nameless else part
+        for part, is_nameless in zip(parts, nameless, strict=True)
+    ]
+
+
+def _renamed(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
+    """Past runs with the names of these metrics, and directions of their own."""
+    pairs = zip(known.metrics, metrics, strict=True)
+    return replace(known, metrics=tuple(replace(own, name=each.name) for own, each in pairs))
 
 
 def _measured(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":

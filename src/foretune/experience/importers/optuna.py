@@ -12,7 +12,8 @@ Studies that Foretune has begun tell their space themselves.
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import compress
@@ -34,6 +35,7 @@ from foretune.experience.importers.distributions import Seen, united
 from foretune.experience.importers.inference import add_conditions, explain_missing
 from foretune.experience.importers.left_out import NOT_ENDED, TOLD_IN_PART, say_left_out
 from foretune.experience.importers.optuna_constraints import infeasible
+from foretune.experience.importers.optuna_database import StudyTables
 from foretune.experience.importers.optuna_storage import open_storage
 from foretune.experience.naming import listed
 from foretune.experience.stored import OWNER, SECONDS, STATUS, Labels, own_space
@@ -44,7 +46,13 @@ from foretune.space.optuna import from_distributions
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.storages import BaseStorage
+    from optuna.study._frozen import FrozenStudy
     from optuna.trial import FrozenTrial
+
+    _Trials = Callable[[int], tuple[FrozenTrial, ...]]
+
+METRIC_NAMES = "study:metric_names"
+"""The attribute of a study in which Optuna keeps the names of its objectives."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,9 @@ def read(
     """
     need_optuna()
     storage = open_storage(str(source))
-    names = _names(storage, studies, str(source))
-    found = [_study(storage, name) for name in tracked(names, progress, "reading", len(names))]
+    wanted = _chosen(storage, studies, str(source))
+    with _reading(storage) as trials:
+        found = [_study(each, trials) for each in tracked(wanted, progress, "reading", len(wanted))]
     return _experience(found, str(source))
 
 
@@ -88,13 +97,14 @@ def read_each(
     """
     need_optuna()
     storage = open_storage(str(source))
-    names = [name for name in _names(storage, (), str(source)) if name not in besides]
+    wanted = [study for study in storage.get_all_studies() if study.study_name not in besides]
     found: dict[str, Experience | ExperienceError] = {}
-    for name in tracked(names, progress, "reading past studies", len(names)):
-        try:
-            found[name] = _experience([_study(storage, name)], str(source))
-        except ForetuneError as error:  # a space can be wrong as well
-            found[name] = ExperienceError(str(error))
+    with _reading(storage) as trials:
+        for study in tracked(wanted, progress, "reading past studies", len(wanted)):
+            try:
+                found[study.study_name] = _experience([_study(study, trials)], str(source))
+            except ForetuneError as error:  # a space can be wrong as well
+                found[study.study_name] = ExperienceError(str(error))
     return found
 
 
@@ -181,33 +191,44 @@ def need_optuna() -> None:
         raise MissingExtraError("optuna", "optuna", "reading Optuna studies") from None
 
 
-def _names(storage: "BaseStorage", wanted: Sequence[str], source: str) -> list[str]:
-    known = [study.study_name for study in storage.get_all_studies()]
+def _chosen(storage: "BaseStorage", wanted: Sequence[str], source: str) -> "Sequence[FrozenStudy]":
+    """The studies that are wanted, in that order; all of them if none is named."""
+    known = {study.study_name: study for study in storage.get_all_studies()}
     for name in wanted:
         if name not in known:
             raise ExperienceError(
                 f"a study must be one of those in '{shown(source)}', but got '{name}': choose "
                 f"among {', '.join(known) or 'none'}"
             )
-    return list(wanted) or known
+    return [known[name] for name in wanted or known]
 
 
-def _study(storage: "BaseStorage", name: str) -> _Study:
-    import optuna
+@contextmanager
+def _reading(storage: "BaseStorage") -> "Iterator[_Trials]":
+    """What reads the trials of a study, by its id."""
+    from optuna.storages import RDBStorage
 
-    study = optuna.load_study(study_name=name, storage=storage)
-    names = study.metric_names or _metric_names(len(study.directions))
+    if not isinstance(storage, RDBStorage):
+        yield lambda study_id: tuple(storage.get_all_trials(study_id, deepcopy=False))
+        return
+    with storage.engine.connect() as connection:
+        yield lambda study_id: StudyTables(connection, study_id).trials()
+
+
+def _study(study: "FrozenStudy", trials: "_Trials") -> _Study:
+    names = study.system_attrs.get(METRIC_NAMES) or unnamed(len(study.directions))
     directions = [
         Direction.MAX if direction.name == "MAXIMIZE" else Direction.MIN
         for direction in study.directions
     ]
     metrics = tuple(map(Metric, names, directions))
-    trials = tuple(study.get_trials(deepcopy=False))
-    return _Study(name, metrics, trials, own_space(study.user_attrs))
+    found = trials(study._study_id)
+    return _Study(study.study_name, metrics, found, own_space(study.user_attrs))
 
 
-def _metric_names(objectives: int) -> list[str]:
-    return ["value"] if objectives == 1 else [f"value_{i}" for i in range(objectives)]
+def unnamed(objectives: int) -> tuple[str, ...]:
+    """What the objectives of a study are called that does not name them."""
+    return ("value",) if objectives == 1 else tuple(f"value_{i}" for i in range(objectives))
 
 
 def _common_metrics(studies: Sequence[_Study]) -> tuple[Metric, ...]:
