@@ -182,3 +182,39 @@ def test_metrics_are_given_with_known_directions() -> None:
         read(table(), metrics=["auc"])
     with pytest.raises(ExperienceError, match="'min' or 'max', but got 'maximise' for 'auc'"):
         read(table(), metrics={"auc": "maximise"})
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_are_read_in_seconds(unit: str) -> None:
+    """As `duration` of Optuna's trials_dataframe() has them: inside, their unit differs."""
+    took = pd.Series(pd.to_timedelta([90, 0.5, None], unit="s")).astype(f"timedelta64[{unit}]")
+    half = 0.5 if unit != "s" else 0.0
+    experience = read(table().assign(took=took), metrics={"took": "min"}, seconds="took")
+    np.testing.assert_array_equal(experience.task("wine").seconds, [90, NAN])
+    np.testing.assert_array_equal(experience.task("iris").seconds, [half])
+    np.testing.assert_array_equal(experience.losses[:, 0], [90, NAN, half])
+
+
+def test_moments_are_no_numbers() -> None:
+    frame = table().assign(began=pd.Timestamp("2024-05-01"))
+    with pytest.raises(ExperienceError, match="'began' must hold numbers, but got moments such as"):
+        read(frame, seconds="began")
+
+
+def test_a_space_in_the_short_notation() -> None:
+    notation = {"lr": (0.001, 0.1, "log")}
+    frame = pd.DataFrame({"dataset": ["wine"], "lr": [0.01], "auc": [0.5]})
+    experience = Experience.from_frame(notation, frame, task="dataset", metrics={"auc": "max"})
+    assert experience.space == Space.of(notation)
+
+
+@pytest.mark.parametrize("twice", ["auc", "model", "dataset"])
+def test_columns_of_the_same_name_are_refused(twice: str) -> None:
+    frame = pd.concat([table(), table()[[twice]]], axis=1)
+    with pytest.raises(ExperienceError, match=f"but 2 are called '{twice}': rename or drop"):
+        read(frame)
+
+
+def test_what_is_no_frame_is_refused() -> None:
+    with pytest.raises(ExperienceError, match="a pandas DataFrame, but got list: write"):
+        read([{"dataset": "wine"}])

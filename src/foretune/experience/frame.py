@@ -31,8 +31,13 @@ class FrameColumns:
     fidelity: str | None = None
 
 
-def experience_of(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Experience:
-    """The evaluations in the rows of `frame`; tasks in the order of their first row."""
+def experience_of(space: Any, frame: pd.DataFrame, columns: FrameColumns) -> Experience:
+    """The evaluations in the rows of `frame`; tasks in the order of their first row.
+
+    space: as `Space.of` takes it.
+    """
+    space = Space.of(space)
+    _check_frame(frame)
     _check_metrics(columns.metrics)
     column = _column(frame, columns.task)
     if column.isna().any():
@@ -100,6 +105,14 @@ def _found(frame: pd.DataFrame, prefix: str, name: str) -> str:
     return prefix + name if prefix + name in frame else name
 
 
+def _check_frame(frame: Any) -> None:
+    if not isinstance(frame, pd.DataFrame):
+        raise ExperienceError(
+            f"evaluations must stand in a pandas DataFrame, but got {type(frame).__name__}: write "
+            "pd.DataFrame(rows)"
+        )
+
+
 def _check_metrics(metrics: Any) -> None:
     if not isinstance(metrics, Mapping):
         raise ExperienceError(
@@ -111,7 +124,7 @@ def _check_metrics(metrics: Any) -> None:
 def _configs(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Encoded:
     if columns.config is None:
         held = {p.name: _found(frame, CONFIG, p.name) for p in space.parameters}
-        present = {name: frame[held[name]] for name in held if held[name] in frame}
+        present = {name: _column(frame, held[name]) for name in held if held[name] in frame}
         return space.from_columns(present, len(frame))
     return space.encode([_parsed(text, columns.config) for text in _column(frame, columns.config)])
 
@@ -135,11 +148,24 @@ def _column(frame: pd.DataFrame, name: str) -> "pd.Series[Any]":
         raise ExperienceError(
             f"a named column must be in the table, but '{name}' is not: {suggestion(name, known)}"
         )
-    return frame[name]
+    column = frame[name]
+    if isinstance(column, pd.DataFrame):
+        raise ExperienceError(
+            f"a column that is read must be the only one of its name, but {column.shape[1]} are "
+            f"called '{name}': rename or drop the others"
+        )
+    return column
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
     column = _column(frame, name)
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        column = column.dt.total_seconds()  # the unit of the numbers inside differs by origin
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        raise ExperienceError(
+            f"column '{name}' must hold numbers, but got moments such as {column.iloc[0]}: name "
+            "another, or the durations between them"
+        )
     numbers = pd.to_numeric(column, errors="coerce")
     wrong = column[numbers.isna() & column.notna()]
     if len(wrong):

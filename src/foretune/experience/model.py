@@ -255,7 +255,7 @@ class Experience:
     @classmethod
     def from_frame(
         cls,
-        space: Space,
+        space: Any,
         frame: pd.DataFrame,
         *,
         task: str,
@@ -269,7 +269,9 @@ class Experience:
 
         Hyperparameters stand in columns of their names, empty where inactive, or as JSON objects
         in `config_column`. The other arguments name columns; columns that are not named are
-        left out.
+        left out. Durations, as pandas has them, are read in seconds.
+
+        space: as `Space.of` takes it.
         """
         from foretune.experience.frame import FrameColumns, experience_of
 
