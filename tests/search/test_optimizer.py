@@ -1,5 +1,6 @@
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from foretune.search import Optimizer, Suggestion, Told, candidates, method
 from foretune.search.candidates import Choice, WholeSpace
 from foretune.search.local_search import Score
 from foretune.search.optimizer import _trend
+from foretune.search.registry import Design
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -436,6 +438,7 @@ def test_wrong_outcomes_change_nothing() -> None:
         (Told(np.ones((1, 1)), id=suggestion.id), r"but got an array of shape \(1, 1\): tell 1"),
         (Told((1.0,), id=99), "pending suggestions"),
         (Told((1.0,), id=[0]), "pending suggestions"),
+        (Told((1.0,), id="0"), r"pending suggestions, but got '0' \(pending: \[0\]\)"),
         (Told(True, id=suggestion.id), "losses must be numbers, but got True"),
         (Told((0.5, np.True_), id=suggestion.id), "losses must be numbers"),
         (Told((1.0,)), "an id or a configuration"),
@@ -454,7 +457,7 @@ def test_the_same_suggestion_told_twice_in_one_call_is_refused() -> None:
     optimizer = make()
     suggestion = optimizer.ask()[0]
     twice = [Told((1.0,), id=suggestion.id)] * 2
-    with pytest.raises(UsageError, match="tell each suggestion once"):
+    with pytest.raises(UsageError, match="must come once, but got 0 2 times: tell each suggestion"):
         optimizer.tell(twice)
     assert len(optimizer.told) == 0
 
@@ -485,6 +488,36 @@ def test_each_outcome_settles_one_suggestion() -> None:
 def test_asking_for_none_or_for_a_part_is_refused(n: object) -> None:
     with pytest.raises(UsageError, match="n >= 1"):
         make().ask(n)
+
+
+def test_the_id_of_what_is_pending_is_not_taken_for_something_else() -> None:
+    """Optimisers all count from 0: an outcome would be told of another's configuration."""
+    optimizer = make("random")
+    own = optimizer.ask(2)
+    other = Suggestion(0, {"a": 0.3, "b": 0.3}, "elsewhere")
+    with pytest.raises(UsageError, match=r"an id of its own, but got 0 for .* a negative one"):
+        optimizer.assume_pending([Suggestion(5, {"a": 0.6, "b": 0.6}, ""), other])
+    optimizer.assume_pending(own)
+    assert optimizer.pending == {each.id: each.config for each in own}
+
+
+@pytest.mark.parametrize("given", [[{"a": 0.3, "b": 0.3}], 3, [3]])
+def test_what_is_no_suggestion_is_not_taken(given) -> None:
+    with pytest.raises(UsageError, match="takes a list of Suggestion, but got"):
+        make("random").assume_pending(given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"design": Design("soboll", 5)}, "design of the method 'gp' .* but got 'soboll'"),
+        ({"acquisition": "ucb"}, "acquisition of the method 'gp' .* lcb, .* but got 'ucb'"),
+    ],
+)
+def test_a_method_of_unknown_parts_is_refused(changes, rule: str) -> None:
+    """Else it would begin at random unseen, or end in the middle of a search."""
+    with pytest.raises(MethodError, match=rule):
+        Optimizer.of({"a": (0.0, 1.0)}, method=replace(method("gp"), **changes))
 
 
 def test_an_ask_that_fails_leaves_nothing_pending() -> None:

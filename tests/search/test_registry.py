@@ -1,5 +1,6 @@
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from foretune.errors import MethodError, MissingExtraError
 from foretune.experience import Experience, Metric
 from foretune.search import METHODS, Method, method
+from foretune.search.registry import DESIGNS
 from foretune.search.scoring import ACQUISITIONS
 from foretune.space import Space
 
@@ -15,7 +17,7 @@ def test_every_method_names_known_parts() -> None:
     for name, entry in METHODS.items():
         assert entry.name == name
         assert entry.acquisition in ACQUISITIONS
-        assert entry.design.how in ("random", "sobol", "prior", "per-algorithm")
+        assert entry.design.how in DESIGNS
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,12 @@ def test_a_misspelt_name_gets_a_hint() -> None:
 def test_an_unknown_name_says_where_to_look() -> None:
     with pytest.raises(MethodError, match="`foretune methods`"):
         method("zzz")
+
+
+@pytest.mark.parametrize("given", [3, None, ["gp"]])
+def test_what_is_no_name_is_refused(given) -> None:
+    with pytest.raises(MethodError, match=f"by its name, but got {re.escape(repr(given))}:"):
+        method(given)
 
 
 def test_a_method_that_transfers_asks_for_experience() -> None:

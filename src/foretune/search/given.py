@@ -12,8 +12,9 @@ from foretune.contracts import Prior, Target
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience
 from foretune.experience.carrying import carried_over
-from foretune.search.registry import Method
-from foretune.search.trials import Told
+from foretune.search.registry import DESIGNS, Method
+from foretune.search.scoring import ACQUISITIONS
+from foretune.search.trials import Suggestion, Told
 from foretune.space import Space
 
 
@@ -80,6 +81,17 @@ def outcomes_of(outcomes: Any) -> list[Told]:
     return given
 
 
+def suggestions_of(suggestions: Any) -> list[Suggestion]:
+    """What is taken as pending, as a list."""
+    given = list(suggestions) if isinstance(suggestions, Iterable) else None
+    if given is None or not all(isinstance(each, Suggestion) for each in given):
+        raise UsageError(
+            f"assume_pending takes a list of Suggestion, but got {suggestions!r}: write "
+            "assume_pending([Suggestion(id, config, reason)])"
+        )
+    return given
+
+
 def losses_of(losses: Any) -> Floats:
     """(L,), what is told of the objectives; one number may stand alone."""
     try:
@@ -103,6 +115,22 @@ def _is_number(part: Any) -> bool:
     if given.dtype == object:
         return not any(isinstance(each, bool | str | bytes | None) for each in given.flat)
     return given.dtype.kind not in "bSU"
+
+
+def check_parts(method: Method) -> None:
+    """Refuse a method of somebody's own that names parts which are not there.
+
+    A design by an unknown name would be drawn at random, and nobody would notice.
+    """
+    for part, name, known in (
+        ("design", method.design.how, DESIGNS),
+        ("acquisition", method.acquisition, tuple(ACQUISITIONS)),
+    ):
+        if name not in known:
+            raise MethodError(
+                f"the {part} of the method '{method.name}' must be one of {', '.join(known)}, but "
+                f"got {name!r}: choose one of them"
+            )
 
 
 def check_described(method: Method, target: Target) -> None:

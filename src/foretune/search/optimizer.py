@@ -31,7 +31,15 @@ from foretune.experience import Experience, Status, status_of
 from foretune.numerics.objectives import pareto_front
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.feasibility import Feasibility, learn_feasibility
-from foretune.search.given import check_described, losses_of, opened, outcomes_of, searched
+from foretune.search.given import (
+    check_described,
+    check_parts,
+    losses_of,
+    opened,
+    outcomes_of,
+    searched,
+    suggestions_of,
+)
 from foretune.search.novelty import Novelty, learn_novelty
 from foretune.search.priors import learnt_prior
 from foretune.search.registry import METHODS, Design, Method
@@ -78,6 +86,7 @@ class Optimizer:
         self.target = target
         self.method = method
         self.seed = seed
+        check_parts(method)
         check_described(method, target)
         if start is not None:
             check_encoded(start, target.space, "start")
@@ -234,10 +243,20 @@ class Optimizer:
             return self._surrogate.explained(self._told)
 
     def assume_pending(self, suggestions: Iterable[Suggestion]) -> None:
-        """Take suggestions that another process (or an earlier life) is still running."""
-        for suggestion in suggestions:
-            self._pending[suggestion.id] = self.target.space.encode([suggestion.config])
-            self._next_id = max(self._next_id, suggestion.id + 1)
+        """Take suggestions that another process (or an earlier life) is still running.
+
+        An id stands for one configuration: whoever takes those of several optimisers, each of
+        which counts from 0, gives them other ids, such as negative ones.
+        """
+        taken = suggestions_of(suggestions)
+        configs = self.target.space.encode([suggestion.config for suggestion in taken])
+        pending = dict(self._pending)
+        for row, suggestion in enumerate(taken):
+            config = configs.take([row])
+            _check_same(suggestion.id, config, pending.get(suggestion.id))
+            pending[suggestion.id] = config
+        self._pending = pending
+        self._next_id = max([self._next_id, *(suggestion.id + 1 for suggestion in taken)])
 
     def strike_start(self, configs: Iterable[Mapping[str, Any]]) -> None:
         """Take configurations off the start list, where others were tried instead of them.
@@ -404,11 +423,16 @@ class Optimizer:
     def _check_told_once(self, outcomes: list[Told]) -> None:
         ids = [outcome.id for outcome in outcomes if outcome.id is not None]
         for id_ in ids:
-            if not self._is_pending(id_) or ids.count(id_) > 1:
+            if not self._is_pending(id_):
                 raise UsageError(
-                    f"an outcome's id must be one of the pending suggestions, but got {id_} "
+                    f"an outcome's id must be one of the pending suggestions, but got {id_!r} "
                     f"(pending: {sorted(self._pending) or 'none'}): tell each suggestion once, or "
                     "give the configuration instead of the id"
+                )
+            if ids.count(id_) > 1:
+                raise UsageError(
+                    f"an outcome's id must come once, but got {id_!r} {ids.count(id_)} times: tell "
+                    "each suggestion once, and further outcomes of its configuration without an id"
                 )
 
     def _configs_of(self, outcomes: list[Told]) -> list[Encoded]:
@@ -474,6 +498,16 @@ def _usable(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior
         return method.design, prior
     random = METHODS["random"]
     return random.design, random.learn(None, seed=0)
+
+
+def _check_same(id_: int, config: Encoded, pending: Encoded | None) -> None:
+    """Refuse an id that already stands for another configuration, whose outcome would be lost."""
+    if pending is not None and _key(config) != _key(pending):
+        raise UsageError(
+            "a suggestion that is taken must have an id of its own, but got "
+            f"{id_} for {config.dicts()[0]}, and {pending.dicts()[0]} is pending under it: give "
+            "it another id, such as a negative one"
+        )
 
 
 def _key(config: Encoded) -> bytes:

@@ -13,6 +13,8 @@ from foretune.experience import Experience
 from foretune.progress import SILENT, Progress
 from foretune.search.seeds import check_seed
 
+DESIGNS = ("random", "sobol", "per-algorithm", "prior")
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
@@ -431,6 +433,10 @@ METHODS: dict[str, Method] = {
 
 def method(name: str) -> Method:
     """The registry's entry of that name."""
+    if not isinstance(name, str):
+        raise MethodError(
+            f"a method must be given by its name, but got {name!r}: `foretune methods` lists them"
+        )
     if name in METHODS:
         return METHODS[name]
     close = difflib.get_close_matches(name, METHODS, n=3)
