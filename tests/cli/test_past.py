@@ -121,7 +121,7 @@ def test_a_name_with_its_source_tells_no_password(monkeypatch):
     assert found.experience.tasks == ("t", "t (postgresql://me:***@host/db)")
 
 
-def test_studies_that_do_not_fit_are_counted_and_one_is_named(here, capsys):
+def test_studies_that_do_not_fit_are_counted_and_one_is_named_for_each_reason(here, capsys):
     keep("own.db", "good")
     keep("own.db", "bad", metric=Metric("loss", Direction.MAX))
     keep("own.db", "alien", space=Space.of({"y": (0.0, 1.0), "x": [0.1, 0.2]}))
@@ -130,7 +130,25 @@ def test_studies_that_do_not_fit_are_counted_and_one_is_named(here, capsys):
     found = read("own.db", space=Space.of({"x": (0.5, 1.0), "layers": [(8,), (8, 8)]}))
     assert found.experience.tasks == ("good",)
     said = capsys.readouterr().err
-    assert "3 past studies do not fit, such as 'odd': integer hyperparameter 'seed' must" in said
+    for name, why in (
+        ("odd", "integer hyperparameter 'seed' must"),
+        ("bad", "past runs must mean the same by 'loss'"),
+        ("alien", ""),
+    ):
+        assert f"1 past study does not fit, such as '{name}': {why}" in said
+
+
+def test_what_holds_for_most_studies_that_do_not_fit_is_said_first(here, capsys):
+    for number in range(4):
+        optuna.create_study(storage="sqlite:///past.db", study_name=f"empty{number}")
+    for name in "abcde":
+        nameless("past.db", name, ("maximize",))
+    assert read("past.db", space=X) is None
+    reasons = [line for line in capsys.readouterr().err.splitlines() if "not fit" in line]
+    assert reasons[0].startswith("5 past studies do not fit, such as 'a': past runs must mean the")
+    assert "there is none in 'past.db' (looked at 'empty0')" in reasons[1]
+    assert reasons[3] == "2 past studies do not fit for other reasons: 'empty2', 'empty3'."
+    assert len(reasons) == 4
 
 
 def test_a_study_that_has_failed_wherever_it_counts_does_not_fit(capsys):
@@ -239,6 +257,16 @@ def test_studies_that_name_no_metric_are_taken_to_measure_what_is_tuned(capsys):
     said = capsys.readouterr().err
     assert "2 past studies do not name what was measured: taken for 'loss'." in said
     assert "1 past study does not fit, such as 'many'" in said
+
+
+def test_of_studies_without_names_those_that_do_not_fit_are_not_counted(capsys):
+    nameless("past.db", "a")
+    nameless("past.db", "up", ("maximize",))
+    other = optuna.create_study(storage="sqlite:///past.db", study_name="other")
+    other.optimize(lambda trial: trial.suggest_float("y", 0.0, 1.0), n_trials=2)
+    assert read("past.db", space=X).experience.tasks == ("a",)
+    said = capsys.readouterr().err
+    assert "1 past study does not name what was measured: taken for 'loss'." in said
 
 
 def test_nothing_is_said_of_names_that_are_those_without_one(capsys):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from foretune.space import Space
 
 FILES = ".parquet"
+REASONS_SAID = 3
+"""So many reasons why studies do not fit are given; who has more is told the names."""
 NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 """What reading a value as Python writes it may raise."""
 
@@ -63,10 +65,7 @@ def carried(
     values = _assumed_values(assumed, space)
     assumed_numbers(space, values)
     found = _together(past, space, metrics, values)
-    if past.unfit:
-        n, (name, why) = len(past.unfit), past.unfit[0]
-        what = "study does" if n == 1 else "studies do"
-        click.echo(f"{n} past {what} not fit, such as '{name}': {why}.", err=True)
+    _say_unfit(past.unfit)
     if found is not None and not found.is_whole:
         hint = "; --assume NAME=VALUE tells what they had" if found.unknown else ""
         told = found.told()
@@ -75,6 +74,29 @@ def carried(
         in_vain = listed(found.in_vain)
         click.echo(f"--assume of {in_vain} changes nothing: past runs have recorded it.", err=True)
     return found
+
+
+def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:
+    """Say how many studies are not used and why: what holds for most of them comes first.
+
+    A single example might be a study without trials, which says nothing about the others.
+    """
+    from foretune.experience.naming import listed
+
+    by_reason: dict[str, list[str]] = {}
+    for name, error in unfit:
+        by_reason.setdefault(str(error), []).append(name)
+    reasons = sorted(by_reason.items(), key=lambda reason: -len(reason[1]))
+    for why, names in reasons[:REASONS_SAID]:
+        click.echo(f"{_studies(names)} not fit, such as '{names[0]}': {why}.", err=True)
+    others = [name for _, names in reasons[REASONS_SAID:] for name in names]
+    if others:
+        click.echo(f"{_studies(others)} not fit for other reasons: {listed(others)}.", err=True)
+
+
+def _studies(names: Sequence[str]) -> str:
+    """How many they are, to be read before "not"."""
+    return f"{len(names)} past {'study does' if len(names) == 1 else 'studies do'}"
 
 
 def check_not_replaced(out: Path, sources: Sequence[str]) -> None:
@@ -169,16 +191,26 @@ def _together(
     from foretune.experience.carrying import carried_over, together
     from foretune.experience.sources import distinct
 
-    parts = _named(past.parts, metrics)
     measured = [
         replace(part, experience=known)
-        for part, known in _fitting(past, parts, lambda known: _measured(known, metrics))
+        for part, known in _fitting(
+            past, _named(past.parts, metrics), lambda known: _measured(known, metrics)
+        )
     ]
-    found = _fitting(
-        past, distinct(measured), lambda known: carried_over(known, space, assumed=assumed)
-    )
-    fitting = [each for _, each in found]
-    return together(fitting) if fitting else None
+    apart = distinct(measured)
+    found = list(_fitting(past, apart, lambda known: carried_over(known, space, assumed=assumed)))
+    _say_named([part for part, _ in found], metrics)
+    return together([each for _, each in found]) if found else None
+
+
+def _say_named(parts: "Sequence[Sourced]", metrics: "Sequence[Metric]") -> None:
+    """Say how many of the studies that are used do not name what they measure."""
+    from foretune.experience.naming import listed
+
+    nameless = [part.experience.tasks[0] for part in parts if part.is_nameless]
+    if nameless:
+        told = listed([metric.name for metric in metrics])
+        click.echo(f"{_studies(nameless)} not name what was measured: taken for {told}.", err=True)
 
 
 def _fitting(
@@ -201,22 +233,15 @@ def _named(parts: "Sequence[Sourced]", metrics: "Sequence[Metric]") -> "list[Sou
     Optuna asks for no names, so few of its studies have them.
     """
     from foretune.experience.importers.optuna import unnamed
-    from foretune.experience.naming import listed
 
     names = unnamed(len(metrics))
     if names == tuple(metric.name for metric in metrics):
         return list(parts)
-    nameless = [
-        not part.is_file and tuple(metric.name for metric in part.experience.metrics) == names
-        for part in parts
-    ]
-    if n := sum(nameless):
-        what = "study does" if n == 1 else "studies do"
-        told = listed([metric.name for metric in metrics])
-        click.echo(f"{n} past {what} not name what was measured: taken for {told}.", err=True)
     return [
-        replace(part, experience=_renamed(part.experience, metrics)) if is_nameless else part
-        for part, is_nameless in zip(parts, nameless, strict=True)
+        replace(part, experience=_renamed(part.experience, metrics), is_nameless=True)
+        if not part.is_file and tuple(metric.name for metric in part.experience.metrics) == names
+        else part
+        for part in parts
     ]
 
 

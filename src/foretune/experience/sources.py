@@ -20,6 +20,8 @@ class Sourced:
     experience: Experience
     is_file: bool = True
     """Whether somebody named it; of a store everything is read, and not all of it need fit."""
+    is_nameless: bool = False
+    """Whether its metrics bear the names of others, because it had none for them."""
 
 
 def distinct(parts: Sequence[Sourced]) -> list[Sourced]:

@@ -111,9 +111,10 @@ def read_each(
 def _experience(studies: Sequence[_Study], source: str) -> Experience:
     ended = _ended(studies)
     if not ended:
+        looked_at = listed([study.name for study in studies]) or "no study at all"
         raise ExperienceError(
-            f"an experience needs at least one ended trial, but '{shown(source)}' has none in "
-            f"{len(studies)} studies: name another source"
+            f"an experience needs at least one ended trial, but there is none in '{shown(source)}' "
+            f"(looked at {looked_at}): read other studies"
         )
     metrics = _common_metrics(ended)
     ended = _with_hyperparameters(ended)
@@ -238,7 +239,7 @@ def _common_metrics(studies: Sequence[_Study]) -> tuple[Metric, ...]:
             raise ExperienceError(
                 "all studies must measure the same in the same direction, but "
                 f"'{first.name}' has {_described(first.metrics)} and '{study.name}' has "
-                f"{_described(study.metrics)}: read them apart"
+                f"{_described(study.metrics)}: read them apart (--study NAME)"
             )
     return first.metrics
 
@@ -321,7 +322,7 @@ def _check_shared(studies: Sequence[_Study]) -> None:
         raise ExperienceError(
             f"all studies must share hyperparameters, but '{first.name}' has "
             f"{listed(sorted(first.names))} and '{other.name}' has {listed(sorted(other.names))}: "
-            "read them apart"
+            "read them apart (--study NAME)"
         )
 
 
@@ -348,10 +349,17 @@ def _space(studies: Sequence[_Study]) -> Space:
     space = Space.of(config_space)
     for name in names:
         if not present[name].all() and name not in activities:
-            lacks = f"{int((~present[name]).sum())} of {len(telling)} trials"
+            lacking = list(compress(telling, ~present[name]))
+            lacks = f"{len(lacking)} of {len(telling)} trials ({_studies_of(lacking, studies)})"
             why = "for no reason that the other hyperparameters tell"
             _warn_of_default(name, f"{lacks} {why}", stacklevel=5)
     return space
+
+
+def _studies_of(trials: "Sequence[FrozenTrial]", studies: Sequence[_Study]) -> str:
+    """The names of the studies that the trials are of."""
+    wanted = {id(trial) for trial in trials}
+    return listed([each.name for each in studies if wanted & {id(one) for one in each.trials}])
 
 
 def _warn_of_default(name: str, lacks: str, *, stacklevel: int) -> None:
