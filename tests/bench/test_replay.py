@@ -26,7 +26,7 @@ from foretune.errors import (
 from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
 from foretune.experience.build import take_rows
 from foretune.files import held
-from foretune.search import METHODS, Design, Method
+from foretune.search import METHODS, Design, Method, Optimizer
 from tests.bench.tables import SPACE, Spy, SpyOfMany, table
 
 
@@ -145,6 +145,18 @@ def test_what_learning_lacks_is_named(monkeypatch, out):
     monkeypatch.setattr(spy, "learn", Mock(side_effect=lacking))
     with pytest.raises(MissingExtraError, match=r"the method 'spy' needs .*foretune.neural"):
         replay(table(), ["spy"], trials=1, seeds=[4, 2], tasks=["task0"], out=out)
+
+
+def test_a_fault_of_a_method_says_in_which_run_it_was(monkeypatch, out):
+    spy = register(monkeypatch, Spy())
+    monkeypatch.setattr(Optimizer, "ask", Mock(side_effect=ValueError("a fault")))
+    with pytest.raises(ValueError, match="a fault") as suggesting:
+        replay(table(), ["spy"], trials=1, seeds=[4, 2], tasks=["task1"], out=out)
+    assert suggesting.value.__notes__ == ["In the replay, 'spy' was on 'task1' with seed 4."]
+    monkeypatch.setattr(spy, "learn", Mock(side_effect=ValueError("another")))
+    with pytest.raises(ValueError, match="another") as learning:
+        replay(table(), ["spy"], trials=1, seeds=[4, 2], tasks=["task1"], out=out)
+    assert learning.value.__notes__ == ["In the replay, 'spy' was learning, for 'task1'."]
 
 
 # What is written

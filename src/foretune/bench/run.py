@@ -1,6 +1,7 @@
 """Playing one method on one task: learning from the other tasks, then trials from the pool."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -16,6 +17,7 @@ from foretune.bench.starts import seed_on_task
 from foretune.contracts import LearnsMany, Prior, Target
 from foretune.errors import extras_named
 from foretune.experience import Experience, Split, Status, for_learning
+from foretune.experience.naming import listed
 from foretune.progress import SILENT
 from foretune.search import Method, Optimizer, Told, method
 
@@ -84,8 +86,10 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[R
     chosen = method(group.method)
     seeds = sorted({run.seed for run in group.runs})
     past = None if group.split is None else for_learning(experience, group.split)
-    learnt = dict(zip(seeds, _learn(chosen, past, seeds), strict=True))
-    for task in dict.fromkeys(run.task for run in group.runs):
+    held_out = list(dict.fromkeys(run.task for run in group.runs))
+    with _noted(f"'{group.method}' was learning, for {listed(held_out)}"):
+        learnt = dict(zip(seeds, _learn(chosen, past, seeds), strict=True))
+    for task in held_out:
         pool = pool_of(experience, task)
         target = Target(
             space=experience.space,
@@ -97,12 +101,20 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[R
             prior, learn_seconds = learnt[run.seed].prior, learnt[run.seed].seconds
             start = None if run.start is None else experience.configs.take(list(run.start))
             seed = seed_on_task(run.seed, task)
-            losses, seconds = _trials(
-                partial(Optimizer, target, chosen, prior, seed=seed, start=start),
-                pool,
-                settings.trials,
-            )
+            make = partial(Optimizer, target, chosen, prior, seed=seed, start=start)
+            with _noted(f"'{group.method}' was on '{task}' with seed {run.seed}"):
+                losses, seconds = _trials(make, pool, settings.trials)
             yield Run(task, group.method, run.seed, losses, seconds, learn_seconds)
+
+
+@contextmanager
+def _noted(where: str) -> Iterator[None]:
+    """Say below the traceback of a fault in which of many runs it was, to play that one alone."""
+    try:
+        yield
+    except Exception as fault:
+        fault.add_note(f"In the replay, {where}.")
+        raise
 
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
