@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from foretune.experience.sources import Sourced
     from foretune.space import Space
 
-RANGE = "range"
 _LONGER = ("minimise", "minimize", "minimum", "maximise", "maximize", "maximum")
 
 _GROWING = re.compile(
@@ -26,7 +25,7 @@ _GROWING = re.compile(
 
 def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
     """The space in a file, or else that of past runs."""
-    from foretune.space import Space
+    from foretune.space.written import written_space
 
     if path is None:
         if past is None:
@@ -52,20 +51,10 @@ def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
             f"a space must be a JSON object, but '{path}' holds something else: write "
             '{"name": {"range": [low, high]}, ...}'
         )
-    if isinstance(document.get("hyperparameters"), list):
-        return Space.from_json(text)
-    space = Space.of(_notation(document))
-    _doubt_pairs(space)
+    space = written_space(text)
+    if not isinstance(document.get("hyperparameters"), list):
+        _doubt_pairs(space)
     return space
-
-
-def _notation(given: Any) -> Any:
-    """The short notation, in which JSON cannot tell a range from a list of choices."""
-    if not isinstance(given, dict):
-        return given
-    if set(given) == {RANGE} and isinstance(given[RANGE], list):
-        return tuple(given[RANGE])
-    return {name: _notation(value) for name, value in given.items()}
 
 
 def _doubt_pairs(space: "Space") -> None:

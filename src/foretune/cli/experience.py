@@ -97,7 +97,9 @@ def _say_inferred(path: Path, space: str) -> None:
 @click.argument("source")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
 @click.option(
-    "--space", type=click.Path(path_type=Path), help="ConfigSpace JSON (table, mlflow, ray)."
+    "--space",
+    type=click.Path(path_type=Path),
+    help="ConfigSpace JSON, or in short as for `tune` (table, mlflow, ray).",
 )
 @click.option(
     "--task",

@@ -146,6 +146,21 @@ def written(tmp_path, *rows):
     return path
 
 
+def test_a_space_may_be_written_in_short(tmp_path):
+    """As `foretune tune` takes it: the same file serves both."""
+    path = tmp_path / "runs.csv"
+    path.write_text("t,lr,kind,y\na,0.01,svm,1\nb,0.1,tree,2\n")
+    (tmp_path / "space.json").write_text(
+        '{"lr": {"range": [0.0001, 0.1, "log"]}, "kind": {"ordinal": ["tree", "svm"]}}'
+    )
+    columns = TableColumns(task="t", values={"y": "min"}, space=tmp_path / "space.json")
+    found = table.read(path, columns=columns)
+    assert found.space == Space.of(
+        {"lr": (0.0001, 0.1, "log"), "kind": {"ordinal": ["tree", "svm"]}}
+    )
+    assert found.configs.dicts() == [{"kind": "svm", "lr": 0.01}, {"kind": "tree", "lr": 0.1}]
+
+
 def read_twice(path, tmp_path, **meaning):
     """The configurations; with the space that was inferred they are the same again."""
     columns = TableColumns(task="t", values={"y": "min"}, **meaning)

@@ -28,6 +28,7 @@ from foretune.experience.importers.registry import TableColumns, check_ignored, 
 from foretune.experience.naming import listed
 from foretune.space import Encoded, Parameter, Space
 from foretune.space.parameters import choice_key
+from foretune.space.written import written_space
 
 MOST_NAMED = 12
 MOST_LISTS = 30
@@ -215,7 +216,7 @@ def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, 
         cells = _hyperparameters(runs)
         space = Space.of(infer_space(cells, told=_told(cells, runs)))
         return space, space.from_columns(cells, len(runs))
-    space = Space.from_json(existing(columns.space).read_text(encoding="utf-8"))
+    space = written_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
     known = {p.name: [_cell(run, p) for run in runs] for p in space.parameters}
     configs = space.from_columns(known, len(runs), fill_defaults=True, drop_inactive=True)
     _check_nothing(runs, space, configs)

@@ -48,6 +48,7 @@ from foretune.experience.naming import check_writable, listed
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
 from foretune.space.parameters import LARGEST_EXACT_INT
+from foretune.space.written import written_space
 
 NO_NUMBERS = (math.inf, -math.inf)
 UNNAMED = re.compile(r"Unnamed: \d+")
@@ -84,9 +85,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         frame = with_columns(frame, {columns.seconds: _in_seconds(frame[columns.seconds])})
     config_column = columns.config_column
     if columns.space is not None:
-        space = Space.from_json(
-            existing(columns.space).read_text(encoding="utf-8", errors="replace")
-        )
+        space = written_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
         frame = with_words(frame, source, _with_word_choices(space, frame), prefix=prefix)
         cells, told = _cells_of_the_space(space, frame, columns, source)
         frame = frame[rows_told_in_full(frame, cells, told, columns)]
