@@ -221,6 +221,12 @@ def test_what_is_assumed_twice_is_refused():
         read("past.parquet", assumed=["x=0.5", "x=0.5"])
 
 
+def test_a_table_is_not_taken_for_a_store():
+    Path("runs.csv").write_text("dataset,x,loss\na,0.5,1\n")
+    with pytest.raises(ExperienceError, match=r"'runs.csv' is a table: .*'foretune import table'"):
+        opened(["runs.csv"], store="new.db", study="a")
+
+
 def test_past_runs_are_not_written_over():
     save("past.parquet", ["t"])
     os.link("past.parquet", "same.parquet")

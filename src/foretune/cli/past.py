@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from foretune.space import Space
 
 FILES = ".parquet"
+TABLES = (".csv", ".tsv")
 REASONS_SAID = 3
 """So many reasons why studies do not fit are given; who has more is told the names."""
 NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
@@ -147,6 +148,11 @@ def _check_there(source: str) -> None:
         raise ExperienceError(
             f"past runs must lie in a file or store that exists, but there is no '{path}': correct "
             "its path, or leave it out"
+        )
+    if path.suffix.lower() in TABLES:
+        raise ExperienceError(
+            f"past runs must lie in an experience file or a store, but '{path}' is a table: turn "
+            "it into an experience with 'foretune import table'"
         )
     if not _is_begun(source):
         raise ExperienceError(
