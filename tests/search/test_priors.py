@@ -7,7 +7,6 @@ import pytest
 
 from foretune.contracts import Prior, Target
 from foretune.experience import Direction, Experience, Metric
-from foretune.progress import SILENT
 from foretune.search import METHODS, Optimizer
 from foretune.search.priors import forget_priors, learnt_prior
 from foretune.search.registry import Method
@@ -63,15 +62,6 @@ def test_what_needs_no_past_keeps_nothing(past: Experience, tmp_path: Path) -> N
     learnt_prior(METHODS["gp"], past)
     learnt_prior(METHODS["auto"], None)
     assert not (tmp_path / "cache").exists()
-
-
-def test_another_way_to_learn_is_kept_as_well(past: Experience, learnt: list[str]) -> None:
-    def elsewhere(experience: Experience) -> Prior:
-        return ZERO_SHOT.learner().learn(experience, seed=0, progress=SILENT)
-
-    learnt_prior(ZERO_SHOT, past, learn=elsewhere)
-    learnt_prior(ZERO_SHOT, past)
-    assert learnt == []
 
 
 def test_what_is_forgotten_is_learnt_anew(past: Experience, learnt: list[str]) -> None:

@@ -1,7 +1,6 @@
 """What a method has learnt from past tasks, kept so that it never learns the same twice."""
 
 import hashlib
-from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -23,17 +22,14 @@ def learnt_prior(
     *,
     seed: int = 0,
     progress: Progress = SILENT,
-    learn: Callable[[Experience], Prior] | None = None,
 ) -> Prior:
     """What the method learns from the experience; from the user's cache if it did so before.
 
     Of methods beyond the registry nothing is kept: a name says nothing about them.
-
-    learn: another way to learn the same, such as one that is ended after a time.
     """
     if experience is None or not method.transfers:
         return method.learn(experience, seed=seed, progress=progress)
-    make = partial(learn or partial(method.learn, seed=seed, progress=progress), experience)
+    make = partial(method.learn, experience, seed=seed, progress=progress)
     if METHODS.get(method.name) is not method:
         return make()
     said = f"{taught_by(experience, seed)} {learner_here(method)}"

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle, Kept, Learnt
 from foretune.automl.knowledge.learning import comparable, portfolio_of
-from foretune.automl.knowledge.lessons import learn_in_time
 from foretune.automl.knowledge.lifting import lifted
 from foretune.automl.knowledge.likeness import Choice, chosen_for
 from foretune.automl.knowledge.measures import by_metric, stand_in
@@ -146,14 +145,12 @@ class Knowledge:
         method: Method,
         *,
         seed: int = 0,
-        seconds: float | None = None,
         progress: Progress = SILENT,
         begins: bool = True,
     ) -> Prior:
         """What `method` knows before the first trial: kept, or else learnt now and cached.
 
-        seconds: how long learning may take, where nothing is kept; no limit if None. begins:
-        whether its opening is needed, which in a part of the space takes a while to choose.
+        begins: whether its opening is needed, which in a part of the space takes a while to choose.
         """
         if not self.sources or not method.transfers:
             return method.learn(None, seed=seed, progress=progress)
@@ -165,10 +162,7 @@ class Knowledge:
                     raise  # of the user's own, what ships still serves
         if self.experience is None:
             return method.learn(None, seed=seed, progress=progress)
-        learn = None
-        if seconds is not None:
-            learn = partial(learn_in_time, method=method, seed=seed, seconds=seconds)
-        return learnt_prior(method, self.experience, seed=seed, progress=progress, learn=learn)
+        return learnt_prior(method, self.experience, seed=seed, progress=progress)
 
     def origin(self, method: Method) -> str:
         """Where `prior` of this method comes from, in words."""

@@ -1,4 +1,4 @@
-"""Learning a prior now: within a time, in processes that can be ended."""
+"""Learning priors: within a time, in processes that can be ended."""
 
 import math
 import tempfile
@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from foretune.contracts import Prior
-from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.run.executor import Outcome
 from foretune.run.pool import NO_LIMITS
 from foretune.run.sites import HERE, Site
-from foretune.search.registry import METHODS, Method
+from foretune.search.registry import METHODS
 
 TIME_IS_OVER = "the time was over"
 Read = TypeVar("Read")
@@ -88,20 +86,6 @@ def learn_apart(
             while left and (outcomes := pool.results(_until(end))):
                 yield from (_ended(left.pop(outcome.key), outcome) for outcome in outcomes)
     yield from (Learning(lesson, failure=TIME_IS_OVER) for lesson in left.values())
-
-
-def learn_in_time(
-    experience: Experience, method: Method, *, seed: int = 0, seconds: float
-) -> Prior:
-    """What `method` learns from `experience` within so many seconds on the clock, in a process."""
-    lesson = Lesson("experience", method.name, seed)
-    [ended] = learn_apart({lesson.view: experience}, [lesson], seconds=seconds)
-    if ended.failure:
-        raise UsageError(
-            f"the prior of '{method.name}' must be learnt within {seconds:.0f} s, but it was not "
-            f"({ended.failure}): give it more time, or choose another method"
-        )
-    return read_bytes(ended.prior, method.load)
 
 
 def saved_bytes(save: Callable[[Path], None]) -> bytes:
