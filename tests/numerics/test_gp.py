@@ -7,7 +7,6 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from foretune.numerics.gp import CHUNK, GP, fit_hyper, negative_log_posterior, robust_cholesky
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
-from foretune.numerics.kernels import MATERN52
 from foretune.numerics.transforms import Standardise
 
 RAW = Standardise(0.0, 1.0)
@@ -33,7 +32,7 @@ def test_gradient_agrees_with_finite_differences(prior_weight: float):
     vector = HYPER.to_vector() + 0.1
 
     def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
-        return negative_log_posterior(v, x, z, MATERN52, None, prior_weight)
+        return negative_log_posterior(v, x, z, None, prior_weight)
 
     _, gradient = objective(vector)
     numeric = approx_fprime(vector, lambda v: objective(v)[0], 1e-6)
@@ -43,7 +42,7 @@ def test_gradient_agrees_with_finite_differences(prior_weight: float):
 def test_objective_is_likelihood_times_prior():
     x, y = observations(12)
     gp = GP.condition(x, y, HYPER, units=RAW)
-    value, _ = negative_log_posterior(HYPER.to_vector(), x, y, MATERN52)
+    value, _ = negative_log_posterior(HYPER.to_vector(), x, y)
     deviation = (HYPER.to_vector() - prior_mode(np.arange(3))) / prior_spread(3)
     assert value == pytest.approx(-gp.log_marginal_likelihood + 0.5 * deviation @ deviation)
 
@@ -187,7 +186,7 @@ def test_the_better_of_several_starts_is_kept():
     starts = (stuck, GPHyper.default(np.arange(3)))
 
     def objective(hyper: GPHyper) -> float:
-        return negative_log_posterior(hyper.to_vector(), x - x.mean(axis=0), z, MATERN52)[0]
+        return negative_log_posterior(hyper.to_vector(), x - x.mean(axis=0), z)[0]
 
     alone = [objective(fit_hyper(x, y, starts=(start,))) for start in starts]
     assert objective(fit_hyper(x, y, starts=starts)) == pytest.approx(min(alone))
@@ -215,10 +214,10 @@ def test_the_gradient_of_shared_lengthscales_agrees_with_finite_differences():
     rng = np.random.default_rng(0)
     x, y, groups = rng.uniform(size=(12, 4)), rng.normal(size=12), np.array([0, 1, 1, 0])
     vector = prior_mode(groups) + 0.1
-    _, gradient = negative_log_posterior(vector, x, y, MATERN52, groups=groups)
+    _, gradient = negative_log_posterior(vector, x, y, groups=groups)
 
     def value(v):
-        return negative_log_posterior(v, x, y, MATERN52, groups=groups)[0]
+        return negative_log_posterior(v, x, y, groups=groups)[0]
 
     np.testing.assert_allclose(gradient, approx_fprime(vector, value, 1e-6), rtol=1e-3, atol=1e-3)
 
@@ -228,9 +227,7 @@ def test_a_light_prior_leaves_the_choice_to_the_likelihood():
     z = (y - y.mean()) / y.std()
 
     def surprise(hyper: GPHyper) -> float:
-        return negative_log_posterior(hyper.to_vector(), x - x.mean(axis=0), z, MATERN52, None, 0)[
-            0
-        ]
+        return negative_log_posterior(hyper.to_vector(), x - x.mean(axis=0), z, None, 0)[0]
 
     light, full = (fit_hyper(x, y, prior_weight=weight) for weight in (1e-4, 1.0))
     assert surprise(light) < surprise(full) - 0.1

@@ -21,7 +21,7 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
-from foretune.numerics.kernels import MATERN52, Kernel, squared_distances
+from foretune.numerics.kernels import squared_distances
 from foretune.numerics.remembered import Remembered
 from foretune.numerics.transforms import Standardise
 
@@ -63,14 +63,12 @@ class AnchoredFit:
         *,
         output: Output = as_told,
         order: Output | None = None,
-        kernel: Kernel = MATERN52,
         units: Standardise | None = None,
         groups: Ints | None = None,
         prior_weight: float = 1.0,
     ) -> None:
         self.output = output
         self.order = output if order is None else order
-        self.kernel = kernel
         self.units = units
         self.groups = groups
         self.prior_weight = prior_weight
@@ -80,7 +78,7 @@ class AnchoredFit:
         """The process fitted to y (n,) or (n, c) at x (n, d), in the order in which they came."""
         hyper, z = self.hyper(x, y), self.output(y)
         keep = informative_subset(x, self.order(y), LARGEST_GP)
-        return GP.condition(x[keep], z[keep], hyper, kernel=self.kernel, units=self.units)
+        return GP.condition(x[keep], z[keep], hyper, units=self.units)
 
     def hyper(self, x: Floats, y: Floats) -> GPHyper:
         """The fitted hyperparameters alone."""
@@ -97,7 +95,6 @@ class AnchoredFit:
             x[keep],
             z[keep],
             starts=starts,
-            kernel=self.kernel,
             units=self.units,
             groups=self.groups,
             prior_weight=self.prior_weight,

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotri, dpotrs
 from scipy.optimize import minimize
 
 from foretune.arrays import Floats, Ints
-from foretune.numerics.gp import robust_cholesky
+from foretune.numerics.gp import robust_cholesky, whitened_by
 from foretune.numerics.hyper import prior_mode
-from foretune.numerics.kernels import MATERN52, log_lengthscale_gradient, squared_distances
+from foretune.numerics.kernels import (
+    log_lengthscale_gradient,
+    matern52,
+    matern52_and_slope,
+    squared_distances,
+)
 
 VARIANCES_MODE, VARIANCES_SPREAD = np.array([0.0, -1.0, -2.0]), np.array([1.0, 1.5, 1.5])
 """Of the logarithms of three variances: of the weights, of what is new, of the noise. The first
@@ -81,7 +85,7 @@ def negative_log_posterior(
     scaled = x * np.exp(-vector[3:][groups])
     squared = squared_distances(scaled, scaled)
     np.fill_diagonal(squared, 0.0)
-    correlation, slope = MATERN52.correlation_and_slope(squared)
+    correlation, slope = matern52_and_slope(squared)
     covariance = weights * products + new * correlation
     covariance[np.diag_indices(len(y))] += noise + LEAST_NOISE
     cholesky, _ = robust_cholesky(covariance)
@@ -129,7 +133,7 @@ class FactorGP:
     def predict(self, factors: Floats, x: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation (m,) of the function, without noise, at x (m, d)."""
         cross = _covariance(factors, x, self.factors, self.x, self.hyper)
-        whitened = self._whitened(cross)
+        whitened = whitened_by(self.cholesky, cross)
         prior = np.exp(self.hyper.log_weights) * np.square(factors).sum(axis=1)
         variance = prior + np.exp(self.hyper.log_new) - np.square(whitened).sum(axis=1)
         return cross @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
@@ -137,7 +141,7 @@ class FactorGP:
     def sample(self, factors: Floats, x: Floats, n: int, rng: np.random.Generator) -> Floats:
         """n joint draws of the function's values at x (m, d): (n, m)."""
         cross = _covariance(factors, x, self.factors, self.x, self.hyper)
-        whitened = self._whitened(cross)
+        whitened = whitened_by(self.cholesky, cross)
         covariance = _covariance(factors, x, factors, x, self.hyper) - whitened @ whitened.T
         # Near the observations the covariance is singular up to rounding.
         covariance[np.diag_indices(len(x))] += 1e-10 * (1.0 + np.diagonal(covariance).max())
@@ -145,18 +149,13 @@ class FactorGP:
         drawn: Floats = cross @ self.alpha + rng.standard_normal((n, len(x))) @ factor.T
         return drawn
 
-    def _whitened(self, cross: Floats) -> Floats:
-        """Rows of `cross` (m, n) multiplied by the inverse of the Cholesky factor."""
-        solved: Floats = dtrsm(1.0, self.cholesky, cross.T, lower=1).T
-        return solved
-
 
 def _covariance(
     factors: Floats, x: Floats, others: Floats, at: Floats, hyper: FactorHyper
 ) -> Floats:
     """(m, n), of the function at x (m, d) and at other places (n, d)."""
     inverse = np.exp(-hyper.log_lengthscales)
-    covariance = MATERN52.correlation(squared_distances(x * inverse, at * inverse))
+    covariance = matern52(squared_distances(x * inverse, at * inverse))
     covariance *= np.exp(hyper.log_new)
     covariance += np.exp(hyper.log_weights) * (factors @ others.T)
     return covariance

@@ -17,9 +17,9 @@ from scipy.optimize import minimize
 from foretune.arrays import Floats, Ints
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
 from foretune.numerics.kernels import (
-    MATERN52,
-    Kernel,
     log_lengthscale_gradient,
+    matern52,
+    matern52_and_slope,
     squared_distances,
 )
 from foretune.numerics.transforms import Standardise
@@ -42,12 +42,17 @@ def robust_cholesky(covariance: Floats) -> tuple[Floats, float]:
     raise np.linalg.LinAlgError("the covariance is not positive definite")
 
 
+def whitened_by(cholesky: Floats, cross: Floats) -> Floats:
+    """Rows of `cross` (m, n) multiplied by the inverse of a Cholesky factor (n, n)."""
+    solved: Floats = dtrsm(1.0, cholesky, cross.T, lower=1).T
+    return solved
+
+
 def fit_hyper(
     x: Floats,
     y: Floats,
     *,
     starts: Sequence[GPHyper] = (),
-    kernel: Kernel = MATERN52,
     units: Standardise | None = None,
     groups: Ints | None = None,
     prior_weight: float = 1.0,
@@ -67,7 +72,7 @@ def fit_hyper(
         minimize(
             negative_log_posterior,
             _grouped(start.to_vector(), groups),
-            args=(x - x.mean(axis=0), units(y), kernel, groups, prior_weight),
+            args=(x - x.mean(axis=0), units(y), groups, prior_weight),
             jac=True,
             method="L-BFGS-B",
             bounds=hyper_bounds(n_groups),
@@ -83,7 +88,6 @@ def negative_log_posterior(
     vector: Floats,
     x: Floats,
     z: Floats,
-    kernel: Kernel,
     groups: Ints | None = None,
     prior_weight: float = 1.0,
 ) -> tuple[float, Floats]:
@@ -94,7 +98,7 @@ def negative_log_posterior(
     """
     groups = np.arange(x.shape[1]) if groups is None else groups
     n_groups, n = int(groups.max()) + 1, len(x)
-    value, by_column = _negative_log_likelihood(_ungrouped(vector, groups), x, z, kernel)
+    value, by_column = _negative_log_likelihood(_ungrouped(vector, groups), x, z)
     by_group = np.bincount(groups, weights=by_column[: len(groups)], minlength=n_groups)
     gradient: Floats = np.append(by_group, by_column[len(groups) :])
     spread = prior_spread(n_groups)
@@ -103,15 +107,13 @@ def negative_log_posterior(
     return value, gradient + prior_weight * deviation / spread
 
 
-def _negative_log_likelihood(
-    vector: Floats, x: Floats, z: Floats, kernel: Kernel
-) -> tuple[float, Floats]:
+def _negative_log_likelihood(vector: Floats, x: Floats, z: Floats) -> tuple[float, Floats]:
     hyper = GPHyper.from_vector(vector)
     signal, noise = np.exp(hyper.log_signal), np.exp(hyper.log_noise)
     scaled = x * np.exp(-hyper.log_lengthscales)
     squared = squared_distances(scaled, scaled)
     np.fill_diagonal(squared, 0.0)
-    correlation, slope = kernel.correlation_and_slope(squared)
+    correlation, slope = matern52_and_slope(squared)
     correlation *= signal
     _add_to_diagonal(correlation, noise)
     cholesky, _ = robust_cholesky(correlation)
@@ -145,7 +147,6 @@ class GP:
     y: Floats
     """(n,), in the caller's unit."""
     hyper: GPHyper
-    kernel: Kernel
     units: Standardise
     cholesky: Floats
     """(n, n), lower, of the covariance with noise in standardised units."""
@@ -159,16 +160,15 @@ class GP:
         y: Floats,
         hyper: GPHyper,
         *,
-        kernel: Kernel = MATERN52,
         units: Standardise | None = None,
     ) -> Self:
         """The process after observing losses y (n,) at x (n, d), with fixed hyperparameters."""
-        covariance = _covariance(x, hyper, kernel)
+        covariance = _covariance(x, hyper)
         _add_to_diagonal(covariance, np.exp(hyper.log_noise))
         cholesky, _ = robust_cholesky(covariance)
         units = Standardise.fit(y) if units is None else units
         alpha, _ = dpotrs(cholesky, units(y) - hyper.mean, lower=1)
-        return cls(x, y, hyper, kernel, units, cholesky, alpha)
+        return cls(x, y, hyper, units, cholesky, alpha)
 
     def predict(self, x_new: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation (m,) of the function, without noise, at x_new (m, d)."""
@@ -177,7 +177,7 @@ class GP:
             rows = slice(first, first + CHUNK)
             cross = self._cross(x_new[rows])
             mean[rows] = cross @ self.alpha
-            whitened = self._whitened(cross)
+            whitened = whitened_by(self.cholesky, cross)
             variance[rows] = np.einsum("ij,ij->i", whitened, whitened)
         np.subtract(np.exp(self.hyper.log_signal), variance, out=variance)
         std = np.sqrt(np.maximum(variance, 0.0))
@@ -195,8 +195,8 @@ class GP:
         """n joint draws of the function's values at x_new (m, d): (n, m). Costs O(m³)."""
         cross = self._cross(x_new)
         mean = cross @ self.alpha + self.hyper.mean
-        whitened = self._whitened(cross)
-        covariance = _covariance(x_new, self.hyper, self.kernel) - whitened @ whitened.T
+        whitened = whitened_by(self.cholesky, cross)
+        covariance = _covariance(x_new, self.hyper) - whitened @ whitened.T
         # Near the observations the covariance is singular up to rounding.
         _add_to_diagonal(covariance, 1e-10 * np.exp(self.hyper.log_signal))
         factor, _ = robust_cholesky(covariance)
@@ -215,22 +215,17 @@ class GP:
         inverse = np.exp(-self.hyper.log_lengthscales)
         centre = self.x.mean(axis=0)
         squared = squared_distances((x_new - centre) * inverse, (self.x - centre) * inverse)
-        cross = self.kernel.correlation(squared)
+        cross = matern52(squared)
         cross *= np.exp(self.hyper.log_signal)
         return cross
 
-    def _whitened(self, cross: Floats) -> Floats:
-        """Rows of `cross` (m, n) multiplied by the inverse of the Cholesky factor."""
-        solved: Floats = dtrsm(1.0, self.cholesky, cross.T, lower=1).T
-        return solved
 
-
-def _covariance(x: Floats, hyper: GPHyper, kernel: Kernel) -> Floats:
+def _covariance(x: Floats, hyper: GPHyper) -> Floats:
     """Covariance (n, n) of the function at x (n, d), in standardised units."""
     scaled = (x - x.mean(axis=0)) * np.exp(-hyper.log_lengthscales)
     squared = squared_distances(scaled, scaled)
     np.fill_diagonal(squared, 0.0)
-    covariance = kernel.correlation(squared)
+    covariance = matern52(squared)
     covariance *= np.exp(hyper.log_signal)
     return covariance
 

@@ -1,59 +1,46 @@
-"""Stationary kernels with one lengthscale a dimension (ARD), and their gradients.
+"""The Matérn kernel of smoothness 5/2 with one lengthscale a dimension (ARD), and its gradient.
 
-A kernel is a function of the squared scaled distance r² alone, so that distances, and the chain
+It is a function of r² = sum_k (a_k - b_k)² / lengthscale_k² alone, so that distances, and the chain
 rule through them, are written once. The signal variance belongs to the process, not to the kernel.
 """
-
-from typing import Protocol
 
 import numpy as np
 
 from foretune.arrays import Floats
 
 
-class Kernel(Protocol):
-    """A correlation as a function of r² = sum_k (a_k - b_k)² / lengthscale_k²."""
+def matern52(squared: Floats) -> Floats:
+    """(1 + t + t²/3) exp(-t) with t = sqrt(5 r²): twice differentiable functions.
 
-    def correlation(self, squared: Floats) -> Floats:
-        """The correlation at each r²; overwrites `squared` with it."""
-
-    def correlation_and_slope(self, squared: Floats) -> tuple[Floats, Floats]:
-        """As `correlation`, and the derivative with respect to r²."""
-
-
-class Matern52:
-    """The Matérn kernel with smoothness 5/2: twice differentiable functions.
-
-    Fits and predictions spend much of their time here, hence the work in place.
+    Overwrites `squared`, the r² of each pair. Fits and predictions spend much of their time here,
+    hence the work in place.
     """
-
-    def correlation(self, squared: Floats) -> Floats:
-        """(1 + t + t²/3) exp(-t) with t = sqrt(5 r²)."""
-        squared *= 5.0
-        t = np.sqrt(squared)
-        squared *= 1.0 / 3.0
-        squared += t
-        squared += 1.0
-        np.negative(t, out=t)
-        squared *= np.exp(t, out=t)
-        return squared
-
-    def correlation_and_slope(self, squared: Floats) -> tuple[Floats, Floats]:
-        """As `correlation`; the slope is -(5/6) (1 + t) exp(-t), finite also at distance zero."""
-        squared *= 5.0
-        slope = np.sqrt(squared)
-        decay = np.negative(slope)
-        np.exp(decay, out=decay)
-        slope += 1.0
-        squared *= 1.0 / 3.0
-        squared += slope
-        squared *= decay
-        slope *= decay
-        slope *= -5.0 / 6.0
-        return squared, slope
+    squared *= 5.0
+    t = np.sqrt(squared)
+    squared *= 1.0 / 3.0
+    squared += t
+    squared += 1.0
+    np.negative(t, out=t)
+    squared *= np.exp(t, out=t)
+    return squared
 
 
-MATERN52 = Matern52()
+def matern52_and_slope(squared: Floats) -> tuple[Floats, Floats]:
+    """As `matern52`, and the derivative with respect to r².
+
+    That is -(5/6) (1 + t) exp(-t), finite also at distance zero.
+    """
+    squared *= 5.0
+    slope = np.sqrt(squared)
+    decay = np.negative(slope)
+    np.exp(decay, out=decay)
+    slope += 1.0
+    squared *= 1.0 / 3.0
+    squared += slope
+    squared *= decay
+    slope *= decay
+    slope *= -5.0 / 6.0
+    return squared, slope
 
 
 def squared_distances(a: Floats, b: Floats) -> Floats:

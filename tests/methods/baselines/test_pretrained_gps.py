@@ -5,7 +5,6 @@ from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.baselines.pretrained_gps import _shared_hyper
 from foretune.numerics.gp import negative_log_posterior
-from foretune.numerics.kernels import MATERN52
 from foretune.search import method
 from foretune.space import Space
 
@@ -60,7 +59,7 @@ def test_past_tasks_share_one_prior_of_the_hyperparameters() -> None:
     found = _shared_hyper(lists, groups).to_vector()
 
     def slope(part: int, weight: float) -> np.ndarray:
-        return negative_log_posterior(found, *lists[part], MATERN52, groups, weight)[1]
+        return negative_log_posterior(found, *lists[part], groups, weight)[1]
 
     likelihoods = np.sum([slope(part, 0.0) for part in range(8)], axis=0)
     prior = slope(0, 1.0) - slope(0, 0.0)

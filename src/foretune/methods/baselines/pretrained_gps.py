@@ -20,7 +20,6 @@ from foretune.methods.baselines.bandits import own_groups, own_inputs
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.gp import GP, fit_hyper, negative_log_posterior
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode
-from foretune.numerics.kernels import MATERN52
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import AS_THEY_ARE, standardise
 from foretune.progress import Progress, tracked
@@ -196,7 +195,7 @@ def _shared_hyper(lists: list[tuple[Floats, Floats]], groups: Ints) -> GPHyper:
     part = 1.0 / len(lists)
 
     def surprise(vector: Floats) -> tuple[float, Floats]:
-        each = [negative_log_posterior(vector, x, z, MATERN52, groups, part) for x, z in lists]
+        each = [negative_log_posterior(vector, x, z, groups, part) for x, z in lists]
         return (
             float(np.sum([value for value, _ in each])),
             np.sum([gradient for _, gradient in each], axis=0),

@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 
 from foretune.arrays import Floats
 from foretune.numerics.gp import GP
+from foretune.numerics.kernels import matern52
 
 NUGGET = 1e-6
 """As a share of the signal: keeps joint draws apart where a process is certain of two trials."""
@@ -21,7 +22,6 @@ class Stacked:
 
     def __init__(self, processes: tuple[GP, ...]) -> None:
         self.processes = processes
-        self._kernel = processes[0].kernel
         size, width = max(len(p.x) for p in processes), processes[0].x.shape[1]
         self._inverse = np.exp([-p.hyper.log_lengthscales for p in processes])
         self._signal = np.exp([p.hyper.log_signal for p in processes])
@@ -42,13 +42,13 @@ class Stacked:
         scaled = point * self._inverse
         products = np.matmul(self._x, scaled[:, :, None])[:, :, 0]
         squared = self._norms + np.einsum("md,md->m", scaled, scaled)[:, None] - 2.0 * products
-        correlation = self._kernel.correlation(np.maximum(squared, 0.0))
+        correlation = matern52(np.maximum(squared, 0.0))
         return correlation * self._signal[:, None]
 
     def between(self, point: Floats, others: Floats) -> Floats:
         """Covariances (M, n) before any observation of one point (d,) with others (n, d)."""
         squared = np.square(others - point) @ np.square(self._inverse).T
-        return self._kernel.correlation(squared.T.copy()) * self._signal[:, None]
+        return matern52(squared.T.copy()) * self._signal[:, None]
 
     def mean(self, cross: Floats) -> Floats:
         """(M,), what each process expects where it has these covariances."""
