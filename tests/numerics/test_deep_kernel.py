@@ -201,7 +201,6 @@ class TestKernel:
         phi = np.array([[0.0, 0.0], [2.0, 4.0]], dtype=np.float32)
         kernel = initial_kernel(phi)
         assert np.exp(kernel.log_lengthscales) == pytest.approx([np.sqrt(10.0)])
-        assert len(initial_kernel(phi, shared=False).log_lengthscales) == 2
         assert (float(kernel.log_signal), float(kernel.log_noise)) == (0.0, -4.0)
 
     def test_of_constant_features(self) -> None:

@@ -4,7 +4,6 @@ A user may lack an estimator that the shipped experience knows, or exclude it. C
 the user's space does not have are left out; the others are the same configurations there.
 """
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -20,16 +19,12 @@ ILLEGAL = np.nan
 """Stands for a value that a hyperparameter cannot have."""
 
 
-def reencoded(
-    configs: Encoded, space: Space, *, beside: Collection[str] = ()
-) -> tuple[Encoded, Ints]:
+def reencoded(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
     """Those of `configs` that `space` has, encoded there, and which rows they were.
 
     A hyperparameter that only `space` knows gets its default. A configuration is left out where a
     value, or a hyperparameter that is active, does not exist in `space`, where conditions make
     others active than before, and where the combination is forbidden.
-
-    beside: hyperparameters that configurations may have although `space` does not.
     """
     if configs.space == space:
         return Encoded(space, configs.values), np.arange(len(configs))
@@ -47,22 +42,20 @@ def reencoded(
         numbers = moved(configs.space.parameters[source], parameter, configs.values[:, source])
         legal &= (configs.active[:, source] == active) & ~(active & np.isnan(numbers))
         values[active, column] = numbers[active]
-    gone = [column for name, column in known.items() if name not in (*space.names, *beside)]
+    gone = [column for name, column in known.items() if name not in space.names]
     legal &= ~configs.active[:, gone].any(axis=1) & ~space.rules.forbidden(values)
     rows = np.flatnonzero(legal)
     return space.from_values(values[rows]), rows
 
 
-def narrowed(experience: Experience, space: Space, *, beside: Collection[str] = ()) -> Experience:
+def narrowed(experience: Experience, space: Space) -> Experience:
     """The evaluations of `experience` whose configurations `space` has, in that space.
 
     Tasks of which nothing is left are left out.
-
-    beside: as `reencoded` takes it.
     """
     if experience.space == space:
         return experience
-    known = in_other_space(experience, *reencoded(experience.configs, space, beside=beside))
+    known = in_other_space(experience, *reencoded(experience.configs, space))
     if known is None:
         raise ExperienceError(
             "experience must hold configurations of the space it is narrowed to, but none of "

@@ -66,15 +66,14 @@ class DeepKernel(NamedTuple):
         )
 
 
-def initial_kernel(phi: Singles, *, shared: bool = True) -> Kernel:
+def initial_kernel(phi: Singles) -> Kernel:
     """A kernel to start from, whose lengthscale is the usual distance between features phi (n, Q).
 
-    One lengthscale for all features, or one for each if not `shared`.
+    All features share the one lengthscale.
     """
-    n_scales = 1 if shared else phi.shape[1]
     distance = np.sqrt(2.0 * phi.var(axis=0).sum()) or 1.0
     return Kernel(
-        jnp.full(n_scales, np.log(distance), dtype=jnp.float32),
+        jnp.full(1, np.log(distance), dtype=jnp.float32),
         jnp.asarray(SIGNAL[0], dtype=jnp.float32),
         jnp.asarray(NOISE[0], dtype=jnp.float32),
     )

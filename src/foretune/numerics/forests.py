@@ -15,6 +15,9 @@ from foretune.arrays import Floats
 if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+TREES = 50
+"""Of a `Forest`."""
+
 
 def grown(
     tree: "DecisionTreeClassifier | DecisionTreeRegressor",
@@ -54,12 +57,12 @@ class Forest:
     """Each a bare tree, which spares the checks that take longer than to predict a few rows."""
 
     @classmethod
-    def grow(cls, x: Floats, y: Floats, *, leaf: int, seed: int, trees: int = 50) -> Self:
+    def grow(cls, x: Floats, y: Floats, *, leaf: int, seed: int) -> Self:
         """Through y (n, K) at x (n, W), with at least `leaf` rows in every leaf."""
         from sklearn.ensemble import ExtraTreesRegressor
 
         outputs = y[:, 0] if y.shape[1] == 1 else y  # scikit-learn warns of a single column
-        forest = ExtraTreesRegressor(trees, min_samples_leaf=leaf, random_state=seed)
+        forest = ExtraTreesRegressor(TREES, min_samples_leaf=leaf, random_state=seed)
         forest.fit(x, outputs)
         return cls(tuple(tree.tree_ for tree in forest.estimators_))
 

@@ -1,23 +1,12 @@
 """Output transforms: monotone maps that bring the losses of different tasks to one unit."""
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import ndtri
 
 from foretune.arrays import Floats
-
-
-class OutputTransform(Protocol):
-    """A non-decreasing map learnt from one task's losses; NaN in, NaN out."""
-
-    @classmethod
-    def fit(cls, y: Floats) -> Self:
-        """Learn the map from losses (n,), of which NaN are ignored."""
-
-    def __call__(self, y: Floats) -> Floats:
-        """Map losses, the learnt ones or new ones."""
 
 
 @dataclass(frozen=True, slots=True)
