@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from foretune.errors import ExperienceError
+from foretune.experience.importers.inference import as_choice
 
 if TYPE_CHECKING:
     from optuna.distributions import (
@@ -48,11 +49,7 @@ def _with_tuples(seen: Seen) -> Seen:
         return seen
     from optuna.distributions import CategoricalDistribution
 
-    return replace(seen, distribution=CategoricalDistribution(_hashable(choices)))
-
-
-def _hashable(choice: Any) -> Any:
-    return tuple(map(_hashable, choice)) if isinstance(choice, list | tuple) else choice
+    return replace(seen, distribution=CategoricalDistribution(as_choice(choices)))
 
 
 def _union(known: "BaseDistribution", other: Seen) -> "BaseDistribution":
