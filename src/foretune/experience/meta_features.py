@@ -3,8 +3,9 @@
 Simple (sizes, kinds of columns, missing values), statistical (shapes and correlations of numbers),
 information-theoretic (entropies of columns and target) and landmarks (how well very cheap models
 do). Large tables are described by a sample of their rows and columns, so that it takes below a
-second. Every table gets the same names, and every number is
-finite: what does not apply to a table is 0.
+second. Every table gets the same names, and every number is finite: what does not apply to a table
+is 0. The names are stored in experience and in priors, also in those that ship: they stay as they
+are, even where another would say more.
 """
 
 from dataclasses import dataclass
@@ -108,6 +109,7 @@ def _simple(x: Floats, categorical: Bools, y: Floats, classification: bool) -> d
         "classes": float(len(shares)) if classification else 0.0,
         "class_share_max": float(shares.max()),
         "class_share_min": float(shares.min()),
+        # A logarithm, as of the other counts of rows.
         "rows_per_class": np.log(n * shares.mean()) if classification else 0.0,
     }
 
@@ -131,6 +133,7 @@ def _statistical(data: _Data) -> dict[str, float]:
         **_spread("correlation", correlation),
         **_spread("target_correlation", with_target),
         "outlier_share": float(outlying.mean()),
+        # Of what was standardised: numbers at their column's mean, categories that are missing.
         "zero_share": float(np.mean(data.x == 0.0)),
         "components_first": float(shares[0]),
         "components_for_95": float(np.searchsorted(shares, 0.95) + 1) / len(shares),
