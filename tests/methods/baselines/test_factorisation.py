@@ -238,8 +238,7 @@ class TestMethods:
             priors[name].surrogate(Target(Space.of({"c": (0.0, 1.0)})))
 
 
-def test_pmf_learns_more_than_the_principal_components(priors: dict[str, Prior]) -> None:
-    """Sparse tables: positions by likelihood predict at least as well as components alone."""
+def test_pmf_foretells_a_new_task_from_a_table_of_which_half_is_missing() -> None:
     losses = low_rank_losses(40, seed=1)
     hidden = np.random.default_rng(3).random(losses.shape) < 0.5
     experience = experience_of(np.where(hidden, np.nan, losses))
@@ -345,7 +344,7 @@ def test_the_regression_of_oboe_by_hand() -> None:
     assert posterior.best == pytest.approx(-np.sqrt(1.5))
 
 
-def test_oboe_opens_with_members_of_the_pool(priors: dict[str, Prior]) -> None:
+def test_oboe_opens_with_members_of_the_pool() -> None:
     pool = CONFIGS.take(np.arange(3, 20))
     opening = oboe().learn(experience_of(low_rank_losses(9, seed=1)), seed=0, progress=SILENT)
     assert opening.opening(Target(SPACE, pool=pool)).isin(pool).all()
