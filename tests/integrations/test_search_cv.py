@@ -505,8 +505,10 @@ def test_experience_starts_the_next_search(tmp_path):
     space = {"level": (0.0, 1.0)}
     first = a_search(Moody(), space, n_iter=8, random_state=1).fit(X, Y)
     second = a_search(Moody(), space, n_iter=8, random_state=2).fit(X, Y)
-    known = first.to_experience("one").merge(second.to_experience("two"))
+    described = second.to_experience("two", meta_features={"rows": 150.0})
+    known = first.to_experience("one").merge(described)
     assert known.tasks == ("one", "two")
+    assert known.meta_features["two"] == {"rows": 150.0}
     known.save(tmp_path / "past.parquet")
     for experience in (known, tmp_path / "past.parquet", str(tmp_path / "past.parquet")):
         third = a_search(Moody(), space, experience=experience, method="ws-gp", n_iter=2)
