@@ -44,7 +44,9 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     all other tasks; with folds, from the tasks of the other folds; with a named split, from its
     training and validation tasks. A replay that was interrupted goes on where it stopped, and one
     that is finished can be extended by methods, tasks and seeds. With several jobs, worker
-    processes are spawned, so a script must guard its own start with `if __name__ == "__main__"`.
+    processes are spawned, so a script must guard its own start with `if __name__ == "__main__"`,
+    and add methods of its own to `METHODS` outside of that guard, or bring them by an entry point
+    (`search.plugins`).
 
     Networks that are trained for several seeds at once come out a little different than one by
     one, so runs of such methods may vary with the seeds that are played together and with the

@@ -5,19 +5,34 @@ import click
 
 @click.command("methods")
 def methods_command() -> None:
-    """List the methods: name, what they need, what they do."""
-    from foretune.search import METHODS
+    """List the methods: name, what they need, what they do.
 
-    width = max(len(name) for name in METHODS)
-    for method in METHODS.values():
-        needs = [
-            need
-            for need, wanted in (
-                ("experience", method.needs_experience),
-                ("meta-features", method.needs_meta_features),
-                ("one objective", not method.several_objectives),
-            )
-            if wanted
-        ]
-        note = f"  [needs {', '.join(needs)}]" if needs else ""
-        click.echo(f"{method.name:<{width}}  {method.summary}{note}")
+    Those that other installed packages bring come last.
+    """
+    from foretune.search import METHODS
+    from foretune.search.plugins import offered
+
+    names = list(dict.fromkeys([*METHODS, *offered()]))
+    width = max(map(len, names))
+    for name in names:
+        click.echo(f"{name:<{width}}  {_described(name)}")
+
+
+def _described(name: str) -> str:
+    from foretune.errors import MethodError
+    from foretune.search import method
+
+    try:
+        found = method(name)
+    except MethodError as error:
+        return f"[cannot be used: {error}]"  # the others can
+    needs = [
+        need
+        for need, wanted in (
+            ("experience", found.needs_experience),
+            ("meta-features", found.needs_meta_features),
+            ("one objective", not found.several_objectives),
+        )
+        if wanted
+    ]
+    return f"{found.summary}  [needs {', '.join(needs)}]" if needs else found.summary

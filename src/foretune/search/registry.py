@@ -11,6 +11,7 @@ from foretune.contracts import Learner, Prior
 from foretune.errors import ArtifactError, ForetuneError, MethodError, extras_named
 from foretune.experience import Experience
 from foretune.progress import SILENT, Progress
+from foretune.search.plugins import offered, plugged_in
 from foretune.search.seeds import check_seed
 
 DESIGNS = ("random", "sobol", "per-algorithm", "prior")
@@ -432,13 +433,18 @@ METHODS: dict[str, Method] = {
 
 
 def method(name: str) -> Method:
-    """The registry's entry of that name."""
+    """The method of that name: of the registry, or one that another package brings."""
     if not isinstance(name, str):
         raise MethodError(
             f"a method must be given by its name, but got {name!r}: `foretune methods` lists them"
         )
     if name in METHODS:
         return METHODS[name]
-    close = difflib.get_close_matches(name, METHODS, n=3)
+    others = offered()
+    if name in others:
+        METHODS[name] = plugged_in(others[name])
+        return METHODS[name]
+    known = [*METHODS, *others]
+    close = difflib.get_close_matches(name, known, n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "`foretune methods` lists them"
-    raise MethodError(f"a method must be one of {', '.join(METHODS)}, but got '{name}': {hint}")
+    raise MethodError(f"a method must be one of {', '.join(known)}, but got '{name}': {hint}")

@@ -1,0 +1,44 @@
+"""Methods that other installed packages bring: entry points of the group `foretune.methods`.
+
+    [project.entry-points."foretune.methods"]
+    mine = "my_package.search:MINE"    # a Method called "mine"
+
+They are imported when they are asked for by name, here and in every process of a replay.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
+
+from foretune.errors import MethodError
+
+if TYPE_CHECKING:
+    from foretune.search.registry import Method
+
+GROUP = "foretune.methods"
+
+
+def offered() -> dict[str, EntryPoint]:
+    """What packages offer, by name; of several of the same name one."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def plugged_in(entry: EntryPoint) -> "Method":
+    """The method that a package offers."""
+    from foretune.search.registry import Method
+
+    package = entry.dist.name if entry.dist is not None else entry.module
+    try:
+        found = entry.load()
+    except Exception as error:
+        raise MethodError(
+            f"the method '{entry.name}' must lie where the package '{package}' says "
+            f"({entry.value}), but importing it raised {type(error).__name__} ({error}): mend the "
+            "package, or uninstall it"
+        ) from error
+    if not isinstance(found, Method) or found.name != entry.name:
+        got = f"one called '{found.name}'" if isinstance(found, Method) else repr(found)
+        raise MethodError(
+            f"the package '{package}' must offer a foretune.Method called '{entry.name}' at "
+            f"{entry.value}, but got {got}: mend its entry point"
+        )
+    return found

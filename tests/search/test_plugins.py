@@ -1,0 +1,98 @@
+"""Methods that other packages bring."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from foretune.cli import foretune
+from foretune.errors import MethodError
+from foretune.search import METHODS, Optimizer, method
+from foretune.space import Space
+
+CODE = """
+from dataclasses import replace
+from foretune import METHODS
+MINE = replace(METHODS["random"], name="mine", summary="a method of mine")
+OTHER = 3
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A package `mine` as pip would install it, whose entry points are given."""
+
+    def install(**entries):
+        (tmp_path / "mine.py").write_text(CODE)
+        (info := tmp_path / "mine-1.0.dist-info").mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+        lines = [f"{name} = {value}" for name, value in entries.items()]
+        (info / "entry_points.txt").write_text("\n".join(["[foretune.methods]", *lines, ""]))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return tmp_path
+
+    yield install
+    sys.modules.pop("mine", None)
+    METHODS.pop("mine", None)
+
+
+def test_a_method_of_another_package_is_found_by_its_name(installed) -> None:
+    installed(mine="mine:MINE")
+    found = method("mine")
+    assert (found.name, found.summary) == ("mine", "a method of mine")
+    assert method("mine") is found
+    [suggestion] = Optimizer.of(Space.of({"x": (0.0, 1.0)}), method="mine").ask()
+    assert 0.0 <= suggestion.config["x"] <= 1.0
+
+
+def test_it_travels_by_its_name_to_a_process_that_has_not_met_it(installed) -> None:
+    place = installed(mine="mine:MINE")
+    sent = pickle.dumps(method("mine"))
+    code = "import pickle, sys; print(pickle.loads(sys.stdin.buffer.read()).summary)"
+    paths = os.pathsep.join([str(place), *filter(None, sys.path)])
+    got = subprocess.run(
+        [sys.executable, "-c", code],
+        input=sent,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        check=True,
+    )
+    assert got.stdout.decode().strip() == "a method of mine"
+
+
+def test_what_ships_keeps_its_name(installed) -> None:
+    installed(random="mine:MINE")
+    assert method("random").summary == "uniform random search"
+
+
+def test_methods_lists_what_others_bring(installed) -> None:
+    installed(mine="mine:MINE", broken="mine:NOWHERE")
+    shown = CliRunner().invoke(foretune, ["methods"])
+    assert shown.exit_code == 0
+    broken, mine = sorted(shown.output.splitlines()[-2:])
+    assert mine.split(maxsplit=1) == ["mine", "a method of mine"]
+    assert broken.startswith("broken")
+    assert "the method 'broken' must lie where the package 'mine' says (mine:NOWHERE)" in broken
+
+
+@pytest.mark.parametrize(
+    ("entries", "asked", "said"),
+    [
+        ({"mine": "mine:NOWHERE"}, "mine", r"importing it raised AttributeError .*: mend"),
+        ({"mine": "nowhere:MINE"}, "mine", r"importing it raised ModuleNotFoundError"),
+        ({"mine": "mine:OTHER"}, "mine", r"must offer a foretune.Method called 'mine'.*but got 3:"),
+        (
+            {"yours": "mine:MINE"},
+            "yours",
+            r"called 'yours' at mine:MINE, but got one called 'mine'",
+        ),
+        ({"mine": "mine:MINE"}, "mime", r"but got 'mime': did you mean mine"),
+    ],
+)
+def test_mistakes_of_a_package_are_told(installed, entries, asked, said) -> None:
+    installed(**entries)
+    with pytest.raises(MethodError, match=said):
+        method(asked)
