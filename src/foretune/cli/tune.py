@@ -94,8 +94,8 @@ def tune_command(
     An --experience is a Parquet file, or a store, of which all other studies count as past tasks.
     Their spaces may have changed since: runs with values outside of the new one are left out, and
     what is not used is said. Of a hyperparameter that is new, past runs say nothing, unless
-    --assume tells which value they had. Studies that do not name what they measured, as few of
-    Optuna's do, are taken to have measured what is tuned.
+    --assume tells which value they had. Studies that do not name what they measured, like most of
+    Optuna's, are taken to have measured what is tuned.
 
     The trials are an Optuna study: the same command goes on where it was stopped, other processes
     and machines join by running it too, and optuna-dashboard shows it. While none of its trials has
