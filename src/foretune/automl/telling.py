@@ -15,7 +15,7 @@ from foretune.automl.tables.targets import Task
 from foretune.experience import Direction
 from foretune.report.story import ColumnLoss, Source, Story, StoryTrial, steps_of
 from foretune.run.telling import expected_random, mapped, opening, versions
-from foretune.search.registry import METHODS
+from foretune.search.registry import method
 
 STEPS = ("imputer", "encoder", "scaler", "reducer", "estimator")
 """The stages in the order in which data flows through them."""
@@ -109,7 +109,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
 
 def advice(found: Searched) -> list[str]:
     """What the method did and why, a sentence each."""
-    chosen = METHODS[found.wishes.method]
+    chosen = method(found.wishes.method)
     said = [f"{chosen.name}: {chosen.summary}."]
     if found.knowledge is None:
         said.append("It started from nothing, because it was not given any experience.")

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from foretune.search.registry import DESIGNS, Method
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Space
+
+Each = TypeVar("Each")
 
 
 def opened(experience: Any) -> Experience | None:
@@ -72,24 +74,23 @@ def carried(
 
 def outcomes_of(outcomes: Any) -> list[Told]:
     """What is told, as a list."""
-    given = list(outcomes) if isinstance(outcomes, Iterable) else None
-    if given is None or not all(isinstance(each, Told) for each in given):
-        raise UsageError(
-            f"tell takes a list of Told, but got {outcomes!r}: "
-            "write tell([Told(loss, id=suggestion.id)])"
-        )
-    return given
+    return _listed(outcomes, Told, "tell([Told(loss, id=suggestion.id)])")
 
 
 def suggestions_of(suggestions: Any) -> list[Suggestion]:
     """What is taken as pending, as a list."""
-    given = list(suggestions) if isinstance(suggestions, Iterable) else None
-    if given is None or not all(isinstance(each, Suggestion) for each in given):
+    return _listed(suggestions, Suggestion, "assume_pending([Suggestion(id, config, reason)])")
+
+
+def _listed(given: Any, kind: type[Each], call: str) -> list[Each]:
+    """All of one kind; `call` is how one writes it."""
+    found = list(given) if isinstance(given, Iterable) else None
+    if found is None or not all(isinstance(each, kind) for each in found):
         raise UsageError(
-            f"assume_pending takes a list of Suggestion, but got {suggestions!r}: write "
-            "assume_pending([Suggestion(id, config, reason)])"
+            f"{call.partition('(')[0]} takes a list of {kind.__name__}, but got {given!r}: write "
+            f"{call}"
         )
-    return given
+    return found
 
 
 def losses_of(losses: Any) -> Floats:

@@ -10,7 +10,7 @@ from foretune.contracts import Prior
 from foretune.experience import Experience
 from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.progress import SILENT, Progress
-from foretune.search.registry import METHODS, Method
+from foretune.search.registry import METHODS, SHIPPED, Method
 
 PRIORS = "priors"
 """The folder of the user's cache that keeps them."""
@@ -23,14 +23,11 @@ def learnt_prior(
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Prior:
-    """What the method learns from the experience; from the user's cache if it did so before.
-
-    Of methods beyond the registry nothing is kept: a name says nothing about them.
-    """
+    """What the method learns from the experience; from the user's cache if it did so before."""
     if experience is None or not method.transfers:
         return method.learn(experience, seed=seed, progress=progress)
     make = partial(method.learn, experience, seed=seed, progress=progress)
-    if METHODS.get(method.name) is not method:
+    if not is_kept(method):
         return make()
     said = f"{taught_by(experience, seed)} {learner_here(method)}"
     return remembered(
@@ -40,6 +37,13 @@ def learnt_prior(
         make=make,
         save=lambda prior, path: prior.save(path),
     )
+
+
+def is_kept(method: Method) -> bool:
+    """Whether what it has learnt is kept: of methods of somebody's own, which change between two
+    runs, name and release say nothing.
+    """
+    return method.name in SHIPPED and METHODS[method.name] is method
 
 
 def learner_here(method: Method) -> str:

@@ -431,6 +431,9 @@ METHODS: dict[str, Method] = {
     )
 }
 
+SHIPPED = frozenset(METHODS)
+"""Those that come with this release; others may be added, and change when they like."""
+
 
 def method(name: str) -> Method:
     """The method of that name: of the registry, or one that another package brings."""

@@ -12,7 +12,7 @@ from foretune.experience import Experience
 from foretune.run.executor import Outcome
 from foretune.run.pool import NO_LIMITS
 from foretune.run.sites import HERE, Site
-from foretune.search.registry import METHODS
+from foretune.search.registry import method
 
 TIME_IS_OVER = "the time was over"
 Read = TypeVar("Read")
@@ -60,7 +60,7 @@ class Classroom:
         """Learn a prior."""
         began = time.monotonic()
         experience = read_bytes(self.views[lesson.view], Experience.open)
-        prior = METHODS[lesson.method].learn(experience, seed=lesson.seed)
+        prior = method(lesson.method).learn(experience, seed=lesson.seed)
         return Learning(lesson, time.monotonic() - began, saved_bytes(prior.save))
 
 

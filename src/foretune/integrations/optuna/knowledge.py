@@ -3,6 +3,7 @@
 import hashlib
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -13,7 +14,7 @@ from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.integrations.optuna.known import KnownSpace
 from foretune.integrations.optuna.past import Past
 from foretune.search import Method, Optimizer, method
-from foretune.search.priors import PRIORS, learner_here
+from foretune.search.priors import PRIORS, is_kept, learner_here
 from foretune.space import Space
 from foretune.space.optuna import from_distributions
 
@@ -112,11 +113,14 @@ class Knowledge:
                 "shares half of this study's hyperparameters: give other experience, or choose a "
                 "method that can start from nothing, such as 'auto'"
             )
+        learn = partial(chosen.learn, experience, seed=0)
+        if not is_kept(chosen):
+            return learn()
         return remembered(
             PRIORS,
             _key(chosen, space, past),
             load=chosen.load,
-            make=lambda: chosen.learn(experience, seed=0),
+            make=learn,
             save=lambda prior, path: prior.save(path),
         )
 
