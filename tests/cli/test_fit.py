@@ -120,6 +120,8 @@ def test_the_command_to_predict_can_be_copied(foretune, train: Path, tmp_path) -
         (["train.csv", "--target", "class", "--test", "few.csv"], "'letter' is missing"),
         (["train.csv", "--target", "class", "-o", "train.csv/out"], "is a file"),
         (["train.csv", "--target", "class", "--time", "soon"], "20s"),
+        (["train.csv", "--target", "class", "--store", "foo://x"], "must be SQLite"),
+        (["train.csv", "--target", "class", "--store", "no/x.db"], "there is no 'no'"),
     ],
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(foretune, train, tmp_path, words, said):
@@ -453,6 +455,7 @@ def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
 def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatch) -> None:
     opened = Study.open
     monkeypatch.setattr(Study, "open", lambda _, *given, **named: opened(None, *given, **named))
+    monkeypatch.setattr("foretune.automl.readiness.check_store", lambda _: None)
     store = ("--store", "postgresql://me:s3cret@db/x")
     code, _, _ = foretune("fit", train, "--target", "class", *store, *QUICK)
     page = Path("train-foretune/report.html").read_text()

@@ -388,6 +388,11 @@ def test_mistakes_are_one_sentence_and_change_nothing(here, words, said):
     assert [name for name in sorted(os.listdir(here)) if name != "__pycache__"] == before
 
 
+def test_a_store_that_cannot_be_is_refused_before_past_runs_are_read(here):
+    ended = run("tuned_for_tests:run", "--experience", "absent.parquet", "--store", "x.txt")
+    assert "a store must be a URL" in str(ended.exception)
+
+
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_a_seed_that_is_none_is_refused(here, seed):
     ended = run("tuned_for_tests:run", *SEARCH, "--trials", 1, "--seed", seed)

@@ -14,6 +14,7 @@ from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError,
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
 from foretune.run.addresses import storage_url
+from foretune.run.optuna_study import check_store
 from foretune.run.study import Study
 from foretune.space import Space
 
@@ -457,11 +458,17 @@ def test_stores_that_cannot_be_are_refused_in_a_sentence(tmp_path, given, said):
     opened(f"{tmp_path}/whole.db").close()
     (tmp_path / "torn.db").write_bytes((tmp_path / "whole.db").read_bytes()[:3000])
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(UsageError) as refused:
-        opened(given.format(tmp=tmp_path))
-    assert said in str(refused.value)
-    assert "secret" not in str(refused.value)
-    assert sorted(tmp_path.iterdir()) == before
+    for refuse in (check_store, opened):
+        with pytest.raises(UsageError) as refused:
+            refuse(given.format(tmp=tmp_path))
+        assert said in str(refused.value)
+        assert "secret" not in str(refused.value)
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_store_that_can_be_is_not_made_by_looking(tmp_path):
+    check_store(f"{tmp_path}/new.db")
+    assert not list(tmp_path.iterdir())
 
 
 def test_memory_needs_no_optuna_and_files_say_that_they_do(url, monkeypatch):

@@ -13,14 +13,21 @@ from foretune.automl.plan import Wishes
 from foretune.automl.tables.datasets import Table
 from foretune.automl.unseen import known_rows
 from foretune.errors import MissingExtraError, UsageError
+from foretune.run.optuna_study import check_store
 from foretune.search.registry import method
 
 
 def check_ready(
-    wishes: Wishes, place: Place, table: Table, test: pd.DataFrame | None, target: str
+    wishes: Wishes,
+    place: Place,
+    table: Table,
+    test: pd.DataFrame | None,
+    target: str,
+    *,
+    store: str | None = None,
 ) -> None:
     """Refuse what could only fail later, or replace the model of another target: a method,
-    packages, a folder, a test table.
+    packages, a folder, a store, a test table.
     """
     method(wishes.method)
     for package in ("optuna", "skops"):
@@ -28,6 +35,8 @@ def check_ready(
         if find_spec(package) is None:
             raise MissingExtraError(package, "automl", "foretune fit")
     _check_writable(place.folder)
+    if store is not None:
+        check_store(store)
     check_same_target(place.model, target)
     if test is not None:
         known, y = known_rows(

@@ -161,7 +161,7 @@ def fit_command(
     table = given.training.table
     plan = planned(table, wishes)
     place = Place(out or Path(f"{table.name}-foretune"))
-    check_ready(wishes, place, table, given.test, given.training.target)
+    check_ready(wishes, place, table, given.test, given.training.target, store=store)
     for note in (*given.notes, *plan.notes):
         click.echo(note)
     with (

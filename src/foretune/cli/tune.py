@@ -125,6 +125,7 @@ def tune_command(
     from foretune.cli.display import display
     from foretune.integrations.mlflow_log import logged
     from foretune.run.executor import Limits
+    from foretune.run.optuna_study import check_store
     from foretune.run.sites import Site
     from foretune.run.study import Study
     from foretune.run.tuning import Budget, tune
@@ -136,6 +137,7 @@ def tune_command(
     outputs = Outputs(out, report)
     if out is not None:
         check_not_replaced(out, experience)
+    check_store(store)
     name = study or (function or command or "")[:LONGEST_NAME]
     past = _past(experience, assumed, store=store, study=name)
     searched = space_asked(space, past.told)

@@ -241,6 +241,23 @@ class OptunaStudy(Study):
         return _plain_errors(self.url or "")
 
 
+def check_store(given: str) -> None:
+    """Refuse a store that no study can be kept in, before anything else is done or written.
+
+    Its address, its folder, the driver of its kind, a server that is out of reach.
+    """
+    _need_optuna()
+    address = storage_url(given)
+    if is_sqlite(address):
+        return
+    from sqlalchemy import create_engine
+
+    with _plain_errors(address):
+        engine = create_engine(address)
+        engine.connect().close()
+        engine.dispose()
+
+
 def _need_optuna() -> None:
     """Import all that opening a storage takes, before a lock is held for it."""
     try:
