@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from foretune.contracts import Prediction
+from foretune.errors import MethodError
 from foretune.search.scoring import ACQUISITIONS
 from foretune.space import Encoded, Space
 
@@ -48,3 +49,13 @@ def test_a_posterior_without_a_utility_is_refused() -> None:
 
     with pytest.raises(TypeError, match="Plain has no utility of its own"):
         ACQUISITIONS["own"].score(Plain(), TWO, np.zeros(2), TWO, seed=0)
+
+
+def test_what_a_method_knows_nothing_of_is_not_suggested() -> None:
+    scores = ACQUISITIONS["own"].score(Known((np.nan, 0.5)), TWO, np.zeros(2), TWO, seed=0)
+    np.testing.assert_allclose(scores, [-np.inf, np.log(0.5)])
+
+
+def test_a_method_that_predicts_no_number_is_refused() -> None:
+    with pytest.raises(MethodError, match="all of its 2 scores are NaN"):
+        ACQUISITIONS["own"].score(Known((np.nan, np.nan)), TWO, np.zeros(2), TWO, seed=0)

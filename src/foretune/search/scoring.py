@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from foretune.arrays import Floats
 from foretune.contracts import OwnUtility, Posterior, SideBySide
+from foretune.errors import MethodError
 from foretune.numerics import acquisition
 from foretune.space import Encoded
 
@@ -26,11 +29,24 @@ class Acquisition:
         The discount is a logarithm. Where scores are not, its unit becomes the spread of the
         predictions at the trials `seen`.
         """
-        scores = self.function(posterior, x, seed)
+        scores = _numbers(self.function(posterior, x, seed))
         if not discount.any():
             return scores
         spread = 1.0 if self.in_logs else float(posterior.predict(seen).mean.std()) or 1.0
         return scores + spread * discount
+
+
+def _numbers(scores: Floats) -> Floats:
+    """Scores without NaN: of what a method knows nothing, it suggests nothing."""
+    unknown = np.isnan(scores)
+    if not unknown.any():
+        return scores
+    if unknown.all():
+        raise MethodError(
+            f"a method must predict numbers, but all of its {len(scores)} scores are NaN: choose "
+            "another method, or see  foretune.testing.conformance  for what one must do"
+        )
+    return np.where(unknown, -np.inf, scores)
 
 
 def _expected_improvement(posterior: Posterior, x: Encoded, seed: int) -> Floats:
