@@ -7,7 +7,15 @@ from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
 from foretune.contracts import Observations, Posterior, Surrogate, Target
 from foretune.search import Design, Method, Optimizer, Told, method
-from foretune.search.candidates import LEAPS, SPACING, VICINITY, Pool, WholeSpace, nearest
+from foretune.search.candidates import (
+    LEAPS,
+    SAMPLES_PER_ASK,
+    SPACING,
+    VICINITY,
+    Pool,
+    WholeSpace,
+    nearest,
+)
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -34,6 +42,21 @@ def test_the_best_of_a_pool_is_its_highest_score_that_is_untried() -> None:
     order = np.argsort(-pool.x[:, 0])
     choice = Pool(pool).best(far_right, pool.take(order[:2]), NOTHING, seed=0)
     assert choice.pool_index == order[2]
+
+
+@pytest.mark.parametrize("known", [None, SPACE.sample(30, seed=1)])
+def test_scores_that_are_drawn_by_chance_are_asked_for_once(known: Encoded | None) -> None:
+    lists = []
+
+    def draws(x: Encoded) -> np.ndarray:
+        lists.append(x)
+        return np.random.default_rng(len(lists)).random(len(x))
+
+    choice = WholeSpace(SPACE, known=known).best_of_one_list(draws, NOTHING, seed=0)
+    [drawn] = lists
+    assert len(drawn) == (SAMPLES_PER_ASK if known is None else 30)
+    highest = np.random.default_rng(1).random(len(drawn)).argmax()
+    np.testing.assert_array_equal(choice.config.values[0], drawn.values[highest])
 
 
 def a_alone(x: Encoded) -> Encoded:

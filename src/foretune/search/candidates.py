@@ -51,6 +51,12 @@ class Candidates(Protocol):
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
         """The untried configuration of the highest score; `around` are good ones to start from."""
 
+    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> Choice:
+        """The same for scores that are drawn by chance: they are asked for once.
+
+        A local search would ask again and again, and end at whatever was drawn highest.
+        """
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -77,6 +83,10 @@ class Pool:
         scores = score(self.configs)[free]
         top = free[scores == scores.max()]
         return self._choice(int(np.random.default_rng(seed).choice(top)))
+
+    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> Choice:
+        """The best-scored untried member: the pool is scored once in any case."""
+        return self.best(score, tried, tried.take([]), seed=seed)
 
     def _untried(self, tried: Encoded) -> Ints:
         untried = np.ones(len(self.configs), dtype=bool)
@@ -150,6 +160,13 @@ class WholeSpace:
         reached = climb(starts, score, seed=derived_seed(seed, 2))
         found = Encoded.concat([samples.take(order[:1]), self._inside(reached)])
         return self._best_of(found, score, tried)
+
+    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> Choice:
+        """The best of random samples; where something is known, of that."""
+        if self.known is not None and len(self._news(self.known, tried)):
+            return self._best_of(self.known, score, tried)
+        samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
+        return self._best_of(samples, score, tried)
 
     def _best_of(self, found: Encoded, score: Score, tried: Encoded) -> Choice:
         """The one of the highest score that no trial tells all about; else an untried one."""

@@ -355,6 +355,8 @@ class Optimizer:
             discount = feasible.discount(x) + novel.discount(x)
             return acquisition.score(posterior, x, discount, seen, seed=seed)
 
+        if acquisition.drawn:
+            return candidates.best_of_one_list(score, tried, seed=seed), name
         return candidates.best(score, tried, self._best_told(), seed=seed), name
 
     def _outlook(self) -> tuple[Feasibility, Novelty]:

@@ -20,6 +20,8 @@ class Acquisition:
     """(posterior, candidates, seed) -> scores (m,)."""
     in_logs: bool = False
     """Whether scores are logarithms of a utility; else they are in the posterior's unit."""
+    drawn: bool = False
+    """Whether scores are drawn by chance, anew for every list of candidates."""
 
     def score(
         self, posterior: Posterior, x: Encoded, discount: Floats, seen: Encoded, *, seed: int
@@ -82,7 +84,7 @@ def _own(posterior: Posterior, x: Encoded, seed: int) -> Floats:
 ACQUISITIONS: dict[str, Acquisition] = {
     "ei": Acquisition(_expected_improvement, in_logs=True),
     "lcb": Acquisition(_lower_confidence_bound),
-    "thompson": Acquisition(_thompson),
+    "thompson": Acquisition(_thompson, drawn=True),
     "mean": Acquisition(_mean),
     "own": Acquisition(_own, in_logs=True),
     "mixture-ei": Acquisition(_own, in_logs=True),

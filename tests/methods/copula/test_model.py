@@ -10,6 +10,7 @@ from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.scores import informed_scores, midrank_shares, smoothed_shares
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.search import Design, Method, Optimizer, Told
+from foretune.search.seeds import derived_seed
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -87,6 +88,38 @@ def test_thompson_draws_have_the_priors_moments() -> None:
     np.testing.assert_allclose(draws.mean(axis=0), [-2.0, 2.0], atol=0.03)
     np.testing.assert_allclose(draws.std(axis=0), SIGMA, atol=0.03)
     assert abs(np.corrcoef(draws.T)[0, 1]) < 0.03
+
+
+def test_the_first_trials_are_draws_from_the_prior_whatever_they_gave() -> None:
+    """Algorithm 1, and the start of Algorithm 2: the lowest of one draw for each candidate."""
+    pool = SPACE.sample(40, seed=0)
+    mu, opening = 4.0 * pool.x[:, 0] - 2.0, Method("test", "", lambda: None, Design("prior", 3))
+    optimizer = Optimizer(Target(SPACE, pool=pool), opening, prior(), seed=5)
+    tried: list[int] = []
+    for number in range(3):
+        draws = np.random.default_rng(derived_seed(5, number, 0)).standard_normal(40)
+        expected = np.delete(np.arange(40), tried)[np.delete(mu + SIGMA * draws, tried).argmin()]
+        [suggestion] = optimizer.ask()
+        assert (suggestion.pool_index, suggestion.reason) == (expected, "thompson")
+        tried.append(int(expected))
+        optimizer.tell([Told((float(number == 0),), id=suggestion.id)])
+    assert optimizer.ask()[0].reason == "ei"
+
+
+def test_in_a_whole_space_too_thompson_sampling_looks_at_no_loss() -> None:
+    """A local search from the best trials would."""
+    sampling = Method("test", "", lambda: None, Design("prior", None), "thompson")
+    tried = SPACE.sample(6, seed=2)
+
+    def next_after(losses: list[float], seed: int) -> dict[str, float]:
+        optimizer = Optimizer(Target(SPACE), sampling, prior(adapts=False), seed=seed)
+        outcomes = zip(losses, tried.dicts(), strict=True)
+        optimizer.tell([Told((loss,), config=config) for loss, config in outcomes])
+        return optimizer.ask()[0].config
+
+    losses = [0.1, 0.5, 0.2, 0.9, 0.4, 0.7]
+    for seed in range(10):
+        assert next_after(losses, seed) == next_after(losses[::-1], seed)
 
 
 def test_the_posterior_maps_the_residual_process_back() -> None:

@@ -1,6 +1,6 @@
 """The surrogates of copula transfer.
 
-`cts` draws from the prior and never looks at the target's trials (Algorithm 1). `gcp-prior` fits a
+`cts` draws from the prior and never looks at the target's losses (Algorithm 1). `gcp-prior` fits a
 Gaussian process to the residuals that the trials leave (Algorithm 2). Several objectives become
 one by a weighted sum of their scores (section 5.2).
 """
