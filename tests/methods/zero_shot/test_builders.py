@@ -140,6 +140,20 @@ def test_a_panel_affords_forty_full_trials(tasks, candidate_count, budget, size)
     assert len(panel) == len(set(panel.tolist())) == size
 
 
+@pytest.mark.parametrize(("budget", "size"), [(None, 50), (150, 30), (151, 31), (60, 20)])
+def test_a_panel_holds_as_many_jobs_as_the_budget_also_where_tasks_have_few(budget, size):
+    jobs = recorded_jobs(loss_table(unshared_experience(tasks=50, each=5)), budget)
+    panel = panel_of(jobs, np.random.default_rng(0))
+    assert len(panel) == size
+    assert jobs.possible[panel].sum() >= jobs.budget
+
+
+def test_without_a_budget_obo_uses_every_evaluation_also_where_nothing_is_shared():
+    jobs = recorded_jobs(loss_table(unshared_experience(tasks=24, each=3)))
+    BUILDERS["obo"](jobs, 2, mean, seed=0)
+    assert jobs.used == 24 * 3
+
+
 def test_rungs():
     assert rung_sizes(1) == [1]
     assert rung_sizes(2) == [1, 2]
