@@ -112,7 +112,7 @@ def run(given: argparse.Namespace) -> None:
     suite = given.experience.stem
     whole = loss_table(experience)
     table, errors = whole.shared(), errors_of(experience, whole)
-    errors = errors[:, whole.configs.isin(table.configs)]
+    errors = errors[:, experience.configs.isin(table.configs)]
     for fold, split in enumerate(k_fold(experience, given.folds, seed=0)):
         for builder in given.builders.split(","):
             if fold >= given.stop or (suite, fold, builder) in done:

@@ -51,7 +51,11 @@ def test_scores_become_errors_and_other_metrics_ranks():
     np.testing.assert_allclose(table.losses, [[-0.5, 0.0, 1 / 3]], atol=1e-6)
     negative = loss_table(experience_of(np.array([[-3.0, 5.0, NAN]]), candidates(3)))
     assert negative.normalisation == "rank"
-    np.testing.assert_allclose(negative.losses, [[0.0, 0.5, NAN]])
+    np.testing.assert_allclose(negative.losses, [[0.0, 0.5]])
+    # Not a score between 0 and 1 that was turned around: its least is best as it is.
+    assert loss_table(experience_of(np.array([[-0.9, -0.2]]), candidates(2))).normalisation == (
+        "rank"
+    )
 
 
 def test_of_repeated_measurements_the_last_of_the_highest_fidelity_counts():
@@ -66,6 +70,17 @@ def test_of_repeated_measurements_the_last_of_the_highest_fidelity_counts():
         fidelity=[2, 2, 1, 2, 2],
     )
     np.testing.assert_array_equal(loss_table(experience, "none").losses, [[4.0, 8.0]])
+
+
+def test_only_what_its_own_tasks_have_tried_is_in_the_table_of_a_part():
+    whole = unshared_experience(tasks=3, each=5)
+    held_out = whole.task("task 1").configs
+    table = loss_table(whole.without(["task 1"]))
+    assert len(table.configs) == 10
+    assert not table.configs.isin(held_out).any()
+    np.testing.assert_array_equal(
+        table.losses, loss_table(whole).losses[[0, 2]][:, [*range(5), *range(10, 15)]]
+    )
 
 
 def test_missing_entries_fail_where_configurations_are_shared():

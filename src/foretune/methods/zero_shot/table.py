@@ -76,7 +76,10 @@ class LossTable:
 
 
 def loss_table(experience: Experience | None, normalisation: str | None = None) -> LossTable:
-    """The table of an experience, without the tasks that have no success.
+    """The table of an experience, without tasks and configurations that have no success.
+
+    Part of an experience has the configurations of all of it: those that its tasks have not tried
+    are no candidates, least of all those of a task that was held out.
 
     normalisation: one of `NORMALISATIONS`; if not given, RED where every metric is an error, and
     ranks where one is not.
@@ -95,7 +98,8 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
     losses = np.full((len(tasks), len(experience.configs)), np.nan, dtype=np.float32)
     for row, name in zip(losses, tasks, strict=True):
         _fill(row, experience.task(name), shift, normalisation)
-    return LossTable(tuple(tasks), experience.configs, losses, normalisation)
+    table = LossTable(tuple(tasks), experience.configs, losses, normalisation)
+    return table.take(np.flatnonzero(~np.isnan(losses).all(axis=0)))
 
 
 def _shift_to_errors(experience: Experience) -> Floats:
