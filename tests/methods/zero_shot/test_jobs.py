@@ -147,6 +147,15 @@ def test_an_error_that_is_not_finite_is_a_job_that_failed(infinite, references):
     assert np.isfinite(jobs.known(np.arange(2), np.arange(len(configs)))).all()
 
 
+@pytest.mark.parametrize("reference", [{}, {"b": NAN}, {"b": np.inf}, {"b": -0.1}])
+def test_references_that_no_error_compares_with_are_refused_before_anything_is_trained(reference):
+    def error(task: str, config: dict) -> float:
+        raise AssertionError("trained in vain")
+
+    with pytest.raises(UsageError, match=r"an error for each task.* for 'b'"):
+        live_jobs(["a", "b"], candidates(3), error, 6, references={"a": 0.0} | reference)
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_live_jobs_are_trained_within_the_budget(workers):
     configs = candidates(20)

@@ -146,6 +146,8 @@ def live_jobs(
     are asked for together.
     """
     configs = candidates.dicts()
+    if references is not None:
+        _check_references(tasks, references)
 
     def one(task: int, candidate: int) -> float:
         found = error(tasks[task], configs[candidate])
@@ -158,3 +160,14 @@ def live_jobs(
             return np.array(list(pool.map(one, of_tasks.tolist(), of_candidates.tolist())))
 
     return Jobs(len(tasks), candidates, evaluate, budget=budget, progress=progress)
+
+
+def _check_references(tasks: Sequence[str], references: Mapping[str, float]) -> None:
+    """Refuse what no error can be compared with, before anything is trained in vain."""
+    for task in tasks:
+        reference = references.get(task)
+        if reference is None or not 0.0 <= reference < np.inf:
+            raise UsageError(
+                "references must hold an error for each task, a finite number of at least 0, but "
+                f"got {reference!r} for '{task}': give one, or leave the references out"
+            )
