@@ -53,7 +53,7 @@ def portfolio_command(
 
     \b
     Builders, to which each evaluation of the file is a training job:
-      naive      greedy on configurations that were tried on every task
+      naive      greedy on configurations that at least half of the tasks have tried
       surrogate  greedy on the predictions of one random forest a task
       obo        chooses the jobs by Bayesian optimisation
       mf         chooses the jobs by HyperBand over tasks, without a model

@@ -35,7 +35,7 @@ MOST_COMPARED = 512
 def midrank_scores(y: Floats) -> Floats:
     """Phi^-1((rank - 1/2) / n), ties at their mean rank.
 
-    Of n = 5,000 losses the Winsorised distribution function makes the best 29 equal; past tasks
+    Of n = 5,000 losses the Winsorised distribution function makes the best 28 equal; past tasks
     are large and know which of them is best, so their scores need no cut.
     """
     return ndtri(midrank_shares(y))

@@ -127,6 +127,19 @@ def test_naive_evaluates_as_many_as_the_budget_affords():
     assert jobs.ran.any(axis=0).sum() == 4
     with pytest.raises(UsageError, match="at least 150 jobs, but got 125"):
         naive(jobs_of(bowls(configs), configs, budget=125), 5, mean, seed=0)
+    few = candidates(3)
+    with pytest.raises(UsageError, match=r"a portfolio of 3 .*at least 90 jobs, but got 60"):
+        naive(jobs_of(bowls(few), few, budget=60), 5, mean, seed=0)
+
+
+def test_naive_tries_candidates_at_random():
+    configs = candidates()
+    tried = []
+    for seed in range(3):
+        jobs = jobs_of(bowls(configs), configs, budget=120)
+        naive(jobs, 3, mean, seed=seed)
+        tried.append(tuple(np.flatnonzero(jobs.ran.any(axis=0))))
+    assert len(set(tried)) == 3
 
 
 @pytest.mark.parametrize(

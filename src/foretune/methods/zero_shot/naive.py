@@ -13,11 +13,12 @@ def naive(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
     check_shared(jobs, "naive")
     tasks, candidates = jobs.possible.shape
     affordable = jobs.left // tasks
-    if affordable < min(k, candidates):
+    wanted = min(k, candidates)
+    if affordable < wanted:
         raise UsageError(
             f"the naive builder tries each configuration on all {tasks} tasks, so a portfolio of "
-            f"{k} needs a budget of at least {k * tasks} jobs, but got {jobs.left}: raise the "
-            "budget, or use the builder obo or mf"
+            f"{wanted} needs a budget of at least {wanted * tasks} jobs, but got {jobs.left}: "
+            "raise the budget, or use the builder obo or mf"
         )
     drawn = np.random.default_rng(seed).permutation(candidates)[:affordable]
     for candidate in drawn:

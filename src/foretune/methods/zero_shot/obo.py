@@ -91,8 +91,8 @@ class Belief:
     def learn(self, task: int, candidate: int, loss: float) -> None:
         """Take in one loss without a new forest.
 
-        The candidate's other losses are expected to miss their predictions by as much as those
-        that have become known since, shrunk towards not at all.
+        What is expected of the candidate's other losses moves with the mean miss of all that are
+        known of it, shrunk towards none.
         """
         column = self.known[:, candidate]
         before = self._offset(candidate)
