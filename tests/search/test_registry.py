@@ -27,6 +27,7 @@ def test_every_method_names_known_parts() -> None:
         ("ts", "prior", None, "thompson"),
         ("gcp-prior-paper", "prior", 5, "ei"),
         ("gp-prior", "prior", 5, "ei"),
+        ("gcp-prior", "prior", 1, "ei"),
         ("dre-ri", "random", 5, "own"),
         ("deeppipe-ri", "random", 5, "ei"),
         ("latent-cash", "per-algorithm", 2, "ei"),

@@ -10,11 +10,20 @@ from foretune.contracts import Target
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.copula.learn import Scores, _train, gather
+from foretune.methods.copula.model import Settings
 from foretune.methods.copula.prior import LEAST_SIGMA, load_networks
 from foretune.methods.copula.training import draw, negative_log_likelihood, outputs, schedule
-from foretune.methods.copula.variants import cts, gcp_prior
+from foretune.methods.copula.variants import (
+    cts,
+    gcp_prior,
+    gcp_prior_midrank,
+    gcp_prior_paper,
+    gp_prior,
+    ts,
+)
 from foretune.numerics.networks import Layers, initial_layers
-from foretune.numerics.transforms import copula_scores
+from foretune.numerics.scores import midrank_scores
+from foretune.numerics.transforms import copula_scores, standardise
 from foretune.progress import SILENT, Silent
 from foretune.space import Space
 
@@ -39,6 +48,28 @@ def experience(sizes: tuple[int, ...], loss) -> Experience:
 @pytest.fixture(scope="module")
 def prior():
     return gcp_prior().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=SILENT)
+
+
+@pytest.mark.parametrize(
+    ("variant", "scores", "settings"),
+    [
+        (cts, copula_scores, Settings(adapts=False)),
+        (ts, standardise, Settings(adapts=False)),
+        (gcp_prior_paper, copula_scores, Settings(target="copula", prior_weight=0.01)),
+        (gp_prior, standardise, Settings(target="standardise", prior_weight=0.01)),
+        (gcp_prior_midrank, midrank_scores, Settings(prior_weight=1.0, grouped=True)),
+        (
+            gcp_prior,
+            midrank_scores,
+            Settings(target="informed", prior_weight=1.0, grouped=True, random_weights=True),
+        ),
+    ],
+)
+def test_variants_are_what_they_are_called(variant, scores, settings) -> None:
+    """Past tasks' scores, and what becomes of the target's trials."""
+    learner = variant()
+    assert learner.scores is scores
+    assert learner.settings == settings
 
 
 def test_the_loss_is_equation_1() -> None:

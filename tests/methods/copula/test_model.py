@@ -142,12 +142,14 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
 
 
 def test_draws_after_trials_have_the_predicted_moments() -> None:
-    surrogate = prior().surrogate(Target(SPACE))
+    """With a standard deviation of 3, which must not be left out."""
+    wide = Networks((((WEIGHTS, np.array([-2.0, 2.95], np.float32)),),))
+    surrogate = CopulaPrior("test", SPACE, wide, Settings()).surrogate(Target(SPACE))
     configs, new = SPACE.sample(8, seed=0), SPACE.sample(5, seed=1)
     posterior = surrogate.condition(seen(configs, list(np.arange(8.0))), seed=0)
     draws, belief = posterior.sample(new, 4000, seed=0), posterior.predict(new)
-    np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.08)
-    np.testing.assert_allclose(draws.std(axis=0), belief.std, atol=0.08)
+    np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.1)
+    np.testing.assert_allclose(draws.std(axis=0), belief.std, rtol=0.05)
 
 
 def test_draws_follow_their_seed() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Status
+from foretune.methods.zero_shot import surrogate as surrogate_module
 from foretune.methods.zero_shot.build import BUILDERS, Recipe
 from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
 from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
@@ -201,6 +202,32 @@ def test_rungs_share_one_order_and_promote_a_third():
     assert band.spent[0] >= band.spent[1] > 0
 
 
+def test_surrogate_grows_a_default_forest_on_random_candidates_of_each_task(monkeypatch):
+    """Section 7: scikit-learn's defaults are 100 trees; 4 tasks share 42 jobs."""
+    noted = []
+    grown = surrogate_module.grown
+
+    def noting(tree, x, y, *, trees: int, seed: int):
+        noted.append((len(x), trees, tree.get_params()["max_depth"]))
+        return grown(tree, x, y, trees=trees, seed=seed)
+
+    monkeypatch.setattr(surrogate_module, "grown", noting)
+    configs = candidates(20)
+    jobs = jobs_of(bowls(configs, tasks=4), configs, budget=42)
+    BUILDERS["surrogate"](jobs, 2, mean, seed=0)
+    assert sorted(noted) == [(10, 100, None)] * 2 + [(11, 100, None)] * 2
+    assert len(np.unique(jobs.ran, axis=0)) == 4
+
+
+def test_where_nothing_is_shared_surrogate_chooses_among_the_best_of_each_task(monkeypatch):
+    monkeypatch.setattr(surrogate_module, "BEST_PREDICTED", 2)
+    table = loss_table(unshared_experience(tasks=3, each=6))
+    jobs = recorded_jobs(table)
+    picks = BUILDERS["surrogate"](jobs, 9, mean, seed=0)
+    best = np.argsort(table.losses, axis=1)[:, :2]
+    assert sorted(picks.chosen.tolist()) == sorted(best.ravel().tolist())
+
+
 def test_forests_predict_only_what_was_not_evaluated():
     configs = candidates(30)
     losses = bowls(configs, tasks=3)
@@ -241,6 +268,41 @@ def test_anytime_hyperband_by_hand():
     assert band.spent.tolist() == [2.0 + 2.0 + 6.0]
 
 
+@pytest.mark.parametrize(
+    ("tasks", "ratio", "newcomers"),
+    [
+        (27, 1 / 3 + 1 / 2, [False, True, False, True, False, True]),
+        (81, 2 / 4 + 2 / 3, [False, False, True, False, False, True]),
+    ],
+)
+def test_a_newcomer_starts_above_once_more_were_promoted_than_the_ratio(tasks, ratio, newcomers):
+    band = band_of(np.zeros((tasks, 40)), k=1)
+    assert bracket_ratio(2, len(band.sizes) - 1) == pytest.approx(ratio)
+    band.members[2], band.waiting[2] = list(range(20)), list(range(20))
+    band.newcomers = iter(range(20, 40))
+    band.jobs.run(np.repeat(np.arange(9), 20), np.tile(np.arange(20), 9))
+    for _ in newcomers:
+        band._fill_above(2)
+    assert [candidate >= 20 for candidate in band.members[3]] == newcomers
+
+
+def test_once_all_were_tried_those_that_were_passed_over_go_on():
+    """Two candidates never make a third of a rung; the better one comes first, then the other."""
+    band = band_of(np.array([[0.5, 0.1]] * 9), k=1)
+    after_each = [
+        [[0], [], []],
+        [[0, 1], [], []],
+        [[0, 1], [1], []],
+        [[0, 1], [1], [1]],
+        [[0, 1], [1, 0], [1]],
+        [[0, 1], [1, 0], [1, 0]],
+    ]
+    for members in after_each:
+        assert band.step()
+        assert band.members == members
+    assert not band.step()
+
+
 def test_jobs_are_shared_out_among_locations_as_1_to_a_half_to_a_third():
     band = band_of(np.zeros((3, 4)), k=3)
     band.spent[:] = [6.0, 4.0, 3.0]
@@ -251,6 +313,23 @@ def test_jobs_are_shared_out_among_locations_as_1_to_a_half_to_a_third():
     assert band._location() == 1
     band.spent[2] = 2.5
     assert band._location() == 2
+
+
+def test_a_location_promotes_what_complements_the_picks_before_it():
+    """Algorithm 2 by hand, rungs of 1 and of 3 tasks; 0, 1 and 2 were tried on all of them."""
+    losses = np.array(
+        [[0.1, 0.6, 0.5, 0.2, 0.4], [0.9, 0.2, 0.8, 0.9, 0.9], [0.1, 0.9, 0.2, 0.9, 0.9]]
+    )
+    band = band_of(losses, k=3)
+    band.jobs.run(np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3))
+    band.members[-1] = [0, 1, 2]
+    np.testing.assert_allclose(band._best_before(0), [0.6, 0.9, 0.9])  # the worst seen
+    np.testing.assert_allclose(band._best_before(1), losses[:, 0])
+    np.testing.assert_allclose(band._best_before(2), [0.1, 0.2, 0.1])
+    # Alone 3 is better on the first task; beside 0 neither of them helps, and the first goes on.
+    band.jobs.run(np.zeros(2, dtype=int), np.array([3, 4]))
+    assert band._best_of([4, 3], 0, band._best_before(0)) == 3
+    assert band._best_of([4, 3], 0, band._best_before(1)) == 4
 
 
 def test_picks_come_from_the_highest_rung_that_has_a_candidate():

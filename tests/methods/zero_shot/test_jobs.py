@@ -94,6 +94,16 @@ def test_missing_entries_fail_where_configurations_are_shared():
     assert jobs.used == 1
 
 
+@pytest.mark.parametrize(("tasks", "least"), [(1, 1), (2, 2), (3, 2), (4, 2), (9, 5), (10, 5)])
+def test_a_configuration_is_shared_when_half_of_the_tasks_have_tried_it(tasks, least):
+    configs = candidates(5)
+    losses = bowls(configs, tasks)
+    losses[least:, 3] = NAN
+    losses[least - 1 :, 4] = NAN
+    shared = loss_table(experience_of(losses, configs)).shared()
+    assert shared.configs.dicts() == configs.take(np.arange(4)).dicts()
+
+
 def test_one_configuration_that_all_have_tried_does_not_make_a_table_shared():
     losses = bowls(candidates(13), tasks=6)
     own = np.repeat(np.arange(6), 2) == np.arange(6)[:, None]

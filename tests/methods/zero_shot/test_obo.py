@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 
 from foretune.methods.zero_shot import obo as room
-from foretune.methods.zero_shot.obo import Belief, Search, _first_jobs, _pool, obo
-from foretune.numerics.greedy import greedy, mean
+from foretune.methods.zero_shot.obo import Belief, Search, _first_jobs, _picks, _pool, obo
+from foretune.numerics.greedy import aggregate_named, greedy, mean
 from tests.methods.zero_shot.examples import bowls, candidates, jobs_of
 
 NAN = np.nan
@@ -84,6 +85,37 @@ def test_the_next_task_is_where_the_candidate_should_help_most() -> None:
     assert search._best_task(1, 1) == 1
     search.open[1, 1] = False
     assert search._best_task(1, 1) == 2
+
+
+def test_the_sums_of_all_candidates_follow_what_is_reached() -> None:
+    """After a job that changes the portfolio, they are what one would get from scratch."""
+    losses = np.array([[0.5, 0.1, 0.8], [0.5, 0.95, 0.2]])
+    known = np.array([[0.5, NAN, NAN], [0.5, NAN, NAN]])
+    samples = np.array([[[0.5, 0.2, 0.7], [0.5, 0.6, 0.4]]] * 2, np.float32)
+    samples[1] += 0.1
+    belief = Belief(np.arange(2), np.arange(3), known, samples, samples.mean(axis=0))
+    search = search_on(belief, losses, k=2)
+    for job in ((0, 1), (1, 2), (1, 1)):
+        search._evaluate(*job)
+        after = np.minimum(belief.samples[:, None], search.ceilings[None, :-1, :, None])
+        np.testing.assert_allclose(search.sums, after.sum(axis=2), rtol=1e-6)
+        np.testing.assert_allclose(search.ceilings, Search(search.jobs, belief, 2).ceilings)
+    # The worst of all is now 0.95; 0 comes first (1.0 in all) and 1 helps it most (0.6).
+    expected = [[0.95, 0.95], [0.5, 0.5], [0.1, 0.5]]
+    np.testing.assert_allclose(search.ceilings, expected, rtol=1e-6)
+
+
+def test_picks_go_by_the_mean_of_all_samples_and_by_the_aggregate() -> None:
+    """One of three tasks is very bad for 4, which is best by the median and worst by the mean."""
+    means = np.array([[0.2, 0.4, 0.3], [0.2, 0.3, 0.3], [2.0, 0.2, 0.3]])
+    apart = np.array([[-0.2, 0.2, 0.1]] * 3)
+    samples = np.stack([means + apart, means - apart]).astype(np.float32)
+    belief = Belief(np.arange(3), np.array([4, 7, 2]), np.full((3, 3), NAN), samples, samples[0])
+    for name, chosen, loss in (("mean", 7, 0.3), ("median", 4, 0.2)):
+        picks = _picks(belief, 1, aggregate_named(name))
+        assert picks.chosen.tolist() == [chosen]
+        assert picks.losses == pytest.approx([loss])
+    assert _picks(belief, 3, mean).chosen.tolist() == [7, 4, 2]
 
 
 def test_where_every_job_was_run_no_step_is_left() -> None:
