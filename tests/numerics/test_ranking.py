@@ -13,6 +13,7 @@ from foretune.numerics.ranking import (
     inverse_log,
     position_dependent_attention,
     ranks,
+    standardised,
     unweighted,
 )
 
@@ -82,12 +83,14 @@ def test_gradients_agree_with_finite_differences(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_padding_takes_no_part(name: str) -> None:
-    scores = np.concatenate([SCORES, [1e30, -7.0]])
-    losses, valid = np.concatenate([LOSS_VALUES, [-5.0, 0.0]]), np.array([1, 1, 1, 1, 0, 0], bool)
+    """Neither with losses below all others, nor above them, nor as large as one of them."""
+    scores = np.concatenate([SCORES, [1e30, -7.0, 8.0]])
+    losses = np.concatenate([LOSS_VALUES, [-5.0, 50.0, 4.0]])
+    valid = np.arange(7) < 4
     assert value(name, scores, losses, valid) == pytest.approx(value(name, SCORES), rel=1e-6)
     gradient = compiled(LOSSES[name])(scores, losses, valid)[1]
     np.testing.assert_array_equal(gradient[4:], 0.0)
-    nothing = value(name, scores, losses, np.zeros(6, dtype=bool))
+    nothing = value(name, scores, losses, np.zeros(7, dtype=bool))
     assert nothing == 0.0
 
 
@@ -119,6 +122,14 @@ def test_ties_do_not_hang_on_the_order_of_the_list(name: str) -> None:
     losses, scores = np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.5, -0.3, 0.8, 0.1])
     swapped = scores[[0, 2, 1, 3]]
     assert value(name, scores, losses) == pytest.approx(value(name, swapped, losses), rel=1e-6)
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.7, 1.1, -2.3])
+def test_equal_losses_are_standardised_to_0(constant: float) -> None:
+    """Their mean is rounded; the spread that this leaves is no unit."""
+    losses, valid = np.full(12, constant, np.float32), np.arange(12) < 10
+    np.testing.assert_allclose(jax.jit(standardised)(losses, valid), 0.0, atol=1e-6)
+    assert value("regression", np.zeros(12), losses, valid) == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", LOSSES)

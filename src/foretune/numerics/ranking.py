@@ -82,11 +82,18 @@ def point_wise(scores: jax.Array, losses: jax.Array, valid: jax.Array) -> jax.Ar
 
 def regression(scores: jax.Array, losses: jax.Array, valid: jax.Array) -> jax.Array:
     """Squared distance of scores to the negated losses, standardised within the list."""
+    wanted = -standardised(losses, valid)
+    return jnp.sum(jnp.where(valid, jnp.square(scores - wanted), 0.0))
+
+
+def standardised(losses: jax.Array, valid: jax.Array) -> jax.Array:
+    """(n,), the valid losses with mean 0 and standard deviation 1 (all 0 where they are equal)."""
     n = jnp.maximum(jnp.sum(valid), 1)
     centred = jnp.where(valid, losses - jnp.sum(jnp.where(valid, losses, 0.0)) / n, 0.0)
     spread = jnp.sqrt(jnp.sum(jnp.square(centred)) / n)
-    wanted = -centred / jnp.where(spread > 0.0, spread, 1.0)
-    return jnp.sum(jnp.where(valid, jnp.square(scores - wanted), 0.0))
+    # The mean of equal numbers is rounded: by their spread alone they would be all 1, or all -1.
+    differ = jnp.any(valid & (losses != losses[jnp.argmax(valid)]))
+    return centred / jnp.where(differ & (spread > 0.0), spread, 1.0)
 
 
 LOSSES: dict[str, ListLoss] = {

@@ -27,6 +27,12 @@ def test_slope_and_curvature_agree_with_finite_differences(name: str) -> None:
         np.testing.assert_allclose(picture.curvature[row], curvature, atol=1e-5)
 
 
+def test_equal_losses_are_no_reason_for_any_score_but_0() -> None:
+    """Also where their mean is rounded, as that of 12 times 0.1 is."""
+    picture = criterion("regression", np.full(12, 0.1))(np.zeros((1, 12)))
+    assert picture.value[0] == pytest.approx(0.0)
+
+
 @pytest.mark.parametrize("name", [name for name in LOSSES if name.startswith("list-wise")])
 def test_scores_may_lie_hundreds_apart(name: str) -> None:
     picture = criterion(name, np.array([1.0, 3.0, 2.0]))(np.array([[-300.0, 600.0, 0.0]]))

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from foretune.contracts import Target
@@ -30,8 +31,10 @@ from foretune.methods.ranking.training import (
     _list_loss,
     draw_lists,
     meta_features_of,
+    meta_learn,
 )
 from foretune.methods.ranking.training import history_features as padded_features
+from foretune.methods.ranking.tuning import Tuning
 from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.training import jax_layers
@@ -54,6 +57,14 @@ def experience(n: int, *optima: float) -> Experience:
 @pytest.fixture(scope="module")
 def prior():
     return dre().learn(experience(60, 0.1, 0.15, 0.2, 0.85, 0.9), seed=0, progress=SILENT)
+
+
+def test_the_variants_are_those_of_the_notes_on_the_paper() -> None:
+    assert dre() == RankingLearner(
+        "foretune-dre", Settings(Tuning(variance=0.1, steps=3), loss="list-wise", unit="scores")
+    )
+    assert dre().meta_features
+    assert dre_ri().settings == Settings(Tuning(variance=0.3, steps=10))
 
 
 def test_primes() -> None:
@@ -122,8 +133,9 @@ def test_numpy_and_jax_read_a_history_alike(prior) -> None:
     found = jax.jit(padded_features)(padded_y, jnp.asarray(valid))
     np.testing.assert_allclose(found[:12], history_features(y), atol=1e-5)
     assert float(found[:12, 1].max()) == 3.0
-    constant = jax.jit(padded_features)(jnp.ones(14), jnp.asarray(valid))
-    np.testing.assert_allclose(constant[:12], 0.0, atol=1e-5)
+    for same in (1.0, 0.1, 0.7, 1.1, -2.3):
+        constant = jax.jit(padded_features)(jnp.full(14, same), jnp.asarray(valid))
+        np.testing.assert_allclose(constant[:12], 0.0, atol=1e-5)
     ensemble = prior.ensemble
     weights = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
     padded_x = jnp.asarray(np.concatenate([2 * x - 1, rng.random((2, 2))]), jnp.float32)
@@ -212,6 +224,34 @@ def test_a_list_costs_what_its_scorer_loses_on_the_query(loss: str) -> None:
     assert len(support) > 5
     assert float(found) == pytest.approx(float(expected), rel=1e-4)
     assert all(np.abs(layer).max() > 0.0 for layer, _ in (*slope.each, *slope.all))
+
+
+def test_every_step_gives_each_scorer_a_list_of_its_own() -> None:
+    """Algorithm 1 by optax: all scorers learn, and the deep set learns from all of them."""
+    tasks = _padded(gather(experience(40, 0.1, 0.9)), 2)
+    ensemble = random_ensemble(2, seed=3, meta_features=True)
+    start = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
+    draws = np.random.default_rng(0).random((2, 10, 4), np.float32)
+    stacked = jax.tree.map(lambda array: array[None], start)
+    learnt = meta_learn(stacked, jnp.asarray(draws[None]), tasks, loss="list-wise")
+    found = jax.tree.map(lambda array: array[0], learnt)
+
+    def one(weights: Weights, scorer: int, draw: jax.Array) -> jax.Array:
+        own = [(layer[scorer], biases[scorer]) for layer, biases in weights.scorers]
+        return _list_loss(weights, own, draw, tasks=tasks, loss="list-wise")
+
+    gradient = jax.jit(jax.grad(one))
+    expected, moments = start, optax.scale_by_adam().init(start)
+    for step in draws:
+        each = [gradient(expected, scorer, jnp.asarray(draw)) for scorer, draw in enumerate(step)]
+        together = jax.tree.map(lambda *parts: sum(parts), *each)
+        updates, moments = optax.scale_by_adam().update(together, moments)
+        expected = jax.tree.map(lambda old, update: old - 1e-3 * update, expected, updates)
+    # Where a gradient is nothing but rounding, as that of a score's last bias, Adam moves all the
+    # same: nearly all weights agree, and each scorer's.
+    for ours, theirs in zip(found, expected, strict=True):
+        gaps = jax.tree.map(lambda a, b: np.abs(a - b).ravel(), ours, theirs)
+        assert np.concatenate(jax.tree.leaves(gaps)).mean() < 1e-5
 
 
 def test_seeds_are_learnt_together_and_differ() -> None:

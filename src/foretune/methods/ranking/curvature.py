@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from foretune.arrays import Floats
+from foretune.numerics.transforms import standardise
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 """Single precision in a running search; all that follows from them is as precise as they are."""
@@ -51,8 +52,7 @@ def criterion(loss: str, y: Floats) -> Criterion:
         return _pair_wise(y)
     if loss == "point-wise":
         return _squared((len(y) + 1.0 - 2.0 * _ranks(y)) / len(y))
-    spread = float(y.std())
-    return _squared(-(y - y.mean()) / (spread if spread > 0.0 else 1.0))
+    return _squared(-standardise(y))
 
 
 def _ranks(y: Floats) -> Floats:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtri
 
 from foretune.methods.ranking.ensemble import CLIP
-from foretune.numerics.ranking import LOSSES
+from foretune.numerics.ranking import LOSSES, standardised
 from foretune.numerics.training import Layer, advance, begun
 
 QUERY = 100
@@ -112,9 +112,7 @@ def history_features(y: jax.Array, valid: jax.Array) -> jax.Array:
     below = jnp.sum((y[None, :] < y[:, None]) & valid, axis=1)
     equal = jnp.sum((y[None, :] == y[:, None]) & valid, axis=1)
     share = jnp.where(valid, (below + 0.5 * equal) / n, 0.5)
-    centred = jnp.where(valid, y - jnp.sum(jnp.where(valid, y, 0.0)) / n, 0.0)
-    spread = jnp.sqrt(jnp.sum(jnp.square(centred)) / n)
-    values = jnp.clip(centred / jnp.where(spread > 0.0, spread, 1.0), -CLIP, CLIP)
+    values = jnp.clip(standardised(y, valid), -CLIP, CLIP)
     return jnp.stack([ndtri(share), values], axis=1)
 
 
