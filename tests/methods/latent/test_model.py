@@ -155,3 +155,14 @@ def test_drawn_sources_keep_their_names() -> None:
         configs = past.configs.take(task.rows)
         places = [CONFIGS.keys().tolist().index(key) for key in configs.keys().tolist()]
         np.testing.assert_allclose(task.z, expected[places])
+
+
+def test_of_several_objectives_the_best_that_was_reached_has_no_gap() -> None:
+    """Else no configuration could lie at the bottom of the bowl (Equation 10)."""
+    losses_ = {"loss": np.append(np.arange(8.0), 0.5), "seconds": np.arange(9.0)[::-1] ** 2}
+    metrics = [Metric(name, Direction.MIN) for name in losses_]
+    values = {name: column[None] for name, column in losses_.items()}
+    past = Experience.from_matrix(SPACE, CONFIGS, ["task"], metrics, values)
+    _, [task] = _drawn(past, 1, seed=0)
+    # Shares in ninths: the last has 1 and 0, the first 0 and 8, the others 9 together.
+    np.testing.assert_allclose(np.sort(9.0 * task.z), [0.0, 3.5, *[4.0] * 7], atol=1e-12)

@@ -180,9 +180,15 @@ def _in_latent_units(embedding: Embedding, configs: Encoded) -> Embedding:
 
 
 def _drawn(experience: Experience, most: int, seed: int) -> tuple[list[str], list[PastTask]]:
-    """The sources and their evaluations, whose z is the share of better ones."""
+    """The sources and their evaluations, whose z is the share of better ones.
+
+    Of several objectives it is the mean of their shares, as a gap to the best that was reached.
+    """
     named = [name for name in experience.tasks if experience.task(name).succeeded.any()]
-    tasks = past_tasks(experience, share_of_better)
+    tasks = [
+        PastTask(task.rows, task.z - task.z.min())
+        for task in past_tasks(experience, share_of_better)
+    ]
     drawn = np.sort(np.random.default_rng(seed).permutation(len(tasks))[:most]).tolist()
     return [named[place] for place in drawn], [tasks[place] for place in drawn]
 
