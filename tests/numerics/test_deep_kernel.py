@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from foretune.arrays import Floats, Ints
+from foretune.numerics import deep_kernel
 from foretune.numerics.deep_kernel import (
     LEAST_NOISE,
     NOISE,
@@ -303,6 +304,21 @@ class TestTraining:
         moved = np.linalg.norm(np.array([1.0, -1.0, 0.0]) @ network)
         still = [np.linalg.norm(np.array(v) @ network) for v in ([1.0, 1.0, 0.0], [0.0, 0.0, 1.0])]
         assert max(still) < 0.3 * moved
+
+    def test_what_decides_when_to_stop_is_not_learnt_from(self, monkeypatch) -> None:
+        drawn = []
+
+        def noted(tasks, observations, label, rng):
+            drawn.append({id(task) for task in tasks})
+            return draw(tasks, observations, label, rng)
+
+        monkeypatch.setattr(deep_kernel, "draw", noted)
+        tasks, validation = related_tasks(6, self.x, seed=0), related_tasks(3, self.x, seed=1)
+        curriculum = Curriculum(self.x.astype(np.float32), tasks, validation)
+        meta_train(linear, self.start, curriculum, seed=0, schedule=self.schedule)
+        held_out, *learnt_from = drawn
+        assert held_out == set(map(id, validation))
+        assert set().union(*learnt_from) == set(map(id, tasks))
 
     def test_the_seed_decides(self) -> None:
         for one, other in zip(

@@ -105,6 +105,64 @@ def test_a_new_algorithm_begins_as_a_typical_one(encoder_layers: int) -> None:
     np.testing.assert_allclose(forest, 0.5 * (svm + tree), rtol=1e-5)
 
 
+@pytest.mark.parametrize("encoder_layers", [1, 2])
+def test_a_first_hyperparameter_leaves_what_is_known_of_its_algorithm(encoder_layers: int) -> None:
+    """It shared an encoder with others that had none; now it has its own, and the same code."""
+    small = Space.of(SMALL)
+    gained = {"standard": {"mean": ["yes", "no"]}}
+    large = Space.of({**SMALL, "scaler": {**SMALL["scaler"], **gained}})
+    learnt = learnt_on(small, encoder_layers)
+    larger = grown(learnt, large)
+    assert larger.notes == ("hyperparameter 'scaler:standard:mean', or values of it",)
+    known = small.sample(30, seed=0).dicts()
+    before = learnt.place(small.encode(known))
+    for mean in ("yes", "no"):
+        said = [
+            config | ({"scaler:standard:mean": mean} if config["scaler"] == "standard" else {})
+            for config in known
+        ]
+        after = larger.model.place(large.encode(said))
+        np.testing.assert_allclose(after.u, before.u, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(after.mean, before.mean, rtol=1e-4, atol=1e-4)
+
+
+def mean_codes(learnt: DeepPipe) -> dict[str, np.ndarray]:
+    """Of every scaler what its encoder gives on average."""
+    configs = learnt.layout.space.sample(LOOKED_AT, seed=0)
+    codes = Embedding(learnt.layout).encoded(learnt.layers, learnt.layout.read(configs))
+    codes = codes[:, [key[0] == "scaler" for key in learnt.layout.selected_keys]]
+    chosen = np.array([config["scaler"] for config in configs.dicts()])
+    return {name: codes[chosen == name].mean(axis=0) for name in np.unique(chosen)}
+
+
+def codes_on(model: DeepPipe, scaler: str) -> np.ndarray:
+    """What the scaler's encoder gives on the model's space."""
+    drawn = model.layout.space.sample(200, seed=0).dicts()
+    configs = model.layout.space.encode([each for each in drawn if each["scaler"] == scaler])
+    codes = Embedding(model.layout).encoded(model.layers, model.layout.read(configs))
+    return codes[:, [key[0] == "scaler" for key in model.layout.selected_keys]]
+
+
+def test_a_new_algorithm_without_hyperparameters_begins_as_a_typical_one() -> None:
+    """Also where others without any have an encoder already, which it shares."""
+    learnt = learnt_on(Space.of(SMALL))
+    large = Space.of({**SMALL, "scaler": {**SMALL["scaler"], "robust": {}}})
+    typical = np.mean(list(mean_codes(learnt).values()), axis=0)
+    for code in codes_on(grown(learnt, large).model, "robust"):
+        np.testing.assert_allclose(code, typical, rtol=1e-4, atol=1e-5)
+
+
+def test_an_algorithm_that_lost_its_hyperparameters_keeps_what_it_had_on_average() -> None:
+    scalers = {**SMALL["scaler"], "robust": {"share": (0.0, 1.0)}}
+    learnt = learnt_on(Space.of({**SMALL, "scaler": scalers}))
+    smaller = grown(learnt, Space.of({**SMALL, "scaler": {**scalers, "quantile": {}}}))
+    assert smaller.notes == ()
+    for scaler in ("none", "standard", "quantile"):
+        expected = mean_codes(learnt)[scaler]
+        for code in codes_on(smaller.model, scaler):
+            np.testing.assert_allclose(code, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_what_no_configuration_looked_at_uses_is_no_part_of_what_is_typical(monkeypatch) -> None:
     monkeypatch.setattr(growth, "LOOKED_AT", 1)
     small = Space.of({"model": SMALL["model"]})

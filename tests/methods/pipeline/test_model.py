@@ -24,9 +24,11 @@ from foretune.methods.pipeline.training import (
     schedules_for,
     untrained,
 )
-from foretune.methods.pipeline.variants import deeppipe_ri
+from foretune.methods.pipeline.variants import deeppipe, deeppipe_paper, deeppipe_ri
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.deep_kernel import DeepKernel
+from foretune.numerics.gp import fit_hyper
+from foretune.numerics.hyper import GPHyper
 from foretune.numerics.scores import informed_scores, midrank_scores, midrank_shares
 from foretune.numerics.transforms import standardise
 from foretune.progress import SILENT
@@ -62,6 +64,15 @@ def past(space: Space, tasks: int = 8) -> Experience:
     return Experience.from_matrix(
         space, configs, names, [Metric("loss", Direction.MIN)], {"loss": matrix}
     )
+
+
+def test_the_variants_are_those_of_the_notes_on_the_paper() -> None:
+    """Published, the network has no mean and learns standardised losses; alone, two encoders."""
+    assert deeppipe() == DeepPipeLearner(Sizes(8, 1, 4, 20, learns_mean=True), midrank_scores)
+    paper = DeepPipeLearner(Sizes(8, 1, 4, 20), standardise, "foretune-deeppipe-paper")
+    assert deeppipe_paper() == paper
+    assert not paper.sizes.learns_mean
+    assert deeppipe_ri().sizes == Sizes(8, 2, 4, 20)
 
 
 class TestScale:
@@ -117,6 +128,37 @@ class TestSurrogate:
         both = surrogate.condition(Observations(configs, losses, np.arange(10) >= 8), seed=0)
         assert both.model.hyper.log_signal == pytest.approx(told.model.hyper.log_signal, abs=1e-6)
         assert len(both.model.x) == 10
+
+    def test_without_a_mean_the_kernel_is_fitted_from_the_learnt_one(self, monkeypatch) -> None:
+        """FineTune of Algorithm 2: one lengthscale, signal and noise; the network stays."""
+        starts = []
+
+        def noted(u, y, **wishes) -> GPHyper:
+            starts.append(wishes["starts"])
+            return fit_hyper(u, y, **wishes)
+
+        monkeypatch.setattr("foretune.methods.pipeline.model.fit_hyper", noted)
+        model = replace(
+            random_model(PIPELINE, Sizes(factor=2, latent=4)), log_signal=-1, log_noise=-2
+        )
+        configs = PIPELINE.sample(10, seed=1)
+        losses = np.random.default_rng(0).random(10)
+        posterior = DeepPipeSurrogate(Learnt.on(model, None)).condition(
+            seen(configs, losses), seed=0
+        )
+        [[start]] = starts
+        np.testing.assert_array_equal(start.to_vector(), model.start.to_vector())
+        assert (start.log_signal, start.log_noise) == (-1, -2)
+        found = posterior.model.hyper
+        expected = fit_hyper(
+            model.place(configs).u,
+            standardise(losses),
+            starts=(model.start,),
+            groups=np.zeros(4, int),
+        )
+        np.testing.assert_allclose(found.to_vector(), expected.to_vector())
+        assert len(np.unique(found.log_lengthscales)) == 1
+        assert np.abs(found.to_vector() - start.to_vector()).max() > 0.1
 
     def test_a_believed_row_is_never_the_best(self) -> None:
         for model in (random_model(PIPELINE), random_model(PIPELINE, Sizes(factor=2, latent=4))):

@@ -12,7 +12,7 @@ def task(losses: list[float]) -> PastTask:
 
 def test_the_portfolio_by_hand() -> None:
     # Ranks (share of better): a is 1st, 1st, 4th; d is 2nd, 2nd, 2nd; c is 4th, 3rd, 1st.
-    tasks = [task([1, 3, 4, 2]), task([10, 40, 30, 20]), task([0.4, 0.3, 0.1, 0.2])]
+    tasks = [task([1, 3, 4, 2]), task([10, 40, 30, 20]), task([400, 300, 100, 200])]
     # Sums of ranks: a 0 + 0 + 3, b 2 + 3 + 2, c 3 + 2 + 0, d 1 + 1 + 1. a and d tie at 3, and a
     # comes first. With a, d leaves 0 + 0 + 1 and c leaves 0: c is second, d adds nothing more.
     assert portfolio(tasks, 4, k=3).tolist() == [0, 2, 3]

@@ -1,8 +1,9 @@
 """A network learnt on one space, used on another: what is new is trained, the rest stays fast.
 
 Weights are matched by the keys of what they connect (`layout.py`). An algorithm that past tasks
-did not know gets an encoder of its own, which begins with what the known algorithms of its stage
-have on average, whatever its hyperparameters. The encoders of a new stage begin at random; every
+did not know begins with what the known algorithms of its stage have on average, whatever its
+hyperparameters; one whose encoder is another now, because it got its first hyperparameter or lost
+its last, with what it had on average itself. The encoders of a new stage begin at random; every
 other new weight (of a new hyperparameter, or from a new stage into the aggregation) begins at 0, so
 that it changes nothing before the target's trials say so. What the target's space lacks is left
 out.
@@ -69,15 +70,22 @@ def _beginning(learnt: DeepPipe, new: Embedding) -> Layers:
     for number, (random, none) in enumerate(new.initial(np.random.default_rng(0))):
         weights, biases = random * _begins_random(learnt.layout, new, number), none.copy()
         if number == encoding - 1:
-            biases += layout.within_stage(layout.encoder_keys) * _typical_code(learnt, layout)
+            codes = _first_codes(learnt, layout)
+            biases += layout.opens.T @ codes / layout.opens.sum(axis=0)[:, None]
+            if number == 0:
+                weights += _to_first_codes(learnt, layout, codes, biases)
         elif number == encoding:
             weights[-len(layout.choice_keys) :] = _typical_choices(learnt, layout)
         layers.append((weights, biases))
     return tuple(layers)
 
 
-def _typical_code(learnt: DeepPipe, layout: Layout) -> Singles:
-    """(selected,): of each stage what its known algorithms' encoders give on average."""
+def _first_codes(learnt: DeepPipe, layout: Layout) -> Singles:
+    """(choices, selected): what the encoder of each algorithm is to give at first.
+
+    Of a known one, whose encoder may be another now, what it gave on average; of a new one what
+    the known ones of its stage give on average.
+    """
     known, embedding = learnt.layout, Embedding(learnt.layout)
     read = known.read(known.space.sample(LOOKED_AT, seed=0))
     codes, choices = embedding.encoded(learnt.layers, read), read[:, len(known.inputs) :]
@@ -85,9 +93,26 @@ def _typical_code(learnt: DeepPipe, layout: Layout) -> Singles:
     each = choices.T @ codes / np.maximum(counts, 1.0)
     of_stage = known.within_stage(known.choice_keys) * (counts > 0.0)
     mean = (each * of_stage).sum(axis=0) / np.maximum(of_stage.sum(axis=0), 1.0)
-    places = _places(known.selected_keys, layout.selected_keys)
-    typical: Singles = np.where(places >= 0, mean[places], 0.0).astype(np.float32)
-    return typical
+    algorithms = _places(known.choice_keys, layout.choice_keys)
+    looked_at = (algorithms >= 0) & (counts[algorithms, 0] > 0.0)
+    columns = _places(known.selected_keys, layout.selected_keys)
+    first = np.where(looked_at[:, None], each[algorithms], mean)[:, columns]
+    within: Singles = layout.within_stage(layout.choice_keys) * (columns >= 0)
+    return (first * within).astype(np.float32)
+
+
+def _to_first_codes(learnt: DeepPipe, layout: Layout, codes: Singles, biases: Singles) -> Singles:
+    """(inputs, selected): of algorithms that share an encoder, what it needs beside its bias."""
+    columns = (learnt.layout.selected_keys, layout.selected_keys)
+    keys = _Carrying(learnt.layout.encoder_keys, layout.encoder_keys, *columns)
+    carried, _ = keys.carried(learnt.layers[0][1], biases)
+    weights = np.zeros((len(layout.inputs), codes.shape[1]), dtype=np.float32)
+    within = layout.within_stage(layout.input_keys)
+    for row, each in enumerate(layout.inputs):
+        if each.parameter is None:
+            encoder = layout.encoder_keys.index(layout.input_keys[row][:2])
+            weights[row] = (codes[each.column] - carried[encoder]) * within[row]
+    return weights
 
 
 def _typical_choices(learnt: DeepPipe, layout: Layout) -> Singles:
@@ -176,8 +201,11 @@ def additions(old: Layout, new: Layout) -> list[str]:
         for encoder in stage.encoders:
             if any((stage.name, stage.algorithms[a]) not in algorithms for a in encoder.algorithms):
                 continue
+            # An algorithm that has none any more, and so shares an encoder now, brings nothing.
             names = [
-                i.key[0] for i in encoder.inputs if (stage.name, encoder.name, *i.key) not in inputs
+                i.key[0]
+                for i in encoder.inputs
+                if i.parameter is not None and (stage.name, encoder.name, *i.key) not in inputs
             ]
             found += [f"hyperparameter '{name}', or values of it" for name in dict.fromkeys(names)]
     return found
