@@ -6,8 +6,9 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
 from foretune.contracts import Observations, Posterior, Surrogate, Target
-from foretune.search import Design, Method, Optimizer, Told, method
+from foretune.search import Design, Method, Optimizer, Told, candidates, method
 from foretune.search.candidates import (
+    CLIMBERS,
     LEAPS,
     SAMPLES_PER_ASK,
     SPACING,
@@ -75,11 +76,11 @@ class TestWithoutEffect:
 
     def test_neighbours_keep_their_distance_where_it_has_an_effect(self) -> None:
         known = SPACE.from_values(np.array([[0.0, 0.0], [0.1, 0.0]]))
-        tried = SPACE.from_values(np.array([[0.45, 0.5], [0.0, 0.0]]))
+        tried = SPACE.from_values(np.array([[0.45, 0.1], [0.95, 0.9]]))
         source = WholeSpace(SPACE, known=known, effect=a_alone)
         for seed in range(10):
             [a, _] = source.best(far_right, tried, tried.take([0]), seed=seed).config.values[0]
-            assert a == pytest.approx(0.1) or abs(a - 0.45) >= SPACING
+            assert a == pytest.approx(0.1)  # no step is far enough from both trials
 
     def test_when_all_is_known_in_effect_an_untried_one_is_taken(self) -> None:
         known = SPACE.from_values(np.array([[0.9, 0.1], [0.9, 0.8]]))
@@ -133,7 +134,7 @@ def test_an_exhausted_region_gives_way_to_the_whole_space() -> None:
     first = candidates.draw(NOTHING, seed=0, how="random", index=0)
     assert first.config.x.tolist() == [[0.25, 0.25]]
     second = candidates.draw(first.config, seed=0, how="random", index=0)
-    assert not second.config.isin(first.config).any()
+    assert (second.config.x != first.config.x).all()  # no neighbour of the first
 
 
 def test_the_best_of_a_space_is_found_by_climbing() -> None:
@@ -142,6 +143,34 @@ def test_the_best_of_a_space_is_found_by_climbing() -> None:
 
     choice = WholeSpace(SPACE, samples=50).best(peak, NOTHING, NOTHING, seed=1)
     np.testing.assert_allclose(choice.config.x[0], [0.123, 0.777], atol=0.01)
+
+
+def test_local_searches_start_from_the_best_samples_and_from_good_trials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = []
+
+    def stay(starts: Encoded, score: object, *, seed: int) -> Encoded:
+        begun.append(starts)
+        return starts
+
+    monkeypatch.setattr(candidates, "climb", stay)
+    good = SPACE.from_unit(np.array([[0.1, 0.1]]))
+    choice = WholeSpace(SPACE, samples=100).best(far_right, NOTHING, good, seed=0)
+    [starts] = begun
+    assert starts.x[:CLIMBERS, 0].min() > 0.8
+    assert starts.take(np.arange(CLIMBERS, len(starts))) == good
+    assert choice.config.x[0, 0] == starts.x[:, 0].max()
+
+
+def test_a_region_holds_for_what_is_near_good_trials_too() -> None:
+    """The top lies beyond the region, in reach of a step as of what refines."""
+    source = WholeSpace(SPACE, LowerLeft(), known=SPACE.from_unit(np.array([[0.1, 0.1]])))
+    good = SPACE.from_unit(np.array([[0.3, 0.3]]))
+    far_away = SPACE.from_unit(np.full((LEAPS, 2), 0.99))
+    for tried, top in ((good, 0.9), (Encoded.concat([good, far_away]), 0.6)):
+        choice = source.best(lambda x, top=top: -abs(x.x[:, 0] - top), tried, good, seed=0)
+        assert LowerLeft().contains(choice.config).all()
 
 
 def test_what_is_known_and_neighbours_of_good_trials_come_before_the_corners() -> None:
@@ -167,6 +196,21 @@ def test_a_step_to_the_next_listed_choice_is_far_enough_and_to_the_next_number_i
     source = WholeSpace(space, known=worst)
     steps = [source.best(low, first, first, seed=seed).config.dicts()[0] for seed in range(5)]
     assert steps == [{"rank": 2, "number": 50}] * 5
+
+
+def test_a_step_between_listed_choices_is_far_enough_where_a_number_is_not_active() -> None:
+    space = Space.of({"kind": {"plain": {}, "deep": {"depth": (1, 100)}}, "n": (1, 100)})
+    rank = OrdinalHyperparameter("rank", [1, 2, 4, 8, 16, 32])
+    space.config_space.add(rank)
+    space = Space.of(space.config_space)
+    first = space.encode([{"kind": "plain", "n": 50, "rank": 4}])
+    worst = space.encode([{"kind": "plain", "n": 100, "rank": 32}])
+
+    def low(x: Encoded) -> np.ndarray:
+        return np.array([-config["rank"] for config in x.dicts()])
+
+    step = WholeSpace(space, known=worst).best(low, first, first, seed=0).config.dicts()[0]
+    assert step == {"kind": "plain", "n": 50, "rank": 2}
 
 
 class TestRefinement:
@@ -229,6 +273,12 @@ def test_a_prior_opens_the_search() -> None:
     optimizer = Optimizer(Target(SPACE), opener(), OpeningPrior())
     assert [s.config for s in optimizer.ask(3)] == OpeningPrior().wanted
     assert optimizer.ask()[0].reason == "random"
+
+
+def test_what_past_tasks_taught_opens_a_search_however_many_trials_there_were_before() -> None:
+    optimizer = Optimizer(Target(SPACE), opener(), OpeningPrior())
+    optimizer.tell([Told(1.0, config=config) for config in SPACE.sample(9, seed=0).dicts()])
+    assert [s.config for s in optimizer.ask(3)] == OpeningPrior().wanted
 
 
 def test_in_a_pool_the_nearest_members_open_once_each() -> None:

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 
 from foretune.contracts import Observations
-from foretune.search.feasibility import HOPELESS, learn_feasibility
+from foretune.search.feasibility import BARRIER, HOPELESS, learn_feasibility
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -48,6 +49,27 @@ def test_one_failure_does_not_rule_a_choice_out_but_five_do() -> None:
 
 
 def test_believed_rows_are_not_counted_as_successes() -> None:
+    """Nothing has succeeded yet, whatever is believed of what is pending."""
     configs = SPACE.sample(3, seed=0)
-    rows = Observations(configs, np.ones((3, 1)), np.array([False, False, True]))
-    assert learn_feasibility(rows).trees is None
+    losses = np.array([[np.nan], [np.nan], [1.0]])
+    assert learn_feasibility(Observations(configs, losses, np.zeros(3, dtype=bool))).trees
+    believed = np.array([False, False, True])
+    assert learn_feasibility(Observations(configs, losses, believed)).trees is None
+
+
+def test_where_failure_is_all_but_certain_no_improvement_makes_up_for_it() -> None:
+    configs = SPACE.sample(40, seed=0, how="sobol")
+    model = learn_feasibility(seen(configs, configs.x[:, 0] > 0.5))
+    chance, lost = model.probability(configs), -model.discount(configs)
+    assert (lost[chance < HOPELESS / 2] > BARRIER * HOPELESS / 2).all()
+    np.testing.assert_allclose(lost[chance >= HOPELESS], -np.log(chance[chance >= HOPELESS]))
+    assert 0 < np.count_nonzero(chance < HOPELESS / 2) < 40
+
+
+def test_of_very_many_trials_the_forest_sees_early_and_late_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("foretune.search.feasibility.MOST_LEARNT", 20)
+    configs = SPACE.sample(60, seed=0)
+    for failing in (np.arange(60) < 20, np.arange(60) >= 40):
+        assert learn_feasibility(seen(configs, failing)).trees is not None

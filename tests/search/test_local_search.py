@@ -40,6 +40,25 @@ def test_climbing_never_goes_down_and_keeps_the_order() -> None:
     assert (height(ends) >= height(starts)).all()
 
 
+def test_nobody_leaves_a_place_for_one_that_is_no_better() -> None:
+    starts = SPACE.sample(6, seed=3)
+    assert climb(starts, lambda x: np.zeros(len(x)), seed=0) == starts
+
+
+def test_so_many_neighbours_are_looked_at_along_each_hyperparameter() -> None:
+    looked: list[int] = []
+
+    def level(x: Encoded) -> np.ndarray:
+        looked.append(len(x))
+        return np.zeros(len(x))
+
+    start = SPACE.encode([{"rate": 0.1, "model": "tree", "model:tree:depth": 9, "colour": "red"}])
+    climb(start, level, seed=0, per_parameter=1)
+    climb(start, level, seed=0, per_parameter=3)
+    # The model has one other choice, and colours have two.
+    assert looked == [1, 4, 1, 3 + 1 + 3 + 2]
+
+
 def test_climbing_repeats_by_seed() -> None:
     starts = SPACE.sample(4, seed=5)
     assert climb(starts, height, seed=2).dicts() == climb(starts, height, seed=2).dicts()

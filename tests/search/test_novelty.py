@@ -26,6 +26,27 @@ def test_where_no_loss_repeats_nothing_changes() -> None:
     np.testing.assert_array_equal(novelty.discount(configs), np.zeros(20))
 
 
+def test_failures_repeat_nothing() -> None:
+    """They have no loss; and what lies beside one may be new."""
+    configs = SPACE.encode([{"a": a, "b": 0.5} for a in (0.1, 0.4, 0.6, 0.95, 0.12)])
+    failed = np.array([0.3, np.nan, np.nan, 0.5, 0.4])
+    assert learn_novelty(told(configs, failed)).tried is None
+    repeated = learn_novelty(told(configs, np.append(failed[:4], 0.3)))
+    beside_failure, beside_success = repeated.discount(configs.take([2, 3]))
+    assert beside_failure > -0.1 > beside_success
+
+
+def test_of_very_many_trials_the_latest_say_how_far_plateaus_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("foretune.search.novelty.MOST_LEARNT", 2)
+    # The second trial is as near to the first as the fourth to the third.
+    configs = SPACE.encode([{"a": a, "b": 0.5} for a in (0.1, 0.2, 0.6, 0.7)])
+    early = learn_novelty(told(configs, np.array([1.0, 1.0, 2.0, 3.0]))).reach
+    late = learn_novelty(told(configs, np.array([1.0, 2.0, 3.0, 3.0]))).reach
+    assert early < 0.1 < late
+
+
 @pytest.mark.parametrize("per_side", [4, 8])
 def test_the_reach_is_about_the_size_of_a_plateau(per_side: int) -> None:
     configs = SPACE.sample(80, seed=1)

@@ -1,12 +1,12 @@
 import pickle
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Posterior, Surrogate, Target
+from foretune.contracts import Observations, Posterior, Prediction, Region, Surrogate, Target
 from foretune.errors import (
     ExhaustedError,
     ExperienceError,
@@ -19,7 +19,7 @@ from foretune.experience import Direction, Experience, Metric, Status
 from foretune.search import Optimizer, Suggestion, Told, candidates, method
 from foretune.search.candidates import Choice, WholeSpace
 from foretune.search.local_search import Score
-from foretune.search.optimizer import _trend
+from foretune.search.optimizer import _believed_losses, _trend
 from foretune.search.registry import Design
 from foretune.space import Encoded, Space
 
@@ -72,6 +72,7 @@ def test_of_several_objectives_there_is_a_front_and_no_best() -> None:
     told = [(3.0, 1.0), (2.0, 2.0), (2.5, 2.0), (float("nan"), 0.0), (1.0, 5.0), (1.0, 6.0)]
     optimizer.tell([Told(each, config={"a": 0.1 * n, "b": 0.0}) for n, each in enumerate(told)])
     assert [each.losses for each in optimizer.front] == [(3.0, 1.0), (2.0, 2.0), (1.0, 5.0)]
+    assert np.isnan(optimizer.told.losses[3]).all()  # it failed, whatever else was measured
     with pytest.raises(UsageError, match="there are 2: choose among those of the `front`"):
         _ = optimizer.best
 
@@ -91,6 +92,14 @@ def test_methods_without_an_explanation_say_nothing() -> None:
     assert optimizer.explained() == ""
 
 
+def test_before_a_trial_has_succeeded_there_is_nothing_to_explain() -> None:
+    optimizer = make("auto")
+    optimizer.tell([Told(float("nan"), config={"a": 0.5, "b": 0.5})])
+    assert optimizer.explained() == ""
+    tune(optimizer, 1)
+    assert optimizer.explained()
+
+
 def test_ask_changes_nothing_but_what_is_pending() -> None:
     once, twice = make(), make()
     for optimizer in (once, twice):
@@ -101,6 +110,21 @@ def test_ask_changes_nothing_but_what_is_pending() -> None:
     assert a.config != b.config
     assert len(twice.told) == 7
     assert list(twice.pending) == [7, 8]
+
+
+def test_every_suggestion_has_randomness_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = []
+
+    def draw(self: WholeSpace, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+        seeds.append(seed)
+        return Choice(SPACE.sample(1, seed=seed))
+
+    monkeypatch.setattr(WholeSpace, "draw", draw)
+    optimizer = make("random")
+    first, _ = optimizer.ask(2)
+    optimizer.tell([Told(1.0, id=first.id)])
+    optimizer.ask()
+    assert len(set(seeds)) == 3
 
 
 @pytest.mark.parametrize("objectives", [("loss",), ("loss", "size")])
@@ -303,6 +327,11 @@ def test_what_a_prior_opens_with_is_tried_once_and_followed_by_the_model() -> No
         optimizer.tell([Told(number % 3, id=suggestion.id)])
     assert reasons == ["start"] * different + ["mixture-ei"] * 2
 
+    elsewhere = Optimizer(Target(grid), auto, prior, seed=2)
+    others = (config for config in grid.sample(99, seed=0).dicts() if config not in opening.dicts())
+    elsewhere.tell([Told(1.0, config=next(others)) for _ in range(2 * different)])
+    assert elsewhere.ask()[0].reason == "mixture-ei"
+
 
 def test_a_start_outside_the_pool_is_refused() -> None:
     pool = SPACE.sample(5, seed=0)
@@ -419,6 +448,7 @@ def test_one_loss_may_be_told_as_a_number_and_a_status_as_its_own() -> None:
     optimizer = make("random")
     first, second = optimizer.ask(2)
     optimizer.tell([Told(0.5, id=first.id), Told((0.25,), id=second.id, status=0)])
+    optimizer.tell([])
     assert optimizer.told.losses.tolist() == [[0.5], [0.25]]
 
 
@@ -428,6 +458,10 @@ def test_seeds_that_are_none_are_refused(seed: object) -> None:
         make("random", seed=seed).ask()
     with pytest.raises(UsageError, match=f"from 0 to 4294967295, but got {seed!r}"):
         method("gp").learn(None, seed=seed)
+
+
+def test_the_largest_seed_is_one() -> None:
+    assert make("random", seed=2**32 - 1).ask()
 
 
 def test_wrong_outcomes_change_nothing() -> None:
@@ -484,6 +518,19 @@ def test_each_outcome_settles_one_suggestion() -> None:
     assert list(optimizer.pending) == [2]
 
 
+@pytest.mark.parametrize(
+    ("ids", "left"), [([1], [2]), ([None], [2]), ([1, None], []), ([None, None], [])]
+)
+def test_of_suggestions_that_are_alike_as_many_are_settled_as_outcomes_are_told(
+    ids: list[int | None], left: list[int]
+) -> None:
+    optimizer = make("random")
+    same = {"a": 0.3, "b": 0.3}
+    optimizer.assume_pending([Suggestion(1, same, ""), Suggestion(2, same, "")])
+    optimizer.tell([Told(0.5, id=id_, config=same) for id_ in ids])
+    assert list(optimizer.pending) == left
+
+
 @pytest.mark.parametrize("n", [0, 2.5, "3", True])
 def test_asking_for_none_or_for_a_part_is_refused(n: object) -> None:
     with pytest.raises(UsageError, match="n >= 1"):
@@ -499,6 +546,14 @@ def test_the_id_of_what_is_pending_is_not_taken_for_something_else() -> None:
         optimizer.assume_pending([Suggestion(5, {"a": 0.6, "b": 0.6}, ""), other])
     optimizer.assume_pending(own)
     assert optimizer.pending == {each.id: each.config for each in own}
+
+
+def test_no_id_is_given_twice_whatever_is_taken_meanwhile() -> None:
+    optimizer = make("random")
+    optimizer.ask(2)
+    optimizer.assume_pending([Suggestion(-1, {"a": 0.3, "b": 0.3}, "elsewhere")])
+    optimizer.assume_pending([])
+    assert optimizer.ask()[0].id == 2
 
 
 @pytest.mark.parametrize("given", [[{"a": 0.3, "b": 0.3}], 3, [3]])
@@ -537,6 +592,8 @@ def test_only_what_is_pending_can_be_withdrawn() -> None:
     with pytest.raises(UsageError, match=r"only pending .* but got \[\[0\]\]"):
         optimizer.withdraw([suggestion.id, [0]])
     assert list(optimizer.pending) == [suggestion.id]
+    optimizer.withdraw([suggestion.id, suggestion.id])
+    assert not optimizer.pending
 
 
 def test_a_whole_number_too_large_for_a_float_is_a_failure_as_an_infinite_loss_is() -> None:
@@ -563,6 +620,12 @@ def test_a_trend_of_losses_is_that_of_least_squares_whatever_their_size() -> Non
     for scale in (1e-310, 1.0, 1e300, 1e308):
         np.testing.assert_allclose(_trend(predictions, scale * losses), scale * slope)
     assert _trend(predictions, 1.7e308 * losses / 0.9) == 0.0
+    assert _trend(np.full(4, 0.3), losses) == 0.0  # what is predicted alike shows no trend
+
+
+def test_what_is_believed_beyond_any_float_is_what_the_nearest_trial_had() -> None:
+    found = _believed_losses(np.array([3.0]), np.array([0.0, 1.0]), np.array([0.0, 1.7e308]))
+    assert found.tolist() == [1.7e308]
 
 
 def test_of_several_objectives_a_pending_trial_is_believed_to_be_good_at_what_is_expected() -> None:
@@ -671,6 +734,140 @@ def test_of_several_objectives_none_counts_more_for_its_unit(looked: list[Encode
     assert [config["a"] for config in looked[0].dicts()] == [0.1, 0.3, 0.0, 0.2, 0.4]
 
 
+# What a prior knows of the space
+
+
+@dataclass(frozen=True)
+class Falling:
+    """A prior, and all that comes of it: the loss falls with `a`, whatever was told."""
+
+    trusts_past: bool = True
+    best: float = 0.0
+
+    def surrogate(self, target: Target) -> Surrogate:
+        return self
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        return self
+
+    def predict(self, x: Encoded) -> Prediction:
+        return Prediction(-x.x[:, 0], np.ones(len(x)))
+
+
+@dataclass(frozen=True)
+class LeftHalf:
+    def contains(self, x: Encoded) -> np.ndarray:
+        return x.x[:, 0] < 0.5
+
+    def sample(self, n: int, *, seed: int) -> Encoded:
+        return SPACE.from_unit(np.random.default_rng(seed).random((n, 2)) * [0.5, 1.0])
+
+
+class Bounding(Falling):
+    def region(self, target: Target) -> Region:
+        return LeftHalf()
+
+
+class Knowing(Falling):
+    def known(self, target: Target) -> Encoded:
+        return SPACE.encode([{"a": 0.3, "b": 0.1}, {"a": 0.3, "b": 0.8}, {"a": 0.2, "b": 0.5}])
+
+
+class KnowingAndBounding(Knowing, Bounding):
+    pass
+
+
+LISTED = SPACE.encode([{"a": a, "b": 0.7} for a in (0.1, 0.4, 0.9)])
+
+
+def by_what_is_expected(
+    prior: Falling, told: list[dict[str, float]], **settings: object
+) -> Optimizer:
+    """An optimiser that was told equal losses: on a plateau nothing is looked for around trials."""
+    chosen = replace(method("random"), design=Design("random", 0), acquisition="mean")
+    optimizer = Optimizer(Target(SPACE, **settings), chosen, prior)
+    optimizer.tell([Told(1.0, config=config) for config in told])
+    return optimizer
+
+
+CORNERS = [{"a": 0.0, "b": 0.0}, {"a": 0.0, "b": 1.0}]
+
+
+def test_a_prior_may_bound_the_search() -> None:
+    assert by_what_is_expected(Falling(), CORNERS).ask()[0].config["a"] > 0.9
+    assert 0.4 < by_what_is_expected(Bounding(), CORNERS).ask()[0].config["a"] < 0.5
+    told = Knowing().known(Target(SPACE)).dicts()
+    assert 0.4 < by_what_is_expected(KnowingAndBounding(), told).ask()[0].config["a"] < 0.5
+    listed = by_what_is_expected(Bounding(), CORNERS, pool=LISTED)
+    assert listed.ask()[0].pool_index == 1
+
+
+def test_what_a_prior_knows_comes_first_unless_there_is_a_pool() -> None:
+    known = Knowing().known(Target(SPACE)).dicts()
+    assert by_what_is_expected(Knowing(), CORNERS).ask()[0].config in known
+    assert by_what_is_expected(Knowing(), CORNERS, pool=LISTED).ask()[0].pool_index == 2
+
+
+def test_who_trusts_the_past_no_more_looks_everywhere_or_among_what_is_given() -> None:
+    misled = by_what_is_expected(Knowing(trusts_past=False), CORNERS)
+    assert misled.ask()[0].config["a"] > 0.9
+    assert misled.ask(among=LISTED.take([0, 1]))[0].config == LISTED.dicts()[1]
+
+
+def test_what_differs_from_a_trial_without_effect_is_not_tried() -> None:
+    """As if `b` were of no effect, also where nothing is known of past tasks."""
+    told = [{"a": 0.3, "b": 0.1}, {"a": 0.0, "b": 0.0}]
+    known = by_what_is_expected(Knowing(), told, effect=a_alone).ask()[0].config
+    assert known == {"a": 0.2, "b": 0.5}
+
+    grid = Space.of({"a": (0, 3), "b": (0, 3)})
+    chosen = replace(method("random"), design=Design("random", 0), acquisition="mean")
+    for seed in range(5):
+        optimizer = Optimizer(Target(grid, effect=a_alone), chosen, Level(), seed=seed)
+        optimizer.tell([Told(float(a), config={"a": a, "b": 0}) for a in (0, 1, 2)])
+        assert optimizer.ask()[0].config["a"] == 3
+
+
+def a_alone(x: Encoded) -> Encoded:
+    return x.space.from_values(x.values * [1.0, 0.0])
+
+
+class Level(Falling):
+    def predict(self, x: Encoded) -> Prediction:
+        return Prediction(np.zeros(len(x)), np.ones(len(x)))
+
+
+class Drawing(Falling):
+    """Draws another order of the space once it has seen a trial."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        return Drawing(best=float(len(seen)))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> np.ndarray:
+        return np.tile(self.predict(x).mean * (-1.0 if self.best else 1.0), (n, 1))
+
+
+def test_a_design_by_the_prior_draws_from_what_it_knew_before_any_trial() -> None:
+    chosen = replace(method("random"), design=Design("prior", 2), acquisition="thompson")
+    optimizer = Optimizer(Target(SPACE, pool=LISTED), chosen, Drawing())
+    rows = []
+    for _ in range(3):
+        [suggestion] = optimizer.ask()
+        rows.append((suggestion.reason, suggestion.pool_index))
+        optimizer.tell([Told(1.0, id=suggestion.id)])
+    assert rows == [("thompson", 2), ("thompson", 1), ("thompson", 0)]
+
+
+def test_what_fails_after_the_first_model_is_learnt_too() -> None:
+    optimizer = by_what_is_expected(Falling(), CORNERS)
+    optimizer.ask()
+    failed = [{"a": a, "b": b} for a in (0.6, 0.7, 0.8, 0.9) for b in (0.2, 0.5, 0.8)]
+    worked = [{"a": a, "b": b} for a in (0.1, 0.2, 0.3, 0.4) for b in (0.2, 0.5, 0.8)]
+    optimizer.tell([Told(float("nan"), config=config) for config in failed])
+    optimizer.tell([Told(n, config=config) for n, config in enumerate(worked)])
+    assert optimizer.ask()[0].config["a"] < 0.6
+
+
 # In one line
 
 
@@ -703,6 +900,13 @@ def test_one_line_gives_what_the_long_way_gives(space: object) -> None:
     long = Optimizer(Target(SPACE), gp, gp.learn(None, seed=3), seed=3)
     assert first(Optimizer.of(space, method="gp", seed=3)) == first(long)
     assert Optimizer.of(space).method is method("auto")
+
+
+def test_one_line_learns_with_its_seed() -> None:
+    auto = method("auto")
+    long = Optimizer(Target(SPACE), auto, auto.learn(None, seed=3), seed=3)
+    assert Optimizer.of(SPACE, seed=3).ask() == long.ask()
+    assert Optimizer.of(SPACE, seed=4).ask() != long.ask()
 
 
 def test_one_line_learns_from_experience_or_from_its_file(tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ def test_searches_open_as_their_papers_say(name, how, trials, acquisition) -> No
     assert (entry.design.how, entry.design.trials, entry.acquisition) == (how, trials, acquisition)
 
 
+def test_past_tasks_teach_who_needs_them_and_who_can_do_without() -> None:
+    assert METHODS["ws-gp"].transfers
+    assert METHODS["auto"].transfers
+    assert not METHODS["gp"].transfers
+
+
 def test_a_misspelt_name_gets_a_hint() -> None:
     with pytest.raises(MethodError, match="did you mean random"):
         method("radnom")

@@ -5,6 +5,7 @@ import pytest
 
 from foretune.contracts import Prediction
 from foretune.errors import MethodError
+from foretune.numerics.acquisition import log_expected_improvement
 from foretune.search.scoring import ACQUISITIONS
 from foretune.space import Encoded, Space
 
@@ -43,10 +44,46 @@ def test_elsewhere_its_unit_is_the_spread_of_the_predictions() -> None:
     np.testing.assert_allclose(scores, [-2.0, -4.0])
 
 
-def test_a_posterior_without_a_utility_is_refused() -> None:
-    class Plain:
-        best = 0.0
+@dataclass(frozen=True)
+class Plain:
+    """Losses of 0 and 4, both give or take 1."""
 
+    best: float = 0.5
+
+    def predict(self, x: Encoded) -> Prediction:
+        return Prediction(np.array([0.0, 4.0])[: len(x)], np.ones(len(x)))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> np.ndarray:
+        return np.full((n, len(x)), float(seed))
+
+
+def test_where_all_predictions_are_equal_the_unit_is_1() -> None:
+    one = TWO.take([0])
+    scores = ACQUISITIONS["mean"].score(Plain(), TWO, np.array([-1.0, 0.0]), one, seed=0)
+    np.testing.assert_allclose(scores, [-1.0, -4.0])
+
+
+def test_each_name_stands_for_its_function() -> None:
+    improvement = log_expected_improvement(np.array([0.0, 4.0]), np.ones(2), 0.5)
+    expected = {"ei": improvement, "lcb": [2.0, -2.0], "mean": [0.0, -4.0], "thompson": [-7, -7]}
+    for name, scores in expected.items():
+        found = ACQUISITIONS[name].score(Plain(), TWO, np.zeros(2), TWO, seed=7)
+        np.testing.assert_allclose(found, scores, err_msg=name)
+    likely = np.log([0.5, 1.0])
+    discounted = ACQUISITIONS["ei"].score(Plain(), TWO, likely, TWO, seed=7)
+    np.testing.assert_allclose(discounted, improvement + likely)
+
+
+def test_of_several_objectives_the_improvement_is_what_all_of_them_gain() -> None:
+    class SideBySide(Known):
+        def predict_each(self, x: Encoded) -> np.ndarray:
+            return np.zeros((len(x), 2))
+
+    scores = ACQUISITIONS["ei"].score(SideBySide(), TWO, np.zeros(2), TWO, seed=0)
+    np.testing.assert_allclose(np.exp(scores), [0.001, 0.010])
+
+
+def test_a_posterior_without_a_utility_is_refused() -> None:
     with pytest.raises(TypeError, match="Plain has no utility of its own"):
         ACQUISITIONS["own"].score(Plain(), TWO, np.zeros(2), TWO, seed=0)
 

@@ -65,7 +65,7 @@ def most_likely_reach(distances: Floats, new: Bools) -> float:
 
 def _newness(distances: Floats, reach: float) -> Floats:
     """The probability of a new loss at distances (n,) from the nearest trial."""
-    newness: Floats = -np.expm1(-(np.minimum(distances / reach, 50.0) ** STEEPNESS))
+    newness: Floats = -np.expm1(-((distances / reach) ** STEEPNESS))
     return newness
 
 

@@ -46,7 +46,7 @@ class Stages:
             enough = len(start) if isinstance(prior, Spreading) and prior.spreads else None
         elif len(start) and design.trials is not None:
             design = replace(design, trials=0)
-        return Stages(_each_once(start), _in_all(design, target), enough)
+        return Stages(start, _in_all(design, target), enough)
 
     def waiting(self, tried: Encoded) -> Encoded:
         """What is left of the start list."""
