@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from foretune.contracts import Observations, Prediction, Sceptical, Target
+from foretune.contracts import Observations, Prediction, Sceptical, Spreading, Target
+from foretune.errors import MethodError
 from foretune.methods.auto.learn import (
     ODDS_OF_NOTHING,
     AutoLearner,
@@ -119,6 +120,7 @@ def test_its_improvement_is_the_mean_of_theirs() -> None:
     each = [log_expected_improvement(p.predict(x).mean, p.predict(x).std, p.best) for p in parts]
     expected = logsumexp(each, axis=0, b=[[0.4], [0.6]])
     np.testing.assert_allclose(mixture.log_utility(x), expected)
+    assert mixture.best == pytest.approx(0.4 * 0.3 - 0.6 * 0.1)
 
 
 def test_an_expert_with_a_utility_of_its_own_is_taken_at_its_word() -> None:
@@ -179,13 +181,35 @@ def test_believed_trials_have_no_vote() -> None:
     np.testing.assert_array_equal(before, after)
 
 
+def test_trials_that_failed_have_no_vote() -> None:
+    places, losses = [0.5, 0.1, 0.9, 0.3, 0.7], [0.5, 0.1, 0.9, 0.3, 0.7]
+    before = council(UP, DOWN).weights(seen(places, losses))
+    failed = seen([*places[:2], 0.2, *places[2:]], [*losses[:2], np.nan, *losses[2:]])
+    np.testing.assert_array_equal(before, council(UP, DOWN).weights(failed))
+
+
 def test_further_trials_are_weighed_anew() -> None:
     places = [0.5, 0.1, 0.9]
     asked_before = council(UP, DOWN)
     asked_before.weights(seen(places, places))
 
-    turned = seen(places, [-place for place in places])
-    np.testing.assert_array_equal(asked_before.weights(turned), council(UP, DOWN).weights(turned))
+    for turned in (seen(places, [-place for place in places]), seen(places[::-1], places)):
+        anew = council(UP, DOWN).weights(turned)
+        np.testing.assert_array_equal(asked_before.weights(turned), anew)
+
+
+def test_experts_are_asked_with_the_seed_and_judged_by_whole_rows() -> None:
+    noted = []
+
+    class Noting(Line):
+        def condition(self, seen: Observations, *, seed: int) -> Line:
+            noted.append((len(seen), len(seen.configs), len(seen.believed), seed))
+            return self
+
+    places = [0.5, 0.1, 0.9, 0.3, 0.7]
+    council(Noting(1.0), UP).condition(seen(places, places), seed=17)
+    assert [rows for *rows, _ in noted] == [[2] * 3, [4] * 3, [5] * 3]
+    assert noted[-1][-1] == 17
 
 
 def test_an_expert_without_weight_is_not_asked() -> None:
@@ -274,19 +298,52 @@ def test_the_order_of_the_very_best_counts() -> None:
 def test_without_experience_it_opens_spread_out() -> None:
     prior = learner().learn(None, seed=4, progress=SILENT)
     first = prior.opening(Target(SPACE))
-    assert len(first) == 3
-    assert np.ptp(first.x) > 0.3
+    assert first == SPACE.sample(3, seed=4, how="sobol")
     assert list(prior.experts) == ["gcp"]
     assert len(prior.known(Target(SPACE))) == 0
+    assert isinstance(prior, Spreading)
+    assert prior.spreads
+    assert prior.space is None
+
+
+def test_a_saved_prior_without_experience_opens_alike(tmp_path) -> None:
+    prior = learner().learn(None, seed=4, progress=SILENT)
+    prior.save(tmp_path / "prior")
+    again = learner().load(tmp_path / "prior")
+    assert again.opening(Target(SPACE)) == prior.opening(Target(SPACE))
+
+
+def test_every_expert_learns_with_the_seed() -> None:
+    seeds = []
+
+    class Noting:
+        def learn(self, experience, *, seed: int, progress) -> "Said":
+            seeds.append(seed)
+            return Said(UP)
+
+    made = AutoLearner({}, {"one": Noting, "two": Noting}, LISTER)
+    made.learn(None, seed=6, progress=SILENT)
+    assert seeds == [6, 6]
+
+
+def test_what_past_tasks_taught_is_of_their_space() -> None:
+    prior = AutoPrior({}, frozenset(), at(0.5), at(0.5))
+    assert prior.space == SPACE
+    assert not prior.spreads
+    other = Target(Space.of({"z": (0.0, 1.0)}))
+    for ask in (prior.opening, prior.known):
+        with pytest.raises(MethodError, match="holds for the space"):
+            ask(other)
 
 
 def test_a_saved_prior_says_the_same(tmp_path) -> None:
     bowls = problem("flat").experience
     made = learner(past="rgpe")
-    prior = made.learn(bowls, seed=0, progress=SILENT)
+    prior = made.learn(bowls, seed=5, progress=SILENT)
     prior.save(tmp_path / "prior")
     again = made.load(tmp_path / "prior")
     assert isinstance(again, AutoPrior)
+    assert (again.trials, again.seed) == (3, 5)
     target = Target(bowls.space)
     np.testing.assert_array_equal(prior.opening(target).x, again.opening(target).x)
     np.testing.assert_array_equal(prior.known(target).x, again.known(target).x)
@@ -376,7 +433,10 @@ def test_what_is_good_and_what_comes_first_is_the_listers_word() -> None:
     lister = prior.experts["adaptive-portfolio"]
     assert isinstance(lister, AdaptivePrior)
     np.testing.assert_array_equal(prior.known(Target(bowls.space)).values, lister.configs.values)
-    assert prior.opening(Target(bowls.space)).isin(lister.portfolio(3)).all()
+    assert prior.opening(Target(bowls.space)) == lister.portfolio(3)
+    timed = replace(bowls, seconds=10.0 - bowls.config_index.astype(np.float32))
+    opening = alone.learn(timed, seed=0, progress=SILENT).opening(Target(bowls.space))
+    assert opening == cheapest_first(lister.portfolio(3), timed) != lister.portfolio(3)
 
 
 class TestGreed:

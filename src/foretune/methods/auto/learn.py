@@ -76,16 +76,12 @@ class AutoPrior:
         """All experts on the target."""
         taught = np.array([name in self.taught for name in self.experts])
         own = [p.odds(target) if isinstance(p, Modest) else 1.0 for p in self.experts.values()]
-        odds = np.where(taught, own, self._odds_of_nothing)
+        odds = np.where(taught, own, ODDS_OF_NOTHING)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
         # In a recorded pool there are no steps; without a description the mean is of all tasks.
         whole = target.pool is None and bool(target.meta_features)
-        greedy = GREEDY_TRIALS if self.taught and whole else 0
+        greedy = GREEDY_TRIALS if whole else 0
         return AutoSurrogate(tuple(self.experts), surrogates, np.log(odds), taught, greedy)
-
-    @property
-    def _odds_of_nothing(self) -> float:
-        return ODDS_OF_NOTHING if self.taught else 1.0
 
     def opening(self, target: Target) -> Encoded:
         """The portfolio of past tasks; without it, configurations spread over the space."""

@@ -96,9 +96,8 @@ class MixturePosterior:
         """
         if self.greedy:
             return -self.predict(x).mean
-        used = np.flatnonzero(self.weights)
-        each = [log_improvement(self.experts[number], x) for number in used.tolist()]
-        total: Floats = logsumexp(np.stack(each), axis=0, b=self.weights[used, None])
+        each = [log_improvement(expert, x) for expert in self.experts]
+        total: Floats = logsumexp(np.stack(each), axis=0, b=self.weights[:, None])
         return total
 
 
