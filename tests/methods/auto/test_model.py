@@ -193,7 +193,7 @@ def test_further_trials_are_weighed_anew() -> None:
     asked_before = council(UP, DOWN)
     asked_before.weights(seen(places, places))
 
-    for turned in (seen(places, [-place for place in places]), seen(places[::-1], places)):
+    for turned in (seen(places[::-1], places), seen(places, [-place for place in places])):
         anew = council(UP, DOWN).weights(turned)
         np.testing.assert_array_equal(asked_before.weights(turned), anew)
 
