@@ -38,6 +38,15 @@ def test_rows_are_sorted_by_task_and_keep_their_order_within() -> None:
     assert experience.values.dtype == np.float64
 
 
+def test_many_rows_of_a_task_keep_their_order_too() -> None:
+    experience = build(
+        task_index=np.arange(99) % 2,
+        config_index=np.zeros(99, dtype=int),
+        values=np.arange(99.0),
+    )
+    assert experience.values[:, 0].tolist() == [*range(0, 99, 2), *range(1, 99, 2)]
+
+
 def test_equal_configurations_are_merged_and_indices_follow() -> None:
     twice = THREE.take([2, 0, 2, 1])
     experience = build(

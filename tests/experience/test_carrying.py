@@ -88,6 +88,12 @@ def test_values_outside_of_a_range_leave_their_runs_out_and_are_counted():
     )
 
 
+def test_what_leaves_most_runs_out_is_named_first():
+    found = carried_over(past(), searched(act=["relu"], momentum=(0.6, 0.99), lr=(1e-4, 0.1)))
+    assert found.outside == {"act": 2, "momentum": 4, "lr": 2}
+    assert "; 4 lie outside of 'momentum', 2 lie outside of" in found.told()
+
+
 def test_a_wider_range_and_more_choices_lose_nothing():
     found = carried_over(past(), searched(lr=(1e-6, 10.0), act=["gelu", "tanh", "relu"]))
     assert found.is_whole
@@ -106,6 +112,7 @@ def test_a_hyperparameter_that_is_gone_is_forgotten():
         {"lr": each["lr"], "batch": each["batch"], "act": each["act"]} for each in CONFIGS
     ]
     assert found.gone == ("momentum",)  # what never changed was not chosen
+    assert not found.is_whole
     assert "what they chose for 'momentum' is not looked at" in found.told()
 
 
@@ -234,6 +241,13 @@ def test_a_range_that_became_a_list_keeps_its_values_up_to_rounding(now):
     assert found.outside == {"x": 2}
 
 
+def test_of_large_numbers_rounding_is_large_too():
+    before, now = Space.of({"n": [1e9, 2e9]}), Space.of({"n": [1e9 + 0.5, 2e9 + 9.0, 3e9]})
+    configs = before.encode([{"n": 1e9}, {"n": 2e9}])
+    runs = Experience.build(before, [Metric("loss")], ["one"], [0, 0], configs, [0, 1], [1, 2])
+    assert carried_over(runs, now).experience.configs.dicts() == [{"n": 1e9 + 0.5}]
+
+
 def test_choices_beyond_any_float_are_choices_like_others():
     known = of_column(Space.of({"x": [1, 10**400]}), "x", [1, 10**400])
     for now in ([10**400, 1, 2], {"ordinal": [1, 2, 10**400]}, (0, 5), (0.0, 5.0)):
@@ -255,6 +269,8 @@ def test_what_runs_recorded_is_not_assumed_to_be_otherwise():
     assert [config["momentum"] for config, _ in rows(found)] == [0.9, 0.5, 0.0]
     assert found.in_vain == ("momentum",)
     assert carried_over(past(), PAST, assumed={"momentum": 0.25}).in_vain == ("momentum",)
+    outside = carried_over(past(), searched(lr=(5e-3, 0.1, "log")), assumed={"lr": 0.05})
+    assert outside.in_vain == ("lr",)  # runs with other values have recorded them
     assert together([found, carried_over(past(), space)]).in_vain == ()
 
 
@@ -308,6 +324,15 @@ def test_a_setting_that_is_another_now_is_said_and_leaves_nothing_out(name, now,
     assert found.is_whole is not other
     assert (f"they had another value of '{name}'" in found.told()) is other
     assert together([found]).other == found.other
+
+
+def test_what_only_runs_that_are_left_out_had_is_not_told():
+    settings_of = Space.of({"lr": (1e-4, 1.0, "log"), "epochs": (1, 100)})
+    configs = settings_of.encode([{"lr": 1e-3, "epochs": 10}, {"lr": 0.5, "epochs": 50}])
+    runs = Experience.build(settings_of, [Metric("loss")], ["one"], [0, 0], configs, [0, 1], [1, 2])
+    for highest, other in ((1.0, ("epochs",)), (0.1, ())):
+        now = Space.of({"lr": (1e-4, highest, "log"), "epochs": 10})
+        assert carried_over(runs, now).other == other
 
 
 def test_of_a_setting_that_is_new_nothing_has_to_be_known():
@@ -393,6 +418,21 @@ def test_runs_that_have_all_failed_inside_are_refused():
     )  # fmt: skip
     with pytest.raises(ExperienceError, match="none of the 1 that lie in it has: widen it"):
         carried_over(tried, searched(act=["relu", "gelu"]))
+
+
+def test_runs_that_measured_nothing_of_a_metric_inside_are_refused():
+    runs = Experience.build(
+        PAST,
+        [Metric("loss"), Metric("size")],
+        ["one"],
+        [0, 0],
+        PAST.encode([CONFIGS[0], CONFIGS[2]]),
+        [0, 1],
+        [[1.0, np.nan], [2.0, 3.0]],
+    )
+    assert len(carried_over(runs, searched(lr=(1e-4, 0.9, "log"))).experience) == 2
+    with pytest.raises(ExperienceError, match="must hold runs that have succeeded"):
+        carried_over(runs, searched(lr=(1e-4, 0.1, "log")))
 
 
 def test_tasks_of_which_nothing_is_left_are_left_out():

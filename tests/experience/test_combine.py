@@ -102,6 +102,29 @@ def _measured(row: tuple[str, ...]) -> tuple[str, ...]:
     return task, config, values.replace("-0.0", "0.0"), status, fidelity.replace("None", "nan")
 
 
+def test_how_a_trial_ended_and_at_which_fidelity_makes_it_another_one() -> None:
+    config = {"rate": 1e-3, "depth": 1}
+    once = one_metric({"a": [0.0]})
+    ended = [
+        Evaluation("a", config, {"error": 2.0}, fidelity=1.0),
+        Evaluation("a", config, {"error": 2.0}, fidelity=2.0),
+        Evaluation("a", config, {}, Status.FAILED),
+        Evaluation("a", config, {}, Status.TIMEOUT),
+    ]
+    parts = [once.append([each]) for each in ended]
+    both = parts[0].merge(parts[1]).merge(parts[2]).merge(parts[3])
+    assert len(both) == 1 + len(ended)
+
+
+def test_numbers_that_are_equal_are_the_same_whatever_their_bits() -> None:
+    config = {"rate": 1e-3, "depth": 2}
+    first, second = (
+        one_metric({"a": [zero]}).append([Evaluation("a", config, {"error": nan}, Status.FAILED)])
+        for zero, nan in ((0.0, NAN), (-0.0, -NAN))
+    )
+    assert len(first.merge(second)) == 2
+
+
 def test_shared_tasks_and_configurations_are_found() -> None:
     both = one_metric({"a": [1.0, 2.0], "b": [3.0]}).merge(
         one_metric({"b": [3.0, 4.0], "c": [5.0, 6.0, 7.0]})
@@ -139,6 +162,19 @@ def test_notes_of_both_are_kept() -> None:
     assert set(both.splits) == {"paper", "mine"}
     with pytest.raises(ExperienceError, match="'paper' differs"):
         first.merge(second.with_splits({"paper": {"train": ["rice"]}}))
+
+
+def test_where_notes_disagree_those_of_the_first_stand() -> None:
+    first, second = (
+        replace(
+            one_metric({"a": [1.0, 2.0]}).with_meta_features({"a": {"rows": rows, name: 1.0}}),
+            starts={"a": {"start": design, name: (0,)}},
+        )
+        for rows, design, name in ((1.0, (0,), "one"), (2.0, (1,), "two"))
+    )
+    both = first.merge(second)
+    assert both.meta_features == {"a": {"rows": 1.0, "one": 1.0, "two": 1.0}}
+    assert both.starts == {"a": {"start": (0,), "one": (0,), "two": (0,)}}
 
 
 def test_initial_designs_follow_their_configurations() -> None:

@@ -15,6 +15,14 @@ def test_losses_are_minimised_and_nan_where_nothing_was_measured() -> None:
     np.testing.assert_array_equal(losses, expected)
 
 
+def test_an_infinite_value_of_one_metric_is_no_loss() -> None:
+    metrics = [Metric("error"), Metric("size")]
+    configs = FLAT.encode([{"rate": 1e-3, "depth": d} for d in (1, 2)])
+    made = Experience.build(FLAT, metrics, ["a"], [0, 0], configs, [0, 1], [[1, np.inf], [2, 3]])
+    assert made.status.tolist() == [Status.DONE, Status.DONE]
+    np.testing.assert_array_equal(made.losses, [[1.0, NAN], [2.0, 3.0]])
+
+
 def test_a_task_is_its_rows_in_the_order_they_were_given() -> None:
     records = small().task("wine")
     assert len(records) == 2
@@ -64,6 +72,7 @@ def test_a_selection_keeps_only_the_notes_of_its_tasks() -> None:
     assert wine.meta_features == {}
     assert wine.splits == {"paper": {"train": (), "validation": (), "test": ("wine",)}}
     assert wine.starts == small().starts
+    assert small().with_splits({"mine": {"train": ["iris"]}}).only(["wine"]).splits == {}
     assert small().only(["iris"]).starts == {}
 
 

@@ -47,6 +47,7 @@ def test_values_outside_are_dropped_and_what_is_new_gets_its_default(notation, c
     ("notation", "to", "values", "left"),
     [
         ({"x": [2, "b", True]}, {"x": (0, 5)}, [2, "b", True], [{"x": 2}]),
+        ({"x": [2.0, 2.5]}, {"x": (0, 5)}, [2.0, 2.5], [{"x": 2}]),
         ({"x": ["a", "b"]}, {"x": ["b", "c"]}, ["a", "b"], [{"x": "b"}]),
         ({"x": {"ordinal": [1, 2, 4]}}, {"x": (1.0, 2.0)}, [1, 2, 4], [{"x": 1.0}, {"x": 2.0}]),
     ],

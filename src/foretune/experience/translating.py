@@ -123,7 +123,7 @@ def _drawn(name: str, rows: Floats, again: int) -> Floats:
     """(n,) numbers of [0, 1] that are as good as random, each by the name and its row."""
     begun = blake2b(name.encode(), digest_size=8, salt=bytes([again]))
     digests = []
-    for row in rows + 0.0:  # -0.0 is no other number
+    for row in rows:
         digest = begun.copy()
         digest.update(row.tobytes())
         digests.append(digest.digest())
