@@ -152,3 +152,9 @@ def test_a_space_of_constants_only() -> None:
     assert batch.x.shape == (3, 0)
     assert batch.dicts() == [{"a": 1, "b": "x"}] * 3
     assert space.from_unit(batch.x) == batch
+
+
+def test_batches_of_different_spaces_are_never_equal() -> None:
+    narrow, wide = Space.of({"n": (0, 5)}), Space.of({"n": (0, 9)})
+    assert narrow.encode([{"n": 3}]) != wide.encode([{"n": 3}])
+    assert narrow.encode([{"n": 3}]) == Space.of({"n": (0, 5)}).encode([{"n": 3}])

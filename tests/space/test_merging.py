@@ -23,6 +23,7 @@ def joined(first: object, second: object) -> tuple[Kind, bool, tuple]:
         ((0.0, 1.0), (0.5, 2.0), (Kind.FLOAT, False, (0.0, 2.0))),
         ((0.1, 1.0, "log"), (0.5, 2.0, "log"), (Kind.FLOAT, True, (0.1, 2.0))),
         ((0.1, 1.0, "log"), (0.0, 2.0), (Kind.FLOAT, False, (0.0, 2.0))),
+        ((0.1, 1.0, "log"), (0.5, 2.0), (Kind.FLOAT, False, (0.1, 2.0))),
         ((1, 4), (3, 9), (Kind.INT, False, (1, 9))),
         ((1, 4), 9, (Kind.INT, False, (1, 9))),
         (0, (1, 4, "log"), (Kind.INT, False, (0, 4))),
@@ -100,6 +101,10 @@ def test_other_differences_of_conditions_are_refused() -> None:
     conditional = shared(["a", "b"], "EQ", "a")
     with pytest.raises(SpaceError, match=r"'x' must depend on the same parent in both"):
         conditional.union(Space.of({"m": ["a", "b"], "x": (0, 9)}))
+    config_space = ConfigurationSpace({"m": ["a", "b"], "other": ["a", "b"], "x": (0, 9)})
+    config_space.add(EqualsCondition(config_space["x"], config_space["other"], "a"))
+    with pytest.raises(SpaceError, match=r"'x' must depend on the same parent in both"):
+        conditional.union(Space.of(config_space))
 
 
 def forbidding(names: dict, *clauses: tuple[str, object]) -> Space:

@@ -4,6 +4,7 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     BetaFloatHyperparameter,
     NormalIntegerHyperparameter,
+    UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
 
@@ -76,8 +77,13 @@ def test_unit_scale_there_and_back(value: object, number: float, unit: float) ->
     np.testing.assert_allclose(one.from_unit(np.array([unit])), [number], rtol=1e-14)
 
 
+def test_ranks_are_the_nearest_ones() -> None:
+    sizes = parameter({"ordinal": ["s", "m", "l"]})
+    assert sizes.from_unit(np.array([0.2, 0.4, 0.8])).tolist() == [0, 1, 2]
+
+
 def test_from_unit_never_leaves_the_range() -> None:
-    one = parameter((0.1, 0.7, "log"))
+    one = parameter((0.01, 0.11, "log"))  # its upper end is rounded upwards
     ends = one.from_unit(np.array([0.0, 1.0]))
     assert ends[0] >= one.low
     assert ends[1] <= one.high
@@ -88,6 +94,7 @@ def test_quantile_gives_every_integer_its_share() -> None:
     values, counts = np.unique(parameter((1, 3)).quantile(unit), return_counts=True)
     assert values.tolist() == [1, 2, 3]
     assert counts.tolist() == [10_000] * 3
+    assert parameter((1, 3)).quantile(np.array([0.0, 1.0])).tolist() == [1, 3]
     # On a log scale an integer gets log((k + 1/2) / (k - 1/2)) of log(3.5 / 0.5).
     _, counts = np.unique(parameter((1, 3, "log")).quantile(unit), return_counts=True)
     shares = np.log([1.5 / 0.5, 2.5 / 1.5, 3.5 / 2.5]) / np.log(7)
@@ -107,9 +114,24 @@ def test_size() -> None:
 
 
 def test_integers_that_float64_cannot_hold_are_refused() -> None:
-    huge = UniformIntegerHyperparameter("n", 0, 2**60)
-    with pytest.raises(SpaceError, match=r"'n' must lie within ±2\*\*53"):
-        Space.of(ConfigurationSpace({"n": huge}))
+    for bounds in ((0, 2**60), (-(2**60), 0)):
+        huge = UniformIntegerHyperparameter("n", *bounds)
+        with pytest.raises(SpaceError, match=r"'n' must lie within ±2\*\*53"):
+            Space.of(ConfigurationSpace({"n": huge}))
+    assert parameter((0, 2**53)).high == 2**53
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of ConfigSpace
+def test_a_range_without_an_end_is_refused() -> None:
+    endless = UniformFloatHyperparameter("x", 0.0, np.inf, default_value=1.0)
+    with pytest.raises(SpaceError, match="'x' must have finite bounds"):
+        Space.of(ConfigurationSpace({"x": endless}))
+
+
+def test_truth_values_are_no_numbers_within_lists_either() -> None:
+    layers = parameter([(1, 2), (3, 4)])
+    assert layers.index_of([1.0, 2]) == 0
+    assert layers.index_of((True, 2)) is None
 
 
 @pytest.mark.parametrize("given", [[1.0, np.nan], {"ordinal": [(1, np.nan), (1, 2)]}])

@@ -86,6 +86,13 @@ def test_too_rare_is_refused(how: str) -> None:
         Space.of(config_space).sample(3, seed=0, how=how)
 
 
+def test_what_is_rare_but_not_too_rare_is_drawn() -> None:
+    config_space = ConfigurationSpace({"a": (0.0, 1.0)})
+    config_space["a"].default_value = 0.0
+    config_space.add(ForbiddenGreaterThanClause(config_space["a"], 0.01))
+    assert Space.of(config_space).sample(1000, seed=0).values.max() <= 0.01
+
+
 def test_unknown_way_is_refused() -> None:
     with pytest.raises(SpaceError, match=r"'random' or 'sobol', but got 'halton'"):
         Space.of(CASH).sample(3, seed=0, how="halton")  # type: ignore[arg-type]
