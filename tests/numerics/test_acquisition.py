@@ -134,3 +134,8 @@ def test_expected_improvement_minimises_branin_in_thirty_trials():
     random = [branin(np.random.default_rng(seed).random((2000, 2)))[:30].min() for seed in range(4)]
     assert max(ours) < 0.5
     assert np.median(random) > 1.0
+
+
+def test_an_enormous_improvement_does_not_overflow():
+    with np.errstate(over="raise"):
+        np.testing.assert_allclose(log_h(np.array([1e200])), np.log(1e200))

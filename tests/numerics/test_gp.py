@@ -231,3 +231,42 @@ def test_a_light_prior_leaves_the_choice_to_the_likelihood():
 
     light, full = (fit_hyper(x, y, prior_weight=weight) for weight in (1e-4, 1.0))
     assert surprise(light) < surprise(full) - 0.1
+
+
+def test_the_best_of_several_starts_is_kept():
+    x, y = observations(12)
+    near = GPHyper.default(np.arange(3))
+    far = GPHyper(np.log([500.0, 500.0, 500.0]), np.log(1e-3), np.log(1.0), 5.0)
+    for starts in ((near, far), (far, near)):
+        found = fit_hyper(x, y, starts=starts, max_iterations=2)
+        np.testing.assert_array_equal(
+            found.to_vector(), fit_hyper(x, y, starts=[near], max_iterations=2).to_vector()
+        )
+
+
+def test_a_fit_keeps_the_unit_that_is_given():
+    x, y = observations(20)
+    small = fit_hyper(x, 0.01 * y, units=RAW).log_signal
+    assert small < fit_hyper(x, 0.01 * y).log_signal - 2.0
+
+
+def test_a_fit_of_groups_begins_where_it_is_told():
+    x, y = observations(12)
+    start = GPHyper(np.log([0.3, 0.3, 2.0]), np.log(1.7), np.log(1e-3), 0.4)
+    found = fit_hyper(x, y, starts=[start], groups=np.array([0, 0, 1]), max_iterations=1)
+    np.testing.assert_allclose(found.to_vector(), start.to_vector(), atol=0.5)
+
+
+def test_the_mean_alone_is_that_of_the_prediction():
+    x, y = observations(10)
+    process = GP.condition(x, y, HYPER)
+    new = observations(CHUNK + 5, seed=1)[0]
+    np.testing.assert_allclose(process.mean(new), process.predict(new)[0])
+
+
+def test_where_all_is_known_nothing_is_left_to_chance():
+    x, y = observations(30)
+    process = GP.condition(x, y, GPHyper(np.zeros(3), 0.0, -40.0))
+    std = process.predict(x)[1]
+    assert (std >= 0.0).all()
+    assert std.max() < 1e-3

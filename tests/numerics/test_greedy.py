@@ -112,3 +112,12 @@ def test_theorem_1_approximate_steps(table, k, epsilon, seed):
         chosen.append(free[rng.choice(allowed)])
     gain = meta_loss(table, []) - meta_loss(table, chosen)
     assert gain >= (1 - np.exp(-1 + epsilon)) * optimal_gain(table, k) - 1e-9
+
+
+def test_a_percentile_may_be_the_worst():
+    np.testing.assert_array_equal(aggregate_named("p100")(TABLE), TABLE.max(axis=0))
+
+
+def test_of_columns_that_lower_the_aggregate_alike_the_lower_mean_comes_first():
+    table = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.6], [1.0, 1.0], [0.0, 0.0]])
+    assert greedy(table, 1, aggregate_named("median")).chosen.tolist() == [1]

@@ -82,3 +82,12 @@ def test_what_is_hopeless_has_a_finite_logarithm():
     boxes = improving_boxes(np.zeros((1, 2)), np.ones(2), FAR)
     found = log_expected_volume(np.full((1, 2), 1e6), np.full((1, 2), 1e-6), boxes)
     assert np.isfinite(found).all()
+
+
+def test_what_is_worse_than_the_reference_in_one_loss_takes_nothing_away():
+    reference = np.array([4.0, 5.0])
+    plain, with_it = (
+        improving_boxes(front, reference, FAR) for front in (TWO, np.vstack([TWO, [0.0, 9.0]]))
+    )
+    np.testing.assert_array_equal(plain.lower, with_it.lower)
+    np.testing.assert_array_equal(plain.upper, with_it.upper)

@@ -74,3 +74,10 @@ def test_only_none_and_red_leave_simple_datasets_alone():
 
 def test_a_task_without_records_stays_missing():
     assert np.isnan(red_to_best(np.full(3, NAN))).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", NORMALISATIONS)
+def test_a_task_that_knows_nothing_stays_unknown_and_equal_losses_stay_equal(name):
+    assert np.isnan(NORMALISATIONS[name](np.full(3, NAN))).all()
+    assert len(set(NORMALISATIONS[name](np.full(3, 0.5)).tolist())) == 1

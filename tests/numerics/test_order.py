@@ -42,3 +42,8 @@ def test_certainty_is_rewarded_when_right_and_punished_when_wrong() -> None:
     assert order_score(mean, sure, losses, 1) > order_score(mean, unsure, losses, 1)
     assert order_score(mean, sure, -losses, 1) < order_score(mean, unsure, -losses, 1)
     assert order_score(mean, 0 * ONE, -losses, 1) == pytest.approx(np.log(DISTRUST / 2))
+
+
+def test_who_is_sure_that_two_are_equal_gives_either_order_the_same_chance() -> None:
+    score = order_score(np.zeros(2), np.zeros(2), np.array([0.2, 0.1]), first=1)
+    assert score == pytest.approx(np.log(0.5))

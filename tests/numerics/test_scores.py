@@ -6,6 +6,8 @@ from scipy.stats import norm
 
 from foretune.numerics.scores import (
     MOST_COMPARED,
+    _spread_sample,
+    front_scores,
     informed_scores,
     midrank_scores,
     midrank_shares,
@@ -13,6 +15,7 @@ from foretune.numerics.scores import (
     smoothed_shares,
     without_penalties,
 )
+from foretune.numerics.transforms import standardise
 
 
 def test_midranks_of_three_losses() -> None:
@@ -171,3 +174,39 @@ def test_shares_may_be_by_rank() -> None:
     y = np.array([0.1, 0.2, 9.0])
     z = informed_scores(y, np.full(3, -1.5), np.full(3, 0.4), doubt=0.0, shares=midrank_shares)
     np.testing.assert_allclose(z, -1.5 + 0.4 * norm.ppf([1 / 6, 3 / 6, 5 / 6]), atol=2e-3)
+
+
+def test_where_most_losses_are_the_best_the_others_say_what_is_enormous() -> None:
+    y = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 1e9])
+    assert without_penalties(y).tolist() == [1.0, 1.0, 1.0, 1.0, 2.0, 5.0]
+
+
+def test_a_sample_of_very_many_lies_in_the_middle_of_its_neighbours() -> None:
+    values = np.random.default_rng(0).permutation(np.arange(3.0 * MOST_COMPARED))
+    np.testing.assert_array_equal(_spread_sample(values), np.arange(1, 3 * MOST_COMPARED, 3))
+
+
+def test_of_very_many_losses_one_that_is_far_below_has_a_finite_score() -> None:
+    y = np.append(-1000.0, np.linspace(0.0, 1.0, 1999))
+    assert smoothed_scores(y)[0] == pytest.approx(norm.ppf(0.5 / 2000))
+
+
+class TestFrontScores:
+    GATHERED = np.column_stack([np.linspace(1.0, 1.4, 5), np.linspace(5.0, 4.6, 5)])
+
+    def expected(self, *others: list[float]) -> np.ndarray:
+        """Standardised, the last as they are given here."""
+        return np.apply_along_axis(standardise, 0, np.vstack([self.GATHERED, *others]))
+
+    def test_the_other_end_of_the_front_is_no_outlier(self) -> None:
+        found = front_scores(np.vstack([self.GATHERED, [100.0, 0.0]]))
+        np.testing.assert_allclose(found, self.expected([100.0, 0.0]))
+
+    def test_what_others_better_is_drawn_in(self) -> None:
+        """To the median of 1.25 and three times its distance from the best; of 4.85 as well."""
+        found = front_scores(np.vstack([self.GATHERED, [50.0, 90.0]]))
+        np.testing.assert_allclose(found, self.expected([2.0, 5.6]))
+
+    def test_a_penalty_is_no_end_of_the_front(self) -> None:
+        found = front_scores(np.vstack([self.GATHERED, [100.0, 0.0], [1e9, -1.0]]))
+        np.testing.assert_allclose(found, self.expected([100.0, 0.0], [100.0, -1.0]))

@@ -119,3 +119,7 @@ def test_both_keep_the_order_and_what_is_unknown(transform: type[Copula | Standa
     z = transform.fit(y)(y)
     assert np.isnan(z[1])
     assert z[2] < z[3] == z[4] < z[0]
+
+
+def test_losses_that_differ_by_rounding_alone_are_constant():
+    assert Standardise.fit(np.array([0.3, 0.1 + 0.2])).scale == 1.0

@@ -62,3 +62,8 @@ def test_a_process_on_what_is_left_over():
     draws = both.sample(x_new, 3_000, np.random.default_rng(0))
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1)
     np.testing.assert_allclose(draws.std(axis=0), std, atol=0.1)
+
+
+def test_one_point_has_a_level_and_no_trend():
+    trend = Trend.fit(points(1), np.array([3.0]))
+    np.testing.assert_array_equal(trend(points(4, seed=1)), np.full(4, 3.0))

@@ -74,10 +74,10 @@ AS_THEY_ARE = Standardise(0.0, 1.0)
 
 
 def winsor_cut(n: int) -> float:
-    """delta_N = 1 / (4 N^(1/4) sqrt(pi log N)), and its limit 1/2 where there is no spread yet."""
+    """delta_N = 1 / (4 N^(1/4) sqrt(pi log N)), and 1/2 where there is no spread yet."""
     if n < 2:
         return 0.5
-    return min(0.5, float(1.0 / (4.0 * n**0.25 * np.sqrt(np.pi * np.log(n)))))
+    return float(1.0 / (4.0 * n**0.25 * np.sqrt(np.pi * np.log(n))))
 
 
 def copula_scores(y: Floats) -> Floats:
