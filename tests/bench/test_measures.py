@@ -32,6 +32,12 @@ def test_distances_are_scaled_by_each_tasks_pool():
     np.testing.assert_array_equal(measures.random_distances(curves()), [[0.5, 0.0], [0.5, 0.0]])
 
 
+def test_random_search_is_measured_over_as_many_trials():
+    longer = replace(facts(0.0, 1.0, 2), random=np.array([0.5, 0.25, 0.0]))
+    pools = replace(curves(), pools=(longer, longer))
+    np.testing.assert_array_equal(measures.random_distances(pools), [[0.5, 0.25]] * 2)
+
+
 def test_improvements_by_hand():
     # The mean distances are 0.5 and 0.25 on both tasks, those of random search 0.5 and 0.5.
     halves = replace(facts(0.0, 1.0, 2), random=np.array([0.5, 0.5]))
@@ -60,10 +66,12 @@ def test_the_error_of_an_accuracy_is_what_is_missing_to_one():
     np.testing.assert_allclose(measures.errors(accuracy)[0, 0, 0], [0.25, 0.1])
 
 
-@pytest.mark.parametrize(("direction", "low"), [("min", -0.9), ("max", -90.0)])
-def test_other_metrics_are_no_errors(direction, low):
+@pytest.mark.parametrize(
+    ("direction", "low", "high"), [("min", -0.9, -0.1), ("max", -90.0, -0.1), ("max", -0.9, 0.5)]
+)
+def test_other_metrics_are_no_errors(direction, low, high):
     runs = {("t1", "a", 0): [-0.5, -0.5]}
-    other = curves_of(results(runs, {"t1": facts(low, -0.1, 2)}, direction=direction))
+    other = curves_of(results(runs, {"t1": facts(low, high, 2)}, direction=direction))
     assert measures.errors(other) is None
 
 

@@ -165,3 +165,8 @@ def test_hypervolume_error_by_hand():
     history = np.array([[1.0, 1.0], [NAN, NAN], [0.0, 1.0], [2.0, 2.0], [1.0, 0.0]])
     errors = metrics.hypervolume_error(history, front, np.array([2.0, 2.0]))
     np.testing.assert_allclose(errors, [2.0, 2.0, 1.0, 1.0, 0.0])
+
+
+def test_nothing_is_missing_where_more_was_found_than_the_pool_has():
+    front, better = np.array([[1.0, 1.0]]), np.array([[0.5, 0.5]])
+    assert metrics.hypervolume_error(better, front, np.array([2.0, 2.0])).tolist() == [0.0]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from foretune.bench.plan import held_out
 from foretune.bench.replay import replay
 from foretune.bench.starts import Start, beginnings, has_recorded_start, seed_on_task
 from foretune.errors import UsageError
@@ -101,6 +102,41 @@ def test_what_a_task_has_no_record_of_is_replaced_by_the_nearest_that_is_free():
     [rows] = set(beginnings(Start("portfolio", 2), line(losses), split, [0]).values())
     assert set(rows) <= {0, 2, 3, 5}
     assert len(set(rows)) == 2
+
+
+@pytest.mark.parametrize(
+    ("recorded", "rows"), [([5, NAN, NAN, NAN, NAN, 5], {0, 5}), ([5] + [NAN] * 5, {0})]
+)
+def test_no_configuration_stands_in_for_two(recorded, rows):
+    """The first is nearest to both that are wanted."""
+    losses = {"a": recorded, "b": [8, 8, 1, 8, 8, 8], "c": [7, 2, 7, 7, 7, 7]}
+    [split, *_] = splits_called(line(losses), "leave-one-out")
+    [found] = beginnings(Start("portfolio", 2), line(losses), split, [0]).values()
+    assert len(found) == len(rows)
+    assert set(found) == rows
+
+
+def test_a_task_is_replayed_where_all_objectives_were_measured():
+    values = {"error": np.ones((2, 6)), "size": np.array([[1.0] * 6, [NAN] * 6])}
+    metrics = [Metric("error"), Metric("size")]
+    configs = SPACE.encode([{"x": x} for x in GRID])
+    experience = Experience.from_matrix(SPACE, configs, ["a", "b"], metrics, values)
+    [split] = held_out(experience, "leave-one-out", Start("none")).splits
+    assert split.test == ("a",)
+
+
+def test_a_part_of_the_tasks_is_drawn_at_random_and_always_the_same():
+    experience = line({task: range(6) for task in "abcdefgh"})
+    some, again = (
+        [
+            split.test[0]
+            for split in held_out(experience, "leave-one-out", Start("none"), limit=3).splits
+        ]
+        for _ in range(2)
+    )
+    assert some == again
+    assert len(some) == 3
+    assert some != ["a", "b", "c"]
 
 
 def test_a_portfolio_needs_other_tasks():

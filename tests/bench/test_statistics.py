@@ -79,6 +79,14 @@ def test_groups_may_overlap_but_none_lies_within_another():
     assert not any(a < b for a in groups for b in groups)
 
 
+def test_a_group_holds_no_pair_that_differs():
+    alike = np.ones((3, 3))
+    assert statistics._indistinct_neighbours(tuple("abc"), alike) == (("a", "b", "c"),)
+    ends_differ = alike.copy()
+    ends_differ[0, 2] = ends_differ[2, 0] = 0.01
+    assert statistics._indistinct_neighbours(tuple("abc"), ends_differ) == (("a", "b"), ("b", "c"))
+
+
 def test_a_run_without_success_is_worst():
     losses = separated()
     losses[0, :] = np.nan
