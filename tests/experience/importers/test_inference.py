@@ -26,6 +26,21 @@ def test_strings_and_booleans_are_choices():
     assert inferred(True, False).choices == (False, True)
 
 
+def test_choices_of_one_type_are_in_their_order():
+    assert inferred("auto", 10, 2, None, 9).choices == (None, 2, 9, 10, "auto")
+
+
+@pytest.mark.parametrize("value", [2**60, -(2**60)])
+def test_whole_numbers_that_no_float_tells_apart_are_refused(value):
+    with pytest.raises(ExperienceError, match=r"must lie within ±2\*\*53"):
+        inferred(1, value)
+
+
+def test_one_order_of_magnitude_is_enough_for_a_log_scale():
+    assert looks_logarithmic(np.array([1.0, 2.0, 5.0, 10.0]))
+    assert not looks_logarithmic(np.array([1.0, 2.0, 5.0, 9.9]))
+
+
 @pytest.mark.parametrize(
     "values",
     [

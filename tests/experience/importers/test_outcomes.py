@@ -8,6 +8,7 @@ import pytest
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Status
 from foretune.experience.importers import TableColumns, outcomes, table
+from foretune.experience.importers.failed_rows import succeeded
 
 COLUMNS = TableColumns(task="task", values={"loss": "min"}, status="state")
 DOCUMENTED = Path(__file__).parents[3].joinpath("docs/integrations.md").read_text()
@@ -25,6 +26,7 @@ def read(path, states, **columns):
     [
         (["DONE", "failed", " Timeout"], [0, 1, 2]),
         ([0, 1, 2], [0, 1, 2]),
+        ([0.0, 1.0, 2.0], [0, 1, 2]),
         (["COMPLETE", "PRUNED", "FAIL"], [0, 1, 1]),
         (["TrialState.COMPLETE", "TrialState.PRUNED", "TrialState.FAIL"], [0, 1, 1]),
         (["FINISHED", "FAILED", "KILLED"], [0, 1, 1]),
@@ -79,3 +81,14 @@ def test_the_documented_table_is_the_one_of_the_code():
         cells = [", ".join(word for word in words if words[word] is kind) for kind in kinds]
         row = f"| {tool} | {' | '.join(cells)} |".replace("|  |", "| |")
         assert tool == outcomes.OWN or row.upper() in DOCUMENTED.upper()
+
+
+def test_a_row_has_succeeded_where_a_metric_was_measured_and_no_word_says_otherwise():
+    frame = pd.DataFrame(
+        {"loss": [1.0, None, None, 1.0], "size": [None, 2.0, None, 1.0], "state": "DONE"}
+    )
+    frame.loc[3, "state"] = "FAILED"
+    both = {"loss": "min", "size": "min"}
+    assert succeeded(frame, TableColumns(values=both)).tolist() == [True, True, False, True]
+    with_states = TableColumns(values=both, status="state")
+    assert succeeded(frame, with_states).tolist() == [True, True, False, False]

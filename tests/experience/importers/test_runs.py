@@ -5,7 +5,13 @@ import pytest
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Status
 from foretune.experience.importers.registry import TableColumns
-from foretune.experience.importers.runs import Run, check_columns, experience_of, flattened
+from foretune.experience.importers.runs import (
+    Run,
+    check_columns,
+    experience_of,
+    flattened,
+    told_in_full,
+)
 from foretune.space import Space
 
 LOSS = TableColumns(values={"loss": "min"})
@@ -44,6 +50,25 @@ def test_failures_are_kept_where_their_configuration_is_whole():
         experience = experience_of(runs, LOSS, "here")
     assert [Status(int(s)) for s in experience.status] == [Status.DONE, *[Status.FAILED] * 3]
     assert [c["x"] for c in experience.configs.dicts()] == [0.5, 0.9, 0.1, 0.3]
+
+
+def test_a_run_without_one_of_the_metrics_has_failed():
+    both = TableColumns(values={"loss": "min", "size": "min"})
+    runs = [
+        Run("a", {"x": 0.5}, {"loss": 1.0, "size": 2.0}),
+        Run("a", {"x": 0.7}, {"loss": 1.0, "size": float("nan")}),
+    ]
+    assert experience_of(runs, both, "here").status.tolist() == [Status.DONE, Status.FAILED]
+
+
+def test_a_failure_with_what_is_not_active_there_is_not_whole():
+    """Of those that succeeded, none had a gamma with the linear kernel."""
+    runs = [
+        run("a", {"kernel": "linear"}, 1.0),
+        run("a", {"kernel": "rbf", "gamma": 0.5}, 2.0),
+        run("a", {"kernel": "linear", "gamma": 0.1}, failed=True),
+    ]
+    assert told_in_full(runs, [True, True, False]) == [True, True, False]
 
 
 def test_runs_that_have_not_ended_are_left_out():
