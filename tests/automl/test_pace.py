@@ -83,6 +83,13 @@ def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table)
     assert found.reserve([trial(2000.0), trial(20.0, loss=1.0)]) == pytest.approx(10.0)
 
 
+def test_what_may_be_quick_enough_is_not_passed_over(plan: Plan, table: Table) -> None:
+    pace, slow, unknown = Pace.of(plan, rows=len(table)), trial(40.0), trial(math.nan)
+    assert pace.quick_enough([slow, unknown], 5.0) == [unknown]
+    assert pace.quick_enough([slow, trial(80.0)], 5.0) == [slow]  # the quickest, at least
+    assert pace.quick_enough([slow], 10.0) == [slow]
+
+
 def test_without_a_limit_of_time_nothing_is_left(plan: Plan, table: Table) -> None:
     found = budget(plan, Wishes(trials=7), rows=len(table), since=time.monotonic(), workers=1)
     assert (found.trials, found.seconds, found.reserve) == (7, None, None)

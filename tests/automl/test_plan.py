@@ -33,6 +33,14 @@ def test_a_rare_class_is_to_be_found() -> None:
     assert any("5.0%" in note for note in plan.notes)
 
 
+def test_one_of_many_classes_is_not_rare_for_that() -> None:
+    assert planned(table(list("uvwxyz") * 10), Wishes()).shares == ()
+
+
+def test_of_few_numbers_every_fold_has_three() -> None:
+    assert planned(table(np.linspace(0.0, 1.0, 10), Task.REGRESSION), Wishes()).protocol.folds == 3
+
+
 def test_who_asks_for_a_metric_gets_the_most_probable_class() -> None:
     plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes(metric="log_loss"))
     assert plan.shares == ()

@@ -622,6 +622,33 @@ def test_datasets_that_are_alike_say_more(known):
     np.testing.assert_allclose(likeness(known, {}), 0.2)
 
 
+def test_what_is_not_known_of_a_dataset_is_as_in_the_middle(known):
+    """Of three datasets with 10, 20 and 30 of something, and one that does not say."""
+    features = [{"size": 10.0}, {"size": 20.0}, {"size": 30.0}, {"skew": 0.0}]
+    table = known.only(known.tasks[:4])
+    table = table.with_meta_features(dict(zip(table.tasks, features, strict=True)))
+    weights = likeness(table, {"size": 20.0})
+    assert weights[1] == weights[3] > max(weights[0], weights[2])
+
+
+def test_seconds_are_those_of_datasets_that_are_alike():
+    space = Space.of({"x": (0.0, 1.0)})
+    table = Experience.from_matrix(
+        space,
+        space.encode([{"x": 0.0}, {"x": 1.0}]),
+        ["small", "large"],
+        [RMSE],
+        {"rmse": np.array([[1.0, 2.0], [1.0, 2.0]])},
+        seconds=np.array([[1.0, 1.0], [9.0, 9.0]]),
+        meta_features={"small": {"rows": 10.0}, "large": {"rows": 99.0}},
+    )
+    for rows, share in ((9.0, 0), (100.0, 1)):
+        weights = likeness(table, {"rows": rows})
+        assert weights[share] > 0.8
+        [seconds] = chosen_for(table, 1, {"rows": rows}).seconds
+        assert seconds == pytest.approx(weights @ [1.0, 9.0])
+
+
 def test_a_suggestion_follows_the_datasets_that_are_alike(known, ships):
     view = by_metric(known, R2)
     few = chosen_for(view, 3, {"log_rows": 3.0, "skew": 0.0})

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.joining import joined
+from foretune.automl.knowledge.joining import common_first, joined
 from foretune.automl.knowledge.memory import Memory, home
 from foretune.automl.recordings import Remembered
 from foretune.automl.tables.identities import task_name
@@ -495,6 +495,44 @@ def test_the_newest_value_wins_in_any_order_of_tasks():
         )
     }
     assert found == {("a", 2): 0.2, ("b", 1): 0.9, ("b", 3): 0.3, ("c", 1): 0.4}
+
+
+def measured(*rows):
+    """Rows of (task, accuracy, size, status), all of one configuration."""
+    tasks = sorted({task for task, *_ in rows})
+    return Experience.build(
+        SPACE,
+        [ACCURACY, Metric("size")],
+        tasks,
+        [tasks.index(task) for task, *_ in rows],
+        SPACE.encode([{"model": "knn", "model:knn:k": 3}]),
+        np.zeros(len(rows), dtype=int),
+        [values for _, *values, _ in rows],
+        status=[status for *_, status in rows],
+    )
+
+
+def test_what_a_failure_had_measured_replaces_nothing():
+    first = measured(("a", 0.5, 1.0, Status.DONE))
+    second = measured(("a", 0.9, 9.0, Status.FAILED), ("b", 0.7, 2.0, Status.DONE))
+    made = joined(first, second)
+    assert made.task("a").values.tolist() == [[0.5, 1.0]]
+    assert made.task("a").status.tolist() == [Status.DONE]
+
+
+def test_the_metric_that_most_tasks_have_measured_comes_first():
+    """What was measured by runs that failed counts for nothing."""
+    nothing = float("nan")
+    made = common_first(
+        measured(
+            ("a", 0.5, 1.0, Status.DONE),
+            ("b", nothing, 2.0, Status.DONE),
+            ("c", 0.5, nothing, Status.FAILED),
+            ("d", 0.5, nothing, Status.FAILED),
+        )
+    )
+    assert [metric.name for metric in made.metrics] == ["size", "accuracy"]
+    assert made.task("a").values.tolist() == [[1.0, 0.5]]
 
 
 def test_the_journal_of_a_fit_is_one_line_a_trial(memory):

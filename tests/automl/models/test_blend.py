@@ -53,6 +53,13 @@ def test_predictions_in_single_precision_are_blended_in_double():
     assert found.score == expected.score
 
 
+def test_a_model_whose_score_is_beyond_any_float_has_no_part():
+    y = np.array([1.0, 2.0, 3.0])
+    with np.errstate(over="ignore"):
+        found = blend(numbers(y + 0.1, y + 1e200), y, "rmse", Task.REGRESSION, most=2)
+    assert found.weights.tolist() == [1.0, 0.0]
+
+
 def test_ties_go_to_the_earlier_model():
     y = np.array([0.0, 1.0, 4.0])
     found = blend(numbers(y + 1, y + 1, y + 1), y, "rmse", Task.REGRESSION, most=2)
