@@ -97,8 +97,9 @@ def _first_codes(learnt: DeepPipe, layout: Layout) -> Singles:
     looked_at = (algorithms >= 0) & (counts[algorithms, 0] > 0.0)
     columns = _places(known.selected_keys, layout.selected_keys)
     first = np.where(looked_at[:, None], each[algorithms], mean)[:, columns]
-    within: Singles = layout.within_stage(layout.choice_keys) * (columns >= 0)
-    return (first * within).astype(np.float32)
+    within = layout.within_stage(layout.choice_keys) * (columns >= 0)
+    begun: Singles = (first * within).astype(np.float32)
+    return begun
 
 
 def _to_first_codes(learnt: DeepPipe, layout: Layout, codes: Singles, biases: Singles) -> Singles:
