@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Sequence
 from itertools import cycle, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import rankdata, sem
@@ -19,6 +20,9 @@ from foretune.arrays import Floats
 from foretune.bench.metrics import mean_over_seeds
 from foretune.bench.results import Results, curves_of, read
 from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COLOURS = ("#d1495b", "#3b7ddd", "#e8a33d", "#2f9e77", "#8f63c7", "#5a5a5a", "#b0b0b0", "#17a2b8")
 
@@ -41,41 +45,51 @@ def ranks(results: Sequence[Results], tuners: Sequence[str]) -> Floats:
 
 
 def draw(ranked: Floats, tuners: Sequence[str], path: Path) -> None:
-    """One line a tuner, named at its end."""
+    """Draw the ranks, the best on top."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8.0, 4.5), layout="constrained")
-    middle = ranked.mean(axis=1)
-    error = sem(ranked, axis=1)
-    trials = np.arange(1, ranked.shape[2] + 1)
-    heights = _apart(middle[:, -1], 0.035 * len(tuners))
-    for name, mean, spread, height, colour in zip(
-        tuners, middle, error, heights, cycle(COLOURS), strict=False
-    ):
-        axes.plot(trials, mean, color=colour, lw=3 if name == tuners[0] else 1.6)
-        axes.fill_between(trials, mean - spread, mean + spread, color=colour, alpha=0.12, lw=0)
-        axes.annotate(
-            name,
-            (trials[-1], mean[-1]),
-            (trials[-1] * 1.03, height),
-            color=colour,
-            va="center",
-            weight="bold" if name == tuners[0] else "normal",
-        )
-    axes.set(xscale="log", xlabel="trials", ylabel="average rank (1 is best)")
-    axes.set_xlim(1, trials[-1])
-    looks = [n for n in (1, 2, 5, 10, 25, 50, 100) if n <= trials[-1]]
-    axes.set_xticks(looks, [str(n) for n in looks])
-    axes.minorticks_off()
+    middle, error = ranked.mean(axis=1), sem(ranked, axis=1)
+    heights = apart(middle[:, -1], 0.035 * len(tuners))
+    draw_lines(axes, tuners, (middle - error, middle, middle + error), heights)
+    axes.set_ylabel("average rank (1 is best)")
     axes.invert_yaxis()
-    axes.grid(axis="y", color="#e6e6e6", lw=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"{len(tuners)} tuners on {ranked.shape[1]} tasks", loc="left")
     figure.savefig(path, dpi=150)
 
 
-def _apart(heights: Floats, least: float) -> Floats:
-    """The heights of labels, moved down where they would overlap."""
+def draw_lines(
+    axes: "Axes", tuners: Sequence[str], bands: tuple[Floats, Floats, Floats], heights: Floats
+) -> None:
+    """One line a tuner over the trials, named at its end, at its height; the first is ours.
+
+    bands: the lower edge, the middle and the upper edge, each (tuners, trials).
+    """
+    trials = np.arange(1, bands[0].shape[1] + 1)
+    for name, low, middle, high, height, colour in zip(
+        tuners, *bands, heights, cycle(COLOURS), strict=False
+    ):
+        ours = name == tuners[0]
+        axes.plot(trials, middle, color=colour, lw=3 if ours else 1.6)
+        axes.fill_between(trials, low, high, color=colour, alpha=0.12, lw=0)
+        axes.annotate(
+            name,
+            (trials[-1], middle[-1]),
+            (trials[-1] * 1.03, height),
+            color=colour,
+            va="center",
+            weight="bold" if ours else "normal",
+        )
+    axes.set(xscale="log", xlabel="trials", xlim=(1, trials[-1]))
+    looks = [n for n in (1, 2, 5, 10, 25, 50, 100) if n <= trials[-1]]
+    axes.set_xticks(looks, [str(n) for n in looks])
+    axes.minorticks_off()
+    axes.grid(axis="y", color="#e6e6e6", lw=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def apart(heights: Floats, least: float) -> Floats:
+    """The heights of labels, moved on where they would overlap."""
     moved = heights.copy()
     order = np.argsort(heights)
     for above, below in pairwise(order):

@@ -13,6 +13,8 @@ from scipy import stats
 from foretune.arrays import Floats
 from foretune.numerics.objectives import pareto_front
 
+NEXT_TO_IMPOSSIBLE = 1e-200
+
 
 def best_so_far(values: Floats) -> Floats:
     """The lowest loss up to each trial along the last axis; NaN before the first success."""
@@ -44,6 +46,9 @@ def expected_random_minimum(pool_losses: Floats, trials: int) -> Floats:
     expected = np.full(trials, losses[0])
     for drawn in range(min(trials, n)):
         beyond *= np.maximum(n - below - drawn, 0) / (n - drawn)
+        # What is next to impossible adds nothing, and numbers that small are slow to reckon with.
+        likely = int(np.count_nonzero(beyond > NEXT_TO_IMPOSSIBLE))
+        beyond, below, gaps = beyond[:likely], below[:likely], gaps[:likely]
         expected[drawn] += gaps @ beyond
     return expected
 
