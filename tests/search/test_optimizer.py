@@ -17,10 +17,10 @@ from foretune.errors import (
 )
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.search import Optimizer, Suggestion, Told, candidates, method
+from foretune.search.beliefs import with_beliefs
 from foretune.search.candidates import Choice, WholeSpace
+from foretune.search.definition import Design
 from foretune.search.local_search import Score
-from foretune.search.optimizer import _believed_losses, _trend
-from foretune.search.registry import Design
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -613,28 +613,14 @@ def test_beliefs_about_huge_losses_are_finite(monkeypatch: pytest.MonkeyPatch) -
     assert np.isfinite(noted.last.losses).all()
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_trend_of_losses_is_that_of_least_squares_whatever_their_size() -> None:
-    predictions, losses = np.array([0.1, 0.4, 0.2, 0.9]), np.array([-0.7, 0.3, 0.9, 0.8])
-    slope = np.polyfit(predictions, losses, 1)[0]
-    for scale in (1e-310, 1.0, 1e300, 1e308):
-        np.testing.assert_allclose(_trend(predictions, scale * losses), scale * slope)
-    assert _trend(predictions, 1.7e308 * losses / 0.9) == 0.0
-    assert _trend(np.full(4, 0.3), losses) == 0.0  # what is predicted alike shows no trend
-
-
-def test_what_is_believed_beyond_any_float_is_what_the_nearest_trial_had() -> None:
-    found = _believed_losses(np.array([3.0]), np.array([0.0, 1.0]), np.array([0.0, 1.7e308]))
-    assert found.tolist() == [1.7e308]
-
-
 def test_of_several_objectives_a_pending_trial_is_believed_to_be_good_at_what_is_expected() -> None:
     optimizer = make("gcp-smooth", objectives=("near", "far"))
     for a in np.linspace(0.0, 1.0, 9):
         config = {"a": float(a), "b": 0.5}
         optimizer.tell([Told((a, 1.0 - a), config=config)])
     optimizer.assume_pending([Suggestion(50, {"a": 0.06, "b": 0.5}, "elsewhere")])
-    believed = optimizer._with_beliefs(optimizer._belief_of_told()).losses[-1]
+    pending = SPACE.encode(list(optimizer.pending.values()))
+    believed = with_beliefs(optimizer.told, pending, optimizer._belief_of_told()).losses[-1]
     np.testing.assert_allclose(believed, [0.06, 0.94], atol=0.05)
 
 

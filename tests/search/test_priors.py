@@ -8,8 +8,8 @@ import pytest
 from foretune.contracts import Prior, Target
 from foretune.experience import Direction, Experience, Metric
 from foretune.search import METHODS, Optimizer
+from foretune.search.definition import Method
 from foretune.search.priors import forget_priors, learnt_prior
-from foretune.search.registry import Method
 from foretune.testing.problems import problem
 
 ZERO_SHOT = METHODS["zero-shot"]

@@ -8,7 +8,7 @@ import pytest
 from foretune.errors import MethodError, MissingExtraError
 from foretune.experience import Experience, Metric
 from foretune.search import METHODS, Method, method
-from foretune.search.registry import DESIGNS
+from foretune.search.definition import DESIGNS
 from foretune.search.scoring import ACQUISITIONS
 from foretune.space import Space
 

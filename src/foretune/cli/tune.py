@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from foretune.experience import Metric
     from foretune.experience.carrying import Carried
     from foretune.report.story import Source
+    from foretune.search.definition import Method
     from foretune.search.optimizer import Optimizer
-    from foretune.search.registry import Method
     from foretune.space import Space
 
 FILE = click.Path(path_type=Path)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from foretune.report.story import Source
     from foretune.run.study import Study, StudyTrial
     from foretune.run.tuning import Ending
-    from foretune.search.registry import Method
+    from foretune.search.definition import Method
 
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it, and whatever else stops the command."""

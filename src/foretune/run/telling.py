@@ -15,7 +15,8 @@ from foretune.report.curves import expected_best
 from foretune.report.embedding import flattened
 from foretune.report.story import MapPoint, Source, Story, StoryTrial, main_choice, steps_of
 from foretune.run.study import StudyTrial, best_first
-from foretune.search.registry import METHODS, Method
+from foretune.search.definition import Method
+from foretune.search.registry import METHODS
 from foretune.space import Encoded, Space
 
 FEWEST_TO_EXTRAPOLATE = 8

@@ -1,7 +1,7 @@
 """What callers give to an optimiser: opened, converted, and refused in a sentence."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,9 +10,9 @@ import numpy as np
 from foretune.arrays import Floats
 from foretune.contracts import Prior, Target
 from foretune.errors import ForetuneWarning, MethodError, UsageError
-from foretune.experience import Experience
+from foretune.experience import Experience, Status, status_of
 from foretune.experience.carrying import carried_over
-from foretune.search.registry import DESIGNS, Method
+from foretune.search.definition import DESIGNS, Method
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Space
@@ -93,8 +93,25 @@ def _listed(given: Any, kind: type[Each], call: str) -> list[Each]:
     return found
 
 
-def losses_of(losses: Any) -> Floats:
-    """(L,), what is told of the objectives; one number may stand alone."""
+def losses_told(outcome: Told, objectives: Sequence[str]) -> Floats:
+    """(L,), one loss for each objective; all NaN where the trial failed in any way."""
+    failed = np.full(len(objectives), np.nan)
+    if status_of(outcome.status) is not Status.DONE:
+        return failed
+    losses = _losses_of(outcome.losses)
+    if not np.isfinite(losses).all():
+        return failed
+    if losses.shape != failed.shape:
+        got = f"{losses.size}" if losses.ndim == 1 else f"an array of shape {losses.shape}"
+        raise UsageError(
+            f"an outcome needs one loss for each of {list(objectives)}, but got {got}: tell "
+            f"{len(objectives)} number(s)"
+        )
+    return losses
+
+
+def _losses_of(losses: Any) -> Floats:
+    """What is told of the objectives, as an array; one number may stand alone."""
     try:
         parts = losses if isinstance(losses, list | tuple) else [losses]
         if not all(_is_number(part) for part in parts):

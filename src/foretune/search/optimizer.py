@@ -6,7 +6,6 @@ if it had never stopped.
 """
 
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +23,27 @@ from foretune.contracts import (
     Sceptical,
     Target,
     check_encoded,
-    means_of_each,
 )
 from foretune.errors import ExhaustedError, UsageError
-from foretune.experience import Experience, Status, status_of
+from foretune.experience import Experience
 from foretune.numerics.objectives import pareto_front
+from foretune.search.beliefs import with_beliefs
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
+from foretune.search.definition import Design, Method
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.given import (
     check_described,
     check_parts,
-    losses_of,
+    losses_told,
     opened,
     outcomes_of,
     searched,
     suggestions_of,
 )
 from foretune.search.novelty import Novelty, learn_novelty
+from foretune.search.pending import Pending
 from foretune.search.priors import learnt_prior
-from foretune.search.registry import METHODS, Design, Method
+from foretune.search.registry import METHODS
 from foretune.search.registry import method as registered
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
@@ -104,8 +105,7 @@ class Optimizer:
             known = prior.known(target)
             self._candidates = WholeSpace(target.space, region, known, target.effect)
         self._told = self._nothing()
-        self._pending: dict[int, Encoded] = {}
-        self._next_id = 0
+        self._pending = Pending(target.space)
         self._learnt: tuple[int, Feasibility, Novelty] | None = None
         self._last_belief: tuple[int, Posterior] | None = None
 
@@ -158,7 +158,7 @@ class Optimizer:
     @property
     def pending(self) -> Mapping[int, dict[str, Any]]:
         """Suggestions that were asked for and not told yet, by id."""
-        return {id_: config.dicts()[0] for id_, config in self._pending.items()}
+        return self._pending.dicts()
 
     @property
     def best(self) -> Told:
@@ -223,12 +223,11 @@ class Optimizer:
         A suggestion may be told by its configuration as well: it is pending no longer.
         """
         outcomes = outcomes_of(outcomes)
-        self._check_told_once(outcomes)
-        configs = self._configs_of(outcomes)
-        losses = [self._losses_of(outcome) for outcome in outcomes]
+        configs = self._pending.tried(outcomes)
+        losses = [losses_told(outcome, self.target.objectives) for outcome in outcomes]
         if not outcomes:
             return
-        self.withdraw(self._settled(outcomes, configs))
+        self._pending.settle(outcomes, configs)
         self._told = Observations(
             Encoded.concat([self._told.configs, *configs]),
             np.concatenate([self._told.losses, losses]),
@@ -248,15 +247,7 @@ class Optimizer:
         An id stands for one configuration: whoever takes those of several optimisers, each of
         which counts from 0, gives them other ids, such as negative ones.
         """
-        taken = suggestions_of(suggestions)
-        configs = self.target.space.encode([suggestion.config for suggestion in taken])
-        pending = dict(self._pending)
-        for row, suggestion in enumerate(taken):
-            config = configs.take([row])
-            _check_same(suggestion.id, config, pending.get(suggestion.id))
-            pending[suggestion.id] = config
-        self._pending = pending
-        self._next_id = max([self._next_id, *(suggestion.id + 1 for suggestion in taken)])
+        self._pending.assume(suggestions_of(suggestions))
 
     def strike_start(self, configs: Iterable[Mapping[str, Any]]) -> None:
         """Take configurations off the start list, where others were tried instead of them.
@@ -270,32 +261,19 @@ class Optimizer:
 
     def withdraw(self, ids: Iterable[int]) -> None:
         """Forget pending suggestions that nobody will tell about."""
-        unwanted = list(ids)
-        unknown = [id_ for id_ in unwanted if not self._is_pending(id_)]
-        if unknown:
-            raise UsageError(
-                f"only pending suggestions can be withdrawn, but got {sorted(unknown, key=repr)} "
-                f"(pending: {sorted(self._pending) or 'none'}): leave out what was told already"
-            )
-        for id_ in set(unwanted):
-            del self._pending[id_]
-
-    def _is_pending(self, id_: Any) -> bool:
-        return isinstance(id_, Real) and id_ in self._pending
+        self._pending.withdraw(ids)
 
     def _ask_one(self, among: Pool | None) -> Suggestion:
         choice, reason = self._choose(among)
         # A choice among given ones counts these; the suggestion names a row of the target's pool.
         row = choice.pool_index if among is None else self._row_in_pool(choice.config)
-        suggestion = Suggestion(self._next_id, choice.config.dicts()[0], reason, pool_index=row)
-        self._pending[suggestion.id] = choice.config
-        self._next_id += 1
-        return suggestion
+        id_ = self._pending.add(choice.config)
+        return Suggestion(id_, choice.config.dicts()[0], reason, pool_index=row)
 
     def _choose(self, among: Pool | None) -> tuple[Choice, str]:
         """The next configuration and what chose it: the start list, the design, or the model."""
         seed = derived_seed(self.seed, len(self._told), len(self._pending))
-        tried = Encoded.concat([self._told.configs, *self._pending.values()])
+        tried = Encoded.concat([self._told.configs, *self._pending.configs])
         candidates: Candidates = self._candidates if among is None else among
         stage = self._stages.after(tried, starting=among is None)
         if stage is Stage.START:
@@ -392,7 +370,8 @@ class Optimizer:
         posterior = self._belief_of_told()
         if not self._pending:
             return posterior
-        return self._surrogate.condition(self._with_beliefs(posterior), seed=seed)
+        pending = Encoded.concat(self._pending.configs)
+        return self._surrogate.condition(with_beliefs(self._told, pending, posterior), seed=seed)
 
     def _belief_of_told(self) -> Posterior:
         """The surrogate after the told trials: formed once, whatever is asked before the next."""
@@ -401,93 +380,6 @@ class Optimizer:
             seed = derived_seed(self.seed, n, 0)
             self._last_belief = (n, self._surrogate.condition(self._told, seed=seed))
         return self._last_belief[1]
-
-    def _with_beliefs(self, posterior: Posterior) -> Observations:
-        """The told trials, and the pending ones as if they had ended as `posterior` predicts."""
-        pending = Encoded.concat(list(self._pending.values()))
-        good = self._told.successes()
-        expected = means_of_each(posterior, pending)
-        known = means_of_each(posterior, good.configs)
-        width = good.losses.shape[1]
-        columns = zip(
-            np.broadcast_to(expected, (len(pending), width)).T,
-            np.broadcast_to(known, (len(good), width)).T,
-            good.losses.T,
-            strict=True,
-        )
-        believed = np.column_stack([_believed_losses(*column) for column in columns])
-        return Observations(
-            Encoded.concat([self._told.configs, pending]),
-            np.concatenate([self._told.losses, believed]),
-            np.concatenate([self._told.believed, np.ones(len(pending), dtype=bool)]),
-        )
-
-    def _check_told_once(self, outcomes: list[Told]) -> None:
-        ids = [outcome.id for outcome in outcomes if outcome.id is not None]
-        for id_ in ids:
-            if not self._is_pending(id_):
-                raise UsageError(
-                    f"an outcome's id must be one of the pending suggestions, but got {id_!r} "
-                    f"(pending: {sorted(self._pending) or 'none'}): tell each suggestion once, or "
-                    "give the configuration instead of the id"
-                )
-            if ids.count(id_) > 1:
-                raise UsageError(
-                    f"an outcome's id must come once, but got {id_!r} {ids.count(id_)} times: tell "
-                    "each suggestion once, and further outcomes of its configuration without an id"
-                )
-
-    def _configs_of(self, outcomes: list[Told]) -> list[Encoded]:
-        """One batch of one for each outcome; the configurations that are told are read at once."""
-        told = [outcome.config for outcome in outcomes if outcome.config is not None]
-        encoded = self.target.space.encode(told)
-        rows = (encoded.take([row]) for row in range(len(encoded)))
-        return [
-            self._config_of(outcome.id, None if outcome.config is None else next(rows))
-            for outcome in outcomes
-        ]
-
-    def _config_of(self, id_: int | None, told: Encoded | None) -> Encoded:
-        """What was tried: the suggestion of an id, or else what was told."""
-        if id_ is not None:
-            suggested = self._pending[id_]
-            if told is not None and _key(told) != _key(suggested):
-                raise UsageError(
-                    f"an outcome with an id must be of what was suggested, but {id_} is "
-                    f"{suggested.dicts()[0]} and the configuration is {told.dicts()[0]}: give one "
-                    "of them; where another configuration was tried, withdraw the suggestion"
-                )
-            return suggested
-        if told is None:
-            raise UsageError("an outcome needs an id or a configuration, but got neither: give one")
-        return told
-
-    def _settled(self, outcomes: list[Told], configs: list[Encoded]) -> set[int]:
-        """The pending suggestions that outcomes are of: one for each, by id or by configuration."""
-        settled = {outcome.id for outcome in outcomes if outcome.id is not None}
-        waiting: dict[bytes, list[int]] = {}
-        for id_, config in self._pending.items():
-            if id_ not in settled:
-                waiting.setdefault(_key(config), []).append(id_)
-        for outcome, config in zip(outcomes, configs, strict=True):
-            if outcome.id is None and (ids := waiting.get(_key(config))):
-                settled.add(ids.pop(0))
-        return settled
-
-    def _losses_of(self, outcome: Told) -> Floats:
-        width = len(self.target.objectives)
-        if status_of(outcome.status) is not Status.DONE:
-            return np.full(width, np.nan)
-        losses = losses_of(outcome.losses)
-        if not np.isfinite(losses).all():
-            return np.full(width, np.nan)
-        if losses.shape != (width,):
-            got = f"{losses.size}" if losses.ndim == 1 else f"an array of shape {losses.shape}"
-            raise UsageError(
-                f"an outcome needs one loss for each of {list(self.target.objectives)}, but got "
-                f"{got}: tell {width} number(s)"
-            )
-        return losses
 
 
 def _usable(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior]:
@@ -500,46 +392,3 @@ def _usable(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior
         return method.design, prior
     random = METHODS["random"]
     return random.design, random.learn(None, seed=0)
-
-
-def _check_same(id_: int, config: Encoded, pending: Encoded | None) -> None:
-    """Refuse an id that already stands for another configuration, whose outcome would be lost."""
-    if pending is not None and _key(config) != _key(pending):
-        raise UsageError(
-            "a suggestion that is taken must have an id of its own, but got "
-            f"{id_} for {config.dicts()[0]}, and {pending.dicts()[0]} is pending under it: give "
-            "it another id, such as a negative one"
-        )
-
-
-def _key(config: Encoded) -> bytes:
-    """What equal configurations have in common, of a batch of one."""
-    return config.keys().tobytes()
-
-
-def _believed_losses(expected: Floats, known: Floats, losses: Floats) -> Floats:
-    """(m,), what pending trials are believed to end with, of which `expected` (m,) is predicted.
-
-    The surrogate predicts in a unit of its own, `known` (n,) of the trials that ended with `losses`
-    (n,). A pending trial is believed to end like the one whose prediction is nearest, moved on
-    along the trend of losses against predictions.
-    """
-    nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
-    with np.errstate(over="ignore"):
-        believed = losses[nearest] + (expected - known[nearest]) * _trend(known, losses)
-    finite: Floats = np.where(np.isfinite(believed), believed, losses[nearest])
-    return finite
-
-
-def _trend(predictions: Floats, losses: Floats) -> float:
-    """How much the losses (n,) grow with the predictions (n,), by least squares."""
-    centred = predictions - predictions.mean()
-    variance = float(centred @ centred)
-    if not variance:
-        return 0.0
-    # A power of two: it rounds nothing, and keeps sums of huge losses finite.
-    unit = np.exp2(np.frexp(np.abs(losses).max())[1] - 1)
-    scaled = losses / unit
-    with np.errstate(over="ignore"):
-        slope = float(centred @ (scaled - scaled.mean()) / variance * unit)
-    return slope if np.isfinite(slope) else 0.0

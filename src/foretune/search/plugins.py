@@ -7,12 +7,9 @@ They are imported when they are asked for by name, here and in every process of 
 """
 
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
 
 from foretune.errors import MethodError
-
-if TYPE_CHECKING:
-    from foretune.search.registry import Method
+from foretune.search.definition import Method
 
 GROUP = "foretune.methods"
 
@@ -22,10 +19,8 @@ def offered() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def plugged_in(entry: EntryPoint) -> "Method":
+def plugged_in(entry: EntryPoint) -> Method:
     """The method that a package offers."""
-    from foretune.search.registry import Method
-
     package = entry.dist.name if entry.dist is not None else entry.module
     try:
         found = entry.load()

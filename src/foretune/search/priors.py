@@ -10,7 +10,8 @@ from foretune.contracts import Prior
 from foretune.experience import Experience
 from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.progress import SILENT, Progress
-from foretune.search.registry import METHODS, SHIPPED, Method
+from foretune.search.definition import Method
+from foretune.search.registry import METHODS, SHIPPED
 
 PRIORS = "priors"
 """The folder of the user's cache that keeps them."""

@@ -1,102 +1,15 @@
 """The one table of methods: name -> parts."""
 
+import copyreg
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any
 
-from foretune.contracts import Learner, Prior
-from foretune.errors import ArtifactError, ForetuneError, MethodError, extras_named
-from foretune.experience import Experience
-from foretune.progress import SILENT, Progress
+from foretune.contracts import Learner
+from foretune.errors import MethodError
+from foretune.search.definition import Design, Method
 from foretune.search.plugins import offered, plugged_in
-from foretune.search.seeds import check_seed
-
-DESIGNS = ("random", "sobol", "per-algorithm", "prior")
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """How the first trials are chosen, before the surrogate has anything to learn from."""
-
-    how: str
-    """`random`, `sobol`, `per-algorithm` (random ones of each algorithm in turn), or `prior`
-    (Thompson draws from what past tasks taught)."""
-    trials: int | None
-    """How many, of each algorithm where they are drawn so; None means all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A way to choose trials: a learner, a design for the start, an acquisition function."""
-
-    name: str
-    summary: str
-    learner: Callable[[], Learner]
-    design: Design = Design("random", 5)
-    acquisition: str = "ei"
-    needs_experience: bool = False
-    uses_experience: bool = False
-    """Whether past tasks help it where there are any, though it can do without."""
-    needs_meta_features: bool = False
-    several_objectives: bool = True
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """An entry of the registry travels by its name: how its learner is made cannot."""
-        if METHODS.get(self.name) is self:
-            return method, (self.name,)
-        return object.__reduce_ex__(self, protocol)
-
-    @property
-    def transfers(self) -> bool:
-        """Whether past tasks teach it anything."""
-        return self.needs_experience or self.uses_experience
-
-    def learn(
-        self, experience: Experience | None, *, seed: int, progress: Progress = SILENT
-    ) -> Prior:
-        """What the method takes from past tasks; methods that do not transfer take nothing."""
-        check_seed(seed)
-        if self.needs_experience and experience is None:
-            raise MethodError(
-                f"the method '{self.name}' learns from past tasks, but got no experience: "
-                "give one (--experience FILE), or choose a method that starts from nothing"
-            )
-        if self.transfers and experience is not None:
-            self._check_teaches(experience)
-        with extras_named(f"the method '{self.name}'"):
-            return self.learner().learn(experience, seed=seed, progress=progress)
-
-    def _check_teaches(self, experience: Experience) -> None:
-        if experience.space.width == 0:
-            raise MethodError(
-                f"the method '{self.name}' learns what past tasks preferred, but their space has "
-                f"constants alone ({', '.join(experience.space.names)}): leave the experience "
-                "out, or give that of a wider space"
-            )
-        described = (experience.meta_features.get(task) for task in experience.tasks)
-        if self.needs_meta_features and not any(described):
-            raise MethodError(
-                f"the method '{self.name}' learns from meta-features, but none of the "
-                f"{len(experience.tasks)} past tasks has any: give experience with meta-features, "
-                "or choose a method that needs none"
-            )
-
-    def load(self, path: Path) -> Prior:
-        """Read a prior that was saved for this method."""
-        with extras_named(f"the method '{self.name}'"):
-            try:
-                return self.learner().load(path)
-            except (ForetuneError, ImportError, OSError):
-                raise
-            except Exception as error:
-                # A file may be whole and signed, and yet not be what the method makes its prior of.
-                raise ArtifactError(
-                    f"a prior must be one that the method '{self.name}' has saved, but '{path}' "
-                    f"does not fit it ({type(error).__name__}: {error}): learn it again"
-                ) from error
 
 
 def _made_by(module: str, maker: str) -> Callable[[], Learner]:
@@ -451,3 +364,13 @@ def method(name: str) -> Method:
     close = difflib.get_close_matches(name, known, n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "`foretune methods` lists them"
     raise MethodError(f"a method must be one of {', '.join(known)}, but got '{name}': {hint}")
+
+
+def _travelling(entry: Method) -> str | tuple[Any, ...]:
+    """An entry of the registry travels by its name: how its learner is made cannot."""
+    if METHODS.get(entry.name) is entry:
+        return method, (entry.name,)
+    return object.__reduce_ex__(entry, 2)
+
+
+copyreg.pickle(Method, _travelling)

@@ -11,7 +11,7 @@ import numpy as np
 
 from foretune.contracts import Opening, Prior, Spreading, Target
 from foretune.search.candidates import nearest
-from foretune.search.registry import Design
+from foretune.search.definition import Design
 from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 

@@ -28,8 +28,8 @@ from foretune.methods.auto.learn import cheapest_first
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.progress import SILENT, Progress
 from foretune.report.wording import counted
+from foretune.search.definition import Method
 from foretune.search.priors import forget_priors, learnt_prior
-from foretune.search.registry import Method
 from foretune.space import Encoded, Space
 
 

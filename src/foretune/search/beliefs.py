@@ -1,0 +1,55 @@
+"""What pending trials are believed to end with, so that a batch spreads."""
+
+import numpy as np
+
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Posterior, means_of_each
+from foretune.space import Encoded
+
+
+def with_beliefs(told: Observations, pending: Encoded, posterior: Posterior) -> Observations:
+    """The told trials, and the pending ones as if they had ended as `posterior` predicts."""
+    good = told.successes()
+    expected = means_of_each(posterior, pending)
+    known = means_of_each(posterior, good.configs)
+    width = good.losses.shape[1]
+    columns = zip(
+        np.broadcast_to(expected, (len(pending), width)).T,
+        np.broadcast_to(known, (len(good), width)).T,
+        good.losses.T,
+        strict=True,
+    )
+    believed = np.column_stack([believed_losses(*column) for column in columns])
+    return Observations(
+        Encoded.concat([told.configs, pending]),
+        np.concatenate([told.losses, believed]),
+        np.concatenate([told.believed, np.ones(len(pending), dtype=bool)]),
+    )
+
+
+def believed_losses(expected: Floats, known: Floats, losses: Floats) -> Floats:
+    """(m,), what pending trials are believed to end with, of which `expected` (m,) is predicted.
+
+    The surrogate predicts in a unit of its own, `known` (n,) of the trials that ended with `losses`
+    (n,). A pending trial is believed to end like the one whose prediction is nearest, moved on
+    along the trend of losses against predictions.
+    """
+    nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
+    with np.errstate(over="ignore"):
+        believed = losses[nearest] + (expected - known[nearest]) * trend(known, losses)
+    finite: Floats = np.where(np.isfinite(believed), believed, losses[nearest])
+    return finite
+
+
+def trend(predictions: Floats, losses: Floats) -> float:
+    """How much the losses (n,) grow with the predictions (n,), by least squares."""
+    centred = predictions - predictions.mean()
+    variance = float(centred @ centred)
+    if not variance:
+        return 0.0
+    # A power of two: it rounds nothing, and keeps sums of huge losses finite.
+    unit = np.exp2(np.frexp(np.abs(losses).max())[1] - 1)
+    scaled = losses / unit
+    with np.errstate(over="ignore"):
+        slope = float(centred @ (scaled - scaled.mean()) / variance * unit)
+    return slope if np.isfinite(slope) else 0.0

@@ -1,0 +1,138 @@
+"""Suggestions that were asked for and not told yet: who has which id, and whom an outcome settles.
+
+Every call changes all that it should or, where it refuses, nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any
+
+from foretune.errors import UsageError
+from foretune.search.trials import Suggestion, Told
+from foretune.space import Encoded, Space
+
+
+class Pending:
+    """Each suggestion under an id of its own, which is never given twice."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._configs: dict[int, Encoded] = {}
+        self._next_id = 0
+
+    def __len__(self) -> int:
+        return len(self._configs)
+
+    def __contains__(self, id_: object) -> bool:
+        return isinstance(id_, Real) and id_ in self._configs
+
+    @property
+    def configs(self) -> list[Encoded]:
+        """Batches of one, in the order in which they were asked for."""
+        return list(self._configs.values())
+
+    def dicts(self) -> dict[int, dict[str, Any]]:
+        """The configurations by id."""
+        return {id_: config.dicts()[0] for id_, config in self._configs.items()}
+
+    def add(self, config: Encoded) -> int:
+        """The id that a configuration is pending under from now on."""
+        id_ = self._next_id
+        self._configs[id_] = config
+        self._next_id += 1
+        return id_
+
+    def assume(self, suggestions: Sequence[Suggestion]) -> None:
+        """Take suggestions that came from elsewhere, under the ids that they have."""
+        configs = self._space.encode([suggestion.config for suggestion in suggestions])
+        pending = dict(self._configs)
+        for row, suggestion in enumerate(suggestions):
+            config = configs.take([row])
+            _check_same(suggestion.id, config, pending.get(suggestion.id))
+            pending[suggestion.id] = config
+        self._configs = pending
+        self._next_id = max([self._next_id, *(suggestion.id + 1 for suggestion in suggestions)])
+
+    def withdraw(self, ids: Iterable[int]) -> None:
+        """Forget suggestions that nobody will tell about."""
+        unwanted = list(ids)
+        unknown = [id_ for id_ in unwanted if id_ not in self]
+        if unknown:
+            raise UsageError(
+                f"only pending suggestions can be withdrawn, but got {sorted(unknown, key=repr)} "
+                f"(pending: {self._named()}): leave out what was told already"
+            )
+        for id_ in set(unwanted):
+            del self._configs[id_]
+
+    def tried(self, outcomes: Sequence[Told]) -> list[Encoded]:
+        """What each outcome is of, a batch of one: the suggestion of its id, or what was told."""
+        self._check_told_once(outcomes)
+        # All that is told by configuration is read at once.
+        told = [outcome.config for outcome in outcomes if outcome.config is not None]
+        encoded = self._space.encode(told)
+        rows = (encoded.take([row]) for row in range(len(encoded)))
+        return [
+            self._config_of(outcome.id, None if outcome.config is None else next(rows))
+            for outcome in outcomes
+        ]
+
+    def settle(self, outcomes: Sequence[Told], configs: Sequence[Encoded]) -> None:
+        """Forget the suggestions that outcomes are of: one for each, by id or configuration."""
+        settled = {outcome.id for outcome in outcomes if outcome.id is not None}
+        waiting: dict[bytes, list[int]] = {}
+        for id_, config in self._configs.items():
+            if id_ not in settled:
+                waiting.setdefault(_key(config), []).append(id_)
+        for outcome, config in zip(outcomes, configs, strict=True):
+            if outcome.id is None and (ids := waiting.get(_key(config))):
+                settled.add(ids.pop(0))
+        self.withdraw(settled)
+
+    def _check_told_once(self, outcomes: Sequence[Told]) -> None:
+        ids = [outcome.id for outcome in outcomes if outcome.id is not None]
+        for id_ in ids:
+            if id_ not in self:
+                raise UsageError(
+                    f"an outcome's id must be one of the pending suggestions, but got {id_!r} "
+                    f"(pending: {self._named()}): tell each suggestion once, or give the "
+                    "configuration instead of the id"
+                )
+            if ids.count(id_) > 1:
+                raise UsageError(
+                    f"an outcome's id must come once, but got {id_!r} {ids.count(id_)} times: tell "
+                    "each suggestion once, and further outcomes of its configuration without an id"
+                )
+
+    def _config_of(self, id_: int | None, told: Encoded | None) -> Encoded:
+        """What was tried: the suggestion of an id, or else what was told."""
+        if id_ is not None:
+            suggested = self._configs[id_]
+            if told is not None and _key(told) != _key(suggested):
+                raise UsageError(
+                    f"an outcome with an id must be of what was suggested, but {id_} is "
+                    f"{suggested.dicts()[0]} and the configuration is {told.dicts()[0]}: give one "
+                    "of them; where another configuration was tried, withdraw the suggestion"
+                )
+            return suggested
+        if told is None:
+            raise UsageError("an outcome needs an id or a configuration, but got neither: give one")
+        return told
+
+    def _named(self) -> list[int] | str:
+        return sorted(self._configs) or "none"
+
+
+def _check_same(id_: int, config: Encoded, pending: Encoded | None) -> None:
+    """Refuse an id that already stands for another configuration, whose outcome would be lost."""
+    if pending is not None and _key(config) != _key(pending):
+        raise UsageError(
+            "a suggestion that is taken must have an id of its own, but got "
+            f"{id_} for {config.dicts()[0]}, and {pending.dicts()[0]} is pending under it: give "
+            "it another id, such as a negative one"
+        )
+
+
+def _key(config: Encoded) -> bytes:
+    """What equal configurations have in common, of a batch of one."""
+    return config.keys().tobytes()
