@@ -50,6 +50,13 @@ from foretune.errors import UsageError
         (["1.234,50 EUR", "EUR 7", "5 €", "-2 EUR", "-EUR 3"], ",", [1234.5, 7.0, 5.0, -2.0, -3.0]),
         (["USD 1,234.50", "(7.5 USD)"], ".", [1234.5, -7.5]),
         (["($1,200)", "($5)"], ".", [-1200.0, -5.0]),
+        (["1.234,56-", "100,00", "7,50 -"], ",", [-1234.56, 100.0, -7.5]),
+        (["1.234,50- €", "€ 2,00-", "3 €"], ",", [-1234.5, -2.0, 3.0]),
+        (["CHF 1'200.50", "Fr. 80", "(5 CHF)", "-CHF 3"], ".", [1200.5, 80.0, -5.0, -3.0]),
+        (["R$ 1.234,50", "R$7", "-R$ 2", "3 BRL"], ",", [1234.5, 7.0, -2.0, 3.0]),
+        (["1 500,50 kr", "kr 7", "kr. 8", "9 kr."], ",", [1500.5, 7.0, 8.0, 9.0]),
+        (["US$5", "$6", "7.5 USD"], ".", [5.0, 6.0, 7.5]),
+        (["12,50 zł", "PLN 3"], ",", [12.5, 3.0]),
         (["₹12,34,567.50", "₹1,23,456", "INR 5,000"], ".", [1234567.5, 123456.0, 5000.0]),
     ],
 )
@@ -83,6 +90,13 @@ def test_what_is_a_number(texts, mark, numbers):
         ["1.23.456", "5"],
         ["(1,2)", "( 3,4 )", "(10,20)"],
         ["(030)", "(089)"],
+        ["1,5-", "2,5-"],
+        ["2-", "3", "1"],
+        ["1.5-2.5", "3.5"],
+        ["5 SEK", "6 NOK"],
+        ["5 kr", "6 EUR"],
+        ["CHF5", "CHF6"],
+        ["Ft", "kr"],
         ["(1)", "(2)"],
     ],
 )
@@ -98,9 +112,10 @@ def test_pairs_do_not_say_how_numbers_are_written():
     assert length.decimal == "."
 
 
-def test_new_numbers_may_all_be_in_brackets():
+@pytest.mark.parametrize("new", [["(7,8)", "(9,0)"], ["7,8-", "9,0-"]])
+def test_new_numbers_may_all_be_below_zero(new):
     fit = pd.DataFrame({"profit": ["(1,2)", "3,4", "5,6"]})
-    new = pd.DataFrame({"profit": ["(7,8)", "(9,0)"]})
+    new = pd.DataFrame({"profit": new})
     schema = Schema.infer(fit).as_written_in(new)
     assert schema.matrix(new)[:, 0].tolist() == [-7.8, -9.0]
     assert new_target_numbers(new["profit"], "profit", table_mark(new)).tolist() == [-7.8, -9.0]
@@ -152,11 +167,19 @@ NUMBER = re.compile(
     f"{SPACE}(?P<after>%|{CURRENCY})"
 )
 """A number with a decimal comma: what the search through whole columns must come to."""
+BEHIND = re.compile(
+    r"(?P<size>[^+\u2212-]*\d[.,][^+\u2212-]*\d)"
+    f"{SPACE}[\u2212-](?P<unit>{SPACE}(?:%|{CURRENCY}))"
+)
+"""The same with the minus behind it."""
+ALONE = re.compile(r"\s*[\d.,'\u2019\s]+[\u2212-]\s*")
 
 
 def plain(text):
     """Digits of another script, which Arrow does not know as such, are those that it knows."""
-    return text.strip().replace("\u0663", "3")
+    text = text.strip().replace("\u0663", "3")
+    found = BEHIND.fullmatch(text)
+    return f"-{found['size']}{found['unit']}" if found else text
 
 
 def number_of(text):
@@ -184,6 +207,7 @@ PIECES = (
         "€",
         " %",
         "-",
+        ",5-",
         "\u2212",
         "+",
         "e",
@@ -199,7 +223,7 @@ PIECES = (
 @settings(max_examples=200)
 def test_any_text_is_read_as_if_it_were_alone(texts):
     expected = [number_of(text) for text in texts]
-    one_unit = has_one_unit([*map(plain, texts)])
+    one_unit = has_one_unit([*map(plain, texts)]) and not all(map(ALONE.fullmatch, texts))
     for column in (pd.Series(texts), pd.Series(texts, dtype=object)):
         np.testing.assert_array_equal(read_numbers(column, ","), expected)
         assert (decimal_mark(column, lambda: ",") == ",") == one_unit
@@ -395,6 +419,19 @@ def test_numbers_that_came_plain_and_have_thousands_apart_are_said(tmp_path):
     np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
     pd.DataFrame({"x": ["12.34", "7", "cold"]}).to_csv(new, index=False)
     assert len(predict_file(model, new, out, Wanted())) == 2
+
+
+def test_units_without_a_sign_are_told_apart_and_named(tmp_path):
+    francs = [f"CHF {value}" for value in LENGTHS]
+    model = model_of(training_of(pd.DataFrame({"x": francs, "y": LENGTHS}), "y"))
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("x\n7.25 kr\n8.5 kr\n")
+    assert predict_file(model, new, out, Wanted())[1:] == [
+        "Read as numbers, although the model's own table has another unit: 'x' (CHF there, kr "
+        "here). Convert them to that unit."
+    ]
+    new.write_text("x\nFr. 7.25\n8.5 CHF\n")
+    assert predict_file(model, new, out, Wanted())[1:] == []
 
 
 def test_several_units_in_a_column_are_said(tmp_path, monkeypatch):

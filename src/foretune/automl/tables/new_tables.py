@@ -6,7 +6,7 @@ from foretune.automl.tables.cells import some_of
 from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.notes import points_notes
 from foretune.automl.tables.schema import Schema
-from foretune.automl.tables.written_numbers import points_in_doubt, units_in
+from foretune.automl.tables.written_numbers import named_units, points_in_doubt, units_in
 from foretune.experience.naming import listed
 
 LOOKED_AT = 10_000
@@ -74,7 +74,7 @@ class Seen:
 
     def _several_units(self) -> list[str]:
         several = [
-            f"'{name}' ({' '.join(sorted(units))})"
+            f"'{name}' ({named_units(units)})"
             for name, units in self._units.items()
             if len(units) > 1
         ]
@@ -92,7 +92,8 @@ class Seen:
             if came is None or fitted is None or len(came) > 1 or came == {*fitted}:
                 continue
             other.append(
-                f"'{column.name}' ({fitted or 'none'} there, {''.join(came) or 'none'} here)"
+                f"'{column.name}' ({named_units(fitted) or 'none'} there, "
+                f"{named_units(came) or 'none'} here)"
             )
         if not other:
             return []

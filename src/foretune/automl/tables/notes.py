@@ -23,7 +23,7 @@ LEAST_OF_A_CLASS = 5
 MANY_COLUMNS = 1000
 WRITTEN = {
     ",": "with a decimal comma",
-    ".": "with thousands apart, with a unit or with brackets for a minus",
+    ".": "with thousands apart, with a unit, or with brackets or a sign behind for a minus",
 }
 """How numbers are written that are no plain ones, by what divides fractions."""
 

@@ -1,11 +1,11 @@
-"""Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, 12 %, and (5) for -5.
+"""Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, CHF 5, 12 %, (5) and 5,00- for -5.
 
 Where thousands and fractions look alike, as in 1,234 and 1.234, a column does not say what it
 means. Then the other columns of its table do: those that leave no doubt, where they agree.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any
@@ -23,10 +23,17 @@ SPACES = " \u00a0\u202f"
 APOSTROPHES = "'\u2019"
 THOUSANDS = {".": f",{APOSTROPHES}{SPACES}", ",": f".{APOSTROPHES}{SPACES}"}
 """What may divide thousands, by the mark of fractions."""
-CURRENCIES = "$€£¥₹₩₽₺₪฿"
-CODES = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
-"""Currencies by their letters, and the signs that say the same. They stand apart from the digits:
-USD1001 and EUR5 are names of something."""
+SIGNS = "$€£¥₹₩₽₺₪฿"
+CODES = {
+    **{"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹"},
+    **{"CHF": "\ue000", "Fr.": "\ue000", "R$": "\ue001", "BRL": "\ue001"},
+    **{"kr": "\ue002", "kr.": "\ue002", "SEK": "\ue003", "NOK": "\ue004", "DKK": "\ue005"},
+    **{"zł": "\ue006", "PLN": "\ue006", "Kč": "\ue007", "CZK": "\ue007"},
+    **{"Ft": "\ue008", "HUF": "\ue008", "CAD": "\ue009", "AUD": "\ue00a", "CNY": "\ue00b"},
+}
+"""Currencies by their letters, and what says the same in one character. Where none does, it is one
+that no text has; models keep it, so it never changes."""
+CURRENCIES = SIGNS + "".join(sorted({*CODES.values()} - {*SIGNS}))
 UNITS = f"{CURRENCIES}%"
 MINUS = "\u2212-"
 """The sign of books, and the hyphen, which ends a class of characters or else is a range."""
@@ -42,15 +49,36 @@ _IN_BRACKETS = (
     rf"([{SPACES}]?[{UNITS}]?)$"
 )
 """How bookkeepers write numbers below zero: (5), $(5), (5 €)."""
-_NO_SIGN = re.compile(rf"\s*\([\d{MARKS}{APOSTROPHES}\s]+\)\s*")
-"""The same without a unit, which may be something else."""
+_SIGN_BEHIND = (
+    rf"^([^()+{MINUS}]*\d[{MARKS}][^()+{MINUS}]*\d)"
+    rf"[{SPACES}]?[{MINUS}]([{SPACES}]?[{UNITS}]?)$"
+)
+"""How some programs do: 5,00- and 1.234- €. Without a mark, 2- may be a grade."""
+_NO_SIGN = re.compile(
+    rf"\s*(?:\([\d{MARKS}{APOSTROPHES}\s]+\)|[\d{MARKS}{APOSTROPHES}\s]+[{MINUS}])\s*"
+)
+"""Both without a unit, which may be something else."""
 _OTHER_DIGIT = r"[^\P{Nd}0-9]"
-_RARE = "|".join((*CODES, r"\(", _OTHER_DIGIT))
 
 
 def _apart(code: str) -> str:
-    """Of a code before or behind a number, with what stands around it."""
-    return rf"(^[(+{MINUS}]?|[{SPACES}]){code}([{SPACES}]|[)]?$)"
+    """Of a code before or behind a number, with what stands around it.
+
+    Letters stand apart from the digits: USD1001 and EUR5 are names of something. R$5 is none.
+    """
+    behind = "()" if code.endswith("$") else rf"([{SPACES}]|[)]?$)"
+    return rf"(^[(+{MINUS}]?|[{SPACES}]){re.escape(code)}{behind}"
+
+
+REWRITTEN = (
+    *((re.escape(code), _apart(code), rf"\1{sign}\2") for code, sign in CODES.items()),
+    (r"\(", _IN_BRACKETS, r"-\1\2\3"),
+    (rf"\d[{SPACES}]?[{MINUS}]", _SIGN_BEHIND, r"-\1\2"),
+)
+"""What is written in another way, in order: what such texts have, the pattern, what stands for it.
+"""
+_RARE = rf"[\p{{L}}(]|\d[{SPACES}]?[{MINUS}]|{_OTHER_DIGIT}"
+"""What texts have of which `REWRITTEN` may know another way, or whose digits are not 0 to 9."""
 
 
 def _pattern(mark: str) -> str:
@@ -84,7 +112,7 @@ def decimal_mark(present: "pd.Series[Any]", table: TableMark = no_mark) -> str:
 
     Where thousands and fractions look alike, the table decides; if it does not, 1,234 is 1234.
     """
-    return "" if _all_in_brackets(present) else new_numbers_mark(present, table)
+    return "" if _all_below_zero(present) else new_numbers_mark(present, table)
 
 
 def new_numbers_mark(present: "pd.Series[Any]", table: TableMark) -> str:
@@ -126,7 +154,7 @@ def _sure_mark(column: "pd.Series[Any]") -> str:
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return ""
     present = column.dropna()
-    marks = "" if _all_in_brackets(present) else _possible_marks(present)
+    marks = "" if _all_below_zero(present) else _possible_marks(present)
     return marks if len(marks) == 1 else ""
 
 
@@ -169,8 +197,9 @@ def _marks_of(present: "pd.Series[Any]") -> str:
     return marks if marks and len(_units(texts)) <= 1 else ""
 
 
-def _all_in_brackets(present: "pd.Series[Any]") -> bool:
-    """Whether brackets tell no value from another; most columns end at their first.
+def _all_below_zero(present: "pd.Series[Any]") -> bool:
+    """Whether brackets, or a minus behind, tell no value from another; most columns end at their
+    first.
 
     Then they are no signs of numbers below zero: (1,2) may be a pair, and (030) a prefix.
     """
@@ -188,6 +217,12 @@ def units_in(present: "pd.Series[Any]") -> set[str]:
     """The signs of units that stand in texts."""
     texts = _as_arrow(only_texts(present).drop_duplicates())
     return {*"".join(_units(texts))}
+
+
+def named_units(units: Iterable[str]) -> str:
+    """Units as people write them; of those with letters alone the first name."""
+    names = {sign: code for code, sign in reversed(CODES.items()) if sign not in SIGNS}
+    return " ".join(sorted(names.get(unit, unit) for unit in units))
 
 
 def unit_of(numbers: "pd.Series[Any]") -> str:
@@ -243,9 +278,9 @@ def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
     texts = pc.utf8_trim_whitespace(texts)
     if not _any_has(texts, _RARE):
         return texts
-    for code, sign in CODES.items():
-        texts = pc.replace_substring_regex(texts, _apart(code), rf"\1{sign}\2")
-    texts = pc.replace_substring_regex(texts, _IN_BRACKETS, r"-\1\2\3")
+    for having, pattern, instead in REWRITTEN:
+        if _any_has(texts, having):
+            texts = pc.replace_substring_regex(texts, pattern, instead)
     if not _any_has(texts, _OTHER_DIGIT):
         return texts
     known = [re.sub(r"\d", lambda digit: str(int(digit[0])), text) for text in texts.to_pylist()]
