@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune.cli.past import carried, check_not_replaced, opened
+from foretune.cli.past import carried, check_not_replaced, opened, rename
 from foretune.errors import ExperienceError, MissingExtraError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.run.study import Study
@@ -43,8 +43,12 @@ def save(path, tasks, *, seed=0, space=SPACE, metric=LOSS):
     Experience.build(space, [metric], tasks, index, configs, range(4 * n), losses).save(path)
 
 
-def read(*sources, study="new", store="new.db", space=SPACE, metrics=(LOSS,), assumed=()):
-    return carried(opened(sources, store=store, study=study), space, metrics, assumed)
+def read(
+    *sources, study="new", store="new.db", space=SPACE, metrics=(LOSS,), assumed=(), renamed=()
+):
+    past = opened(sources, store=store, study=study)
+    rename(past, renamed)
+    return carried(past, space, metrics, assumed)
 
 
 def test_own_studies_with_lists_as_choices_are_learnt_from():
@@ -219,6 +223,53 @@ def test_what_is_assumed_twice_is_refused():
     save("past.parquet", ["t"])
     with pytest.raises(UsageError, match="but got 'x' twice: leave one out"):
         read("past.parquet", assumed=["x=0.5", "x=0.5"])
+
+
+def test_studies_from_before_a_hyperparameter_was_renamed_are_used_as_those_from_after(capsys):
+    before = Space.of({"x": (0.0, 1.0), "depth": [(8,), (8, 8)]})
+    keep("own.db", "before", space=before)
+    keep("own.db", "after", seed=1)
+    assert len(read("own.db").experience) == 8
+    said = capsys.readouterr().err
+    assert "what they chose for 'depth' is not looked at" in said
+    found = read("own.db", renamed=["depth=layers"])
+    assert found.is_whole
+    assert found.experience.tasks == ("after", "before")
+    assert capsys.readouterr().err == ""
+
+
+def test_how_to_tell_another_name_is_said(capsys):
+    save("past.parquet", ["t"], space=Space.of({"x": (0.0, 1.0), "depth": (1, 5)}))
+    read("past.parquet", space=Space.of({"x": (0.0, 1.0), "levels": (1, 5)}))
+    assert "; --assume NAME=VALUE tells what they had, --rename OLD=NEW what they called it." in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("renamed", "said"),
+    [
+        (["x"], "write OLD=NEW"),
+        (["x="], "write OLD=NEW"),
+        (["=x"], "write OLD=NEW"),
+        (["x=a", "x=b"], "but got 'x' twice"),
+        (["layer=depth"], "none has 'layer': did you mean 'layers'?"),
+    ],
+)
+def test_what_cannot_be_renamed_is_refused(renamed, said):
+    save("past.parquet", ["t"])
+    with pytest.raises(UsageError) as refused:
+        read("past.parquet", renamed=renamed)
+    assert said in str(refused.value)
+
+
+def test_a_name_that_past_runs_have_already_is_refused_of_a_file_and_leaves_a_study_out(capsys):
+    save("past.parquet", ["t"])
+    with pytest.raises(ExperienceError, match=r"'past.parquet' does not fit: .* called 'x'"):
+        read("past.parquet", renamed=["layers=x"])
+    keep("own.db", "a")
+    assert read("own.db", renamed=["layers=x"]) is None
+    assert "such as 'a': names of past runs cannot be changed so" in capsys.readouterr().err
 
 
 def test_a_table_is_not_taken_for_a_store():

@@ -277,6 +277,22 @@ def test_what_cannot_be_assumed_of_past_runs_is_said(here, assumed, said):
     assert "give an --experience" in str(ended.exception)
 
 
+def test_past_runs_may_have_had_another_name_for_a_hyperparameter(here):
+    words = ("tuned_for_tests:number", "--trials")
+    run(*words, 12, *SEARCH, "--out", "now.parquet")
+    now = Experience.open(here / "now.parquet")
+    now.renamed({"x": "former"}).save(here / "past.parquet")
+    past = ("--experience", "past.parquet", "--method", "ws-gp", "--rename", "former=x")
+    ended = run(*words, 1, *SEARCH, *past, "--store", "new.db")
+    assert ended.exit_code == 0, ended.output
+    assert json.loads(ended.stdout) == min(now.configs.dicts(), key=lambda config: config["x"])
+    # The space, too, is that of past runs under the names of today.
+    ended = run(*words, 1, *past, "--store", "other.db")
+    assert ended.exit_code == 0, ended.output
+    ended = run(*words, 1, *SEARCH, "--rename", "former=x")
+    assert "--rename tells what past runs had, but got 'former=x'" in str(ended.exception)
+
+
 def test_the_other_studies_of_a_store_are_past_tasks(here):
     """The same command on new data, month after month, while the space changes."""
     words = ("tuned_for_tests:number", "--experience", "foretune.db", "--trials")

@@ -5,6 +5,7 @@ import pytest
 
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status, status_of
+from foretune.space import Space
 
 from .examples import ERROR, FLAT, NAN, one_metric, rows_of, small
 
@@ -182,3 +183,22 @@ def test_a_status_may_be_a_name_or_a_number() -> None:
 def test_what_is_no_status_is_refused(given: object) -> None:
     with pytest.raises(UsageError, match="must be one of DONE, FAILED, TIMEOUT, but got"):
         status_of(given)
+
+
+def test_renamed_hyperparameters_keep_their_values_and_the_runs_their_losses() -> None:
+    space = Space.of({"a": (0.0, 1.0), "model": {"svm": {"C": (0.1, 10.0)}, "bayes": {}}})
+    configs = space.sample(9, seed=0)
+    losses = {"loss": np.random.default_rng(0).uniform(size=(2, 9))}
+    known = Experience.from_matrix(space, configs, ["s", "t"], [Metric("loss")], losses)
+    names = {"a": "zz", "model:svm:C": "C"}
+    renamed = known.renamed(names)
+    assert set(renamed.space.names) == {"zz", "model", "C"}
+    for task in known.tasks:
+        before, after = known.task(task), renamed.task(task)
+        assert after.configs.dicts() == [
+            {names.get(name, name): value for name, value in config.items()}
+            for config in before.configs.dicts()
+        ]
+        np.testing.assert_array_equal(after.losses, before.losses)
+    with pytest.raises(ExperienceError, match="has no 'lr': choose among"):
+        known.renamed({"lr": "rate"})

@@ -4,10 +4,15 @@ import pickle
 import numpy as np
 import pytest
 from ConfigSpace import (
+    AndConjunction,
     CategoricalHyperparameter,
     ConfigurationSpace,
     EqualsCondition,
+    ForbiddenAndConjunction,
     ForbiddenEqualsClause,
+    ForbiddenGreaterThanRelation,
+    ForbiddenInClause,
+    GreaterThanCondition,
 )
 
 from foretune.errors import SpaceError
@@ -184,3 +189,47 @@ def test_the_same_text_is_read_once() -> None:
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(SpaceError):
         Space.from_json(["a"])  # type: ignore[arg-type]
+
+
+def test_a_renamed_space_has_the_same_rules_under_other_names() -> None:
+    config_space = ConfigurationSpace({"a": (0, 5), "b": (0, 5), "c": ["y", "x"], "d": (0.0, 1.0)})
+    a, b, c, d = (config_space[name] for name in "abcd")
+    config_space.add(
+        AndConjunction(EqualsCondition(d, c, "x"), GreaterThanCondition(d, a, 1)),
+        ForbiddenGreaterThanRelation(a, b),
+        ForbiddenAndConjunction(ForbiddenEqualsClause(c, "x"), ForbiddenInClause(b, [3])),
+    )
+    space = Space.of(config_space)
+    names = {"a": "zeta", "c": "kind", "d": "alpha"}
+    renamed = space.renamed(names)
+    assert set(renamed.names) == {"zeta", "b", "kind", "alpha"}
+    for config in space.sample(50, seed=0).dicts():
+        renamed.encode([{names.get(name, name): value for name, value in config.items()}])
+    for wrong in ({"zeta": 5, "b": 4, "kind": "y"}, {"zeta": 2, "b": 3, "kind": "x", "alpha": 0.5}):
+        with pytest.raises(SpaceError, match="forbid"):
+            renamed.encode([wrong])
+    with pytest.raises(SpaceError, match="alpha"):
+        renamed.encode([{"zeta": 1, "b": 4, "kind": "x", "alpha": 0.5}])
+    back = renamed.renamed({new: old for old, new in names.items()})
+    assert back == space
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ({"speed": "lr"}, "has no 'speed': choose among "),
+        ({"rate": "share"}, "two would be called 'share'"),
+        ({"rate": "x", "share": "x"}, "two would be called 'x'"),
+    ],
+)
+def test_names_that_a_space_cannot_have_are_refused(names: dict[str, str], said: str) -> None:
+    with pytest.raises(SpaceError, match=said):
+        Space.of(EVERY_KIND).renamed(names)
+
+
+VALID = {"rate": 1e-3, "share": 1.5, "depth": 3, "trees": 9, "kernel": "rbf", "size": 32, "seed": 7}
+
+
+def test_names_may_be_exchanged() -> None:
+    exchanged = Space.of(EVERY_KIND).renamed({"rate": "share", "share": "rate"})
+    assert exchanged.encode([{**VALID, "rate": 1.5, "share": 1e-3}])

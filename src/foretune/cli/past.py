@@ -56,6 +56,41 @@ def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
     return past
 
 
+def rename(past: Past, texts: Sequence[str]) -> None:
+    """Give hyperparameters of past runs, wherever they occur, the names of today: OLD=NEW."""
+    names = _new_names(texts)
+    recorded = {name for part in past.parts for name in part.experience.space.names}
+    unknown = [name for name in names if name not in recorded]
+    if unknown and past.parts:
+        from foretune.experience.naming import suggestion
+
+        raise UsageError(
+            f"--rename needs a hyperparameter of past runs, but none has '{unknown[0]}': "
+            f"{suggestion(unknown[0], sorted(recorded))}"
+        )
+
+    def made(known: "Experience") -> "Experience":
+        own = {old: new for old, new in names.items() if old in known.space.names}
+        return known.renamed(own) if own else known
+
+    parts = _fitting(past, past.parts, made)
+    past.parts = [replace(part, experience=known) for part, known in parts]
+
+
+def _new_names(texts: Sequence[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for text in texts:
+        old, is_one, new = text.partition("=")
+        if not (old and is_one and new):
+            raise UsageError(f"--rename needs two names, but got '{text}': write OLD=NEW")
+        if old in names:
+            raise UsageError(
+                f"--rename must name each hyperparameter once, but got '{old}' twice: leave one out"
+            )
+        names[old] = new
+    return names
+
+
 def carried(
     past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
 ) -> "Carried | None":
@@ -68,13 +103,20 @@ def carried(
     found = _together(past, space, metrics, values)
     _say_unfit(past.unfit)
     if found is not None and not found.is_whole:
-        hint = "; --assume NAME=VALUE tells what they had" if found.unknown else ""
         told = found.told()
-        click.echo(f"{told[0].upper()}{told[1:]}{hint}.", err=True)
+        click.echo(f"{told[0].upper()}{told[1:]}{_hint(found)}.", err=True)
     if found is not None and found.in_vain:
         in_vain = listed(found.in_vain)
         click.echo(f"--assume of {in_vain} changes nothing: past runs have recorded it.", err=True)
     return found
+
+
+def _hint(found: "Carried") -> str:
+    """How past runs can be told to know what is searched."""
+    if not found.unknown:
+        return ""
+    other_name = ", --rename OLD=NEW what they called it" if found.gone else ""
+    return f"; --assume NAME=VALUE tells what they had{other_name}"
 
 
 def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:

@@ -10,7 +10,7 @@ import click
 
 from foretune.cli.asked import metrics_asked, space_asked
 from foretune.cli.executors import executor_options
-from foretune.cli.past import Past, carried, check_not_replaced
+from foretune.cli.past import Past, carried, check_not_replaced, rename
 from foretune.cli.past import opened as opened_past
 from foretune.cli.quantities import SEED, memory, seconds
 from foretune.cli.tuned import Outputs, Search, concluded
@@ -40,6 +40,8 @@ LONGEST_NAME = 200
               help="Past runs to start from: a Parquet file, or a store; repeatable.")  # fmt: skip
 @click.option("--assume", "assumed", multiple=True, metavar="NAME=VALUE",
               help="What past runs had of a hyperparameter that is new.")  # fmt: skip
+@click.option("--rename", "renamed", multiple=True, metavar="OLD=NEW",
+              help="A hyperparameter that past runs had under another name.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:min|max]",
               help="What to optimise, where several numbers return; repeatable.")  # fmt: skip
@@ -64,6 +66,7 @@ def tune_command(
     time_: float | None,
     experience: tuple[str, ...],
     assumed: tuple[str, ...],
+    renamed: tuple[str, ...],
     method: str,
     metrics: tuple[str, ...],
     direction: str | None,
@@ -94,8 +97,8 @@ def tune_command(
     An --experience is a Parquet file, or a store, of which all other studies count as past tasks.
     Their spaces may have changed since: runs with values outside of the new one are left out, and
     what is not used is said. Of a hyperparameter that is new, past runs say nothing, unless
-    --assume tells which value they had. Studies that do not name what they measured, like most of
-    Optuna's, are taken to have measured what is tuned.
+    --assume tells which value they had, or --rename what they called it. Studies that do not name
+    what they measured, like most of Optuna's, are taken to have measured what is tuned.
 
     The trials are an Optuna study: the same command goes on where it was stopped, other processes
     and machines join by running it too, and optuna-dashboard shows it. While none of its trials has
@@ -116,6 +119,7 @@ def tune_command(
       foretune tune train:run --space space.json --trials 50
       foretune tune train:run --experience past.parquet --trials 20 --jobs 4 --time-limit 5m
       foretune tune train:run --space new.json --experience past.parquet --assume dropout=0
+      foretune tune train:run --space new.json --experience past.parquet --rename rate=lr
       foretune tune train:run --space space.json --study march --experience foretune.db
       foretune tune train:run --space space.json --metric accuracy:max --metric seconds:min
       foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h
@@ -139,7 +143,7 @@ def tune_command(
         check_not_replaced(out, experience)
     check_store(store)
     name = study or (function or command or "")[:LONGEST_NAME]
-    past = _past(experience, assumed, store=store, study=name)
+    past = _past(experience, assumed, renamed, store=store, study=name)
     searched = space_asked(space, past.told)
     wanted = metrics_asked(metrics, direction, past.told)
     known = carried(past, searched, wanted, assumed)
@@ -168,13 +172,23 @@ def tune_command(
         sys.exit(code)
 
 
-def _past(experience: Sequence[str], assumed: Sequence[str], *, store: str, study: str) -> Past:
-    if assumed and not experience:
-        raise UsageError(
-            f"--assume tells what past runs had, but got '{assumed[0]}' without any: give an "
-            "--experience"
-        )
-    return opened_past(experience, store=store, study=study)
+def _past(
+    experience: Sequence[str],
+    assumed: Sequence[str],
+    renamed: Sequence[str],
+    *,
+    store: str,
+    study: str,
+) -> Past:
+    for option, texts in (("--assume", assumed), ("--rename", renamed)):
+        if texts and not experience:
+            raise UsageError(
+                f"{option} tells what past runs had, but got '{texts[0]}' without any: give an "
+                "--experience"
+            )
+    past = opened_past(experience, store=store, study=study)
+    rename(past, renamed)
+    return past
 
 
 def _objective(

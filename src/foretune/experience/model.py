@@ -405,6 +405,17 @@ class Experience:
 
         return annotate(self, Notes(self.meta_features, splits, self.starts))
 
+    def renamed(self, names: Mapping[str, str]) -> Experience:
+        """The same evaluations, in whose space these hyperparameters have other names: {old: new}.
+
+        Example:
+            >>> past.renamed({"learning_rate": "lr"}).in_space(space)
+        """
+        from foretune.experience.translating import renamed
+
+        configs = renamed(self.configs, names)
+        return replace(self, space=configs.space, configs=configs)
+
     def in_space(self, space: Any, *, assumed: Mapping[str, Any] | None = None) -> Experience:
         """What these runs say about a space that has changed since; see `carrying`.
 

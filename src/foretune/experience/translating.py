@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats, Ints
-from foretune.errors import ExperienceError
+from foretune.errors import ExperienceError, SpaceError
 from foretune.experience.naming import suggestion
 from foretune.experience.narrowing import moved
 from foretune.space import Encoded, Space
@@ -55,6 +55,17 @@ class Translated:
     @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return self.values, self.contradicted, self.differs, self.unrecorded
+
+
+def renamed(configs: Encoded, names: Mapping[str, str]) -> Encoded:
+    """The same configurations, in whose space hyperparameters have other names: {old: new}."""
+    try:
+        space = configs.space.renamed(names)
+    except SpaceError as error:
+        raise ExperienceError(f"names of past runs cannot be changed so: {error}") from error
+    # The order of a space follows from its names.
+    new = {names.get(name, name): number for number, name in enumerate(configs.space.names)}
+    return space.from_values(configs.values[:, [new[name] for name in space.names]])
 
 
 def legally_translated(configs: Encoded, space: Space, assumed: Mapping[str, float]) -> Translated:

@@ -66,7 +66,8 @@ def carried(
     """
     found = carried_over(past, space, assumed=assumed)
     if not found.is_whole:
-        how = " (past.in_space(space, assumed={...}) says which values they had)"
+        how = " (past.in_space(space, assumed={...}) says which values they had, "
+        how += "past.renamed({old: new}) what they called it)"
         said = found.told() + how * bool(found.unknown)
         warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
     return found.experience

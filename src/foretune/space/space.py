@@ -231,6 +231,23 @@ class Space:
         """The smallest space that holds both: parameters and choices gained, ranges widened."""
         return Space(merging.merged_json(self, other))
 
+    def renamed(self, names: Mapping[str, str]) -> "Space":
+        """The same space, in which these hyperparameters have other names: {old: new}."""
+        unknown = [name for name in names if name not in self.names]
+        if unknown:
+            raise SpaceError(
+                "only a hyperparameter of the space can be renamed, but it has no "
+                f"'{unknown[0]}': choose among {', '.join(self.names)}"
+            )
+        new = [names.get(name, name) for name in self.names]
+        if len({*new}) < len(new):
+            twice = next(name for name in new if new.count(name) > 1)
+            raise SpaceError(
+                "hyperparameters must have different names, but two would be called "
+                f"'{twice}': choose another name"
+            )
+        return Space(serial.renamed(self._json, names))
+
     def adopt(self, encoded: Encoded) -> Encoded:
         """Configurations of a smaller space in this larger one.
 
