@@ -118,7 +118,10 @@ class Posterior(Protocol):
 
     @property
     def best(self) -> float:
-        """The incumbent's value in the posterior's own unit: what an improvement must beat."""
+        """What an improvement must beat, in the posterior's own unit: the best of the trials, of
+        pending ones as they are believed to end. Else what a pending trial is to bring would be
+        promised again by all that lies around it, and a batch would gather there.
+        """
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation at each configuration."""
@@ -225,6 +228,17 @@ class Informed(Protocol):
 
     def known(self, target: Target) -> Encoded:
         """Configurations worth a look, in any order."""
+
+
+@runtime_checkable
+class Stocked(Protocol):
+    """A prior that can go on naming configurations while no trial has told anything.
+
+    Whoever runs many trials at once gets these, where a model would have nothing to learn from.
+    """
+
+    def reserve(self, target: Target) -> Encoded:
+        """Configurations to try then, in order; those of the opening may be among them."""
 
 
 @runtime_checkable

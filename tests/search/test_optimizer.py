@@ -763,7 +763,36 @@ class KnowingAndBounding(Knowing, Bounding):
     pass
 
 
+class Opened(Falling):
+    """Opens with one configuration and has three more, of which the first is the same."""
+
+    def opening(self, target: Target) -> Encoded:
+        return LISTED.take([2])
+
+    def reserve(self, target: Target) -> Encoded:
+        return LISTED.take([2, 0, 1])
+
+
 LISTED = SPACE.encode([{"a": a, "b": 0.7} for a in (0.1, 0.4, 0.9)])
+
+
+def test_while_nothing_is_told_a_batch_goes_on_with_what_past_tasks_would() -> None:
+    chosen = replace(method("random"), design=Design("random", 0), acquisition="mean")
+    batch = Optimizer(Target(SPACE), chosen, Opened()).ask(5)
+    assert [each.config for each in batch[:3]] == LISTED.take([2, 0, 1]).dicts()
+    assert [each.reason for each in batch] == ["start", "start", "start", "random", "random"]
+
+    pool = Encoded.concat([SPACE.sample(3, seed=1), LISTED])
+    pooled = Optimizer(Target(SPACE, pool=pool), chosen, Opened())
+    assert [each.pool_index for each in pooled.ask(3)] == [5, 3, 4]
+    pooled.tell([Told(np.nan, config=LISTED.dicts()[2])])
+    assert pooled.ask()[0].reason == "random"  # the three are pending or failed
+
+    asked = Optimizer(Target(SPACE), chosen, Opened())
+    asked.tell([Told(1.0, id=asked.ask()[0].id)])
+    assert asked.ask()[0].reason == "mean"
+    among = Optimizer(Target(SPACE), chosen, Opened()).ask(among=LISTED.take([0, 1]))
+    assert among[0].reason == "random"
 
 
 def by_what_is_expected(

@@ -6,6 +6,7 @@ if it had never stopped.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from foretune.search.registry import METHODS
 from foretune.search.registry import method as registered
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
-from foretune.search.stages import Stage, Stages
+from foretune.search.stages import Stage, Stages, reserve
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Encoded
 
@@ -93,6 +94,7 @@ class Optimizer:
             check_encoded(start, target.space, "start")
         design, prior = _usable(method, prior, target)
         self._stages = Stages.planned(design, prior, target, start)
+        self._prior = prior
         self._surrogate = prior.surrogate(target)
         region = prior.region(target) if isinstance(prior, Bounded) else None
         self._everywhere: Candidates = (
@@ -307,12 +309,27 @@ class Optimizer:
 
     def _from_model(self, candidates: Candidates, tried: Encoded, seed: int) -> tuple[Choice, str]:
         if not self._told.succeeded.any():
-            return self._draw(candidates, tried, seed), "random"
+            return self._from_reserve(candidates, tried, seed)
         posterior = self._belief(seed)
         misled = isinstance(posterior, Sceptical) and not posterior.trusts_past
         if misled and candidates is self._candidates:
             candidates = self._everywhere
         return self._maximise(posterior, self.method.acquisition, candidates, tried, seed)
+
+    def _from_reserve(
+        self, candidates: Candidates, tried: Encoded, seed: int
+    ) -> tuple[Choice, str]:
+        """While no trial tells anything: what past tasks would go on with, then random draws."""
+        if candidates is self._candidates:
+            left = np.flatnonzero(~self._reserve.isin(tried))
+            if len(left):
+                config = self._reserve.take(left[:1])
+                return Choice(config, self._row_in_pool(config)), "start"
+        return self._draw(candidates, tried, seed), "random"
+
+    @cached_property
+    def _reserve(self) -> Encoded:
+        return reserve(self._prior, self.target)
 
     def _draw(self, candidates: Candidates, tried: Encoded, seed: int) -> Choice:
         how = self._stages.design.how

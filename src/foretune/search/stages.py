@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 import numpy as np
 
-from foretune.contracts import Opening, Prior, Spreading, Target
+from foretune.contracts import Opening, Prior, Spreading, Stocked, Target
 from foretune.search.candidates import nearest
 from foretune.search.definition import Design
 from foretune.space import Encoded
@@ -75,11 +75,22 @@ class Stages:
         return Stage.MODEL
 
 
+def reserve(prior: Prior, target: Target) -> Encoded:
+    """What the prior would go on with while no trial has told anything, each once, in order."""
+    if not isinstance(prior, Stocked):
+        return target.space.encode([])
+    return _each_once(_in_pool(prior.reserve(target), target))
+
+
 def _opening(prior: Prior, target: Target) -> Encoded:
-    """What the prior opens with, as the nearest members where the target has a pool."""
+    """What the prior opens with."""
     if not isinstance(prior, Opening):
         return target.space.encode([])
-    wanted = prior.opening(target)
+    return _in_pool(prior.opening(target), target)
+
+
+def _in_pool(wanted: Encoded, target: Target) -> Encoded:
+    """The nearest members where the target has a pool."""
     if target.pool is None or len(wanted) == 0:
         return wanted
     return target.pool.take(nearest(wanted, target.pool))

@@ -116,6 +116,22 @@ class MethodConformance:
         assert np.isfinite(with_failed).all()
         np.testing.assert_allclose(with_failed, without, rtol=1e-6, atol=1e-9)
 
+    def test_what_is_pending_is_to_be_beaten(self) -> None:
+        """An improvement is one on pending trials as well: else a batch gathers where the first of
+        it is expected to be good.
+        """
+        if self.method.design.trials is None:
+            pytest.skip("its design covers every trial, so that it looks for no improvement")
+        on, target = problem("cash"), self.target("cash")
+        tried = on.space.sample(6, seed=4)
+        losses = on.losses(tried)
+        losses[5] = losses.min() - np.ptp(losses)
+        seen = Observations(tried, losses, np.arange(len(tried)) == 5)
+        surrogate = _prior(self.method, "cash").surrogate(target)
+        posterior = surrogate.condition(seen, seed=2)
+        expected = float(posterior.predict(tried.take([5])).mean[0])
+        assert posterior.best <= expected + 1e-6
+
     @pytest.mark.parametrize("observations", [1, 2, 500])
     def test_few_and_many_observations(self, observations: int) -> None:
         """One, two and 500 trials made elsewhere can be told at once."""

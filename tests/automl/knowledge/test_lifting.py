@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from foretune.automl.knowledge.lifting import lifted
-from foretune.contracts import Informed, Observations, Opening, Target
+from foretune.contracts import Informed, Observations, Opening, Stocked, Target
 from foretune.errors import MethodError
 from foretune.methods.auto.learn import AutoPrior
+from foretune.methods.zero_shot.adaptive import AdaptivePrior
 from foretune.search import METHODS, Optimizer
 from tests.experience.whole_and_part import CONFIGS, PART, WHOLE, experience
 
@@ -48,6 +49,17 @@ def test_what_is_known_is_what_lies_in_the_part():
     prior = lifted(AutoPrior({}, frozenset(), configs.take([2]), configs), WHOLE, PART)
     assert isinstance(prior, Informed)
     assert {config["model"] for config in prior.known(Target(PART)).dicts()} == {"forest", "naive"}
+
+
+def test_what_is_in_reserve_is_what_lies_in_the_part_and_none_where_there_is_no_reserve():
+    configs = WHOLE.encode(CONFIGS)
+    adaptive = AdaptivePrior(configs, np.eye(len(configs)))
+    prior = lifted(AutoPrior({"a": adaptive}, frozenset("a"), configs, configs), WHOLE, PART)
+    assert isinstance(prior, Stocked)
+    assert {each["model"] for each in prior.reserve(Target(PART)).dicts()} == {"forest", "naive"}
+    other = lifted(METHODS["zero-shot"].learn(experience(), seed=0), WHOLE, PART)
+    assert isinstance(other, Stocked)
+    assert len(other.reserve(Target(PART))) == 0
 
 
 def test_a_search_in_the_part_stays_in_it_with_and_without_a_pool():

@@ -14,7 +14,7 @@ from foretune.methods.auto.learn import (
     cheapest_first,
 )
 from foretune.methods.auto.model import AutoSurrogate, MixturePosterior, log_improvement
-from foretune.methods.zero_shot.adaptive import AdaptivePrior
+from foretune.methods.zero_shot.adaptive import RESERVE, AdaptivePrior
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.order import order_score
 from foretune.progress import SILENT
@@ -299,6 +299,7 @@ def test_without_experience_it_opens_spread_out() -> None:
     prior = learner().learn(None, seed=4, progress=SILENT)
     first = prior.opening(Target(SPACE))
     assert first == SPACE.sample(3, seed=4, how="sobol")
+    assert len(prior.reserve(Target(SPACE))) == 0
     assert list(prior.experts) == ["gcp"]
     assert len(prior.known(Target(SPACE))) == 0
     assert isinstance(prior, Spreading)
@@ -434,6 +435,7 @@ def test_what_is_good_and_what_comes_first_is_the_listers_word() -> None:
     assert isinstance(lister, AdaptivePrior)
     np.testing.assert_array_equal(prior.known(Target(bowls.space)).values, lister.configs.values)
     assert prior.opening(Target(bowls.space)) == lister.portfolio(3)
+    assert prior.reserve(Target(bowls.space)) == lister.portfolio(RESERVE)
     timed = replace(bowls, seconds=10.0 - bowls.config_index.astype(np.float32))
     opening = alone.learn(timed, seed=0, progress=SILENT).opening(Target(bowls.space))
     assert opening == cheapest_first(lister.portfolio(3), timed) != lister.portfolio(3)

@@ -64,12 +64,12 @@ def test_the_best_is_the_incumbents_mean_rank() -> None:
     assert found.best == pytest.approx(found.predict(POOL).mean[incumbent])
 
 
-def test_a_believed_trial_is_never_the_incumbent() -> None:
+def test_a_believed_trial_may_be_the_incumbent() -> None:
     losses = seen(20).losses.copy()
     losses[19] = -1.0
     told = Observations(POOL.take(np.arange(20)), losses, np.arange(20) == 19)
     found = PRIOR.surrogate(Target(SPACE, pool=POOL)).condition(told, seed=0)
-    assert found.incumbent.dicts() == POOL.take([int(np.argmin(losses[:19, 0]))]).dicts()
+    assert found.incumbent.dicts() == POOL.take([19]).dicts()
 
 
 def test_the_belief_is_the_mean_and_the_spread_over_scorers() -> None:

@@ -10,6 +10,7 @@ from foretune.errors import MethodError
 from foretune.experience import Experience, Metric
 from foretune.methods.zero_shot.adaptive import (
     NOISE,
+    RESERVE,
     AdaptiveLearner,
     AdaptivePosterior,
     AdaptivePrior,
@@ -111,6 +112,15 @@ def test_believed_trials_are_tried_but_say_nothing_about_tasks() -> None:
     believed = surrogate.condition(seen(FOUR.take([1, 2]), [0.5, 0.2], believed=1), seed=0)
     np.testing.assert_allclose(believed.weights, 1 / 3)
     np.testing.assert_allclose(believed.bests, SCORES[:, 1:3].min(axis=1))
+
+
+def test_while_no_trial_tells_anything_it_goes_on_with_the_greedy_portfolio() -> None:
+    configs = candidates()
+    prior = AdaptiveLearner().learn(experience_of(bowls(configs), configs), seed=0, progress=SILENT)
+    reserve = prior.reserve(Target(SPACE))
+    assert reserve.take([0]) == prior.opening(Target(SPACE))
+    assert len(reserve) == min(RESERVE, len(prior.configs))
+    assert reserve.take(np.arange(4)) == prior.portfolio(4)
 
 
 def test_before_trials_tell_tasks_apart_it_is_the_greedy_portfolio() -> None:

@@ -21,6 +21,7 @@ from foretune.contracts import (
     Prediction,
     Prior,
     Sceptical,
+    Stocked,
     Surrogate,
     Target,
 )
@@ -166,6 +167,13 @@ class LiftedOpening(LiftedPrior):
         """Those to try first, in order."""
         check_space(self.part, target)
         return self.first
+
+    def reserve(self, target: Target) -> Encoded:
+        """Those of the whole that lie in the part; may be none."""
+        check_space(self.part, target)
+        if not isinstance(self.inner, Stocked):
+            return self.first.take([])
+        return reencoded(self.inner.reserve(Target(self.whole)), self.part)[0]
 
     def known(self, target: Target) -> Encoded:
         """Those worth a look."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.contracts import Learner, Prior, Surrogate, Target
+from foretune.contracts import Learner, Prior, Stocked, Surrogate, Target
 from foretune.experience import Experience
 from foretune.learning import check_space
 from foretune.methods.auto.model import AutoSurrogate
@@ -90,6 +90,12 @@ class AutoPrior:
         check_space(self.first.space, target)
         return self.first
 
+    def reserve(self, target: Target) -> Encoded:
+        """What an expert goes on with where the opening ends."""
+        stocked = (prior for prior in self.experts.values() if isinstance(prior, Stocked))
+        expert = next(stocked, None)
+        return _none_of(target.space) if expert is None else expert.reserve(target)
+
     @property
     def spreads(self) -> bool:
         """Whether there is no portfolio to open with."""
@@ -98,7 +104,7 @@ class AutoPrior:
     def known(self, target: Target) -> Encoded:
         """What was good for past tasks."""
         if self.good is None:
-            return target.space.sample(1, seed=0).take([])
+            return _none_of(target.space)
         check_space(self.good.space, target)
         return self.good
 
@@ -180,6 +186,10 @@ class AutoLearner:
             meta["trials"],
             meta["seed"],
         )
+
+
+def _none_of(space: Space) -> Encoded:
+    return space.encode([])
 
 
 def cheapest_first(configs: Encoded, experience: Experience) -> Encoded:

@@ -170,7 +170,7 @@ class RegressionSurrogate:
             ~good.believed,
         )
         head = Regression.of(phi, z, *fit_precisions(phi[real], z[real], self.typical))
-        return RegressionPosterior(self.features, head, float(z[real].min()))
+        return RegressionPosterior(self.features, head, float(z.min()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,7 @@ class IndependentSurrogate:
         one = good.losses.shape[1] == 1
         y = good.losses[:, 0] if one else scalarise(good.losses, standardise)
         which = self.algorithms.chosen(good.configs)
-        real = y[~good.believed]
-        of_all = Standardise.fit(real)
+        of_all = Standardise.fit(y[~good.believed])
         processes = tuple(
             self._process(
                 m, good.configs.take(which == m), y[which == m], good.believed[which == m], of_all
@@ -98,7 +97,7 @@ class IndependentSurrogate:
             for m in range(len(self.algorithms))
         )
         return IndependentPosterior(
-            self.algorithms, processes, of_all.shift, of_all.scale, float(real.min())
+            self.algorithms, processes, of_all.shift, of_all.scale, float(y.min())
         )
 
     def _process(

@@ -94,7 +94,7 @@ class DngoSurrogate:
         features = partial(_features, hidden_layers(x.x[real], observed, seed))
         phi, z = features(x), scalarise(good.losses, standardise)
         head = Regression.of(phi, z, *fit_precisions(phi[real], observed, START))
-        return RegressionPosterior(features, head, float(z[real].min()))
+        return RegressionPosterior(features, head, float(z.min()))
 
 
 def _features(layers: Layers, x: Encoded) -> Floats:

@@ -57,7 +57,7 @@ class ForestSurrogate:
         y = scalarise(good.losses, standardise)
         tree = DecisionTreeRegressor(max_features=FEATURES_PER_SPLIT, min_samples_split=3)
         trees = grown(tree, good.configs.codes.astype(np.float32), y, trees=TREES, seed=seed)
-        return ForestPosterior(trees, float(y[~good.believed].min()))
+        return ForestPosterior(trees, float(y.min()))
 
 
 def forest() -> StatelessLearner:

@@ -144,7 +144,7 @@ class DeepKernelSurrogate:
         phi, z = embedded(layers, x), scalarise(good.losses, standardise)
         keep = informative_subset(phi, z, LARGEST_GP)
         model = GP.condition(phi[keep], z[keep], params.hyper(FEATURES))
-        return DeepKernelPosterior(layers, model, float(z[real].min()))
+        return DeepKernelPosterior(layers, model, float(z.min()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class GaussianProcessSurrogate:
         x, y, real = good.configs.x, self.fit.output(good.losses), ~good.believed
         hyper = self.fit.hyper(x[real], good.losses[real])
         keep = informative_subset(x, y, LARGEST_GP)
-        return GaussianProcessPosterior(GP.condition(x[keep], y[keep], hyper), float(y[real].min()))
+        return GaussianProcessPosterior(GP.condition(x[keep], y[keep], hyper), float(y.min()))
 
 
 def gaussian_process() -> StatelessLearner:

@@ -84,7 +84,7 @@ class OboeSurrogate:
         z = mean.mean() + spread * scalarise(good.losses, standardise)
         noise = max(self.table.noise, LEAST_NOISE)
         head = Regression.of(phi, z - mean, 0.0, -float(np.log(noise)))
-        return OboePosterior(self.table, self.rows, head, float(z[~good.believed].min()))
+        return OboePosterior(self.table, self.rows, head, float(z.min()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class LatentSurrogate:
         at, z = self.positions(good.configs), scalarise(good.losses, standardise)
         keep = informative_subset(at, z, LARGEST_GP)
         model = GP.condition(at[keep], z[keep], self.hyper)
-        return LatentPosterior(self.positions, model, float(z[~good.believed].min()))
+        return LatentPosterior(self.positions, model, float(z.min()))
 
 
 @dataclass(frozen=True, slots=True)

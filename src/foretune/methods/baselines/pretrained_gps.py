@@ -106,7 +106,7 @@ class PretrainedSurrogate:
             )
             for m, process in enumerate(self.processes)
         )
-        best = float(z[~good.believed].min())
+        best = float(z.min())
         return PretrainedPosterior(self.algorithms, self.processes, residuals, best)
 
 

@@ -131,12 +131,12 @@ class EnsembleSurrogate:
         """The belief after all successful trials; weights follow from those that were observed."""
         own = self.own.condition(seen, seed=seed)
         good = seen.successes()
-        real = good.configs.take(np.flatnonzero(~good.believed))
-        weights = self._weights(real, good.losses[~good.believed])
+        real = np.flatnonzero(~good.believed)
+        weights = self._weights(good.configs.take(real), good.losses[real])
         ensemble = EnsemblePosterior(
             own, self.voices.beliefs, self.voices.stacked.processes, weights, np.inf
         )
-        return replace(ensemble, best=float(ensemble.predict(real).mean.min()))
+        return replace(ensemble, best=float(ensemble.predict(good.configs).mean.min()))
 
     def _weights(self, configs: Encoded, losses: Floats) -> Floats:
         """(M + 1,), the target's own last; all alike where there is no pair to rank."""

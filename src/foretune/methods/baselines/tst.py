@@ -70,11 +70,11 @@ class TwoStageSurrogate:
         """The belief after all successful trials; weights follow from those that were observed."""
         good = seen.successes()
         real = np.flatnonzero(~good.believed)
-        predicted = self.past_at_trials(good.configs.x[real])
+        predicted = self.past_at_trials(good.configs.x)
         z = scalarise(good.losses[real], self.output)
-        weights = epanechnikov(rank_distances(z, predicted), BANDWIDTH)
+        weights = epanechnikov(rank_distances(z, predicted[:, real]), BANDWIDTH)
         own = self.own.condition(seen, seed=seed)
-        at_trials = PEAK * own.predict(good.configs.take(real)).mean + weights @ predicted
+        at_trials = PEAK * own.predict(good.configs).mean + weights @ predicted
         best = float(at_trials.min()) / (PEAK + float(weights.sum()))
         return TwoStagePosterior(own, self.voices.means, weights, best)
 

@@ -120,7 +120,7 @@ class FactorsSurrogate:
         hyper = self._hyper(x[real], good.losses[real], read[real])
         keep = informative_subset(x, scores, LARGEST_GP)
         model = FactorGP.condition(factors[keep], x[keep], (scores - mean)[keep], hyper)
-        expected = mean[real] + model.predict(factors[real], x[real])[0]
+        expected = mean + model.predict(factors, x)[0]
         return FactorsPosterior(self.read, model, float(expected.min(initial=np.inf)))
 
     def _scores(self, losses: Floats, mean: Floats, factors: Floats) -> Floats:
@@ -147,7 +147,7 @@ class FactorsPosterior:
     read: CachedOnPool[Floats]
     model: FactorGP
     best: float
-    """The least score that is expected of a trial."""
+    """The least score that is expected of a trial, pending ones included."""
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the score."""

@@ -153,7 +153,7 @@ class CopulaSurrogate:
         scores = mu + sigma * residuals
         keep = informative_subset(x, scores, LARGEST_GP)
         model = GP.condition(x[keep], residuals[keep], hyper, units=AS_THEY_ARE)
-        best = float(scores[real].min())
+        best = float(scores.min())
         return ResidualPosterior(self.believe, weights, model, best)
 
 

@@ -94,7 +94,7 @@ class LatentSurrogate:
             trials.take(keep).placed(fitted.head), z[keep], fitted.hyper
         )
         return LatentPosterior(
-            algorithms, self.features, self.beside, fitted.head, process, float(z[real].min())
+            algorithms, self.features, self.beside, fitted.head, process, float(z.min())
         )
 
 

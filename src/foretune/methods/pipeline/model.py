@@ -213,7 +213,7 @@ class DeepPipeSurrogate:
         else:
             hyper = _tuned(at.u[real], z[real], learnt)
             model = GP.condition(at.u[keep], z[keep], hyper)
-        return LatentPosterior(places, model, float(z[real].min()))
+        return LatentPosterior(places, model, float(z.min()))
 
 
 def _tuned(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 
-from foretune.arrays import Bools, Floats
+from foretune.arrays import Floats
 from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.learning import check_space
 from foretune.methods.ranking.curvature import criterion
@@ -84,7 +84,7 @@ class RankingSurrogate:
         y = one_loss(good.losses) if len(good) else np.empty(0)
         z = self.ensemble.meta_features(good.configs.x, y)
         scorers = self._tuned(good.configs.x, y, z)
-        incumbent = good.configs.take([_best_real(y, good.believed)]) if len(good) else None
+        incumbent = good.configs.take([int(np.argmin(y))]) if len(good) else None
         return RankPosterior(
             self.ensemble, scorers, z, self.references, self.settings.unit, incumbent
         )
@@ -110,7 +110,7 @@ class RankPosterior:
     references: Encoded
     unit: str
     incumbent: Encoded | None
-    """The best observation."""
+    """The best trial, pending ones included."""
 
     @cached_property
     def best(self) -> float:
@@ -161,10 +161,6 @@ class RankPosterior:
     def _ordered(self) -> Floats:
         """(M, references), the highest score last."""
         return np.sort(self._known, axis=1)
-
-
-def _best_real(y: Floats, believed: Bools) -> int:
-    return int(np.argmin(np.where(believed, np.inf, y)))
 
 
 def _ranks_among(ordered: Floats, s: Floats, unit: str) -> Floats:

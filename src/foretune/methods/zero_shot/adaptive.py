@@ -45,6 +45,8 @@ TASKS_PER_ODDS, MOST_ODDS = 25, 3.0
 """So many past tasks are as good a guide as a network that learnt from them, three times as many
 three times as good: what a new task is like, one of many is like, and of a few perhaps none."""
 LEAST_ODDS = 1e-6
+RESERVE = 64
+"""So many are named while no trial has told anything."""
 LATEST = 100
 """So many trials say which past tasks the target is like."""
 ANYTHING = 1e-6
@@ -79,6 +81,11 @@ class AdaptivePrior:
         """All of them: nothing is known beyond."""
         check_space(self.configs.space, target)
         return self.configs
+
+    def reserve(self, target: Target) -> Encoded:
+        """What complements the opening."""
+        check_space(self.configs.space, target)
+        return self.portfolio(RESERVE)
 
     def portfolio(self, k: int) -> Encoded:
         """The greedy portfolio, in which all tasks count the same."""
