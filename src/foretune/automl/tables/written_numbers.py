@@ -32,7 +32,7 @@ CODES = {
     **{"Ft": "\ue008", "HUF": "\ue008", "CAD": "\ue009", "AUD": "\ue00a", "CNY": "\ue00b"},
 }
 """Currencies by their letters, and what says the same in one character. Where none does, it is one
-that no text has; models keep it, so it never changes."""
+of private use, which tables hardly have; models keep it, so it never changes."""
 CURRENCIES = SIGNS + "".join(sorted({*CODES.values()} - {*SIGNS}))
 UNITS = f"{CURRENCIES}%"
 MINUS = "\u2212-"
