@@ -10,12 +10,13 @@ from benchmarks.peers.adapters.foretune import ForetuneTuner
 from benchmarks.peers.objective import Parameter, Past, Problem
 from benchmarks.peers.problems import problem_of
 from benchmarks.peers.run import Contestant, Played, _play, keep_settings, seed_of
-from benchmarks.peers.summary import Duel
+from benchmarks.peers.summary import Duel, duel
 
 from foretune.bench.results import Settings
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric, Split
 from foretune.space import Space
+from tests.bench.tables import results
 
 NAN = float("nan")
 RATE = Parameter("rate", "float", 1e-4, 1.0, log=True)
@@ -99,9 +100,27 @@ def test_some_rows_of_the_past_keep_their_losses() -> None:
 def test_a_duel_counts_ties_half_and_the_trials_that_ours_needs() -> None:
     ours = np.array([[0.5, 0.3, 0.1], [0.5, 0.5, 0.5], [0.2, 0.2, 0.2]])
     theirs = np.array([[0.4, 0.3, 0.3], [0.5, 0.4, 0.4], [0.3, 0.2, 0.2]])
-    duel = Duel(ours, theirs, seeds=1, seconds=0.1, different=3.0)
+    better = np.minimum(ours, theirs)
+    duel = Duel(ours, theirs, better, seeds=1, seconds=0.1, different=3.0)
     assert [duel.ahead(n).tolist() for n in (1, 2, 3)] == [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0, 0.5]]
+    assert duel.together(3).tolist() == [1, 0.5, 0.5]
     assert duel.needed().tolist() == [2.0, np.inf, 1.0]
+
+
+def test_both_together_are_the_better_one_of_each_two_runs() -> None:
+    played = results(
+        {
+            ("easy", "auto", 0): [0.5, 0.2],
+            ("easy", "auto", 1): [0.9, 0.6],
+            ("easy", "other", 0): [0.6, 0.3],
+            ("easy", "other", 1): [0.5, 0.4],
+        }
+    )
+    found = duel(played, "auto", "other")
+    assert found.ours[0].tolist() == pytest.approx([0.7, 0.4])
+    assert found.theirs[0].tolist() == pytest.approx([0.55, 0.35])
+    assert found.better[0].tolist() == pytest.approx([0.5, 0.3])
+    assert (found.ahead(2).item(), found.together(2).item()) == (0.0, 1.0)
 
 
 SETTINGS = Settings("suite", 50, "leave-one-out", ("error",), ("min",), "abc", notes="")
