@@ -82,17 +82,26 @@ def different_losses(results: Results, name: str) -> float:
 
 
 def table(results: Sequence[Results], ours: str, at: Sequence[int]) -> str:
-    """One row a tuner, over the tasks of all suites that it has runs on."""
+    """One row a tuner, over the tasks of all suites that it has runs on; where there are several
+    suites, also the per cent of the tasks of each.
+    """
     names = {str(name) for part in results for name in part.rows["method"].unique()}
-    lines = [
-        f"| against | tasks x seeds | {' | '.join(f'ahead at {n} (both)' for n in at)} "
-        "| trials to reach its last | different losses | s a suggestion |",
-        "|---|---|" + "---|" * (len(at) + 3),
+    suites = [part.settings.suite for part in results] if len(results) > 1 else []
+    heads = [
+        "against",
+        "tasks x seeds",
+        *(f"ahead at {n} (both)" for n in at),
+        "trials to reach its last",
+        "different losses",
+        "s a suggestion",
+        *suites,
     ]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for other in sorted(names - {ours}):
-        duels = [found for part in results if (found := _duel(part, ours, other)) is not None]
-        if duels:
-            lines.append(_line(other, duels, at))
+        duels = [_duel(part, ours, other) for part in results]
+        if found := [one for one in duels if one is not None]:
+            own = [_in_per_cent(one, at) for one in duels] if suites else []
+            lines.append(f"| {' | '.join([other, *_cells(found, at), *own])} |")
     return "\n".join(lines)
 
 
@@ -104,7 +113,7 @@ def _duel(part: Results, ours: str, other: str) -> Duel | None:
         return None
 
 
-def _line(other: str, duels: Sequence[Duel], at: Sequence[int]) -> str:
+def _cells(duels: Sequence[Duel], at: Sequence[int]) -> list[str]:
     tasks = sum(len(one.ours) for one in duels)
     seeds = sorted({one.seeds for one in duels})
     shares = [_share([one for one in duels if one.trials >= n], n) for n in at]
@@ -112,15 +121,20 @@ def _line(other: str, duels: Sequence[Duel], at: Sequence[int]) -> str:
     weights = [len(one.ours) for one in duels]
     different = np.average([one.different for one in duels], weights=weights)
     seconds = np.average([one.seconds for one in duels], weights=weights)
-    cells = [
-        other,
+    return [
         f"{tasks} x {'-'.join(map(str, seeds))}",
         *shares,
         f"{needed:g}" if np.isfinite(needed) else "not reached",
         f"{different:.0f}",
         f"{seconds:.3f}",
     ]
-    return f"| {' | '.join(cells)} |"
+
+
+def _in_per_cent(duel: Duel | None, at: Sequence[int]) -> str:
+    """The shares of one suite, without a sign; empty where nothing was played."""
+    if duel is None:
+        return ""
+    return " ".join(f"{100 * duel.ahead(n).mean():.0f}" for n in at if n <= duel.trials)
 
 
 def _share(duels: Sequence[Duel], trials: int) -> str:

@@ -10,7 +10,7 @@ from benchmarks.peers.adapters.foretune import ForetuneTuner
 from benchmarks.peers.objective import Parameter, Past, Problem
 from benchmarks.peers.problems import problem_of
 from benchmarks.peers.run import Contestant, Played, _play, keep_settings, seed_of
-from benchmarks.peers.summary import Duel, duel
+from benchmarks.peers.summary import Duel, duel, table
 
 from foretune.bench.results import Settings
 from foretune.errors import UsageError
@@ -208,3 +208,13 @@ def test_past_tasks_without_a_success_are_not_handed_to_peers(tmp_path: Path) ->
     handed = problem_of(experience, tmp_path / "e.parquet", split, "mine").past
     assert list(handed) == ["good"]
     assert handed["good"].losses.tolist() == [0.3]
+
+
+def test_a_table_of_several_suites_tells_of_each() -> None:
+    both = {("a", "auto", 0): [0.5, 0.2], ("a", "other", 0): [0.6, 0.1]}
+    alone = {("b", "auto", 0): [0.5, 0.2]}
+    said = table([results(both, suite="first"), results(alone, suite="second")], "auto", [1, 2])
+    head, _, row = said.splitlines()
+    assert head.endswith("| first | second |")
+    assert row == "| other | 1 x 1 | 100% (100%) | 0% (50%) | not reached | 2 | 0.500 | 100 0 |  |"
+    assert "first" not in table([results(both, suite="first")], "auto", [1, 2])
