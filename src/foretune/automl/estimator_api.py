@@ -195,23 +195,26 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
             )
         if conclusion.remark:
             warnings.warn(conclusion.remark, ForetuneWarning, stacklevel=3)
-        timings = (("all of it", time.monotonic() - began),)
-        self.model_ = conclusion.model
-        self.facts_ = facts(table)
-        # A fitted estimator travels: rows and open files stay behind.
-        plan = replace(plan, table=plan.table.rows(np.empty(0, dtype=np.int64)))
-        kept = None if knowledge is None else _closed(knowledge)
-        self.fit_ = Fit(
+        fit = Fit(
             plan=plan,
             wishes=wishes,
             about=about,
             trials=trials,
             ending=ending,
-            knowledge=kept,
+            knowledge=knowledge,
             relied_on=relied_on,
-            timings=timings,
+            timings=(("all of it", time.monotonic() - began),),
             conclusion=conclusion,
         )
+        self._keep(fit, facts(table))
+
+    def _keep(self, fit: Fit, about_table: list[tuple[str, str]]) -> None:
+        """What a fitted estimator holds. It travels: rows and open files stay behind."""
+        no_rows = fit.plan.table.rows(np.empty(0, dtype=np.int64))
+        knowledge = None if fit.knowledge is None else _closed(fit.knowledge)
+        self.model_ = fit.conclusion.model
+        self.facts_ = about_table
+        self.fit_ = replace(fit, plan=replace(fit.plan, table=no_rows), knowledge=knowledge)
 
     def _wishes(self) -> Wishes:
         if isinstance(self.only, str):

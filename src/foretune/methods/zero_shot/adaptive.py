@@ -94,7 +94,6 @@ class AdaptivePrior:
     def surrogate(self, target: Target) -> "AdaptiveSurrogate":
         """The tasks as hypotheses about one target."""
         check_space(self.configs.space, target)
-
         nearest = CachedOnPool(Catalogue(self.configs).rows, target.pool)
         return AdaptiveSurrogate(self.scores, nearest)
 
