@@ -116,55 +116,79 @@ class Plan:
 
 def planned(table: Table, wishes: Wishes) -> Plan:
     """The plan for a table."""
-    space = shipped(wishes.space or f"pipeline-{table.task}")
+    space = _fitting_space(table, wishes.space)
+    aim = _aim(table, wishes.metric, space.metrics)
+    metric = scorer(aim.metric, table.task).metric
+    searched = _searched(table, wishes.seed)
+    protocol = Protocol(
+        (metric.name, *(name for name in space.metrics if name != aim.metric)),
+        folds=_folds(searched),
+        seed=wishes.seed,
+        shares=tuple(share**RARE_POWER for share in aim.rare),
+    ).defined_on(searched)
+    notes = [
+        f"Optimising {aim.metric}, {aim.why}.",
+        f"Trials are scored by {protocol.describe(searched)}{_why_few_folds(protocol, searched)}.",
+        *_unmet_notes(protocol, searched),
+        *_scale_notes(table),
+    ]
+    check_divisible(aim.metric, table.y)
+    notes += [*_part_notes(table, searched), *_rare_notes(table, aim.rare)]
+    built = space.build(wishes.only)
+    if not wishes.only:
+        notes += _missing_notes(space)
+    return Plan(space, built, metric, protocol, searched, tuple(notes))
+
+
+def _fitting_space(table: Table, name: str | None) -> ShippedSpace:
+    """The one asked for, if it is for such targets; else the one for pipelines."""
+    space = shipped(name or f"pipeline-{table.task}")
     if space.task is not table.task:
         raise UsageError(
             f"the space '{space.name}' is for {space.task}, but the target asks for {table.task}: "
             f"leave the space out or choose one for {table.task};  foretune fit  also takes "
             f"--task {space.task}"
         )
-    metric, why = wishes.metric, "as asked for"
-    rare: tuple[float, ...] = ()
-    if metric is None:
-        metric, why = _default_metric(table, space.metrics)
-        rare = _rare_shares(table) if metric == "log_loss" else ()
-    others = [name for name in space.metrics if name != metric]
-    searched = _searched(table, wishes.seed)
-    protocol = Protocol(
-        (scorer(metric, table.task).metric.name, *others),
-        folds=_folds(searched),
-        seed=wishes.seed,
-        shares=tuple(share**RARE_POWER for share in rare),
-    ).defined_on(searched)
-    notes = [
-        f"Optimising {metric}, {why}.",
-        f"Trials are scored by {protocol.describe(searched)}{_why_few_folds(protocol, searched)}.",
-        *_unmet_notes(protocol, searched),
-        *_scale_notes(table),
+    return space
+
+
+@dataclass(frozen=True, slots=True)
+class _Aim:
+    """What is optimised."""
+
+    metric: str
+    why: str
+    rare: tuple[float, ...]
+    """The classes' shares, where a rare one is to be found."""
+
+
+def _aim(table: Table, metric: str | None, offered: Sequence[str]) -> _Aim:
+    """What was asked for; else what suits the target."""
+    if metric is not None:
+        return _Aim(metric, "as asked for", ())
+    chosen, why = _default_metric(table, offered)
+    return _Aim(chosen, why, _rare_shares(table) if chosen == "log_loss" else ())
+
+
+def _part_notes(table: Table, searched: Table) -> list[str]:
+    if len(searched) == len(table):
+        return []
+    return [f"The search uses {len(searched):,} of {len(table):,} rows; the model learns from all."]
+
+
+def _rare_notes(table: Table, rare: tuple[float, ...]) -> list[str]:
+    if not rare:
+        return []
+    return [
+        f"The rarest class has {min(rare):.1%} of the rows{table.weighed}: probabilities are "
+        "divided by the root of the classes' shares before one is chosen, so that rare ones "
+        "are found. With --metric log_loss the most probable one is chosen."
     ]
-    check_divisible(metric, table.y)
-    if len(searched) < len(table):
-        notes.append(
-            f"The search uses {len(searched):,} of {len(table):,} rows; the model learns from all."
-        )
-    if rare:
-        notes.append(
-            f"The rarest class has {min(rare):.1%} of the rows{table.weighed}: probabilities are "
-            "divided by the root of the classes' shares before one is chosen, so that rare ones "
-            "are found. With --metric log_loss the most probable one is chosen."
-        )
-    built = space.build(wishes.only)
+
+
+def _missing_notes(space: ShippedSpace) -> list[str]:
     left_out = space.missing()
-    if left_out and not wishes.only:
-        notes.append(f"Without {listed(left_out)}: not installed.")
-    return Plan(
-        space,
-        built,
-        scorer(metric, table.task).metric,
-        protocol,
-        searched,
-        tuple(notes),
-    )
+    return [f"Without {listed(left_out)}: not installed."] if left_out else []
 
 
 def _searched(table: Table, seed: int) -> Table:
