@@ -246,6 +246,21 @@ def test_how_to_tell_another_name_is_said(capsys):
     )
 
 
+def test_choices_of_past_runs_may_have_another_name_now(capsys):
+    before = Space.of({"x": (0.0, 1.0), "opt": ["adam", "sgd"], "layers": [(8,), 16]})
+    today = Space.of({"x": (0.0, 1.0), "opt": ["Adam", "sgd"], "layers": [8, 16]})
+    save("past.parquet", ["t"], space=before)
+    save("both.parquet", ["u"], space=today)
+    found = read("past.parquet", "both.parquet", space=today)
+    assert len(found.experience) < found.runs
+    said = capsys.readouterr().err
+    assert "; --rename layers:OLD=NEW tells what a choice is called now." in said
+    words = ["opt:adam=Adam", "layers:(8,)=8"]
+    found = read("past.parquet", "both.parquet", space=today, renamed=words)
+    assert found.is_whole
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("renamed", "said"),
     [
@@ -254,6 +269,7 @@ def test_how_to_tell_another_name_is_said(capsys):
         (["=x"], "write OLD=NEW"),
         (["x=a", "x=b"], "but got 'x' twice"),
         (["layer=depth"], "none has 'layer': did you mean 'layers'?"),
+        (["layers:(9,)=9"], "none has 'layers:(9,)': did you mean 'layers:(8,)'"),
     ],
 )
 def test_what_cannot_be_renamed_is_refused(renamed, said):

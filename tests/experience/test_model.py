@@ -202,3 +202,20 @@ def test_renamed_hyperparameters_keep_their_values_and_the_runs_their_losses() -
         np.testing.assert_array_equal(after.losses, before.losses)
     with pytest.raises(ExperienceError, match="has no 'lr': choose among"):
         known.renamed({"lr": "rate"})
+
+
+def test_runs_keep_their_choices_under_other_names() -> None:
+    space = Space.of({"a": (0.0, 1.0), "model": {"svm": {"C": (0.1, 10.0)}, "bayes": {}}})
+    configs = space.sample(20, seed=0)
+    losses = {"loss": np.arange(20.0)[None, :]}
+    known = Experience.from_matrix(space, configs, ["t"], [Metric("loss")], losses)
+    renamed = known.renamed({}, choices={"model": {"svm": "zz"}})
+    expected = [
+        {
+            name.replace("svm", "zz"): "zz" if value == "svm" else value
+            for name, value in config.items()
+        }
+        for config in known.task("t").configs.dicts()
+    ]
+    assert renamed.task("t").configs.dicts() == expected
+    np.testing.assert_array_equal(renamed.losses, known.losses)

@@ -57,21 +57,25 @@ def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
 
 
 def rename(past: Past, texts: Sequence[str]) -> None:
-    """Give hyperparameters of past runs, wherever they occur, the names of today: OLD=NEW."""
-    names = _new_names(texts)
-    recorded = {name for part in past.parts for name in part.experience.space.names}
-    unknown = [name for name in names if name not in recorded]
-    if unknown and past.parts:
-        from foretune.experience.naming import suggestion
-
-        raise UsageError(
-            f"--rename needs a hyperparameter of past runs, but none has '{unknown[0]}': "
-            f"{suggestion(unknown[0], sorted(recorded))}"
-        )
+    """Give hyperparameters of past runs, wherever they occur, the names of today, OLD=NEW, and
+    choices theirs, NAME:OLD=NEW.
+    """
+    renamings = _new_names(texts)
+    for old in renamings:
+        if past.parts and all(_place(old, part.experience.space) is None for part in past.parts):
+            _refuse_unknown(old, past)
 
     def made(known: "Experience") -> "Experience":
-        own = {old: new for old, new in names.items() if old in known.space.names}
-        return known.renamed(own) if own else known
+        names: dict[str, str] = {}
+        choices: dict[str, dict[Any, Any]] = {}
+        for old, new in renamings.items():
+            match _place(old, known.space):
+                case str(name):
+                    names[name] = new
+                case (name, choice):
+                    now = new if isinstance(choice, str) else _value(new)
+                    choices.setdefault(name, {})[choice] = now
+        return known.renamed(names, choices=choices) if names or choices else known
 
     parts = _fitting(past, past.parts, made)
     past.parts = [replace(part, experience=known) for part, known in parts]
@@ -82,13 +86,41 @@ def _new_names(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         old, is_one, new = text.partition("=")
         if not (old and is_one and new):
-            raise UsageError(f"--rename needs two names, but got '{text}': write OLD=NEW")
+            raise UsageError(
+                f"--rename needs two names, but got '{text}': write OLD=NEW, or NAME:OLD=NEW for a "
+                "choice"
+            )
         if old in names:
             raise UsageError(
                 f"--rename must name each hyperparameter once, but got '{old}' twice: leave one out"
             )
         names[old] = new
     return names
+
+
+def _place(old: str, space: "Space") -> str | tuple[str, Any] | None:
+    """The hyperparameter that is called so, or the one that has a choice called so; None where
+    there is neither.
+    """
+    if old in space.names:
+        return old
+    for parameter in space.parameters:
+        for choice in parameter.choices:
+            if old == f"{parameter.name}:{choice}":
+                return parameter.name, choice
+    return None
+
+
+def _refuse_unknown(old: str, past: Past) -> None:
+    from foretune.experience.naming import suggestion
+
+    spaces = [part.experience.space for part in past.parts]
+    names = {name for space in spaces for name in space.names}
+    choices = {f"{p.name}:{c}" for space in spaces for p in space.parameters for c in p.choices}
+    raise UsageError(
+        f"--rename needs a hyperparameter of past runs, or a choice of one, but none has '{old}': "
+        f"{suggestion(old, sorted(names | choices if ':' in old else names))}"
+    )
 
 
 def carried(
@@ -113,10 +145,14 @@ def carried(
 
 def _hint(found: "Carried") -> str:
     """How past runs can be told to know what is searched."""
-    if not found.unknown:
-        return ""
-    other_name = ", --rename OLD=NEW what they called it" if found.gone else ""
-    return f"; --assume NAME=VALUE tells what they had{other_name}"
+    hints = []
+    if found.unknown:
+        other_name = ", --rename OLD=NEW what they called it" if found.gone else ""
+        hints.append(f"--assume NAME=VALUE tells what they had{other_name}")
+    chosen = (p.name for p in found.experience.space.parameters if not p.is_number)
+    if name := next((name for name in chosen if name in found.outside), None):
+        hints.append(f"--rename {name}:OLD=NEW tells what a choice is called now")
+    return "".join(f"; {hint}" for hint in hints)
 
 
 def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:
@@ -326,8 +362,6 @@ def _assumed_values(texts: Sequence[str], space: "Space") -> dict[str, Any]:
 
 def _assumed(text: str, space: "Space") -> tuple[str, Any]:
     """A name, and the value that the text stands for among those of the hyperparameter."""
-    from foretune.experience.importers.literals import read_literal
-
     name, is_one, value = text.partition("=")
     if not is_one:
         raise UsageError(
@@ -336,7 +370,14 @@ def _assumed(text: str, space: "Space") -> tuple[str, Any]:
     choices = next((each.choices for each in space.parameters if each.name == name), ())
     if (same := next((each for each in choices if str(each) == value), None)) is not None:
         return name, same
+    return name, _value(value)
+
+
+def _value(text: str) -> Any:
+    """What Python reads it as, or the text itself."""
+    from foretune.experience.importers.literals import read_literal
+
     try:
-        return name, read_literal(value)
+        return read_literal(text)
     except NOT_A_LITERAL:
-        return name, value
+        return text

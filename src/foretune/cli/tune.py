@@ -41,7 +41,7 @@ LONGEST_NAME = 200
 @click.option("--assume", "assumed", multiple=True, metavar="NAME=VALUE",
               help="What past runs had of a hyperparameter that is new.")  # fmt: skip
 @click.option("--rename", "renamed", multiple=True, metavar="OLD=NEW",
-              help="A hyperparameter that past runs had under another name.")  # fmt: skip
+              help="What past runs called otherwise; NAME:OLD=NEW for a choice.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:min|max]",
               help="What to optimise, where several numbers return; repeatable.")  # fmt: skip
@@ -120,6 +120,7 @@ def tune_command(
       foretune tune train:run --experience past.parquet --trials 20 --jobs 4 --time-limit 5m
       foretune tune train:run --space new.json --experience past.parquet --assume dropout=0
       foretune tune train:run --space new.json --experience past.parquet --rename rate=lr
+      foretune tune train:run --space new.json --experience past.parquet --rename opt:adam=Adam
       foretune tune train:run --space space.json --study march --experience foretune.db
       foretune tune train:run --space space.json --metric accuracy:max --metric seconds:min
       foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h

@@ -106,8 +106,8 @@ def carried_over(
     if known is None:
         raise ExperienceError(
             f"an experience must hold runs that lie in the space that is searched, but none of "
-            f"{runs:,} does: {', '.join(_left_out(outside, forbidden))}; widen it, or leave the "
-            "experience out"
+            f"{runs:,} does: {', '.join(_left_out(outside, forbidden))}; widen it, rename what is "
+            "called otherwise now, or leave the experience out"
         )
     _check_success(known)
     chosen = (each.name for each in experience.space.parameters if each.size > 1)

@@ -405,15 +405,18 @@ class Experience:
 
         return annotate(self, Notes(self.meta_features, splits, self.starts))
 
-    def renamed(self, names: Mapping[str, str]) -> Experience:
-        """The same evaluations, in whose space these hyperparameters have other names: {old: new}.
+    def renamed(
+        self, names: Mapping[str, str], *, choices: Mapping[str, Mapping[Any, Any]] | None = None
+    ) -> Experience:
+        """The same evaluations, in whose space these hyperparameters have other names, {old: new},
+        and these choices, {hyperparameter: {old: new}}; see `Space.renamed`.
 
         Example:
-            >>> past.renamed({"learning_rate": "lr"}).in_space(space)
+            >>> past.renamed({"learning_rate": "lr"}, choices={"optimizer": {"adam": "Adam"}})
         """
         from foretune.experience.translating import renamed
 
-        configs = renamed(self.configs, names)
+        configs = renamed(self.configs, names, choices)
         return replace(self, space=configs.space, configs=configs)
 
     def in_space(self, space: Any, *, assumed: Mapping[str, Any] | None = None) -> Experience:

@@ -18,6 +18,7 @@ from foretune.experience.naming import suggestion
 from foretune.experience.narrowing import moved
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind, Parameter
+from foretune.space.renaming import Choices, Names
 
 ROUNDING = 1e-9
 """How far beyond a bound, relative to the range on its scale, a value may lie and count as it.
@@ -57,14 +58,18 @@ class Translated:
         return self.values, self.contradicted, self.differs, self.unrecorded
 
 
-def renamed(configs: Encoded, names: Mapping[str, str]) -> Encoded:
-    """The same configurations, in whose space hyperparameters have other names: {old: new}."""
+def renamed(configs: Encoded, names: Names, choices: Choices | None = None) -> Encoded:
+    """The same configurations, in whose space hyperparameters and choices have other names.
+
+    names: {old: new}. choices: {hyperparameter: {old: new}}.
+    """
     try:
-        space = configs.space.renamed(names)
+        called = configs.space.renaming(names, choices).names
+        space = configs.space.renamed(names, choices=choices)
     except SpaceError as error:
         raise ExperienceError(f"names of past runs cannot be changed so: {error}") from error
     # The order of a space follows from its names.
-    new = {names.get(name, name): number for number, name in enumerate(configs.space.names)}
+    new = {called[name]: number for number, name in enumerate(configs.space.names)}
     return space.from_values(configs.values[:, [new[name] for name in space.names]])
 
 

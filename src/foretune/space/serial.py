@@ -12,8 +12,6 @@ from ConfigSpace.exceptions import CyclicDependancyError
 from foretune.errors import SpaceError
 
 LONGEST_GIST = 200
-NAMING = ("name", "child", "parent", "left", "right")
-"""Where rules and hyperparameters name one."""
 PARTS = ("conditions", "clauses")
 """Where rules hold others."""
 
@@ -70,14 +68,6 @@ def read_space(text: str) -> ConfigurationSpace:
     return config_space
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
-    """The JSON of the same space, in which hyperparameters have other names, given by their own."""
-    document = json.loads(text)
-    for part in ("hyperparameters", "conditions", "forbiddens"):
-        document[part] = [_renamed(item, names) for item in document[part]]
-    return json.dumps(document)
-
-
 def fingerprint_of(text: str) -> str:
     """A sha256 (hex) of what may be tried: it ignores names of spaces, notes, weights, versions."""
     document = json.loads(text)
@@ -98,12 +88,6 @@ def gist(error: BaseException) -> str:
     """Another library's message, so short that it fits into a sentence."""
     words = " ".join(str(error).split()) or type(error).__name__
     return (words if len(words) <= LONGEST_GIST else words[:LONGEST_GIST] + "...").rstrip(".")
-
-
-def _renamed(item: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    own = {key: names.get(item[key], item[key]) for key in NAMING if key in item}
-    parts = {key: [_renamed(each, names) for each in item[key]] for key in PARTS if key in item}
-    return {**item, **own, **parts}
 
 
 def _without_notes(item: Mapping[str, Any]) -> dict[str, Any]:

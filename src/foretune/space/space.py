@@ -15,6 +15,7 @@ from foretune.space.activity import compile_rules
 from foretune.space.encoding import Encoded, nearest_values
 from foretune.space.notation import from_notation
 from foretune.space.parameters import Kind, Parameter, parameter_of
+from foretune.space.renaming import Choices, Names, Renaming
 from foretune.space.structure import Structure, read_structure
 from foretune.space.table import describe
 
@@ -231,22 +232,18 @@ class Space:
         """The smallest space that holds both: parameters and choices gained, ranges widened."""
         return Space(merging.merged_json(self, other))
 
-    def renamed(self, names: Mapping[str, str]) -> "Space":
-        """The same space, in which these hyperparameters have other names: {old: new}."""
-        unknown = [name for name in names if name not in self.names]
-        if unknown:
-            raise SpaceError(
-                "only a hyperparameter of the space can be renamed, but it has no "
-                f"'{unknown[0]}': choose among {', '.join(self.names)}"
-            )
-        new = [names.get(name, name) for name in self.names]
-        if len({*new}) < len(new):
-            twice = next(name for name in new if new.count(name) > 1)
-            raise SpaceError(
-                "hyperparameters must have different names, but two would be called "
-                f"'{twice}': choose another name"
-            )
-        return Space(serial.renamed(self._json, names))
+    def renamed(self, names: Names, *, choices: Choices | None = None) -> "Space":
+        """The same space, in which these hyperparameters have other names, {old: new}, and these
+        choices, {hyperparameter: {old: new}}.
+
+        What a choice brings along is called by it: where `svm` becomes `SVC`, `model:svm:C` becomes
+        `model:SVC:C`.
+        """
+        return Space(self.renaming(names, choices).of_json(self._json))
+
+    def renaming(self, names: Names, choices: Choices | None = None) -> Renaming:
+        """What everything is called where these have other names."""
+        return Renaming.of(self.parameters, names, choices or {})
 
     def adopt(self, encoded: Encoded) -> Encoded:
         """Configurations of a smaller space in this larger one.

@@ -1,0 +1,144 @@
+"""Spaces in which hyperparameters, or choices, have other names."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+from foretune.errors import SpaceError
+from foretune.space.parameters import Parameter
+from foretune.space.serial import PARTS, canonical
+
+Names: TypeAlias = Mapping[str, str]
+"""{old: new} of hyperparameters."""
+Choices: TypeAlias = Mapping[str, Mapping[Any, Any]]
+"""{hyperparameter, by its old name: {old choice: new one}}."""
+
+NAMING = ("name", "child", "parent", "left", "right")
+"""Where rules and hyperparameters name one."""
+VALUES, LISTS = ("value", "default_value"), ("choices", "sequence", "values")
+"""Where they hold a choice, and several."""
+NESTED = "{parent}:{choice}:"
+"""How the name of what a choice brings along begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """What everything in a space is called afterwards."""
+
+    names: Mapping[str, str]
+    """Of every hyperparameter."""
+    choices: Mapping[str, Mapping[str, Any]]
+    """New choices by the JSON of the old ones, by the old name of their hyperparameter."""
+
+    @classmethod
+    def of(cls, parameters: Sequence[Parameter], names: Names, choices: Choices) -> Self:
+        """What a choice brings along is called by it: where `svm` becomes `SVC`, `model:svm:C`
+        becomes `model:SVC:C`, unless `names` says something else.
+        """
+        known = {parameter.name: parameter for parameter in parameters}
+        for name in [*names, *choices]:
+            if name not in known:
+                raise SpaceError(
+                    "only a hyperparameter of the space can be renamed, but it has no "
+                    f"'{name}': choose among {', '.join(known)}"
+                )
+        new = {name: _new_choices(known[name], given) for name, given in choices.items()}
+        called = _new_names(parameters, names, new)
+        if len({*called.values()}) < len(called):
+            every = [*called.values()]
+            twice = next(name for name in every if every.count(name) > 1)
+            raise SpaceError(
+                "hyperparameters must have different names, but two would be called "
+                f"'{twice}': choose another name"
+            )
+        by_json = {
+            name: {
+                canonical(old): now for old, now in zip(known[name].choices, changed, strict=True)
+            }
+            for name, changed in new.items()
+        }
+        return cls(called, by_json)
+
+    def of_json(self, text: str) -> str:
+        """The JSON of a space, in which everything has its new name."""
+        document = json.loads(text)
+        for part in ("hyperparameters", "conditions", "forbiddens"):
+            document[part] = [self._item(item) for item in document[part]]
+        return json.dumps(document)
+
+    def _item(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        changed: dict[str, Any] = {key: self.names[item[key]] for key in NAMING if key in item}
+        changed |= {key: [self._item(each) for each in item[key]] for key in PARTS if key in item}
+        # A condition compares its parent with a value; the others have one of their own.
+        choices = self.choices.get(item.get("parent", item.get("name")), {})
+        for key in VALUES:
+            if key in item:
+                changed[key] = _changed(item[key], choices)
+        for key in LISTS:
+            if key in item:
+                changed[key] = [_changed(value, choices) for value in item[key]]
+        return {**item, **changed}
+
+
+def _changed(value: Any, choices: Mapping[str, Any]) -> Any:
+    return choices.get(canonical(value), value) if choices else value
+
+
+def _new_choices(parameter: Parameter, given: Mapping[Any, Any]) -> list[Any]:
+    """All choices of one hyperparameter, some of them called otherwise."""
+    if parameter.is_number:
+        raise SpaceError(
+            f"only a choice can have another name, but '{parameter.name}' is a range: leave it out"
+        )
+    changed = list(parameter.choices)
+    for old, now in given.items():
+        index = parameter.index_of(old)
+        if index is None:
+            raise SpaceError(
+                f"only a choice of '{parameter.name}' can have another name there, but got "
+                f"{old!r}: it has {parameter.allowed}"
+            )
+        changed[index] = now
+    texts = [_text_of(choice, parameter.name) for choice in changed]
+    for text, choice in zip(texts, changed, strict=True):
+        if texts.count(text) > 1:
+            raise SpaceError(
+                f"the choices of '{parameter.name}' must differ, but two would be {choice!r}: "
+                "choose another name"
+            )
+    return changed
+
+
+def _text_of(choice: Any, name: str) -> str:
+    try:
+        return canonical(choice)
+    except (TypeError, ValueError) as error:
+        raise SpaceError(
+            f"a choice of '{name}' must be what JSON can hold, but got {choice!r}: use a text, a "
+            "number, a boolean, None or a tuple of these"
+        ) from error
+
+
+def _new_names(
+    parameters: Sequence[Parameter], names: Names, choices: Mapping[str, Sequence[Any]]
+) -> dict[str, str]:
+    """What each hyperparameter is called, by its old name."""
+    begins = {
+        NESTED.format(parent=parameter.name, choice=old): (parameter.name, now)
+        for parameter in parameters
+        for old, now in zip(
+            parameter.choices, choices.get(parameter.name, parameter.choices), strict=True
+        )
+    }
+
+    def called(name: str) -> str:
+        if name in names:
+            return names[name]
+        before = max((begin for begin in begins if name.startswith(begin)), key=len, default=None)
+        if before is None:
+            return name
+        parent, choice = begins[before]
+        return NESTED.format(parent=called(parent), choice=choice) + name.removeprefix(before)
+
+    return {parameter.name: called(parameter.name) for parameter in parameters}
