@@ -64,12 +64,12 @@ def renamed(configs: Encoded, names: Names, choices: Choices | None = None) -> E
     names: {old: new}. choices: {hyperparameter: {old: new}}.
     """
     try:
-        called = configs.space.renaming(names, choices).names
-        space = configs.space.renamed(names, choices=choices)
+        renaming = configs.space.renaming(names, choices)
+        space = Space.from_json(renaming.of_json(configs.space.to_json()))
     except SpaceError as error:
         raise ExperienceError(f"names of past runs cannot be changed so: {error}") from error
     # The order of a space follows from its names.
-    new = {called[name]: number for number, name in enumerate(configs.space.names)}
+    new = {renaming.names[name]: number for number, name in enumerate(configs.space.names)}
     return space.from_values(configs.values[:, [new[name] for name in space.names]])
 
 
