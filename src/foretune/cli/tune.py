@@ -93,6 +93,7 @@ def tune_command(
     hyperparameter is inactive is left out together with the option before it. What a choice brings
     along has the name of its place, {model:svm:C} in the space below. The last line of its output
     that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
+    No shell ever runs a value: where one might, {name} must be a number, or is refused.
 
     An --experience is a Parquet file, or a store, of which all other studies count as past tasks.
     Their spaces may have changed since: runs with values outside of the new one are left out, and
@@ -207,7 +208,7 @@ def _objective(
         return NamedFunction(function, Path.cwd())
     assert command is not None
     line = Command(command, int(memory_) if memory_ else None)
-    line.check(space.names)
+    line.check(space)
     return line
 
 

@@ -1,0 +1,121 @@
+"""Trials that are command lines: `python train.py --lr {lr}`, which print their result.
+
+`template` reads a command template, `places` knows where a text may stand in it, `filling` puts in
+the values of a configuration, and `running` runs it. docs/decisions/023 says why this is safe.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from foretune.errors import UsageError
+from foretune.run.commands.filling import CommandError, Start, check_passable, plan_of
+from foretune.run.commands.places import NUMBER
+from foretune.run.commands.running import json_result, run
+from foretune.run.commands.template import Slot, split_atoms
+
+if TYPE_CHECKING:
+    # Worker processes import this module: they are not to load what spaces need.
+    from foretune.space import Space
+    from foretune.space.parameters import Parameter
+
+__all__ = ["CONFIG_VARIABLE", "Command", "CommandError"]
+
+CONFIG_VARIABLE = "FORETUNE_CONFIG"
+"""The environment variable that holds the whole configuration as JSON."""
+REMEDY = (
+    "give it to the program as an argument of its own, as in --name {name}; or put the rest of the "
+    f"line into a script that gets it so; or let the program read it from {CONFIG_VARIABLE}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line with a placeholder `{name}` where a hyperparameter's value belongs.
+
+    Values reach the program as they are, and no shell ever reads one as a command. `{{` and `}}`
+    stand for braces. An argument that holds an inactive hyperparameter is left out, all of it, and
+    so is the option just before it: without `depth`, `fit --depth {depth} -v` is `fit -v`, and so
+    is `fit --shape "{depth} {width}" -v`. The result is the last line of the output that is a JSON
+    number or object. An exit code other than 0 is a failure; its reason is the last error line.
+
+        Command("python train.py --lr {lr}")({"lr": 0.1})
+    """
+
+    template: str
+    memory_bytes: int | None = None
+    """How much the processes of the command may hold together."""
+
+    def check(self, space: "Space") -> None:
+        """Refuse placeholders that are no hyperparameters, or whose values may not stand there."""
+        if not self.template.strip():
+            raise UsageError("a command must not be empty: write the program and its arguments")
+        if "\0" in self.template:
+            raise UsageError("a command must not hold the character 0: remove it")
+        names = [each.name for each in split_atoms(self.template) if isinstance(each, Slot)]
+        for name in names:
+            if name not in space.names:
+                raise UsageError(
+                    f"a placeholder must be a hyperparameter of the space, but '{{{name}}}' is "
+                    f"none of {', '.join(space.names):.500}: correct it, or write {{{{ for a brace"
+                )
+        parameters = {each.name: each for each in space.parameters if each.name in names}
+        self._check_numbers(parameters)
+        self._check_unread(space, names)
+        for name, parameter in parameters.items():
+            _check_texts(name, parameter)
+
+    def _check_numbers(self, parameters: "Mapping[str, Parameter]") -> None:
+        """Refuse texts where only numbers may stand."""
+        for name, reason in plan_of(self.template).number_places:
+            wrong = next((t for t in _texts(parameters[name]) if not NUMBER.fullmatch(t)), None)
+            if wrong is not None:
+                raise UsageError(
+                    f"in a command, '{{{name}}}' must be a number where it stands, because "
+                    f"{reason}; but '{name}' can be {wrong!r:.80}: {REMEDY}"
+                )
+
+    def _check_unread(self, space: "Space", names: list[str]) -> None:
+        """Refuse what cannot be done where the template goes to the shell as it is."""
+        plan = plan_of(self.template)
+        if plan.script is not None:
+            return
+        always = set(space.config_space.unconditional_hyperparameters)
+        for name in names:
+            if name not in always:
+                raise UsageError(
+                    f"a placeholder must always have a value in a command with {plan.unread}, but "
+                    f"'{name}' can be inactive: {REMEDY}"
+                )
+        atoms = split_atoms(self.template)
+        for atom, after in pairwise(atoms):
+            if isinstance(atom, Slot) and after in ("<", ">"):
+                raise UsageError(
+                    f"a placeholder must not stand just before '{after}', which would take a "
+                    f"number for a stream, but '{{{atom.name}}}' does: put a blank between them"
+                )
+
+    def start(self, config: Mapping[str, Any]) -> Start:
+        """What is started for a configuration: the arguments, and variables with values."""
+        return plan_of(self.template).start(config)
+
+    def __call__(self, config: dict[str, Any]) -> Any:
+        """Run the command and return the number or the mapping that it prints."""
+        variables = {CONFIG_VARIABLE: json.dumps(config, default=str)}
+        return json_result(run(self.start(config), variables, self.memory_bytes).output)
+
+
+def _texts(parameter: "Parameter") -> Iterator[str]:
+    """The texts of all values; none for ranges, which hold numbers only."""
+    return iter(()) if parameter.is_number else map(str, parameter.choices or (parameter.default,))
+
+
+def _check_texts(name: str, parameter: "Parameter") -> None:
+    for text in _texts(parameter):
+        try:
+            check_passable(name, text)
+        except CommandError as error:
+            raise UsageError(f"a value must be a text that programs can get, but {error}: "
+                             "choose another one") from error  # fmt: skip
