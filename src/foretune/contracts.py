@@ -101,6 +101,8 @@ class Observations:
     def successes(self) -> "Observations":
         """Only the rows that a surrogate may be fitted to, believed ones included."""
         keep = np.flatnonzero(self.succeeded)
+        if len(keep) == len(self):
+            return self
         return Observations(self.configs.take(keep), self.losses[keep], self.believed[keep])
 
 

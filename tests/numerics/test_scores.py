@@ -210,3 +210,20 @@ class TestFrontScores:
     def test_a_penalty_is_no_end_of_the_front(self) -> None:
         found = front_scores(np.vstack([self.GATHERED, [100.0, 0.0], [1e9, -1.0]]))
         np.testing.assert_allclose(found, self.expected([100.0, 0.0], [100.0, -1.0]))
+
+
+@pytest.mark.parametrize("kind", ["normal", "two clusters", "one far below", "equal in part"])
+def test_scores_of_very_many_losses_are_those_of_the_whole_function(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the places where it is worked out, the distribution function is all but straight."""
+    y = np.random.default_rng(0).standard_normal(20_000)
+    if kind == "two clusters":
+        y[:4_000] += 60.0
+    elif kind == "one far below":
+        y[5] = -1e6
+    elif kind == "equal in part":
+        y[:15_000] = y[0]
+    found = smoothed_scores(y)
+    monkeypatch.setattr("foretune.numerics.scores.MOST_EXACT", 10**9)
+    np.testing.assert_allclose(found, smoothed_scores(y), atol=2e-3)

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from foretune.search.beliefs import believed_losses, trend
+from foretune.arrays import Floats
+from foretune.contracts import Observations, Prediction
+from foretune.search.beliefs import MOST_COMPARED, believed_losses, trend, with_beliefs
+from foretune.space import Encoded, Space
+
+SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 
 
 @pytest.mark.filterwarnings("error")
@@ -17,3 +22,26 @@ def test_a_trend_of_losses_is_that_of_least_squares_whatever_their_size() -> Non
 def test_what_is_believed_beyond_any_float_is_what_the_nearest_trial_had() -> None:
     found = believed_losses(np.array([3.0]), np.array([0.0, 1.0]), np.array([0.0, 1.7e308]))
     assert found.tolist() == [1.7e308]
+
+
+def test_of_very_many_trials_a_part_is_compared_with_pending_ones() -> None:
+    """Of 3,000 trials a model is asked about 1,000, and the best are among them."""
+    asked: list[Encoded] = []
+
+    class Line:
+        best = 5.0
+
+        def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+            raise NotImplementedError
+
+        def predict(self, x: Encoded) -> Prediction:
+            asked.append(x)
+            return Prediction(x.x[:, 0], np.ones(len(x)))
+
+    configs, pending = SPACE.sample(3_000, seed=0), SPACE.sample(4, seed=1)
+    told = Observations(configs, 5.0 + 2.0 * configs.x[:, :1], np.zeros(3_000, dtype=bool))
+    seen = with_beliefs(told, pending, Line())
+    assert max(map(len, asked)) <= MOST_COMPARED
+    assert configs.take([int(told.losses.argmin())]).isin(asked[-1]).all()
+    assert seen.losses[3_000:, 0] == pytest.approx(5.0 + 2.0 * pending.x[:, 0])
+    assert len(seen) == 3_004

@@ -3,7 +3,15 @@ import pytest
 
 from foretune.contracts import Observations, Target
 from foretune.search import Optimizer, Told, method
-from foretune.search.novelty import LEAST_PROBABILITY, Novelty, learn_novelty, most_likely_reach
+from foretune.search.novelty import (
+    FAR,
+    LEAST_PROBABILITY,
+    Novelty,
+    _newness,
+    _to_earlier,
+    learn_novelty,
+    most_likely_reach,
+)
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -80,7 +88,7 @@ def test_it_has_no_say_in_a_recorded_pool() -> None:
         optimizer.tell(
             [Told((loss,), config=c) for loss, c in zip(losses.tolist(), configs, strict=True)]
         )
-        chosen.append(optimizer._outlook()[1].tried)
+        chosen.append(optimizer._outlook_of_told().novel.tried)
     assert chosen == [None, None]
 
 
@@ -97,5 +105,19 @@ def losses_met(trials: int) -> int:
 
 def test_a_search_on_plateaus_meets_more_of_them(monkeypatch) -> None:
     with_it = losses_met(30)
-    monkeypatch.setattr("foretune.search.optimizer.learn_novelty", lambda told: Novelty(None))
+    monkeypatch.setattr("foretune.search.outlook.learn_novelty", lambda told: Novelty(None))
     assert with_it > losses_met(30)
+
+
+def test_distances_to_earlier_trials_are_those_to_all_of_them() -> None:
+    x = np.random.default_rng(0).random((300, 3))
+    x[200] = x[10]
+    x[250] = x[240]
+    every = np.sqrt(np.square(x[:, None] - x).sum(axis=2))
+    expected = [every[row, :row].min() for row in range(150, 300)]
+    assert _to_earlier(x, 150).tolist() == pytest.approx(expected, abs=0.0)
+
+
+def test_what_is_far_from_all_trials_is_new_for_certain() -> None:
+    """The search for the nearest trial stops at the distance from which on it says nothing."""
+    assert _newness(np.array([FAR * 0.3, np.inf]), 0.3).tolist() == [1.0, 1.0]

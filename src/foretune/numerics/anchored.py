@@ -131,7 +131,9 @@ def informative_subset(x: Floats, y: Floats, size: int) -> Ints:
         return np.arange(n)
     fifth = size // 5
     taken = np.union1d(np.argsort(y, kind="stable")[:fifth], np.arange(n - fifth, n))
-    rest = np.setdiff1d(np.arange(n), taken)
+    left = np.ones(n, dtype=bool)
+    left[taken] = False
+    rest = np.flatnonzero(left)
     if len(rest) > SPREAD_AMONG:
         rest = rest[np.linspace(0, len(rest) - 1, SPREAD_AMONG).astype(np.int64)]
     spread = farthest_first(x[rest], x[taken], size - len(taken))

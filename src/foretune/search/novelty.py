@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
-from foretune.arrays import Bools, Floats
+from foretune.arrays import Bools, Floats, Ints
 from foretune.contracts import Observations
 from foretune.space import Encoded
 
 STEEPNESS = 4.0
 """How suddenly a plateau ends."""
+FAR = 2.5
+"""At so many times the reach, the probability of something new is 1 to the last digit."""
 REACHES: Floats = np.geomspace(0.02, 1.5, 24)
 CHANCES: Floats = np.array([0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9])
 """That a loss repeats however far the trial is from all others: coarse scores do."""
@@ -39,20 +41,33 @@ class Novelty:
         """(len(x),), what a candidate's log utility loses for what it may repeat: at most 0."""
         if self.tried is None or len(x) == 0:
             return np.zeros(len(x))
-        distances = np.asarray(self.tried.query(x.x)[0])
+        # Whatever lies farther away is new for certain, and a search that may stop there is short.
+        distances = np.asarray(self.tried.query(x.x, distance_upper_bound=FAR * self.reach)[0])
         return np.log(np.maximum(_newness(distances, self.reach), LEAST_PROBABILITY))
 
 
 def learn_novelty(told: Observations) -> Novelty:
     """The reach that makes most likely which trials repeated a loss when they were made."""
     good = told.successes()
-    _, first, plateau = np.unique(good.losses, axis=0, return_index=True, return_inverse=True)
+    first, plateau, _ = distinct_losses(good.losses)
     if len(first) == len(good):
         return Novelty(None)
-    new = first[plateau.ravel()] == np.arange(len(good))
+    new = first[plateau] == np.arange(len(good))
     later = np.arange(1, len(good))[-MOST_LEARNT:]
-    distances = np.array([_to_nearest(good.configs.x[:row], good.configs.x[row]) for row in later])
-    return Novelty(KDTree(good.configs.x), most_likely_reach(distances, new[later]))
+    distances = _to_earlier(good.configs.x, int(later[0]))
+    return Novelty(_tree(good.configs.x), most_likely_reach(distances, new[later]))
+
+
+def distinct_losses(losses: Floats) -> tuple[Ints, Ints, Ints]:
+    """Of losses (n, L): the first row of each distinct one, which of them each row has (n,), and
+    how many rows have it.
+    """
+    # Sorting a column is many times faster than sorting rows.
+    rows, axis = (losses[:, 0], None) if losses.shape[1] == 1 else (losses, 0)
+    _, first, which, shared = np.unique(
+        rows, axis=axis, return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, which.ravel(), shared
 
 
 def most_likely_reach(distances: Floats, new: Bools) -> float:
@@ -69,5 +84,21 @@ def _newness(distances: Floats, reach: float) -> Floats:
     return newness
 
 
-def _to_nearest(before: Floats, x: Floats) -> float:
-    return float(np.sqrt(np.square(before - x).sum(axis=1).min()))
+def _tree(x: Floats) -> KDTree:
+    """A search tree, grown anew after each trial: one that is not balanced is grown faster."""
+    return KDTree(x, balanced_tree=False, compact_nodes=False)
+
+
+def _to_earlier(x: Floats, begin: int) -> Floats:
+    """From each row of x (n, d) from `begin` on, the distance to the nearest row before it.
+
+    Rows before `begin` are searched by a tree: comparing with all of them would cost n for each.
+    """
+    later = np.arange(begin, len(x))
+    nearest = np.asarray(_tree(x[:begin]).query(x[later])[1])
+    return np.array(
+        [
+            np.sqrt(np.square(x[[near, *range(begin, row)]] - x[row]).sum(axis=1).min())
+            for row, near in zip(later.tolist(), nearest.tolist(), strict=True)
+        ]
+    )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from foretune.arrays import Floats
 from foretune.contracts import (
@@ -31,7 +30,6 @@ from foretune.numerics.objectives import pareto_front
 from foretune.search.beliefs import with_beliefs
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.definition import Design, Method
-from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.given import (
     check_described,
     check_parts,
@@ -41,7 +39,7 @@ from foretune.search.given import (
     searched,
     suggestions_of,
 )
-from foretune.search.novelty import Novelty, learn_novelty
+from foretune.search.outlook import Outlook, learn_outlook
 from foretune.search.pending import Pending
 from foretune.search.priors import learnt_prior
 from foretune.search.registry import METHODS
@@ -49,11 +47,9 @@ from foretune.search.registry import method as registered
 from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
 from foretune.search.stages import Stage, Stages, reserve
+from foretune.search.told import ToldTrials
 from foretune.search.trials import Suggestion, Told
 from foretune.space import Encoded
-
-GOOD_STARTS = 5
-"""How many of the best trials so far start a local search of their own."""
 
 
 class Optimizer:
@@ -106,9 +102,10 @@ class Optimizer:
         if target.pool is None and isinstance(prior, Informed):
             known = prior.known(target)
             self._candidates = WholeSpace(target.space, region, known, target.effect)
-        self._told = self._nothing()
+        self._trials = ToldTrials(target.space, len(target.objectives))
+        self._told = self._trials.observations()
         self._pending = Pending(target.space)
-        self._learnt: tuple[int, Feasibility, Novelty] | None = None
+        self._outlook: tuple[int, Outlook] | None = None
         self._last_belief: tuple[int, Posterior] | None = None
 
     @classmethod
@@ -230,11 +227,8 @@ class Optimizer:
         if not outcomes:
             return
         self._pending.settle(outcomes, configs)
-        self._told = Observations(
-            Encoded.concat([self._told.configs, *configs]),
-            np.concatenate([self._told.losses, losses]),
-            np.zeros(len(self._told) + len(outcomes), dtype=bool),
-        )
+        self._trials.add(configs, losses)
+        self._told = self._trials.observations()
 
     def explained(self) -> str:
         """What the method relied on, in a sentence; empty where it has nothing to say."""
@@ -275,7 +269,9 @@ class Optimizer:
     def _choose(self, among: Pool | None) -> tuple[Choice, str]:
         """The next configuration and what chose it: the start list, the design, or the model."""
         seed = derived_seed(self.seed, len(self._told), len(self._pending))
-        tried = Encoded.concat([self._told.configs, *self._pending.configs])
+        tried = self._told.configs
+        if self._pending:
+            tried = Encoded.concat([tried, *self._pending.configs])
         candidates: Candidates = self._candidates if among is None else among
         stage = self._stages.after(tried, starting=among is None)
         if stage is Stage.START:
@@ -342,40 +338,25 @@ class Optimizer:
     def _maximise(
         self, posterior: Posterior, name: str, candidates: Candidates, tried: Encoded, seed: int
     ) -> tuple[Choice, str]:
-        feasible, novel = self._outlook()
+        outlook = self._outlook_of_told()
         acquisition = ACQUISITIONS[name]
-        seen = self._told.successes().configs
 
         def score(x: Encoded) -> Floats:
-            discount = feasible.discount(x) + novel.discount(x)
-            return acquisition.score(posterior, x, discount, seen, seed=seed)
+            return acquisition.score(posterior, x, outlook.discount(x), outlook.seen, seed=seed)
 
         if acquisition.drawn:
             return candidates.best_of_one_list(score, tried, seed=seed), name
-        return candidates.best(score, tried, self._best_told(), seed=seed), name
+        return candidates.best(score, tried, outlook.around, seed=seed), name
 
-    def _outlook(self) -> tuple[Feasibility, Novelty]:
+    def _outlook_of_told(self) -> Outlook:
         """What trials say about failures, and in a whole space about plateaus.
 
         Learnt anew when something was told, not for each member of a batch.
         """
-        if self._learnt is None or self._learnt[0] != len(self._told):
-            whole = self.target.pool is None
-            novel = learn_novelty(self._told) if whole else Novelty(None)
-            self._learnt = (len(self._told), learn_feasibility(self._told), novel)
-        return self._learnt[1:]
-
-    def _best_told(self) -> Encoded:
-        """The best trials whose loss is their own: others lie on plateaus, with nothing around.
-
-        By the mean of their ranks: of several objectives each has a unit of its own.
-        """
-        good = self._told.successes()
-        _, rows, shared = np.unique(good.losses, axis=0, return_index=True, return_counts=True)
-        alone = np.sort(rows[shared == 1])
-        ranks = rankdata(good.losses[alone], axis=0).mean(axis=1)
-        order = np.argsort(ranks, kind="stable")
-        return good.configs.take(alone[order[:GOOD_STARTS]])
+        n = len(self._told)
+        if self._outlook is None or self._outlook[0] != n:
+            self._outlook = (n, learn_outlook(self._told, plateaus=self.target.pool is None))
+        return self._outlook[1]
 
     def _nothing(self) -> Observations:
         width = len(self.target.objectives)

@@ -3,9 +3,12 @@
 Every call changes all that it should or, where it refuses, nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from foretune.errors import UsageError
 from foretune.search.trials import Suggestion, Told
@@ -33,7 +36,9 @@ class Pending:
 
     def dicts(self) -> dict[int, dict[str, Any]]:
         """The configurations by id."""
-        return {id_: config.dicts()[0] for id_, config in self._configs.items()}
+        if not self._configs:
+            return {}
+        return dict(zip(self._configs, Encoded.concat(self.configs).dicts(), strict=True))
 
     def add(self, config: Encoded) -> int:
         """The id that a configuration is pending under from now on."""
@@ -65,29 +70,43 @@ class Pending:
         for id_ in set(unwanted):
             del self._configs[id_]
 
-    def tried(self, outcomes: Sequence[Told]) -> list[Encoded]:
-        """What each outcome is of, a batch of one: the suggestion of its id, or what was told."""
+    def tried(self, outcomes: Sequence[Told]) -> Encoded:
+        """The configuration of each outcome: the suggestion of its id, or what was told."""
         self._check_told_once(outcomes)
         # All that is told by configuration is read at once.
-        told = [outcome.config for outcome in outcomes if outcome.config is not None]
-        encoded = self._space.encode(told)
-        rows = (encoded.take([row]) for row in range(len(encoded)))
-        return [
-            self._config_of(outcome.id, None if outcome.config is None else next(rows))
-            for outcome in outcomes
-        ]
+        told = [row for row, outcome in enumerate(outcomes) if outcome.config is not None]
+        given = self._space.encode([o.config for o in outcomes if o.config is not None])
+        values = np.empty((len(outcomes), given.values.shape[1]))
+        values[told] = given.values
+        place = dict(zip(told, range(len(told)), strict=True))
+        for row, outcome in enumerate(outcomes):
+            if outcome.id is not None:
+                suggested = self._configs[outcome.id]
+                if row in place:
+                    _check_as_suggested(outcome.id, suggested, given.take([place[row]]))
+                values[row] = suggested.values[0]
+            elif row not in place:
+                raise UsageError(
+                    "an outcome needs an id or a configuration, but got neither: give one"
+                )
+        return Encoded.of_rows(self._space, values)
 
-    def settle(self, outcomes: Sequence[Told], configs: Sequence[Encoded]) -> None:
+    def settle(self, outcomes: Sequence[Told], configs: Encoded) -> None:
         """Forget the suggestions that outcomes are of: one for each, by id or configuration."""
         settled = {outcome.id for outcome in outcomes if outcome.id is not None}
+        elsewhere = [row for row, outcome in enumerate(outcomes) if outcome.id is None]
+        if elsewhere and len(settled) < len(self):
+            settled |= self._waiting_for(configs.take(elsewhere), besides=settled)
+        self.withdraw(settled)
+
+    def _waiting_for(self, configs: Encoded, *, besides: set[int]) -> set[int]:
+        """Ids of suggestions that wait for these configurations: one for each, the oldest."""
         waiting: dict[bytes, list[int]] = {}
         for id_, config in self._configs.items():
-            if id_ not in settled:
+            if id_ not in besides:
                 waiting.setdefault(_key(config), []).append(id_)
-        for outcome, config in zip(outcomes, configs, strict=True):
-            if outcome.id is None and (ids := waiting.get(_key(config))):
-                settled.add(ids.pop(0))
-        self.withdraw(settled)
+        keys = configs.keys().tolist()
+        return {waiting[key].pop(0) for key in keys if waiting.get(key)}
 
     def _check_told_once(self, outcomes: Sequence[Told]) -> None:
         ids = [outcome.id for outcome in outcomes if outcome.id is not None]
@@ -98,29 +117,25 @@ class Pending:
                     f"(pending: {self._named()}): tell each suggestion once, or give the "
                     "configuration instead of the id"
                 )
-            if ids.count(id_) > 1:
+        for id_, times in Counter(ids).items():
+            if times > 1:
                 raise UsageError(
-                    f"an outcome's id must come once, but got {id_!r} {ids.count(id_)} times: tell "
-                    "each suggestion once, and further outcomes of its configuration without an id"
+                    f"an outcome's id must come once, but got {id_!r} {times} times: tell each "
+                    "suggestion once, and further outcomes of its configuration without an id"
                 )
-
-    def _config_of(self, id_: int | None, told: Encoded | None) -> Encoded:
-        """What was tried: the suggestion of an id, or else what was told."""
-        if id_ is not None:
-            suggested = self._configs[id_]
-            if told is not None and _key(told) != _key(suggested):
-                raise UsageError(
-                    f"an outcome with an id must be of what was suggested, but {id_} is "
-                    f"{suggested.dicts()[0]} and the configuration is {told.dicts()[0]}: give one "
-                    "of them; where another configuration was tried, withdraw the suggestion"
-                )
-            return suggested
-        if told is None:
-            raise UsageError("an outcome needs an id or a configuration, but got neither: give one")
-        return told
 
     def _named(self) -> list[int] | str:
         return sorted(self._configs) or "none"
+
+
+def _check_as_suggested(id_: int, suggested: Encoded, told: Encoded) -> None:
+    """Refuse an outcome of another configuration than the one that its id stands for."""
+    if _key(told) != _key(suggested):
+        raise UsageError(
+            f"an outcome with an id must be of what was suggested, but {id_} is "
+            f"{suggested.dicts()[0]} and the configuration is {told.dicts()[0]}: give one of them; "
+            "where another configuration was tried, withdraw the suggestion"
+        )
 
 
 def _check_same(id_: int, config: Encoded, pending: Encoded | None) -> None:

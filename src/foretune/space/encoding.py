@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,17 @@ class Encoded:
         # -0.0 and the many NaNs get one bit pattern each, so that equal rows are equal bytes.
         values = np.where(np.isnan(self.values), np.nan, self.values + 0.0)
         object.__setattr__(self, "values", _frozen(np.ascontiguousarray(values)))
+
+    @staticmethod
+    def of_rows(space: "Space", values: Floats) -> "Encoded":
+        """Rows that come from other batches of the space: their bit patterns need no second look.
+
+        values: (n, H), in the memory order of rows. It must never change.
+        """
+        encoded = object.__new__(Encoded)
+        object.__setattr__(encoded, "space", space)
+        object.__setattr__(encoded, "values", _frozen(values))
+        return encoded
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoded, (self.space, self.values)
@@ -80,7 +91,7 @@ class Encoded:
     def take(self, index: ArrayLike) -> "Encoded":
         """The rows at `index`: integers (or one), or a mask."""
         rows = np.atleast_1d(index)
-        return Encoded(self.space, self.values[rows if len(rows) else []])
+        return Encoded.of_rows(self.space, self.values[rows if len(rows) else []])
 
     @staticmethod
     def concat(parts: Sequence["Encoded"]) -> "Encoded":
@@ -93,7 +104,7 @@ class Encoded:
                 "only batches of one space can be joined, but these are of different ones: "
                 "re-express them with Space.adopt first"
             )
-        return Encoded(space, np.concatenate([part.values for part in parts]))
+        return Encoded.of_rows(space, np.concatenate([part.values for part in parts]))
 
     def dicts(self) -> list[dict[str, Any]]:
         """The configurations as dicts that hold only what is active, in the order of the space."""
@@ -112,18 +123,64 @@ class Encoded:
 
     def keys(self) -> NDArray[np.void]:
         """(n,) sortable byte strings, equal exactly where the configurations are equal."""
-        row = np.dtype((np.void, self.values.itemsize * self.values.shape[1]))
-        return self.values.view(row)[:, 0]
+        return _row_keys(self.values)
 
     def isin(self, other: "Encoded") -> Bools:
         """(n,), True where a configuration also occurs in `other`."""
-        known = set(other.keys().tolist())
-        return np.array([key in known for key in self.keys().tolist()], dtype=bool)
+        found = np.zeros(len(self), dtype=bool)
+        # Equal rows have equal hashes. The few rows whose hashes meet are compared as a whole.
+        rows = np.flatnonzero(_is_among(self.hashes, other.hashes))
+        if len(rows):
+            others = other.values[_is_among(other.hashes, self.hashes)]
+            known = set(_row_keys(others).tolist())
+            found[rows] = [key in known for key in _row_keys(self.values[rows]).tolist()]
+        return found
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """(n,), equal for equal configurations, and hardly ever for others."""
+        return _frozen(row_hashes(self.values))
 
     def first_occurrences(self) -> NDArray[np.intp]:
         """Ascending indices of the rows that repeat no earlier row."""
         _, first = np.unique(self.keys(), return_index=True)
         return np.sort(first)
+
+
+def row_hashes(values: Floats) -> NDArray[np.uint64]:
+    """(n,), one hash for the bits of each row of values (n, H)."""
+    bits = values.view(np.uint64)
+    # Small whole numbers differ in their highest bits alone, and a product carries bits upwards.
+    mixed = (bits ^ (bits >> np.uint64(29))) * _factors(values.shape[1])
+    hashes: NDArray[np.uint64] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
+    return hashes
+
+
+@cache
+def _factors(columns: int) -> NDArray[np.uint64]:
+    """(columns,), large odd numbers."""
+    drawn = np.random.default_rng(0).integers(2**63, size=columns, dtype=np.uint64)
+    return _frozen(drawn | np.uint64(1))
+
+
+def _is_among(hashes: NDArray[np.uint64], others: NDArray[np.uint64]) -> Bools:
+    """(n,), True where a hash is one of the others. Only a short list is sorted."""
+    if len(others) > len(hashes):
+        others = others[_is_in_order(others, np.sort(hashes))]
+    return _is_in_order(hashes, np.sort(others))
+
+
+def _is_in_order(hashes: NDArray[np.uint64], ordered: NDArray[np.uint64]) -> Bools:
+    """(n,), True where a hash is in the ordered list."""
+    if not len(ordered):
+        return np.zeros(len(hashes), dtype=bool)
+    places = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
+    return np.asarray(ordered[places] == hashes)
+
+
+def _row_keys(values: Floats) -> NDArray[np.void]:
+    """(n,) sortable byte strings of the rows of values (n, H)."""
+    return values.view(np.dtype((np.void, values.itemsize * values.shape[1])))[:, 0]
 
 
 def _unit_columns(parameter: Parameter, values: Floats) -> Floats:
