@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 from ConfigSpace import conditions as given
 from ConfigSpace import forbidden as clauses
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import SpaceError
+from foretune.space.definition import Definition
 from foretune.space.parameters import Parameter
 
 Predicate: TypeAlias = Callable[[Floats], Bools]
@@ -82,10 +82,12 @@ class Rules:
         return hit
 
 
-def compile_rules(config_space: ConfigurationSpace, parameters: Sequence[Parameter]) -> Rules:
-    """The rules of a ConfigurationSpace whose hyperparameters are viewed by `parameters`."""
+def compile_rules(definition: Definition, parameters: Sequence[Parameter]) -> Rules:
+    """The rules of a space whose hyperparameters are viewed by `parameters`."""
     compiler = _Compiler({p.name: (i, p) for i, p in enumerate(parameters)})
-    by_child = {c.child.name: compiler.condition(c) for c in config_space.conditions}
+    by_child = {
+        child: compiler.condition(condition) for child, condition in definition.condition_of.items()
+    }
     return Rules(
         conditions=tuple(by_child.get(p.name) for p in parameters),
         forbidden_clauses=tuple(
@@ -94,7 +96,7 @@ def compile_rules(config_space: ConfigurationSpace, parameters: Sequence[Paramet
                 columns=compiler.columns(clause),
                 holds=compiler.clause(clause),
             )
-            for clause in config_space.forbidden_clauses
+            for clause in definition.forbidden_clauses
         ),
     )
 

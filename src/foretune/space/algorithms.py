@@ -70,11 +70,11 @@ class Algorithms:
 
 def _deciding_stage(space: Space) -> Stage | None:
     """Of the stages whose choice depends on nothing, the one with most hyperparameters, if any."""
-    conditions = space.config_space.parent_conditions_of
+    names, conditions = space.names, space.definition.condition_of
     always = [
         stage
         for stage in space.structure.stages
-        if stage.choice is not None and not conditions[space.names[stage.choice]]
+        if stage.choice is not None and names[stage.choice] not in conditions
     ]
     return max(always, key=lambda stage: len(_owned(stage)), default=None)
 

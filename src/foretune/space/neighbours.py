@@ -12,11 +12,15 @@ import numpy as np
 from foretune.arrays import Floats, Ints
 from foretune.space.activity import Rules
 from foretune.space.parameters import Kind, Parameter
-from foretune.space.sampling import full_values
 
 MOST_REDRAWS = 100
 """A Gaussian step whose centre lies in [0, 1] falls inside with probability about 1/2 or more
 unless sigma is large; what is still outside after so many redraws is drawn uniformly."""
+
+MOST_CELLS = 2**20
+"""Numbers in the neighbours of one call. Where all would be more, only some hyperparameters, drawn
+at random, are changed: with thousands of them, all neighbours would take gigabytes."""
+LEAST_ROWS = 200
 
 
 def neighbour_values(
@@ -29,23 +33,46 @@ def neighbour_values(
 ) -> tuple[Floats, Ints]:
     """Settled, legal rows (m, H), and the row of `origins` (n, H) that each is a neighbour of.
 
-    Every row differs from its origin; rows of one origin may repeat.
+    Every row differs from its origin; rows of one origin may repeat. There are at most
+    `MOST_CELLS` numbers in them or `LEAST_ROWS` rows, but each origin has neighbours.
     """
+    per_parameter, some = _affordable(len(origins), len(parameters), per_parameter, rng)
     owners, columns, steps = [], [], []
-    for column, parameter in enumerate(parameters):
+    for column in some:
         active = np.flatnonzero(~np.isnan(origins[:, column]))
-        moved = _steps(parameter, origins[active, column], rng, per_parameter, sigma)
+        moved = _steps(parameters[column], origins[active, column], rng, per_parameter, sigma)
         row, number = np.nonzero(~np.isnan(moved))
         owners.append(active[row])
         columns.append(np.full(len(row), column))
         steps.append(moved[row, number])
     owner = np.concatenate(owners)
-    fresh = full_values(parameters, rng.random((len(owner), len(parameters))))
-    values = np.where(np.isnan(origins[owner]), fresh, origins[owner])
+    values = origins[owner]
+    _fill(parameters, values, rng)
     values[np.arange(len(owner)), np.concatenate(columns)] = np.concatenate(steps)
     settled = rules.settle(values)
     legal = ~rules.forbidden(settled)
     return settled[legal], owner[legal]
+
+
+def _affordable(
+    origins: int, parameters: int, per_parameter: int, rng: np.random.Generator
+) -> tuple[int, list[int]]:
+    """How many steps along a hyperparameter, and along which: fewer where all would be too many."""
+    most = max(MOST_CELLS // parameters, LEAST_ROWS) // max(origins, 1)
+    if per_parameter * parameters <= most:
+        return per_parameter, list(range(parameters))
+    count = max(most // parameters, 1)
+    some = rng.choice(parameters, min(parameters, max(most, 1)), replace=False)
+    return count, sorted(some.tolist())
+
+
+def _fill(parameters: Sequence[Parameter], values: Floats, rng: np.random.Generator) -> None:
+    """Draw what is inactive in the rows of `values` at random, in place."""
+    missing = np.isnan(values)
+    unit = rng.random(values.shape)
+    for column in np.flatnonzero(missing.any(axis=0)).tolist():
+        rows = missing[:, column]
+        values[rows, column] = parameters[column].quantile(unit[rows, column])
 
 
 def _steps(

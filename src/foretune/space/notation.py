@@ -21,11 +21,12 @@ may stand as a value, too.
 """
 
 import math
+import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace, EqualsCondition
+from ConfigSpace import EqualsCondition
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -37,6 +38,8 @@ from ConfigSpace.hyperparameters import (
 from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from foretune.errors import SpaceError
+from foretune.space.definition import Draft
+from foretune.space.limits import DEEPEST_NOTATION, check_choices, check_count, shortened
 from foretune.space.parameters import check_whole
 from foretune.space.serial import gist
 
@@ -44,18 +47,18 @@ SEPARATOR = ":"
 ORDINAL = "ordinal"
 
 
-def from_notation(notation: Mapping[str, Any]) -> ConfigurationSpace:
-    """The ConfigurationSpace that a plain dict describes."""
-    config_space = ConfigurationSpace()
-    items = list(_items(notation, parent=None))
+def from_notation(notation: Mapping[str, Any]) -> Draft:
+    """The parts of the space that a plain dict describes."""
+    draft = Draft()
     try:
-        # All at once: ConfigSpace sorts everything anew after every addition.
-        config_space.add(*items)
+        for hyperparameter, condition in _items(notation):
+            draft.add(hyperparameter, *([] if condition is None else [condition]))
+            check_count(len(draft.hyperparameters))
     except ValueError as error:
         raise SpaceError(
             f"the notation must name each hyperparameter once, but {gist(error)}: rename one"
         ) from error
-    return config_space
+    return draft
 
 
 def number_range(
@@ -87,21 +90,37 @@ def _check_rounded(name: str, low: float, high: float, log: bool) -> None:
 
 
 def _items(
-    notation: Mapping[str, Any], parent: tuple[Hyperparameter[Any, Any], Any] | None
-) -> Iterator[Any]:
-    """Hyperparameters and conditions, parents first; `parent` is a choice and its value."""
-    prefix = "" if parent is None else f"{parent[0].name}{SEPARATOR}{parent[1]}{SEPARATOR}"
-    for key, value in notation.items():
-        if not isinstance(key, str) or not key:
-            _refuse(key, value, "a name must be a text that is not empty")
-        name = prefix + key
-        hyperparameter = _hyperparameter(name, value)
-        yield hyperparameter
-        if parent is not None:
-            yield EqualsCondition(hyperparameter, *parent)
-        if _is_choice(value):
-            for algorithm, children in value.items():
-                yield from _items(children, (hyperparameter, algorithm))
+    notation: Mapping[str, Any],
+) -> Iterator[tuple[Hyperparameter[Any, Any], EqualsCondition | None]]:
+    """Hyperparameters and their conditions, parents first.
+
+    A stack takes the place of recursion, which Python ends at some depth.
+    """
+    waiting: list[tuple[int, Mapping[str, Any], tuple[Hyperparameter[Any, Any], Any] | None]]
+    waiting = [(0, notation, None)]
+    while waiting:
+        depth, level, parent = waiting.pop()
+        _check_depth(depth)
+        prefix = "" if parent is None else f"{parent[0].name}{SEPARATOR}{parent[1]}{SEPARATOR}"
+        for key, value in level.items():
+            if not isinstance(key, str) or not key:
+                _refuse(key, value, "a name must be a text that is not empty")
+            hyperparameter = _hyperparameter(prefix + key, value)
+            yield hyperparameter, parent and EqualsCondition(hyperparameter, *parent)
+            if _is_choice(value):
+                waiting += [
+                    (depth + 1, children, (hyperparameter, algorithm))
+                    for algorithm, children in value.items()
+                ]
+
+
+def _check_depth(depth: int) -> None:
+    if depth > DEEPEST_NOTATION:
+        raise SpaceError(
+            f"choices must lie at most {DEEPEST_NOTATION} levels deep inside of each other, but "
+            "these are deeper: let them stand beside each other, with conditions in ConfigSpace's "
+            "own JSON"
+        )
 
 
 def _is_choice(value: Any) -> bool:
@@ -176,6 +195,7 @@ def _is_finite(bound: float) -> bool:
 def _categorical(name: str, value: Any, choices: list[Any]) -> Hyperparameter[Any, Any]:
     if not choices:
         _refuse(name, value, "a list of choices must not be empty")
+    check_choices(name, len(choices))
     if len(choices) == 3 and choices[2] == "log" and all(map(_is_number, choices[:2])):
         _refuse(
             name,
@@ -191,6 +211,7 @@ def _from_mapping(name: str, value: Mapping[Any, Any]) -> Hyperparameter[Any, An
         sequence = value[ORDINAL]
         if not isinstance(sequence, list) or not sequence:
             _refuse(name, value, "an ordinal must be {'ordinal': [...]} with at least one choice")
+        check_choices(name, len(sequence))
         return OrdinalHyperparameter(name, sequence)
     if not value or not all(isinstance(children, Mapping) for children in value.values()):
         _refuse(
@@ -203,4 +224,12 @@ def _from_mapping(name: str, value: Mapping[Any, Any]) -> Hyperparameter[Any, An
 
 
 def _refuse(name: Any, value: Any, rule: str) -> NoReturn:
-    raise SpaceError(f"in the notation of a space {rule}, but got {name!r}: {value!r}: correct it")
+    shown = shortened(name) if isinstance(name, str) else name
+    raise SpaceError(
+        f"in the notation of a space {rule}, but got {shown!r}: {_SHORT.repr(value)}: correct it"
+    )
+
+
+_SHORT = reprlib.Repr()
+"""Shows values of any length and depth."""
+_SHORT.maxstring = _SHORT.maxother = 120

@@ -1,11 +1,10 @@
-"""Optuna's distributions as a ConfigurationSpace."""
+"""Optuna's distributions as a space."""
 
 import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -14,6 +13,8 @@ from ConfigSpace.hyperparameters import (
 )
 
 from foretune.errors import SpaceError
+from foretune.space.definition import Draft
+from foretune.space.limits import check_choices
 from foretune.space.notation import number_range
 
 if TYPE_CHECKING:
@@ -38,17 +39,17 @@ def are_distributions(candidate: Mapping[str, Any]) -> bool:
 
 def from_distributions(
     distributions: "Mapping[str, BaseDistribution]", *, rounded_later: bool = False
-) -> ConfigurationSpace:
-    """The ConfigurationSpace of Optuna's distributions.
+) -> Draft:
+    """The parts of the space of Optuna's distributions.
 
     A range with a step becomes an ordinal of its grid points, whose ranks are equally spaced just
     as the points are. rounded_later: who uses the values takes the nearest grid point; then a step
     too fine for a list is left out, which is else refused.
     """
-    config_space = ConfigurationSpace()
+    draft = Draft()
     for name, distribution in distributions.items():
-        config_space.add(_hyperparameter(name, distribution, rounded_later=rounded_later))
-    return config_space
+        draft.add(_hyperparameter(name, distribution, rounded_later=rounded_later))
+    return draft
 
 
 def _hyperparameter(
@@ -61,6 +62,7 @@ def _hyperparameter(
     )
 
     if isinstance(given, CategoricalDistribution):
+        check_choices(name, len(given.choices))
         return CategoricalHyperparameter(name, list(given.choices))
     if isinstance(given, IntDistribution):
         fine = rounded_later and (given.high - given.low) // given.step >= MOST_STEPS

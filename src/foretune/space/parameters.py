@@ -6,6 +6,7 @@ Everywhere behind the border a value is a float: a number as it is, a choice by 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,10 +115,19 @@ class Parameter:
     def index_of(self, choice: Any) -> int | None:
         """The index of a choice; None where it is not one of the choices."""
         key = choice_key(choice)
-        for index, own in enumerate(self.choices):
-            if choice_key(own) == key:
-                return index
-        return None
+        try:
+            return self._indices.get(key)
+        except TypeError:  # Something in a choice cannot be hashed.
+            keys = [choice_key(own) for own in self.choices]
+            return keys.index(key) if key in keys else None
+
+    @cached_property
+    def _indices(self) -> dict[tuple[str, Any], int]:
+        """Indices of the choices by their keys, the first of several equal ones."""
+        found: dict[tuple[str, Any], int] = {}
+        for index, choice in enumerate(self.choices):
+            found.setdefault(choice_key(choice), index)
+        return found
 
     def number_of(self, value: Any) -> float:
         """A legal value (as a user writes it) as the number that stands for it."""

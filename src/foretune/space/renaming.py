@@ -1,6 +1,7 @@
 """Spaces in which hyperparameters, or choices, have other names."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -46,8 +47,7 @@ class Renaming:
         new = {name: _new_choices(known[name], given) for name, given in choices.items()}
         called = _new_names(parameters, names, new)
         if len({*called.values()}) < len(called):
-            every = [*called.values()]
-            twice = next(name for name in every if every.count(name) > 1)
+            twice = next(name for name, times in Counter(called.values()).items() if times > 1)
             raise SpaceError(
                 "hyperparameters must have different names, but two would be called "
                 f"'{twice}': choose another name"
@@ -101,8 +101,9 @@ def _new_choices(parameter: Parameter, given: Mapping[Any, Any]) -> list[Any]:
             )
         changed[index] = now
     texts = [_text_of(choice, parameter.name) for choice in changed]
+    times = Counter(texts)
     for text, choice in zip(texts, changed, strict=True):
-        if texts.count(text) > 1:
+        if times[text] > 1:
             raise SpaceError(
                 f"the choices of '{parameter.name}' must differ, but two would be {choice!r}: "
                 "choose another name"
@@ -132,13 +133,20 @@ def _new_names(
         )
     }
 
-    def called(name: str) -> str:
-        if name in names:
-            return names[name]
-        before = max((begin for begin in begins if name.startswith(begin)), key=len, default=None)
-        if before is None:
-            return name
-        parent, choice = begins[before]
-        return NESTED.format(parent=called(parent), choice=choice) + name.removeprefix(before)
+    called: dict[str, str] = {}
+    # What a name begins with is shorter, and so has its new name already.
+    for name in sorted((parameter.name for parameter in parameters), key=len):
+        called[name] = names[name] if name in names else _new_name(name, begins, called)
+    return {parameter.name: called[parameter.name] for parameter in parameters}
 
-    return {parameter.name: called(parameter.name) for parameter in parameters}
+
+def _new_name(name: str, begins: Mapping[str, tuple[str, Any]], called: Mapping[str, str]) -> str:
+    """The name after the longest of `begins` that it begins with, whose parent has a new name."""
+    end = name.rfind(":")
+    while end >= 0:
+        before = name[: end + 1]
+        if before in begins:
+            parent, choice = begins[before]
+            return NESTED.format(parent=called[parent], choice=choice) + name[end + 1 :]
+        end = name.rfind(":", 0, end)
+    return name

@@ -2,37 +2,67 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import ConfigSpace
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.exceptions import CyclicDependancyError
+from ConfigSpace.read_and_write.dictionary import (
+    CONDITION_DECODERS,
+    CONDITION_ENCODERS,
+    FORBIDDEN_DECODERS,
+    FORBIDDEN_ENCODERS,
+    HYPERPARAMETER_DECODERS,
+    HYPERPARAMETER_ENCODERS,
+)
 
 from foretune.errors import SpaceError
+from foretune.space.definition import Definition, Draft, by_name
+from foretune.space.limits import check_document, check_hyperparameters
 
 LONGEST_GIST = 200
 PARTS = ("conditions", "clauses")
 """Where rules hold others."""
+FORMAT_VERSION = 0.4
+"""Of ConfigSpace's JSON."""
+ENCODERS: Mapping[type, tuple[str, Any]] = {
+    **HYPERPARAMETER_ENCODERS,
+    **CONDITION_ENCODERS,
+    **FORBIDDEN_ENCODERS,
+}
 
 
-def write_space(config_space: ConfigurationSpace, stages: Sequence[str] = ()) -> str:
-    """The JSON of a ConfigurationSpace, with the hyperparameters named in `stages` marked."""
+def write_space(given: ConfigurationSpace | Definition | Draft, stages: Sequence[str] = ()) -> str:
+    """The JSON of the parts of a space, with the hyperparameters named in `stages` marked."""
+    if isinstance(given, ConfigurationSpace):
+        hyperparameters = list(given.values())
+    else:
+        hyperparameters = list(given.hyperparameters.values())
+    check_hyperparameters(hyperparameters)
     try:
-        document = config_space.to_serialized_dict()
+        document: dict[str, Any] = {
+            "name": given.name,
+            "hyperparameters": [_encoded(each) for each in hyperparameters],
+            "conditions": [_encoded(each) for each in given.conditions],
+            "forbiddens": [_encoded(each) for each in given.forbidden_clauses],
+            "python_module_version": ConfigSpace.__version__,
+            "format_version": FORMAT_VERSION,
+        }
         for item in document["hyperparameters"]:
             if item["name"] in stages:
                 item["meta"] = {**(item["meta"] or {}), "stage": True}
         return json.dumps(document, default=_plain)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise SpaceError(
             "a space must consist of what JSON can hold (choices that are text, numbers, booleans, "
             f"None or tuples of these), but {gist(error)}: replace the offending part"
         ) from error
 
 
-def read_space(text: str) -> ConfigurationSpace:
-    """The ConfigurationSpace that `text` describes."""
+def read_space(text: str) -> Definition:
+    """The parts of the space that `text` describes."""
     try:
         document = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
@@ -47,8 +77,9 @@ def read_space(text: str) -> ConfigurationSpace:
         )
     if not document["hyperparameters"]:
         raise SpaceError("a space must have at least one hyperparameter, but got none: add one")
+    check_document(document)
     try:
-        config_space = ConfigurationSpace.from_serialized_dict(_with_tuples(document))
+        definition = _decoded(_with_tuples(document))
     except CyclicDependancyError as error:
         raise SpaceError(
             "conditions must not form a cycle, but some hyperparameter here is active only if it "
@@ -59,13 +90,18 @@ def read_space(text: str) -> ConfigurationSpace:
         raise SpaceError(
             f"a space must be one that ConfigSpace accepts, but it says: {gist(error)}"
         ) from error
-    for hyperparameter in config_space.values():
+    for hyperparameter in definition.hyperparameters.values():
         if not isinstance(hyperparameter.meta, Mapping | None):
             raise SpaceError(
                 f"the notes ('meta') of a hyperparameter must be an object, but those of "
                 f"'{hyperparameter.name}' are {hyperparameter.meta!r}: leave them out"
             )
-    return config_space
+    return definition
+
+
+def config_space_of(text: str) -> ConfigurationSpace:
+    """ConfigSpace's own object for the JSON of a space."""
+    return ConfigurationSpace.from_serialized_dict(_with_tuples(json.loads(text)))
 
 
 def fingerprint_of(text: str) -> str:
@@ -88,6 +124,41 @@ def gist(error: BaseException) -> str:
     """Another library's message, so short that it fits into a sentence."""
     words = " ".join(str(error).split()) or type(error).__name__
     return (words if len(words) <= LONGEST_GIST else words[:LONGEST_GIST] + "...").rstrip(".")
+
+
+def _encoded(part: Any, _: Any = None) -> dict[str, Any]:
+    """The JSON of a hyperparameter, a condition or a clause; ConfigSpace calls it for their parts.
+
+    Raises ValueError for a type that ConfigSpace cannot write.
+    """
+    if type(part) not in ENCODERS:
+        raise ValueError(f"{type(part).__name__} cannot be written")
+    kind, encode = ENCODERS[type(part)]
+    return {"type": kind, **encode(part, _encoded)}
+
+
+def _decoded(document: Mapping[str, Any]) -> Definition:
+    """What ConfigSpace's own decoders make of each part; they take the items apart."""
+    named = by_name(_decoder(HYPERPARAMETER_DECODERS, {})(i) for i in document["hyperparameters"])
+    condition, clause = (_decoder(each, named) for each in (CONDITION_DECODERS, FORBIDDEN_DECODERS))
+    return Definition.of(
+        named.values(),
+        [condition(item) for item in document["conditions"]],
+        [clause(item) for item in document["forbiddens"]],
+        document.get("name"),
+    )
+
+
+def _decoder(decoders: Mapping[str, Any], named: Mapping[str, Any]) -> Callable[..., Any]:
+    """Makes an object of a JSON item; `named` are the hyperparameters that it may speak about."""
+
+    def decode(item: dict[str, Any], *_: Any) -> Any:
+        kind = item.pop("type")
+        if kind not in decoders:
+            raise ValueError(f"there is no type '{kind}', only {', '.join(decoders)}")
+        return decoders[kind](item, named, decode)
+
+    return decode
 
 
 def _without_notes(item: Mapping[str, Any]) -> dict[str, Any]:

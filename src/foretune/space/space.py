@@ -1,4 +1,4 @@
-"""The view of a ConfigurationSpace that every other room works with."""
+"""The view of a space that every other room works with."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -12,6 +12,7 @@ from foretune.arrays import Floats, Ints
 from foretune.errors import SpaceError
 from foretune.space import merging, neighbours, optuna, reading, sampling, serial
 from foretune.space.activity import compile_rules
+from foretune.space.definition import Definition, Draft
 from foretune.space.encoding import Encoded, nearest_values
 from foretune.space.notation import from_notation
 from foretune.space.parameters import Kind, Parameter, parameter_of
@@ -35,16 +36,17 @@ class Space:
     """
 
     def __init__(self, json_text: str) -> None:
-        self.config_space: ConfigurationSpace = serial.read_space(json_text)
-        """A copy of its own: do not change it."""
+        self.definition: Definition = serial.read_space(json_text)
+        """Hyperparameters, conditions and forbidden clauses as ConfigSpace's objects."""
         # Written anew, so that what a file leaves to defaults does not make two spaces differ.
-        self._json = serial.write_space(self.config_space)
-        self.parameters: tuple[Parameter, ...] = _parameters(self.config_space)
+        self._json = serial.write_space(self.definition)
+        self.parameters: tuple[Parameter, ...] = _parameters(self.definition)
         """In the order of the columns of `Encoded.values`, parents before children."""
         self.width: int = self.parameters[-1].columns.stop
         """The number of columns of `Encoded.x`."""
-        self.rules = compile_rules(self.config_space, self.parameters)
+        self.rules = compile_rules(self.definition, self.parameters)
         """Conditions and forbidden clauses, evaluated on batches."""
+        self._check_defaults()
 
     @staticmethod
     def of(given: Any, *, stages: Sequence[str] = ()) -> "Space":
@@ -55,11 +57,11 @@ class Space:
         if isinstance(given, Space):
             if not stages:
                 return given
-            given = given.config_space
+            given = given.definition
         if isinstance(given, Mapping) and not isinstance(given, ConfigurationSpace):
             distributions = optuna.are_distributions(given)
             given = optuna.from_distributions(given) if distributions else from_notation(given)
-        if not isinstance(given, ConfigurationSpace):
+        if not isinstance(given, ConfigurationSpace | Definition | Draft):
             raise SpaceError(
                 "a space must be a ConfigurationSpace, a dict in the short notation, or a dict of "
                 f"Optuna distributions, but got {type(given).__name__}: convert it first"
@@ -80,6 +82,15 @@ class Space:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Space, (self._json,)
+
+    @cached_property
+    def config_space(self) -> ConfigurationSpace:
+        """ConfigSpace's own object: do not change it.
+
+        Foretune does not need it. Making it takes ConfigSpace three times longer for each level of
+        nested conditions.
+        """
+        return serial.config_space_of(self._json)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -108,7 +119,7 @@ class Space:
     @cached_property
     def structure(self) -> Structure:
         """Stages, algorithms and their hyperparameters."""
-        return read_structure(self.config_space, self.parameters)
+        return read_structure(self.definition, self.parameters)
 
     @cached_property
     def column_groups(self) -> Ints:
@@ -122,7 +133,7 @@ class Space:
 
     def describe(self) -> str:
         """A table of the hyperparameters, for people."""
-        return describe(self.config_space, self.parameters)
+        return describe(self.definition, self.parameters)
 
     def encode(
         self,
@@ -268,6 +279,30 @@ class Space:
             )
         return matrix
 
+    def _check_defaults(self) -> None:
+        """Refuse a space whose default configuration is not legal, as ConfigSpace does."""
+        settled = self.rules.settle(
+            np.array([[p.number_of(p.default) for p in self.parameters]], dtype=np.float64)
+        )
+        here = {
+            p.name
+            for p, number in zip(self.parameters, settled[0], strict=True)
+            if not np.isnan(number)
+        }
+        doubtful = here ^ self.definition.active_by_default()
+        if doubtful:
+            raise SpaceError(
+                "a space must be one that ConfigSpace accepts, but it cannot tell whether "
+                f"'{min(doubtful)}' is active by default, for its parent is not: use another "
+                "condition than 'not equal' there"
+            )
+        try:
+            reading.check_forbidden(self.parameters, self.rules, settled)
+        except SpaceError as error:
+            raise SpaceError(
+                f"forbidden clauses must allow the default configuration, but {error}"
+            ) from None
+
     def _check_stages(self, stages: Sequence[str]) -> None:
         for name in stages:
             kind = next((p.kind for p in self.parameters if p.name == name), None)
@@ -278,9 +313,9 @@ class Space:
                 )
 
 
-def _parameters(config_space: ConfigurationSpace) -> tuple[Parameter, ...]:
+def _parameters(definition: Definition) -> tuple[Parameter, ...]:
     parameters: list[Parameter] = []
-    for hyperparameter in config_space.values():
+    for hyperparameter in definition.hyperparameters.values():
         start = parameters[-1].columns.stop if parameters else 0
         parameters.append(parameter_of(hyperparameter, start))
     return tuple(parameters)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 from ConfigSpace import conditions as given
 
 from foretune.arrays import Ints
+from foretune.space.definition import Definition
 from foretune.space.parameters import Kind, Parameter
 
 if TYPE_CHECKING:
@@ -64,15 +64,16 @@ class Structure:
         return chosen
 
 
-def read_structure(config_space: ConfigurationSpace, parameters: Sequence[Parameter]) -> Structure:
+def read_structure(definition: Definition, parameters: Sequence[Parameter]) -> Structure:
     """The structure of a space; the flat one where its conditions do not fit."""
-    reader = _Reader(config_space, {p.name: p for p in parameters})
+    reader = _Reader(definition, {p.name: p for p in parameters})
     try:
         homes = {p.name: reader.home(p.name) for p in parameters}
     except _MisfitError:
         return Structure(stages=(_common(range(len(parameters))),), fits=False)
+    members = _members(parameters, homes)
     stages = [
-        Stage(p.name, index, _algorithms(p, parameters, homes))
+        Stage(p.name, index, _algorithms(p, members.get(p.name, ())))
         for index, p in enumerate(parameters)
         if reader.is_stage(p.name)
     ]
@@ -100,7 +101,7 @@ class _MisfitError(Exception):
 
 @dataclass(slots=True)
 class _Reader:
-    config_space: ConfigurationSpace
+    definition: Definition
     parameters: Mapping[str, Parameter]
     homes: dict[str, _Home | None] = field(default_factory=dict)
 
@@ -108,13 +109,13 @@ class _Reader:
         parameter = self.parameters[name]
         if parameter.kind not in (Kind.CATEGORICAL, Kind.CONSTANT):
             return False
-        is_root = not self.config_space.parent_conditions_of[name]
-        return parameter.stage or (is_root and bool(self.config_space.children_of[name]))
+        is_root = name not in self.definition.condition_of
+        return parameter.stage or (is_root and name in self.definition.parents)
 
     def home(self, name: str) -> _Home | None:
         if name not in self.homes:
-            conditions = self.config_space.parent_conditions_of[name]
-            self.homes[name] = self._home_of(conditions[0]) if conditions else None
+            condition = self.definition.condition_of.get(name)
+            self.homes[name] = None if condition is None else self._home_of(condition)
         return self.homes[name]
 
     def _home_of(self, condition: given.ConditionLike) -> _Home:
@@ -140,26 +141,35 @@ class _Reader:
 
 def _chosen_by(condition: given.Condition, stage: Parameter) -> frozenset[int]:
     """The algorithms of `stage` for which the condition holds."""
-    every = frozenset(range(len(stage.choices)))
     if isinstance(condition, given.InCondition):
         return frozenset(int(stage.number_of(value)) for value in condition.values)
     one = frozenset([int(stage.number_of(condition.value))])
-    return every - one if isinstance(condition, given.NotEqualsCondition) else one
+    if isinstance(condition, given.NotEqualsCondition):
+        return frozenset(range(len(stage.choices))) - one
+    return one
 
 
-def _algorithms(
-    stage: Parameter, parameters: Sequence[Parameter], homes: Mapping[str, _Home | None]
-) -> tuple[Algorithm, ...]:
-    members: list[list[int]] = [[] for _ in stage.choices]
+def _members(
+    parameters: Sequence[Parameter], homes: Mapping[str, _Home | None]
+) -> dict[str, list[tuple[int, _Home]]]:
+    """The hyperparameters below each stage, by its name."""
+    members: dict[str, list[tuple[int, _Home]]] = {}
     for index, parameter in enumerate(parameters):
         home = homes[parameter.name]
         # A marked stage may itself depend on another stage, but is nobody's hyperparameter.
-        if home is not None and home.stage == stage.name and not parameter.stage:
-            for algorithm in home.algorithms:
-                members[algorithm].append(index)
+        if home is not None and not parameter.stage:
+            members.setdefault(home.stage, []).append((index, home))
+    return members
+
+
+def _algorithms(stage: Parameter, members: Sequence[tuple[int, _Home]]) -> tuple[Algorithm, ...]:
+    owned: list[list[int]] = [[] for _ in stage.choices]
+    for index, home in members:
+        for algorithm in home.algorithms:
+            owned[algorithm].append(index)
     return tuple(
         Algorithm(str(choice), tuple(indices))
-        for choice, indices in zip(stage.choices, members, strict=True)
+        for choice, indices in zip(stage.choices, owned, strict=True)
     )
 
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 
-from ConfigSpace import ConfigurationSpace
-
+from foretune.space.definition import Definition
 from foretune.space.parameters import Parameter
 
 HEADER = ("name", "kind", "allowed", "default", "active if")
 
 
-def describe(config_space: ConfigurationSpace, parameters: Sequence[Parameter]) -> str:
+def describe(definition: Definition, parameters: Sequence[Parameter]) -> str:
     """One line a hyperparameter, then one a forbidden clause."""
     conditions = {
         condition.child.name: str(condition).replace(f"{condition.child.name} | ", "")
-        for condition in config_space.conditions
+        for condition in definition.conditions
     }
     rows = [
         (p.name, str(p.kind), p.allowed, repr(p.default), conditions.get(p.name, ""))
@@ -25,4 +24,4 @@ def describe(config_space: ConfigurationSpace, parameters: Sequence[Parameter]) 
         for row in (HEADER, *rows)
     ]
     lines.insert(1, "-" * len(max(lines, key=len)))
-    return "\n".join([*lines, *(str(clause) for clause in config_space.forbidden_clauses)])
+    return "\n".join([*lines, *(str(clause) for clause in definition.forbidden_clauses)])

@@ -11,18 +11,16 @@ RANGE = "range"
 def written_space(text: str) -> Space:
     """The space that a text of either kind describes."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_hook=_with_ranges)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or isinstance(document.get("hyperparameters"), list):
         return Space.from_json(text)
-    return Space.of(_notation(document))
+    return Space.of(document)
 
 
-def _notation(given: Any) -> Any:
-    """The short notation, in which JSON cannot tell a range from a list of choices."""
-    if not isinstance(given, dict):
-        return given
+def _with_ranges(given: dict[str, Any]) -> Any:
+    """A JSON object of the short notation; JSON cannot tell a range from a list of choices."""
     if set(given) == {RANGE} and isinstance(given[RANGE], list):
         return tuple(given[RANGE])
-    return {name: _notation(value) for name, value in given.items()}
+    return given

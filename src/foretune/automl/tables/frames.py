@@ -14,10 +14,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.lib import ArrowException
-from pyarrow.parquet import ParquetFile
 
 from foretune.automl.tables.attributes import read_attributes
-from foretune.automl.tables.parquet_files import batches, bytes_of, frame_of, is_parquet
+from foretune.automl.tables.parquet_files import (
+    batches,
+    bytes_of,
+    frame_of,
+    is_parquet,
+    open_parquet,
+)
 from foretune.automl.tables.text_files import (
     MISSING,
     READ,
@@ -62,7 +67,7 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Texts = NO_TEXTS) -
     """
     with _one_sentence(path):
         if is_parquet(path):
-            return _unpadded(frame_of(ParquetFile(path).read()))
+            return _unpadded(frame_of(open_parquet(path).read()))
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return read_attributes(path, form)
@@ -146,7 +151,7 @@ def table_name(path: Path) -> str:
 def table_bytes(path: Path) -> int:
     """How large the table in a file is: as text, or as Parquet before compression."""
     with _one_sentence(path):
-        return bytes_of(ParquetFile(path)) if is_parquet(path) else path.stat().st_size
+        return bytes_of(open_parquet(path)) if is_parquet(path) else path.stat().st_size
 
 
 def form_notes(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
 from foretune.automl.tables.schema import as_table
+from foretune.automl.tables.text_files import check_width
 
 OF_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 _TYPE_OF_ARROW = re.compile(rb'"numpy_type": *"[^"]*\[pyarrow\]"')
@@ -17,6 +18,13 @@ _TYPE_OF_ARROW = re.compile(rb'"numpy_type": *"[^"]*\[pyarrow\]"')
 def is_parquet(path: Path) -> bool:
     """As its name says."""
     return path.suffix.lower() in (".parquet", ".pq")
+
+
+def open_parquet(path: Path) -> ParquetFile:
+    """A Parquet file that has no more columns than it may have."""
+    file = ParquetFile(path)
+    check_width(path, file.metadata.num_columns)
+    return file
 
 
 def bytes_of(file: ParquetFile) -> int:
@@ -28,7 +36,7 @@ def bytes_of(file: ParquetFile) -> int:
 
 def batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
     """Some rows of a Parquet file at a time, and at least one table, which may have no rows."""
-    file = ParquetFile(path)
+    file = open_parquet(path)
     rows = max(1, file.metadata.num_rows)
     batch = max(1, int(part_bytes / max(1.0, bytes_of(file) / rows)))
     empty = True

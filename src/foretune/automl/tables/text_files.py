@@ -64,6 +64,7 @@ _ATTRIBUTES = re.compile(r"@(relation|attribute|data)\b", re.IGNORECASE)
 _SEPARATOR = re.compile(r'"?sep=(\t|[^\w\s"])"? *(?:[\r\n]+|$)', re.IGNORECASE)
 """A first line by which Excel is told what divides values."""
 SAVE_AS = "save it as a CSV file in UTF-8"
+MOST_COLUMNS = 25_000
 LONGEST_CELL = 2**31 - 1
 """Characters; Python's own limit is 131,072, which a document may have."""
 
@@ -127,6 +128,7 @@ def column_names(path: Path, form: TextForm) -> list[str]:
             names = next(lines, "").split()
         else:
             names = next(csv.reader(lines, delimiter=form.separator, skipinitialspace=True), [])
+    check_width(path, len(names))
     stripped = [name.strip() for name in names]
     check_names(path, stripped)
     return stripped
@@ -139,6 +141,15 @@ def rows_of_one_column(path: Path, form: TextForm) -> int:
         rows = csv.reader(islice(stream, len(form.before), None), delimiter=form.separator)
         there = (place for place, row in enumerate(rows) if row and not row[0].isspace())
         return max(there, default=0)
+
+
+def check_width(path: Path, count: int) -> None:
+    """Refuse a table with more columns than can be looked at one by one."""
+    if count > MOST_COLUMNS:
+        raise UsageError(
+            f"a table must have at most {MOST_COLUMNS:,} columns, but '{path}' has {count:,}: keep "
+            "those that may matter, or turn the table if its rows are its columns"
+        )
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:

@@ -20,7 +20,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from ConfigSpace import (
     CategoricalHyperparameter,
-    ConfigurationSpace,
     Constant,
     EqualsCondition,
     InCondition,
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import ExperienceError
+from foretune.space.definition import Draft
 from foretune.space.parameters import LARGEST_EXACT_INT, choice_key
 
 Scalar: TypeAlias = bool | int | float | str | tuple[Any, ...] | None
@@ -86,7 +86,7 @@ def infer_space(
     stages: Collection[str] = (),
     activities: Mapping[str, Activity] | None = None,
     told: Mapping[str, Bools] | None = None,
-) -> ConfigurationSpace:
+) -> Draft:
     """The space of the configurations whose hyperparameters stand in `columns`.
 
     stages: the categoricals that choose an algorithm.
@@ -107,7 +107,7 @@ def infer_space(
                 f"each hyperparameter needs a value, but '{parameter}' has none in any row: "
                 "remove it from the table"
             )
-    made = ConfigurationSpace(name=name)
+    made = Draft(name=name)
     for parameter, values in known.items():
         made.add(infer_parameter(parameter, values, stage=parameter in stages))
     for parameter, column in columns.items():
@@ -398,7 +398,7 @@ def _activating(
     return tuple(values[code] for code in sorted(on))
 
 
-def add_conditions(space: ConfigurationSpace, activities: Mapping[str, Activity]) -> None:
+def add_conditions(space: Draft, activities: Mapping[str, Activity]) -> None:
     """Tell `space` where its hyperparameters are active."""
     for name, activity in activities.items():
         child, parent = space[name], space[activity.parent]

@@ -265,7 +265,7 @@ def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
 
     Where one may be inactive, these words may mean just that.
     """
-    conditional = {condition.child.name for condition in space.config_space.conditions}
+    conditional = space.definition.condition_of
     return [
         parameter.name
         for parameter in space.parameters

@@ -1,0 +1,117 @@
+"""How the time of everything that is done with a space grows with its size.
+
+    python benchmarks/space_scale.py
+    python benchmarks/space_scale.py --only deep
+
+Each line is one space: CPU seconds of each operation, each measured once in this process. `grows`
+is how many times the hyperparameters became more, and the slowest operation slower, since the line
+before. Operations that are refused say so.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from foretune.errors import ForetuneError
+from foretune.search import Optimizer, Told
+from foretune.space import Space
+
+Notation = dict[str, Any]
+DEPTHS = (1, 12, 25, 50, 100, 200, 400, 401, 100_000)
+COUNTS = (10, 100, 1_000, 3_000, 10_000, 10_001)
+CHOICES = (10, 100, 1_000, 9_000, 10_001, 1_000_000)
+
+
+def deep(levels: int) -> Notation:
+    """Choices inside of choices, each level with a number of its own."""
+    notation: Notation = {"x": (0.0, 1.0)}
+    for _ in range(levels):
+        notation = {"m": {"a": notation, "b": {}}, "x": (0.0, 1.0)}
+    return notation
+
+
+def flat(count: int) -> Notation:
+    """Ranges, integers and lists side by side."""
+    kinds = ((0.0, 1.0), (1, 100), ["a", "b"])
+    return {f"h{i}": kinds[i % 3] if i % 3 < 2 or count <= 5_000 else (1, 9) for i in range(count)}
+
+
+def wide(choices: int) -> Notation:
+    """One list of choices beside a range."""
+    return {"kind": [f"c{i}" for i in range(choices)], "x": (0.0, 1.0)}
+
+
+FAMILIES: dict[str, tuple[Callable[[int], Notation], tuple[int, ...]]] = {
+    "deep": (deep, DEPTHS),
+    "flat": (flat, COUNTS),
+    "wide": (wide, CHOICES),
+}
+
+
+def steps(notation: Notation) -> Iterator[tuple[str, float | str]]:
+    """Operations and the CPU seconds that they took, up to the first that is refused."""
+    kept: dict[str, Any] = {}
+
+    def suggest(method: str) -> None:
+        optimizer = Optimizer.of(kept["space"], method=method)
+        for number in range(12):
+            suggestion = optimizer.ask(1)[0]
+            optimizer.tell([Told(1.0 / (1 + number), id=suggestion.id)])
+        optimizer.ask(1)
+
+    operations: dict[str, Callable[[], object]] = {
+        "of": lambda: kept.update(space=Space.of(notation)),
+        "read": lambda: Space(kept["space"].to_json()),
+        "fingerprint": lambda: kept["space"].fingerprint,
+        "structure": lambda: kept["space"].structure,
+        "describe": lambda: kept.update(table=kept["space"].describe()),
+        "sample": lambda: kept.update(batch=kept["space"].sample(100, seed=0)),
+        "sobol": lambda: kept["space"].sample(16, seed=0, how="sobol"),
+        "code": lambda: kept["space"].encode(kept["batch"].dicts()).x,
+        "unit": lambda: kept["space"].from_unit(kept["batch"].x),
+        "near": lambda: kept["space"].neighbours(kept["batch"].take(0), seed=0),
+        "union": lambda: kept["space"].union(Space.of({"other": (0, 9)})),
+        "renamed": lambda: kept["space"].renamed({kept["space"].names[0]: "new"}),
+        "random": lambda: suggest("random"),
+        "gp": lambda: suggest("gp"),
+    }
+    for name, operation in operations.items():
+        began = time.process_time()
+        try:
+            operation()
+        except ForetuneError:
+            yield name, f"refused after {time.process_time() - began:.2f}"
+            return
+        yield name, time.process_time() - began
+
+
+def main() -> None:
+    """Print a line for each space."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=FAMILIES)
+    parser.add_argument("--json", action="store_true", help="A JSON object for each line.")
+    given = parser.parse_args()
+    for family, (make, sizes) in FAMILIES.items():
+        if given.only not in (None, family):
+            continue
+        before = None
+        for size in sizes:
+            took = dict(steps(make(size)))
+            seconds = [each for each in took.values() if isinstance(each, float)]
+            total = sum(seconds)
+            grows = f"{size / before[0]:.1f}x -> {total / before[1]:.1f}x" if before else ""
+            before = (size, total) if total else before
+            if given.json:
+                print(json.dumps({"family": family, "size": size, "seconds": took}), flush=True)
+                continue
+            cells = [
+                f"{name} {each if isinstance(each, str) else f'{each:.2f}'}"
+                for name, each in took.items()
+            ]
+            print(f"{family} {size:,}: {total:.1f} s; {', '.join(cells)}; {grows}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""How large a space may be, checked before anything slow is made of it.
+
+Beyond these limits no method works any more: each configuration becomes a row of numbers, with one
+column for each choice of a categorical, and methods hold thousands of such rows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    Constant,
+    Hyperparameter,
+    OrdinalHyperparameter,
+)
+
+from foretune.errors import SpaceError
+
+MOST_CHOICES = 10_000
+"""Of one hyperparameter."""
+MOST_HYPERPARAMETERS = 10_000
+MOST_COLUMNS = 10_000
+"""Of the unit cube: one for each range or ordinal, one for each choice of a categorical."""
+DEEPEST_NOTATION = 400
+"""Levels of choices inside of choices in the short notation, whose names grow with each level."""
+DEEPEST_RULE = 50
+"""Levels of conditions or forbidden clauses that are joined inside of others."""
+
+FEWER_CHOICES = (
+    "search a range of integers instead if the choices have an order, and group the rare ones if "
+    "they have none"
+)
+
+
+def check_choices(name: str, count: int) -> None:
+    """Refuse a hyperparameter with too many choices."""
+    if count > MOST_CHOICES:
+        raise SpaceError(
+            f"a hyperparameter must have at most {MOST_CHOICES:,} choices, but "
+            f"'{shortened(name)}' has {count:,}: {FEWER_CHOICES}"
+        )
+
+
+def check_count(count: int) -> None:
+    """Refuse too many hyperparameters."""
+    if count > MOST_HYPERPARAMETERS:
+        raise SpaceError(
+            f"a space must have at most {MOST_HYPERPARAMETERS:,} hyperparameters, but this one has "
+            f"{count:,}: leave out those that matter least, or search parts of it one after the "
+            "other"
+        )
+
+
+def check_columns(count: int) -> None:
+    """Refuse choices that are too many together."""
+    if count > MOST_COLUMNS:
+        raise SpaceError(
+            f"a space must have at most {MOST_COLUMNS:,} columns (one for each range or ordinal, "
+            f"one for each choice of a categorical), but this one has {count:,}: {FEWER_CHOICES}"
+        )
+
+
+def check_hyperparameters(hyperparameters: Iterable[Hyperparameter[Any, Any]]) -> None:
+    """Refuse hyperparameters that are too many, or have too many choices."""
+    widths = [_width(each) for each in hyperparameters]
+    check_count(len(widths))
+    check_columns(sum(widths))
+
+
+def check_document(document: Mapping[str, Any]) -> None:
+    """Refuse the JSON of a space that is too large or too deep, before anything is made of it.
+
+    What is of another shape than it should be is left to the reader.
+    """
+    items = document["hyperparameters"]
+    check_count(len(items))
+    for item in items:
+        for key in ("choices", "sequence"):
+            if isinstance(item, dict) and isinstance(item.get(key), list):
+                check_choices(str(item.get("name")), len(item[key]))
+    rules = [rule for part in ("conditions", "forbiddens") for rule in _listed(document.get(part))]
+    for depth, _ in _levels(rules):
+        if depth > DEEPEST_RULE:
+            _refuse_rule()
+
+
+def shortened(text: str, longest: int = 60) -> str:
+    """A name or value of any length, so short that it fits into a message."""
+    return text if len(text) <= longest else f"{text[: longest - 15]}...{text[-12:]}"
+
+
+def _width(hyperparameter: Hyperparameter[Any, Any]) -> int:
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        check_choices(hyperparameter.name, len(hyperparameter.choices))
+        return len(hyperparameter.choices)
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        check_choices(hyperparameter.name, len(hyperparameter.sequence))
+    return 0 if isinstance(hyperparameter, Constant) else 1
+
+
+def _levels(rules: list[Any]) -> Iterator[tuple[int, Any]]:
+    """Every rule, also those inside of others, with its level."""
+    waiting = [(1, rule) for rule in rules]
+    while waiting:
+        depth, rule = waiting.pop()
+        yield depth, rule
+        if isinstance(rule, dict):
+            for part in ("conditions", "clauses"):
+                waiting += [(depth + 1, each) for each in _listed(rule.get(part))]
+
+
+def _listed(part: Any) -> list[Any]:
+    return part if isinstance(part, list) else []
+
+
+def _refuse_rule() -> NoReturn:
+    raise SpaceError(
+        f"conditions and forbidden clauses must be joined at most {DEEPEST_RULE} levels deep, but "
+        "one of this space is deeper: join all its parts at one level"
+    )
