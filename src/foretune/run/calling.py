@@ -33,7 +33,7 @@ def call(
     return Answer(result, cpu_seconds() - start)
 
 
-def unsendable(seconds: float, error: Exception) -> Answer:
+def unsendable(seconds: float, error: BaseException) -> Answer:
     """The answer of a call whose result one process cannot pack, or another cannot open."""
     reason = f"the result cannot be sent between processes: {one_line(error)}"
     return Answer(None, seconds, reason[:LONGEST_REASON])
@@ -41,7 +41,10 @@ def unsendable(seconds: float, error: Exception) -> Answer:
 
 def one_line(error: BaseException) -> str:
     """The kind of an error and what it says, without line breaks."""
-    said = " ".join(str(error).split())
+    try:
+        said = " ".join(str(error).split())
+    except (Exception, SystemExit):  # the trial's own code runs here
+        return f"{type(error).__name__}, whose message cannot be shown"[:LONGEST_REASON]
     return f"{type(error).__name__}: {said}"[:LONGEST_REASON] if said else type(error).__name__
 
 

@@ -17,6 +17,9 @@ OVER_MEMORY = "out of memory: over its limit"
 """How the reason begins of what has taken more memory than it may."""
 START_SECONDS = 300.0
 """How long a new worker may take to import what it needs, on a machine under load."""
+MESSAGE_SECONDS = 60.0
+"""How long to wait for the next bytes of an answer that has begun to arrive."""
+UNFINISHED_ANSWER = "its worker process began an answer and did not finish it"
 
 
 class Guard:
@@ -67,6 +70,10 @@ class Guard:
             return Verdict(Status.FAILED, reason, elapsed) if elapsed > START_SECONDS else None
         if worker.key is None:
             return None
+        if worker.waits_for_rest(MESSAGE_SECONDS):
+            return Verdict(Status.FAILED, UNFINISHED_ANSWER, elapsed)
+        if worker.channel.has_unsent and elapsed > START_SECONDS:
+            return Verdict(Status.FAILED, "its worker process does not read the job", elapsed)
         wall, memory = self._limits.wall_seconds, self._limits.memory_bytes
         if wall is not None and elapsed >= wall:
             return Verdict(Status.TIMEOUT, f"over its limit of {wall:g} s", elapsed)

@@ -5,25 +5,43 @@ end one job. Here each worker has a pipe of its own, and its death costs the tri
 docs/decisions/009-trials-in-processes.md gives the reasons.
 """
 
+import math
+import pickle
+import select
 import signal
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from multiprocessing.connection import wait
 from typing import Generic
 
-from foretune.errors import ForetuneError
+from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Status
+from foretune.run.channel import ForeignMessageError
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.guard import Guard
 from foretune.run.staff import Luggage, Verdict, Worker
-from foretune.run.worker import CPU_SIGNAL
+from foretune.run.worker import CHANNEL_LOST, CPU_SIGNAL
 
 NO_LIMITS = Limits()
 LOOK_FOR_DEAD_SECONDS = 1.0
 """How often to look for workers that were ended, though something still holds their pipe."""
 MOST_FAILED_STARTS = 3
+RESULT_BYTES = 64 * 2**20
+FOREIGN_MESSAGE = (
+    "its worker process sent something that is no answer to this trial: the function must not "
+    "write into file descriptors that it did not open"
+)
+"""The reason of a trial whose function wrote into the channel of its worker."""
+IDLE_MESSAGE = (
+    "a worker process said something though it had no trial, and was replaced: a thread of an "
+    "earlier trial writes into file descriptors that it did not open"
+)
+CHANNEL_CLOSED = (
+    "its worker process lost its channel: the function must not close file descriptors that it did "
+    "not open"
+)
 
 
 class ProcessPool(Generic[Job, Result]):
@@ -33,6 +51,8 @@ class ProcessPool(Generic[Job, Result]):
     way through a pipe between processes of one user, never on disk. Data that all trials need
     belongs into a file that the function opens and keeps. A function with a method `prepare` has it
     called in each worker before the first job, outside of any limit.
+
+    result_bytes: how large a pickled result may be; a larger one is a failure of its trial.
     """
 
     def __init__(
@@ -41,16 +61,18 @@ class ProcessPool(Generic[Job, Result]):
         *,
         workers: int = 1,
         limits: Limits = NO_LIMITS,
+        result_bytes: int | None = RESULT_BYTES,
     ) -> None:
         check_workers(workers)
         self.workers = workers
+        self._result_bytes = result_bytes
         self._luggage = Luggage(function)
         self._limits = limits
         self._guard = Guard(limits)
         # The guard holds workers: those of a pool that is given up without `close` are to end.
         weakref.finalize(self, self._guard.close)
         self._staff: list[Worker] = []
-        self._waiting: deque[tuple[int, Job]] = deque()
+        self._waiting: deque[tuple[int, bytes]] = deque()
         self._submitted = 0
         self._failed_starts = 0
 
@@ -69,7 +91,7 @@ class ProcessPool(Generic[Job, Result]):
         """Queue a job and return its key."""
         key = self._submitted
         self._submitted += 1
-        self._waiting.append((key, job))
+        self._waiting.append((key, pickle.dumps(job)))
         self._assign()
         return key
 
@@ -79,12 +101,13 @@ class ProcessPool(Generic[Job, Result]):
         outcomes: list[Outcome[Result]] = []
         while not outcomes and (self._waiting or self._busy()):
             self._assign()
-            spoke = wait([worker.connection for worker in self._staff], self._patience(end))
+            spoke = self._wait(end)
             for worker in list(self._staff):
                 outcome = None
                 if worker.verdict is not None or worker.fell_silent():
                     outcome = self._dead(worker)
-                elif worker.connection in spoke:
+                elif worker.channel.fileno() in spoke:
+                    worker.flush()
                     outcome = self._heard(worker)
                 outcomes += [outcome] if outcome is not None else []
             if end is not None and time.monotonic() >= end:
@@ -96,8 +119,10 @@ class ProcessPool(Generic[Job, Result]):
         """Stop at once; jobs that have not ended are forgotten."""
         self._guard.close()
         self._waiting.clear()
+        for worker in self._staff:
+            worker.hang_up()
         while self._staff:
-            self._staff.pop().kill()
+            self._staff.pop().end()
 
     def _busy(self) -> list[Worker]:
         return [worker for worker in self._staff if worker.key is not None]
@@ -112,26 +137,45 @@ class ProcessPool(Generic[Job, Result]):
                 worker.take(*self._waiting.popleft())
 
     def _hire(self) -> Worker:
-        worker = Worker(self._limits.cpu_seconds)
+        worker = Worker(self._limits.cpu_seconds, self._result_bytes)
         self._staff.append(worker)
         self._guard.watch(self._staff)
         worker.equip(self._luggage)
         return worker
 
-    def _patience(self, end: float | None) -> float:
-        """How long to wait for a word of a worker, in seconds."""
+    def _wait(self, end: float | None) -> set[int]:
+        """The descriptors of workers that say something, or that read what is sent to them."""
+        poller = select.poll()
+        for worker in self._staff:
+            sending = select.POLLOUT if worker.channel.has_unsent else 0
+            poller.register(worker.channel, select.POLLIN | sending)
         left = LOOK_FOR_DEAD_SECONDS if end is None else end - time.monotonic()
-        return max(0.0, min(left, LOOK_FOR_DEAD_SECONDS))
+        patience = min(LOOK_FOR_DEAD_SECONDS, max(0.0, left))
+        return {descriptor for descriptor, _ in poller.poll(math.ceil(1000 * patience))}
 
     def _heard(self, worker: Worker) -> Outcome[Result] | None:
-        """What a worker says, or what the end of its pipe means."""
+        """What a worker says, or what the end of its channel means."""
         key = worker.key
         try:
             answer = worker.listen()
         except (EOFError, OSError):
             return self._dead(worker)
-        self._failed_starts = 0
+        except ForeignMessageError:
+            return self._confused(worker)
+        if worker.ready:
+            self._failed_starts = 0
         return None if answer is None or key is None else Outcome.of(key, answer)
+
+    def _confused(self, worker: Worker) -> Outcome[Result] | None:
+        """Replace a worker that says what is no answer; the trial that it has is the one to blame."""
+        self._staff.remove(worker)
+        self._guard.watch(self._staff)
+        elapsed = time.monotonic() - worker.since
+        worker.end()
+        if worker.key is None:
+            warnings.warn(IDLE_MESSAGE, ForetuneWarning, stacklevel=3)
+            return None
+        return Outcome(worker.key, Status.FAILED, None, elapsed, FOREIGN_MESSAGE)
 
     def _dead(self, worker: Worker) -> Outcome[Result] | None:
         """Clear away a worker that has ended, and say what that means for its trial."""
@@ -152,6 +196,8 @@ class ProcessPool(Generic[Job, Result]):
             limit = self._limits.cpu_seconds or elapsed
             reason = f"over its limit of {limit:g} s of CPU time"
             return Outcome(key, Status.TIMEOUT, None, limit, reason)
+        if code == CHANNEL_LOST:
+            return Outcome(key, Status.FAILED, None, elapsed, CHANNEL_CLOSED)
         return Outcome(key, Status.FAILED, None, elapsed, f"the worker process {_ended(code)}")
 
     def _failed_start(self, code: int, verdict: Verdict | None) -> None:

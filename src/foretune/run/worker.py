@@ -1,54 +1,185 @@
-"""What runs inside a worker process: receive a job, call the function, send what came of it."""
+"""What evaluates trials inside a worker: receive a job, call the function, send the answer."""
 
 import contextlib
+import mmap
+import multiprocessing
 import os
 import pickle
-import select
 import signal
-import threading
+import sys
+from collections.abc import Callable, Iterable
 from multiprocessing import spawn
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from foretune.run.calling import Answer, call, unsendable
+from foretune.run.channel import KEY_BYTES, WorkerEnd
+from foretune.run.family import children, end_children, inherit_orphans
+from foretune.run.supervisor import COUNTER
 
 CPU_SIGNAL = signal.SIGPROF
 """What ends a worker whose trial has used its CPU time."""
-READY = "ready"
+CHANNEL_LOST = 113
+"""The exit code of a worker whose trial has closed the channel to the parent."""
+HIGH_DESCRIPTOR = 4000
+"""Descriptors are moved up to about here, where nobody writes or closes by accident."""
+TRACKERS = (
+    "multiprocessing.resource_tracker",
+    "joblib.externals.loky.backend.resource_tracker",
+    "loky.backend.resource_tracker",
+)
+"""Modules whose helper process serves all trials of a worker."""
 
 
-def main(descriptor: int, cpu_limit: float | None) -> None:
-    """Answer jobs until the parent closes the connection or is gone."""
+def serve(
+    descriptor: int, trial: mmap.mmap, cpu_limit: float | None, most_bytes: int | None
+) -> None:
+    """Answer jobs until the parent hangs up. trial: where the number of the trial is written."""
     _leave_stopping_to_parent()
-    # Standard output is the command's own, for its result; what trials print goes with the rest.
-    with contextlib.suppress(OSError):
-        os.dup2(2, 1)
-    threading.Thread(target=_end_with_parent, args=(descriptor,), daemon=True).start()
+    inherit_orphans()
     # When the machine runs out of memory, the kernel is to choose a worker, not the parent.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    connection = Connection(descriptor)
-    spawn.prepare(connection.recv())
-    function = pickle.loads(connection.recv())
-    if hasattr(function, "prepare"):
-        function.prepare()
-    connection.send(READY)
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    channel = WorkerEnd(_moved_up(descriptor))
+    # A forked child is a copy of the worker. It must not answer in the place of the worker.
+    os.register_at_fork(after_in_child=channel.close)
+    _print_at_once()
+    desk = Desk(channel, trial, cpu_limit, most_bytes)
+    function = desk.open()
+    with contextlib.suppress(EOFError):
         while True:
-            job = connection.recv()
-            # The kernel counts and ends: no code of the trial, however busy, can hold it up.
-            signal.setitimer(signal.ITIMER_PROF, cpu_limit or 0.0)
-            # Ctrl-C does not reach a worker: also a KeyboardInterrupt is of the trial's making.
-            answer = call(function, job, caught=BaseException)
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-            connection.send(_packed(answer))
+            desk.answer(function)
+
+
+class Desk:
+    """Takes jobs from the channel, and answers each of them once, from this process only."""
+
+    def __init__(
+        self, channel: WorkerEnd, trial: mmap.mmap, cpu_limit: float | None, most_bytes: int | None
+    ) -> None:
+        self._channel, self._trial = channel, trial
+        self._cpu_limit, self._most = cpu_limit, most_bytes
+        self._pid = os.getpid()
+        self._kept: frozenset[int] = frozenset()
+        """Processes that were there before the first trial."""
+
+    def open(self) -> Callable[[Any], Any]:
+        """Receive the function, prepare it, and say so."""
+        started = self._channel.receive()
+        key, preparation = started[:KEY_BYTES], started[KEY_BYTES:]
+        spawn.prepare(pickle.loads(preparation))
+        function: Callable[[Any], Any] = pickle.loads(self._channel.receive())
+        if hasattr(function, "prepare"):
+            function.prepare()
+        self._kept = frozenset(children(self._pid))
+        self._channel.send(str(self._pid).encode(), key)
+        return function
+
+    def answer(self, function: Callable[[Any], Any]) -> None:
+        """Answer one job. EOFError when the parent has hung up."""
+        try:
+            received = self._channel.receive()
+        except OSError:
+            os._exit(CHANNEL_LOST)
+        key, packed = received[:KEY_BYTES], received[KEY_BYTES:]
+        COUNTER.pack_into(self._trial, 0, COUNTER.unpack_from(self._trial)[0] + 1)
+        answer = self._packed(self._called(function, pickle.loads(packed)))
+        try:
+            self._channel.send(pickle.dumps(answer), key)
+        except OSError:
+            os._exit(CHANNEL_LOST)
+
+    def _called(self, function: Callable[[Any], Any], job: Any) -> Answer:
+        # The kernel counts and ends: no code of the trial, however busy, can hold it up.
+        signal.setitimer(signal.ITIMER_PROF, self._cpu_limit or 0.0)
+        # Ctrl-C does not reach a worker: also a KeyboardInterrupt is of the trial's making.
+        answer = call(function, job, caught=BaseException)
+        if os.getpid() != self._pid:
+            os._exit(0)  # a child that the function has forked, and that came back from it
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        _flush((sys.stdout, sys.stderr))
+        end_children(self._kept | _helpers(self._pid))
+        return answer
+
+    def _packed(self, answer: Answer) -> Answer:
+        """The answer with its result as bytes, which the parent opens apart: the rest arrives.
+
+        Whatever the result's own code raises on the way costs this trial only.
+        """
+        try:
+            result = pickle.dumps(answer.result)
+        except BaseException as error:
+            answer = unsendable(answer.seconds, error)
+            result = pickle.dumps(None)
+        if os.getpid() != self._pid:  # the result's own code may fork as well
+            os._exit(0)
+        if self._most is not None and len(result) > self._most:
+            from foretune.run.memory import size_text
+
+            reason = (
+                f"the result takes {size_text(len(result))}, and at most {size_text(self._most)} "
+                "can be sent between processes: write it to a file and return the name of that"
+            )
+            return Answer(None, answer.seconds, reason)
+        return answer._replace(result=result)
+
+
+def _moved_up(descriptor: int) -> int:
+    """The same channel under a high number, which commands that a trial starts do not get."""
+    import fcntl
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    high = min(most, HIGH_DESCRIPTOR) - 16 if most > 0 else HIGH_DESCRIPTOR
+    try:
+        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(3, high))
+    except OSError:
+        os.set_inheritable(descriptor, False)
+        return descriptor
+    os.close(descriptor)
+    return moved
+
+
+def _print_at_once() -> None:
+    """Let lines be read while the trial runs, as on a terminal."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+
+
+def _flush(streams: Iterable[Any]) -> None:
+    for stream in streams:
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+def _helpers(pid: int) -> set[int]:
+    """Processes of a pool that the function may use again in the next trial.
+
+    They are those that `multiprocessing` or joblib started, unless they have left this session.
+    """
+    pools = {process.pid for process in multiprocessing.active_children()}
+    session = os.getsid(pid)
+    kept = {each for each in pools if each is not None and _session(each) == session}
+    for name in TRACKERS:
+        tracker = getattr(sys.modules.get(name), "_resource_tracker", None)
+        tracked = getattr(tracker, "_pid", None)
+        kept |= {tracked} if tracked is not None else set()
+    return kept
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def _leave_stopping_to_parent() -> None:
     """Live on after SIGTERM: systemd sends it to every process of a unit, also to the parent.
 
-    That one lets the trial go; a worker that dies first would have it recorded as failed. What a
+    The parent lets the trial go; a worker that dies first would have it recorded as failed. What a
     trial starts ends by SIGTERM as ever: a command, since this is a handler and not SIG_IGN, and a
     fork, since pools of processes end theirs in this way.
     """
@@ -75,22 +206,3 @@ def _hold_back() -> None:
 
 def _let_through() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-
-
-def _packed(answer: Answer) -> Answer:
-    """The answer with its result as bytes, which the parent opens apart: the rest always arrives.
-
-    Whatever the result's own code raises on the way costs this trial only.
-    """
-    try:
-        return answer._replace(result=pickle.dumps(answer.result))
-    except Exception as error:
-        return unsendable(answer.seconds, error)
-
-
-def _end_with_parent(descriptor: int) -> None:
-    """Wait until nobody holds the other end of the pipe, and end with all that was started."""
-    poller = select.poll()
-    poller.register(descriptor, 0)
-    poller.poll()
-    os.killpg(0, signal.SIGKILL)

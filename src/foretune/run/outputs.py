@@ -1,0 +1,45 @@
+"""What trials print, shortened: the beginning and the end of each trial's output."""
+
+HEAD_BYTES = 64 * 2**10
+"""How much of a trial's output is shown as it comes."""
+TAIL_BYTES = 16 * 2**10
+"""How much of the end of a longer output is shown when the trial is over."""
+
+
+class ShortenedOutput:
+    """Says what to show of one trial's output after the other."""
+
+    def __init__(self) -> None:
+        self._trial = 0
+        self._printed = 0
+        self._tail = b""
+
+    @property
+    def is_cut(self) -> bool:
+        """True while something of the current trial is held back."""
+        return self._printed > HEAD_BYTES
+
+    def take(self, trial: int, text: bytes) -> bytes:
+        """What to show now that this trial has printed this."""
+        closing = self.close_before(trial)
+        shown = text[: max(0, HEAD_BYTES - self._printed)]
+        self._printed += len(text)
+        if self.is_cut:
+            self._tail = (self._tail + text[len(shown) :])[-TAIL_BYTES:]
+        return closing + shown
+
+    def close_before(self, trial: int) -> bytes:
+        """What to show of the trials before this one, which are over."""
+        if trial == self._trial:
+            return b""
+        self._trial = trial
+        return self.close()
+
+    def close(self) -> bytes:
+        """What to show because the current trial is over: nothing unless its output was cut."""
+        hidden = self._printed - HEAD_BYTES - len(self._tail)
+        tail, self._tail, self._printed = self._tail, b"", 0
+        if hidden <= 0:
+            return tail
+        said = f"\n[foretune: this trial printed {hidden:,} more bytes that are not shown here]\n"
+        return said.encode() + tail
