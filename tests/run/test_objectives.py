@@ -1,11 +1,19 @@
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 
 from foretune.errors import UsageError
 from foretune.experience import Metric
-from foretune.run.objectives import NamedFunction, ResultError, measured
+from foretune.run.objectives import (
+    MOST_ENTRIES,
+    MOST_NOTES,
+    NamedFunction,
+    ResultError,
+    measured,
+    plain,
+)
 
 ERROR, SIZE = Metric("error"), Metric("size")
 
@@ -70,3 +78,106 @@ def test_names_of_nothing_are_refused(folder, name, said):
     with pytest.raises(UsageError) as refused:
         NamedFunction(name, folder)
     assert said in str(refused.value)
+
+
+class Hostile(float):
+    """A number whose own code raises, wherever it is asked."""
+
+    def __reduce__(self):
+        raise KeyError("pickled")
+
+    def __repr__(self):
+        raise KeyError("shown")
+
+    def __eq__(self, other):
+        raise KeyError("compared")
+
+    __hash__ = float.__hash__
+
+
+class Nothing:
+    """No number, and its own code raises."""
+
+    __reduce__ = __repr__ = __eq__ = __float__ = Hostile.__repr__
+    __hash__ = object.__hash__
+
+
+class Liar:
+    @property
+    def __class__(self):
+        raise KeyError("what it is")
+
+
+class Endless(dict):
+    def items(self):
+        raise KeyError("its items")
+
+
+def test_a_number_with_code_of_its_own_is_a_plain_number():
+    for result in (Hostile(0.5), {"error": Hostile(0.5)}):
+        values = measured(result, [ERROR]).values
+        assert values == {"error": 0.5}
+        assert type(values["error"]) is float
+
+
+USELESS = {
+    **{f"{x}": partial(float, x) for x in ("nan", "inf", "-inf")},
+    **{type(x).__name__: partial(lambda x: x, x) for x in ("text", None, True, 1j, b"b", [1.0])},
+    "array": lambda: np.zeros(3),
+    "array of one": lambda: np.array(0.5),
+    "NumPy's nan": lambda: np.float64("nan"),
+    "generator": lambda: (n for n in range(3)),
+    "function": lambda: lambda: 0,
+    "object": object,
+    "raises": Nothing,
+    "hides its class": Liar,
+    "mapping that raises": lambda: Endless(error=1),
+    "set": lambda: {1.0},
+    "large": lambda: bytes(10**6),
+    "whole number": lambda: 10**400,
+    "class": lambda: type,
+}
+
+
+def reason(result):
+    with pytest.raises(ResultError) as refused:
+        measured(result, [ERROR])
+    return str(refused.value)
+
+
+def reason_of_sent(result):
+    """The same when the result first travels from a worker."""
+    with pytest.raises(ResultError) as refused:
+        measured(pickle.loads(pickle.dumps(plain(result))), [ERROR])
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_what_is_no_finite_number_is_refused_alike_at_home_and_sent(name):
+    kept = USELESS[name]()
+    for result in (kept, {"error": kept}):
+        assert reason(result) == reason_of_sent(result)
+        assert len(reason(result)) < 300
+
+
+def test_a_result_of_many_entries_is_refused_and_one_within_the_limit_kept():
+    many = {"error": 1.0, **{f"n{n}": float(n) for n in range(MOST_ENTRIES - 1)}}
+    assert len(measured(many, [ERROR]).values) == MOST_ENTRIES
+    with pytest.raises(ResultError, match="at most 1,000 entries"):
+        measured({**many, "one more": 1.0}, [ERROR])
+
+
+def test_notes_over_their_limit_are_refused():
+    assert measured({"error": 1, "notes": {"a": "x" * 1000}}, [ERROR]).notes["a"] == "x" * 1000
+    with pytest.raises(ResultError, match="notes"):
+        measured({"error": 1, "notes": {"a": "x" * MOST_NOTES}}, [ERROR])
+
+
+def test_names_of_entries_are_plain_texts():
+    class Name(str):
+        def __hash__(self):
+            return 1
+
+    plain_result = plain({Name("error"): 1, 2: 3})
+    assert plain_result == {"error": 1, "2": 3}
+    assert {type(name) for name in plain_result} == {str}

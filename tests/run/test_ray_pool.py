@@ -12,7 +12,7 @@ from foretune.experience import Status
 from foretune.run.executor import Limits
 from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_RERUNS, RayPool
 from foretune.run.sites import Site
-from tests.run.jobs import do
+from tests.run.jobs import do, parent_of_worker
 from tests.run.test_pool import outcomes
 
 
@@ -51,10 +51,10 @@ def cluster():
 
 
 def note_and_wait(job):
-    """Write down who runs it (the Ray worker is the parent), and wait for what it waits for."""
+    """Write down who runs it (which Ray worker), and wait for what it waits for."""
     folder, name, waits = job
     with (folder / f"{name}.began").open("a") as stream:
-        stream.write(f"{os.getppid()}\n")
+        stream.write(f"{parent_of_worker()}\n")
     while waits and not (folder / "go").exists():
         time.sleep(0.02)
     return name
@@ -119,7 +119,7 @@ def test_faults_of_trials_are_theirs_and_are_not_retried(cluster):
 def kill_the_ray_worker(job):
     with (job / "began").open("a") as stream:
         stream.write("x")
-    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(parent_of_worker(), signal.SIGKILL)
     time.sleep(60)
 
 

@@ -108,7 +108,8 @@ def _fitted(
     is_enough: Callable[[], bool] = _never,
 ) -> Generator[tuple[int, Member | str]]:
     together = min(workers, len(configs))
-    shared = _within_free(limits, together)
+    # What it returns is a fitted model, which may be as large as its memory.
+    shared = replace(_within_free(limits, together), result_bytes=None)
     again: dict[int, Config] = {}
     with ProcessPool(fit, workers=together, limits=shared) as pool:
         waiting = {pool.submit(config): place for place, config in configs.items()}

@@ -18,7 +18,7 @@ from contextlib import suppress
 HEADER = struct.Struct(">4sQ16s")
 """What precedes a message: a mark, the length, and the digest."""
 MARK = b"frtn"
-KEY_BYTES = 16
+KEY_BYTES = DIGEST_BYTES = 16
 NO_KEY = b""
 """Of messages to a worker: nobody else can write them."""
 CHUNK_BYTES = 2**20
@@ -33,8 +33,10 @@ def frame(message: bytes, key: bytes) -> bytes:
     return HEADER.pack(MARK, len(message), _digest(message, key))
 
 
-def _digest(message: bytes | memoryview, key: bytes) -> bytes:
-    return hashlib.blake2b(message, digest_size=16, key=key).digest()
+def _digest(message: bytes, key: bytes) -> bytes:
+    if key == NO_KEY:
+        return bytes(DIGEST_BYTES)
+    return hashlib.blake2b(message, digest_size=DIGEST_BYTES, key=key).digest()
 
 
 class ParentEnd:
@@ -67,7 +69,7 @@ class ParentEnd:
 
     def post(self, message: bytes) -> None:
         """Send a message, now or as soon as the worker reads."""
-        self._unsent.append(memoryview(frame(message, NO_KEY) + message))
+        self._unsent += memoryview(frame(message, NO_KEY)), memoryview(message)
         self.flush()
 
     def flush(self) -> None:
@@ -76,8 +78,7 @@ class ParentEnd:
         with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while self._unsent:
                 sent = self._socket.send(self._unsent[0])
-                rest = self._unsent.popleft()[sent:]
-                if rest:
+                if rest := self._unsent.popleft()[sent:]:
                     self._unsent.appendleft(rest)
 
     def read(self, key: bytes) -> bytes | None:

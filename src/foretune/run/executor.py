@@ -11,6 +11,8 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
+RESULT_BYTES = 64 * 2**20
+
 
 def check_positive(what: str, given: Any, *names: str) -> None:
     """Refuse a limit that allows nothing; None is no limit."""
@@ -39,9 +41,13 @@ class Limits:
     """Of the processor: fair where other programs share the machine."""
     memory_bytes: int | None = None
     """Resident memory of the worker, with what its libraries take."""
+    result_bytes: int | None = RESULT_BYTES
+    """How large a result may be, pickled. Larger ones belong into a file."""
 
     def __post_init__(self) -> None:
-        check_positive("the limit", self, "wall_seconds", "cpu_seconds", "memory_bytes")
+        check_positive(
+            "the limit", self, "wall_seconds", "cpu_seconds", "memory_bytes", "result_bytes"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The processes that a process has started, directly or not, and how to end them.
 
-On Linux a process can ask to inherit orphans (`PR_SET_CHILD_SUBREAPER`). Whoever does so finds every
+On Linux a process can ask to inherit orphans (`PR_SET_CHILD_SUBREAPER`). It then finds every
 process below it, also daemons that have left their session and their parent. On other systems
 daemons that leave both are not found.
 

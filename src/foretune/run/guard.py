@@ -19,6 +19,7 @@ START_SECONDS = 300.0
 """How long a new worker may take to import what it needs, on a machine under load."""
 MESSAGE_SECONDS = 60.0
 """How long to wait for the next bytes of an answer that has begun to arrive."""
+UNREAD_JOB = "its worker process does not read the job"
 UNFINISHED_ANSWER = "its worker process began an answer and did not finish it"
 
 
@@ -68,12 +69,14 @@ class Guard:
                 "look for what the import of the evaluated function waits for"
             )
             return Verdict(Status.FAILED, reason, elapsed) if elapsed > START_SECONDS else None
-        if worker.key is None:
-            return None
-        if worker.waits_for_rest(MESSAGE_SECONDS):
-            return Verdict(Status.FAILED, UNFINISHED_ANSWER, elapsed)
+        return None if worker.key is None else self._verdict_at_work(worker, elapsed)
+
+    def _verdict_at_work(self, worker: Worker, elapsed: float) -> Verdict | None:
+        if worker.channel.has_partial:  # an answer counts from its beginning
+            late = worker.waits_for_rest(MESSAGE_SECONDS)
+            return Verdict(Status.FAILED, UNFINISHED_ANSWER, elapsed) if late else None
         if worker.channel.has_unsent and elapsed > START_SECONDS:
-            return Verdict(Status.FAILED, "its worker process does not read the job", elapsed)
+            return Verdict(Status.FAILED, UNREAD_JOB, elapsed)
         wall, memory = self._limits.wall_seconds, self._limits.memory_bytes
         if wall is not None and elapsed >= wall:
             return Verdict(Status.TIMEOUT, f"over its limit of {wall:g} s", elapsed)

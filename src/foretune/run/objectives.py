@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+import reprlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,17 @@ NOTES = "notes"
 """The key of a result that is kept with the trial and not taken for a metric."""
 
 
+MOST_ENTRIES = 1_000
+"""How many numbers a trial may return beside its notes."""
+MOST_NOTES = 2**20
+"""How long the notes of a trial may be, in characters of JSON."""
+LARGEST_WHOLE = 2**53
+"""Up to here a whole number is a float without loss."""
+LONGEST_SHOWN = 80
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = LONGEST_SHOWN
+
+
 class ResultError(Exception):
     """A trial returned something that cannot be used: it counts as failed, with this reason."""
 
@@ -34,9 +46,67 @@ class Measured:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
+class Unusable:
+    """Stands for a part of a result that is no number: its text is all that is kept of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def plain(result: Any) -> Any:
+    """The same result with numbers and texts only, so that it is safe to send, store and show.
+
+    A result may be of any class, and run that class's own code when it is compared, shown, or
+    unpickled. Where trials run in worker processes, it does so there. Of a plain result, `plain`
+    is a copy.
+    """
+    try:
+        if not isinstance(result, Mapping):
+            return _plain_value(result)
+        if len(result) > MOST_ENTRIES:
+            raise ResultError(
+                f"the result may hold at most {MOST_ENTRIES:,} entries, but it holds "
+                f"{len(result):,}: return the metrics, and write the rest to a file"
+            )
+        return {
+            _plain_name(name): _plain_notes(value) if name == NOTES else _plain_value(value)
+            for name, value in result.items()
+        }
+    except ResultError:
+        raise
+    except (Exception, SystemExit) as error:  # of the result's own code
+        raise ResultError(f"the result cannot be read: {one_line(error)}") from None
+
+
+def _plain_name(name: Any) -> str:
+    # A text of a class of its own would bring its own comparison along.
+    return str.__str__(name)[:] if isinstance(name, str) else _shown(name)
+
+
+def _plain_value(value: Any) -> Any:
+    if type(value) in (float, Unusable) or (type(value) is int and abs(value) <= LARGEST_WHOLE):
+        return value
+    number = _as_float(value)
+    return Unusable(_shown(value)) if number is None else number
+
+
+def _plain_notes(notes: Any) -> Any:
+    try:
+        written = json.dumps({} if notes is None else dict(notes))
+    except (Exception, SystemExit) as error:
+        return notes if type(notes) is Unusable else Unusable(one_line(error))
+    if len(written) > MOST_NOTES:
+        return Unusable(f"they take {len(written):,} characters, and at most {MOST_NOTES:,} may")
+    return json.loads(written)
+
+
 def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
     """A number (of the only metric) or a mapping from metrics to numbers, as values and notes."""
-    if not isinstance(result, Mapping):
+    result = plain(result)
+    if not isinstance(result, dict):
         if len(metrics) > 1:
             names = ", ".join(metric.name for metric in metrics)
             raise ResultError(
@@ -45,13 +115,13 @@ def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
         return Measured({metrics[0].name: _needed(metrics[0].name, result)})
     for metric in metrics:
         if metric.name not in result:
-            names = ", ".join(map(str, result)) or "nothing"
+            names = ", ".join(result) or "nothing"
             raise ResultError(
                 f"the result must hold '{metric.name}', but it holds {names:.80}: name another "
                 "metric, or return this one"
             )
     wanted = {metric.name: _needed(metric.name, result[metric.name]) for metric in metrics}
-    found = {str(name): finite(value) for name, value in result.items() if name not in wanted}
+    found = {name: finite(value) for name, value in result.items() if name not in wanted}
     others = {name: number for name, number in found.items() if number is not None}
     return Measured({**wanted, **others}, _notes(result.get(NOTES)))
 
@@ -65,27 +135,30 @@ def _needed(name: str, value: Any) -> float:
 
 def finite(value: Any) -> float | None:
     """The number; None for whatever else, such as a whole number that is too large for a float."""
+    number = _as_float(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _as_float(value: Any) -> float | None:
     if not isinstance(value, Real) or isinstance(value, bool):
         return None
     try:
-        number = float(value)
+        return float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
 
 
 def _shown(value: Any) -> str:
     try:
-        return f"{value!r:.80}"
-    except Exception:  # as of whole numbers with thousands of digits, which Python does not write
+        return _SHORT.repr(value)[:LONGEST_SHOWN]
+    except (Exception, SystemExit):  # as of whole numbers with thousands of digits
         return f"a {type(value).__name__} that cannot be shown"
 
 
 def _notes(given: Any) -> dict[str, Any]:
-    try:
-        notes: dict[str, Any] = json.loads(json.dumps({} if given is None else dict(given)))
-    except (TypeError, ValueError) as error:
-        raise ResultError(f"the notes of a result must be JSON values: {one_line(error)}") from None
+    if isinstance(given, Unusable):
+        raise ResultError(f"the notes of a result must be JSON values: {given.text}")
+    notes: dict[str, Any] = {} if given is None else given
     return notes
 
 
@@ -104,8 +177,8 @@ class NamedFunction:
         return NamedFunction, (self.name, Path(self._folder))
 
     def __call__(self, config: dict[str, Any]) -> Any:
-        """What the function makes of a configuration."""
-        return self._function(config)
+        """What the function makes of a configuration, in numbers and texts."""
+        return plain(self._function(config))
 
 
 def _found(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:

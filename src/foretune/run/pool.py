@@ -24,11 +24,10 @@ from foretune.run.guard import Guard
 from foretune.run.staff import Luggage, Verdict, Worker
 from foretune.run.worker import CHANNEL_LOST, CPU_SIGNAL
 
-NO_LIMITS = Limits()
+NO_LIMITS = Limits(result_bytes=None)
 LOOK_FOR_DEAD_SECONDS = 1.0
 """How often to look for workers that were ended, though something still holds their pipe."""
 MOST_FAILED_STARTS = 3
-RESULT_BYTES = 64 * 2**20
 FOREIGN_MESSAGE = (
     "its worker process sent something that is no answer to this trial: the function must not "
     "write into file descriptors that it did not open"
@@ -51,8 +50,6 @@ class ProcessPool(Generic[Job, Result]):
     way through a pipe between processes of one user, never on disk. Data that all trials need
     belongs into a file that the function opens and keeps. A function with a method `prepare` has it
     called in each worker before the first job, outside of any limit.
-
-    result_bytes: how large a pickled result may be; a larger one is a failure of its trial.
     """
 
     def __init__(
@@ -61,11 +58,9 @@ class ProcessPool(Generic[Job, Result]):
         *,
         workers: int = 1,
         limits: Limits = NO_LIMITS,
-        result_bytes: int | None = RESULT_BYTES,
     ) -> None:
         check_workers(workers)
         self.workers = workers
-        self._result_bytes = result_bytes
         self._luggage = Luggage(function)
         self._limits = limits
         self._guard = Guard(limits)
@@ -129,15 +124,21 @@ class ProcessPool(Generic[Job, Result]):
 
     def _assign(self) -> None:
         """Give waiting jobs to idle workers; start more workers while those are too few."""
-        idle = [worker for worker in self._staff if worker.key is None]
+        idle = [each for each in self._staff if each.key is None and self._is_quiet(each)]
         while len(idle) < len(self._waiting) and len(self._staff) < self.workers:
             idle.append(self._hire())
         for worker in idle:
             if worker.ready and self._waiting:
                 worker.take(*self._waiting.popleft())
 
+    def _is_quiet(self, worker: Worker) -> bool:
+        """True unless an idle worker has died or said something; then it is cleared away."""
+        if worker.ready:
+            self._heard(worker)
+        return worker in self._staff
+
     def _hire(self) -> Worker:
-        worker = Worker(self._limits.cpu_seconds, self._result_bytes)
+        worker = Worker(self._limits.cpu_seconds, self._limits.result_bytes)
         self._staff.append(worker)
         self._guard.watch(self._staff)
         worker.equip(self._luggage)
@@ -167,7 +168,7 @@ class ProcessPool(Generic[Job, Result]):
         return None if answer is None or key is None else Outcome.of(key, answer)
 
     def _confused(self, worker: Worker) -> Outcome[Result] | None:
-        """Replace a worker that says what is no answer; the trial that it has is the one to blame."""
+        """Replace a worker that says what is no answer: this costs the trial that it has."""
         self._staff.remove(worker)
         self._guard.watch(self._staff)
         elapsed = time.monotonic() - worker.since

@@ -11,13 +11,13 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic
 
 from foretune.errors import ForetuneError, UsageError, extras_named
 from foretune.experience import Status
-from foretune.run.calling import one_line
+from foretune.run.calling import one_line, unsendable
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.pool import NO_LIMITS, ProcessPool
 
@@ -155,7 +155,7 @@ class RayPool(Generic[Job, Result]):
 
         task = self._running.pop(ended)
         try:
-            found: Outcome[Result] = self._ray.get(ended)
+            found: Outcome[Result] = _opened(self._ray.get(ended))
         except (RayTaskError, RuntimeEnvSetupError) as error:
             cause = getattr(error, "cause", error)
             if isinstance(cause, ForetuneError):
@@ -198,13 +198,34 @@ class Packed:
         raise NotImplementedError
 
 
-def evaluate(function: bytes, limits: Limits, job: Any) -> Outcome[Any]:
-    """One trial, in a process beside this one."""
+def evaluate(function: bytes, limits: Limits, job: Any) -> Outcome[bytes]:
+    """One trial, in a process beside this one, with its result pickled."""
     pool = _pool(function, limits)
-    pool.submit(job)
-    while not (outcomes := pool.results()):
-        pass
-    return outcomes[0]
+    key = pool.submit(job)
+    while True:
+        for outcome in pool.results():
+            if outcome.key == key:  # and not of a job that was given up
+                return _packed(outcome)
+
+
+def _packed(outcome: Outcome[Any]) -> Outcome[bytes]:
+    """With the result as bytes: whatever its own code raises costs this trial only."""
+    if outcome.status is not Status.DONE:
+        return outcome
+    try:
+        return replace(outcome, result=pickle.dumps(outcome.result))
+    except (Exception, SystemExit) as error:
+        return Outcome.of(outcome.key, unsendable(outcome.seconds, error))
+
+
+def _opened(outcome: Outcome[bytes]) -> Outcome[Any]:
+    """With its result again."""
+    if outcome.result is None:
+        return outcome
+    try:
+        return replace(outcome, result=pickle.loads(outcome.result))
+    except (Exception, SystemExit) as error:
+        return Outcome.of(outcome.key, unsendable(outcome.seconds, error))
 
 
 @lru_cache(maxsize=1)

@@ -26,6 +26,8 @@ ANSWER_BYTES = 2**16
 """What an answer takes beside its result."""
 LONGEST_ENDING_SECONDS = 10.0
 """How long a worker may take to end all that it has started; then it is killed itself."""
+LONGEST_ENDING_AT_START_SECONDS = 1.0
+"""The same while it has not begun a trial."""
 
 
 class Luggage:
@@ -176,8 +178,9 @@ class Worker:
             self._gone = True
             self.channel.hang_up()
             self.channel.close()
+        patience = LONGEST_ENDING_SECONDS if self.ready else LONGEST_ENDING_AT_START_SECONDS
         with suppress(subprocess.TimeoutExpired):
-            return self.process.wait(LONGEST_ENDING_SECONDS)
+            return self.process.wait(patience)
         # It never got to where it watches over others, or it was stopped.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)

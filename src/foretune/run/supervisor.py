@@ -1,10 +1,10 @@
 """A worker is two processes: one evaluates the function, and this one watches over it.
 
-What the function starts, prints, or does to its own process must stay without effect on others. So a
-small process that the function cannot touch by accident
-- ends everything that was started below it when the worker or its parent ends, also daemons,
-- passes on what trials print, up to a limit,
-- ends in the same way as the process that it watches, so that the parent sees why a worker died.
+The function may start daemons, print without end, or kill its own process. The small process that
+watches has three tasks:
+- When the evaluating process or the parent ends, it ends everything below it, also daemons.
+- It passes on what trials print, up to a limit.
+- It ends in the same way as the process that it watches. So the parent sees why a worker died.
 
 The watched process is forked before anything of weight is imported, and before there are threads.
 """
@@ -132,8 +132,10 @@ class Supervisor:
 
     def _take_printed(self) -> bool:
         """Read what was printed; False if nobody can print any more."""
+        # Asked for first: no later trial begins while this one's output waits to be read.
+        number = self._number()
         text = os.read(self._printed, READ_BYTES)
-        self._add(self._output.take(self._number(), text))
+        self._add(self._output.take(number, text))
         return bool(text)
 
     def _close_output(self) -> None:

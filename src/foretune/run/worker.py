@@ -1,12 +1,15 @@
 """What evaluates trials inside a worker: receive a job, call the function, send the answer."""
 
 import contextlib
+import fcntl
 import mmap
 import multiprocessing
 import os
 import pickle
 import signal
 import sys
+import termios
+import time
 from collections.abc import Callable, Iterable
 from multiprocessing import spawn
 from pathlib import Path
@@ -15,7 +18,7 @@ from typing import Any
 
 from foretune.run.calling import Answer, call, unsendable
 from foretune.run.channel import KEY_BYTES, WorkerEnd
-from foretune.run.family import children, end_children, inherit_orphans
+from foretune.run.family import children, end_children, has_children, inherit_orphans
 from foretune.run.supervisor import COUNTER
 
 CPU_SIGNAL = signal.SIGPROF
@@ -24,6 +27,8 @@ CHANNEL_LOST = 113
 """The exit code of a worker whose trial has closed the channel to the parent."""
 HIGH_DESCRIPTOR = 4000
 """Descriptors are moved up to about here, where nobody writes or closes by accident."""
+MOST_UNREAD_SECONDS = 1.0
+"""How long the next trial waits until the output of the last one is read."""
 TRACKERS = (
     "multiprocessing.resource_tracker",
     "joblib.externals.loky.backend.resource_tracker",
@@ -83,6 +88,7 @@ class Desk:
         except OSError:
             os._exit(CHANNEL_LOST)
         key, packed = received[:KEY_BYTES], received[KEY_BYTES:]
+        _wait_until_read(sys.__stderr__)
         COUNTER.pack_into(self._trial, 0, COUNTER.unpack_from(self._trial)[0] + 1)
         answer = self._packed(self._called(function, pickle.loads(packed)))
         try:
@@ -99,7 +105,8 @@ class Desk:
             os._exit(0)  # a child that the function has forked, and that came back from it
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         _flush((sys.stdout, sys.stderr))
-        end_children(self._kept | _helpers(self._pid))
+        if has_children():
+            end_children(self._kept | _helpers(self._pid))
         return answer
 
     def _packed(self, answer: Answer) -> Answer:
@@ -127,7 +134,6 @@ class Desk:
 
 def _moved_up(descriptor: int) -> int:
     """The same channel under a high number, which commands that a trial starts do not get."""
-    import fcntl
     import resource
 
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -152,6 +158,16 @@ def _flush(streams: Iterable[Any]) -> None:
     for stream in streams:
         with contextlib.suppress(Exception):
             stream.flush()
+
+
+def _wait_until_read(stream: Any) -> None:
+    """Wait until what was printed is read, so that it counts for the trial that printed it."""
+    end = time.monotonic() + MOST_UNREAD_SECONDS
+    with contextlib.suppress(Exception):  # also where a trial has closed the stream
+        while int.from_bytes(fcntl.ioctl(stream, termios.FIONREAD, bytes(4)), sys.byteorder):
+            if time.monotonic() > end:
+                return
+            time.sleep(0.001)
 
 
 def _helpers(pid: int) -> set[int]:

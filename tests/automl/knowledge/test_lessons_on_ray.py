@@ -23,6 +23,7 @@ from foretune.run.ray_pool import MOST_RERUNS
 from foretune.run.sites import Site
 from foretune.search import METHODS
 from tests.automl.past import SPACE, past
+from tests.run.jobs import parent_of_worker
 from tests.run.test_ray_pool import began, note_and_wait
 
 pytest.importorskip("ray")
@@ -105,7 +106,7 @@ class DeadlyRoom:
 
     def __call__(self, lesson):
         if lesson.method == "ws-gp":
-            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(parent_of_worker(), signal.SIGKILL)
         return self.room(lesson)
 
 
