@@ -5,7 +5,8 @@ import os
 import pytest
 
 from foretune import databases
-from foretune.databases import file_of, is_sqlite, place, with_driver
+from foretune.databases import file_of, is_sqlite, parse_url, place, with_driver
+from foretune.errors import ForetuneError
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,28 @@ def test_files_and_servers_are_told_apart():
     assert str(file_of("sqlite+pysqlite:///a/x.db")) == "a/x.db"
     assert str(file_of("a/journal.log")) == "a/journal.log"
     assert file_of("mysql://h/d") is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:s3cret@host:notaport/db",
+        "postgresql://me:s3cret@host:99999/db",
+        "postgresql://me:s3cret@host:0/db",
+        "postgresql://me:s3cret@host:-1/db",
+        "postgresql://me:s3cret@[::1/db",
+        "mysql://me:s3:cr@et@host:x/db",
+        "sqlite://me:s3cret@host:bad/x",
+        "sqlite:///x\udcff.db",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_refused_without_its_password(url):
+    from foretune.experience.importers.optuna_storage import open_storage
+    from foretune.run.optuna_study import check_store
+
+    for open_ in (parse_url, check_store, open_storage):
+        with pytest.raises(ForetuneError) as refused:
+            open_(url)
+        assert "s3" not in str(refused.value)
+        assert "\n" not in str(refused.value)
+        str(refused.value).encode()

@@ -1,12 +1,20 @@
 """Replacing a file in one step, and locking one."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from foretune.errors import UsageError
-from foretune.files import check_folder_of, held, locked, replace_file, write_text
+from foretune.files import (
+    check_folder_of,
+    held,
+    locked,
+    make_private_folder,
+    replace_file,
+    write_text,
+)
 
 
 def test_an_output_needs_a_folder_that_exists(tmp_path: Path) -> None:
@@ -71,3 +79,38 @@ def test_a_lock_is_held_by_one_at_a_time_and_let_go(tmp_path: Path) -> None:
     mine.close()
     with locked(path):
         pass
+
+
+@pytest.fixture
+def no_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+@pytest.mark.usefixtures("no_umask")
+@pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o666)])
+def test_a_private_file_is_for_its_owner_only_from_the_first_moment(tmp_path, is_private, mode):
+    seen = []
+
+    def write(temporary: Path) -> None:
+        seen.append(temporary.stat().st_mode & 0o777)
+        temporary.write_text("x")
+
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o666)
+    replace_file(path, write, is_private=is_private)
+    assert [*seen, path.stat().st_mode & 0o777] == [mode, mode]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+@pytest.mark.usefixtures("no_umask")
+def test_a_private_folder_is_for_its_owner_only(tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    for path in (old, tmp_path / "new"):
+        make_private_folder(path)
+        make_private_folder(path)
+        assert path.stat().st_mode & 0o777 == 0o700

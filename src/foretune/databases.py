@@ -4,20 +4,57 @@ import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foretune.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 SQLITE = "sqlite:///"
 SQLITE_MAGIC = b"SQLite format 3\x00"
 NO_OPTIONS: Mapping[str, Any] = {}
 DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
 """For each kind of server, the module that its plain URL means, and the one to use instead."""
+LARGEST_PORT = 65535
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
 """Where servers listen unless told otherwise."""
 
 _WORD = r"\S*://[^:/\s]*:[^\s\d@][^@]*@\S*|\S+"
 """Of a sentence; one with a URL ends behind its password, unless what looks like one is a port."""
+
+
+def parse_url(url: str) -> "URL":
+    """The parts of a database URL; refuses one that cannot be read, without its password."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    check_writable(url)
+    try:
+        found = make_url(url)
+    except (ArgumentError, ValueError):
+        raise UsageError(
+            "a database URL must be written as kind://user:password@host:port/name, with a number "
+            f"as its port, but got '{shown(url)}': correct it, and write signs that have a meaning "
+            "in it as %40 (for @) and the like"
+        ) from None
+    if found.port is not None and not 0 < found.port <= LARGEST_PORT:
+        raise UsageError(
+            f"the port of a database must be from 1 to {LARGEST_PORT}, but got {found.port} in "
+            f"'{shown(url)}': correct it"
+        )
+    return found
+
+
+def check_writable(address: str) -> None:
+    """Refuse an address that no database takes, because it is no Unicode text."""
+    try:
+        address.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(
+            "the address of a database must be Unicode text, but got "
+            f"{shown(ascii(address)[1:-1])}: give the file or the folder another name"
+        ) from None
 
 
 def holds_sqlite(path: Path) -> bool:
@@ -42,9 +79,7 @@ def sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
 
 def sqlite_path(url: str) -> Path:
     """The file of an SQLite URL, as the database library reads it."""
-    from sqlalchemy.engine import make_url
-
-    return Path(make_url(url).database or "")
+    return Path(parse_url(url).database or "")
 
 
 def is_sqlite(url: str) -> bool:
@@ -53,7 +88,12 @@ def is_sqlite(url: str) -> bool:
 
 
 def with_driver(url: str) -> str:
-    """The URL with a driver that is installed, where the usual one is not and none is named."""
+    """The URL with a driver that is installed, if the usual one is not and none is named.
+
+    Refuses a URL that cannot be read.
+    """
+    if "://" in url:
+        parse_url(url)
     kind, _, rest = url.partition("://")
     if kind not in DRIVERS:
         return url
@@ -74,12 +114,9 @@ def place(given: str) -> tuple[str, ...]:
     path = file_of(given)
     if path is not None:
         return _place_of_file(path)
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
     try:
-        url = make_url(given)
-    except (ArgumentError, ValueError):
+        url = parse_url(given)
+    except UsageError:
         return (given,)  # whoever opens it says what is wrong
     kind = url.get_backend_name()
     host = url.host or str(url.query.get("host", "localhost"))

@@ -13,6 +13,12 @@ from typing import IO
 
 from foretune.errors import UsageError
 
+OWNER_FOLDER = 0o700
+OWNER_FILE = 0o600
+USUAL_FILE = 0o666
+OTHERS = 0o077
+"""Permissions of everybody but the owner."""
+
 if sys.platform == "win32":
     import msvcrt
 
@@ -72,15 +78,26 @@ def check_folder_of(out: Path) -> None:
         )
 
 
-def replace_file(path: Path, write: Callable[[Path], None]) -> None:
+def make_private_folder(path: Path) -> None:
+    """Make a folder that only its owner can look into, or let an existing one be so."""
+    path.mkdir(mode=OWNER_FOLDER, parents=True, exist_ok=True)
+    if path.stat().st_mode & OTHERS:
+        path.chmod(OWNER_FOLDER)
+
+
+def replace_file(path: Path, write: Callable[[Path], None], *, is_private: bool = False) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in the place of `path`.
 
     Whoever reads `path` meanwhile sees the old file or the new one. When `write` fails, the
-    temporary file is removed and `path` is as it was.
+    temporary file is removed and `path` is as it was. `write` opens a file that is already there.
+
+    is_private: the file holds rows of the user's table, so only its owner may read it, from its
+    first moment on.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with blamed(path):
+            _create(temporary, OWNER_FILE if is_private else USUAL_FILE)
             write(temporary)
             _flush(temporary)
             os.replace(temporary, path)
@@ -88,6 +105,14 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _flush(path.parent)
+
+
+def _create(path: Path, mode: int) -> None:
+    """Make an empty file with these permissions, less those that the user never gives."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    os.close(os.open(path, flags, mode))
+    if mode == OWNER_FILE:
+        path.chmod(mode)  # The user's own right must not be missing.
 
 
 def write_text(path: Path, text: str) -> None:

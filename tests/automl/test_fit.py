@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -214,3 +215,24 @@ def test_the_remedy_is_for_what_failed(tmp_path, ended, remedy) -> None:
     ]
     with pytest.raises(UsageError, match=rf"\): {remedy}\Z"):
         concluded(plan, made.table, trials, target="class")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_files_with_rows_of_the_user_are_readable_by_the_owner_only(tmp_path) -> None:
+    made, plan = job(tmp_path, trials=2)
+    before = os.umask(0)
+    try:
+        made.run(plan)
+    finally:
+        os.umask(before)
+    modes = {
+        path.relative_to(made.place.folder): path.stat().st_mode & 0o777
+        for path in made.place.folder.rglob("*")
+    }
+    tables = [mode for path, mode in modes.items() if path.suffix == ".npz"]
+    inside = {path: mode for path, mode in modes.items() if path.parts[0] == "predictions"}
+    assert tables == [0o600]
+    assert len(inside) >= 4
+    for path, mode in inside.items():
+        assert mode == (0o600 if path.suffix == ".npy" else 0o700)
+    assert {mode for path, mode in modes.items() if path.name == "model.foretune"} <= {0o666}

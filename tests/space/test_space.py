@@ -233,3 +233,48 @@ VALID = {"rate": 1e-3, "share": 1.5, "depth": 3, "trees": 9, "kernel": "rbf", "s
 def test_names_may_be_exchanged() -> None:
     exchanged = Space.of(EVERY_KIND).renamed({"rate": "share", "share": "rate"})
     assert exchanged.encode([{**VALID, "rate": 1.5, "share": 1e-3}])
+
+
+HALF = "\ud800"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"ok": [1, 2], f"n{HALF}": (0.0, 1.0)}, r"n\ud800"),
+        ({"ok": [1, 2], "x": ["a", HALF]}, "x"),
+        ({"ok": [1, 2], "x": {"ordinal": ["a", HALF]}}, "x"),
+        ({"ok": [1, 2], "x": HALF}, "x"),
+        ({"ok": [1, 2], "m": {"a": {f"c{HALF}": (1, 2)}, "b": {}}}, r"m:a:c\ud800"),
+        ({"ok": [1, 2], "m": {HALF: {}, "b": {}}}, "m"),
+        ({"x": ["\udcff", "b"]}, "x"),
+    ],
+)
+def test_halves_of_characters_are_refused(given, name) -> None:
+    for given_as in (given, json.loads(json.dumps(given))):
+        if any(isinstance(value, list) and value == [0.0, 1.0] for value in given_as.values()):
+            continue  # JSON has no tuples.
+        with pytest.raises(SpaceError) as refused:
+            Space.of(given_as)
+        assert f"'{name}'" in str(refused.value)
+        str(refused.value).encode()
+
+
+def test_halves_of_characters_are_refused_in_json() -> None:
+    text = Space.of({"x": ["a", "MARK"]}).to_json()
+    for half in (HALF, r"\ud800", r"\uDFFF"):
+        with pytest.raises(SpaceError, match="'x' has one"):
+            Space.from_json(text.replace("MARK", half))
+
+
+def test_halves_of_characters_are_refused_in_optuna_distributions() -> None:
+    distributions = pytest.importorskip("optuna").distributions
+    with pytest.raises(SpaceError, match="'x' has one"):
+        Space.of({"x": distributions.CategoricalDistribution(["a", HALF])})
+
+
+def test_whole_characters_are_kept() -> None:
+    given = {"x\U0001f600": ["\U0001f600", "é", "\\ud800"]}
+    space = Space.of(given)
+    assert Space.from_json(space.to_json()) == space
+    assert space.parameters[0].choices == ("\U0001f600", "é", "\\ud800")

@@ -45,6 +45,7 @@ from foretune.automl.tables.description import description
 from foretune.automl.tables.identities import fingerprint, task_name
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
+from foretune.files import make_private_folder
 from foretune.progress import SILENT, Progress
 from foretune.run.identity import OtherStudyError
 from foretune.run.sites import HERE, Site
@@ -263,7 +264,8 @@ class Job:
         predictions = None
         if self.wishes.ensemble > 1:
             predictions = self.place.predictions(_scored(plan, rows)).absolute()
-            predictions.mkdir(parents=True, exist_ok=True)
+            make_private_folder(predictions.parent)
+            make_private_folder(predictions)
         if not self.site.is_here:
             return HeldTrial(plan.table, plan.protocol, predictions)
         file = self.place.table(rows)

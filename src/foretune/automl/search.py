@@ -93,7 +93,7 @@ def keep_predictions(folder: Path, config: Config, score: Score) -> None:
         with path.open("wb") as file:
             np.save(file, predictions, allow_pickle=False)
 
-    replace_file(predictions_path(folder, config), write)
+    replace_file(predictions_path(folder, config), write, is_private=True)
 
 
 def kept_as(columns: int) -> np.dtype[np.floating[Any]]:

@@ -10,7 +10,10 @@ from foretune.databases import (
     DRIVERS,
     NO_OPTIONS,
     SQLITE,
+    check_writable,
     holds_sqlite,
+    parse_url,
+    shown,
     sqlite_path,
     sqlite_url,
     with_driver,
@@ -22,8 +25,6 @@ SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
 
 def storage_url(given: str) -> str:
     """The URL of a storage; the path of an SQLite file is one as well."""
-    from sqlalchemy.engine import make_url
-
     if "://" not in given:
         if not given.endswith(SQLITE_FILES):
             raise UsageError(
@@ -36,10 +37,10 @@ def storage_url(given: str) -> str:
     if kind == "sqlite":
         if not given.startswith(SQLITE):
             raise UsageError(
-                f"an SQLite store must be written as {SQLITE}PATH, but got '{given}': write three "
-                "slashes before the path, and one more where it begins with one"
+                f"an SQLite store must be written as {SQLITE}PATH, but got '{shown(given)}': "
+                "write three slashes before the path, and one more where it begins with one"
             )
-        return _sqlite_url(sqlite_path(given), make_url(given).query)
+        return _sqlite_url(sqlite_path(given), parse_url(given).query)
     if kind.partition("+")[0] not in DRIVERS:
         raise UsageError(
             f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one"
@@ -59,6 +60,7 @@ def _sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
 
 def check_file(path: Path) -> None:
     """Refuse what cannot be an SQLite file."""
+    check_writable(str(path))
     if path.name in ("", ":memory:"):
         raise UsageError("an SQLite store needs a file, but got none: write sqlite:///PATH")
     if not path.parent.is_dir():

@@ -75,6 +75,7 @@ def read_space(text: str) -> Definition:
             "a space must be ConfigSpace's JSON with a list 'hyperparameters', but this JSON has "
             "another shape: write it with Space.to_json or ConfigurationSpace.to_json"
         )
+    _check_characters(text, document)
     if not document["hyperparameters"]:
         raise SpaceError("a space must have at least one hyperparameter, but got none: add one")
     check_document(document)
@@ -102,6 +103,29 @@ def read_space(text: str) -> Definition:
 def config_space_of(text: str) -> ConfigurationSpace:
     """ConfigSpace's own object for the JSON of a space."""
     return ConfigurationSpace.from_serialized_dict(_with_tuples(json.loads(text)))
+
+
+def _check_characters(text: str, document: Mapping[str, Any]) -> None:
+    """Refuse halves of characters (lone surrogates), which no file and no program can hold."""
+    if text.isascii() and "\\ud" not in text.lower():
+        return
+    if _is_writable(document):
+        return
+    wrong = next((each for each in document["hyperparameters"] if not _is_writable(each)), None)
+    name = wrong.get("name", "") if isinstance(wrong, dict) else ""
+    owner = f"the hyperparameter {name!a} has one" if wrong else "its rules or notes have one"
+    raise SpaceError(
+        "names and choices must not hold half of a character (a lone surrogate, such as "
+        f"'\\ud800'), but {owner}: write the whole character"
+    )
+
+
+def _is_writable(part: Any) -> bool:
+    try:
+        json.dumps(part, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def fingerprint_of(text: str) -> str:

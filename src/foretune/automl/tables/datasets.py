@@ -225,7 +225,7 @@ class Table:
             with temporary.open("wb") as stream:
                 np.savez(stream, header=text, **arrays)
 
-        replace_file(path, write)
+        replace_file(path, write, is_private=True)
 
     @classmethod
     def open(cls, path: Path) -> "Table":
