@@ -22,6 +22,8 @@ from foretune.run.identity import check_same, differs_in_metrics_only, identity
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
 from foretune.run.stored import ABANDONED, BEAT, NOT_ENDED, Translation
 from foretune.run.study import NOTHING, Study, StudyTrial
+from foretune.run.trial_log import Changes
+from foretune.run.trial_reader import NOT_FOUND, TrialReader
 from foretune.space import Space
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial
 
-NOT_FOUND = "Record does not exist."
-"""What Optuna says of a study or a trial that was deleted meanwhile."""
 BUSY_SECONDS = 120
 """How long SQLite waits for another program that writes."""
 
@@ -47,13 +47,12 @@ class OptunaStudy(Study):
         database: "RDBStorage",
         lock: Reentrant,
     ) -> None:
-        from optuna.storages import get_storage
-
         super().__init__(name, url, space, metrics)
         self._database = database
-        self._storage: BaseStorage = get_storage(database)
+        self._storage: BaseStorage = database
         self._id = self._storage.get_study_id_from_name(name)
         self._translation = Translation(space, metrics)
+        self._reader = TrialReader(database, self._id, self._translation)
         self._lock = lock
         self._owner = Owner.new()
         self._witness = Witness()
@@ -61,7 +60,6 @@ class OptunaStudy(Study):
         self._beats = 0
         self._held: dict[int, int] = {}
         """Number -> Optuna's id of the trials that this process runs."""
-        self._ended: dict[int, StudyTrial] = {}
 
     @classmethod
     def join(
@@ -88,7 +86,13 @@ class OptunaStudy(Study):
 
     def trials(self) -> list[StudyTrial]:
         """All trials of all processes as they are now, by number."""
-        return [self._read(frozen) for frozen in self._frozen()]
+        with self._in_reach():
+            return self._reader.refresh().trials()
+
+    def changes(self, seen: int = 0) -> Changes:
+        """Trials of all processes that began or ended since an earlier look."""
+        with self._in_reach():
+            return self._reader.refresh().changes(seen)
 
     def begin(self, config: Mapping[str, Any], *, chosen_by: str) -> int:
         """Store a running trial, which others see at once, and return its number."""
@@ -128,12 +132,13 @@ class OptunaStudy(Study):
 
     def left_behind(self) -> list[StudyTrial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
-        return [self._read(frozen) for frozen in self._unfinished() if self._is_dead(frozen)]
+        unfinished = self._unfinished()
+        return [self._translation.trial(frozen) for frozen in unfinished if self._is_dead(frozen)]
 
     def unsure(self) -> list[StudyTrial]:
         """Running trials of other machines of which no sign of life or death is known yet."""
         return [
-            self._read(frozen)
+            self._translation.trial(frozen)
             for frozen in self._unfinished()
             if not (owner := _owner(frozen)).is_here() and self._witness.is_unsure(owner.token)
         ]
@@ -146,7 +151,7 @@ class OptunaStudy(Study):
         from optuna.trial import TrialState
 
         with self.locked():
-            unfinished = {f.number: f for f in self._frozen() if not f.state.is_finished()}
+            unfinished = {frozen.number: frozen for frozen in self._reader.unfinished()}
             self._check_take_over(number, unfinished)
             frozen = unfinished[number]
             trial_id = frozen._trial_id
@@ -190,22 +195,10 @@ class OptunaStudy(Study):
         self._database.engine.dispose()
         self._lock.close()
 
-    def _frozen(self) -> "list[FrozenTrial]":
-        with self._in_reach():
-            found = self._storage.get_all_trials(self._id, deepcopy=False)
-        return [frozen for frozen in found if OWNER in frozen.system_attrs]
-
-    def _read(self, frozen: "FrozenTrial") -> StudyTrial:
-        if frozen.number in self._ended:
-            return self._ended[frozen.number]
-        trial = self._translation.trial(frozen)
-        if trial.status is not None:
-            self._ended[trial.number] = trial
-        return trial
-
     def _unfinished(self) -> "list[FrozenTrial]":
         """Trials that run or wait, after a look at their owners' signs of life."""
-        found = [frozen for frozen in self._frozen() if not frozen.state.is_finished()]
+        with self._in_reach():
+            found = self._reader.unfinished()
         signs: dict[str, list[tuple[int, int]]] = {}
         for frozen in found:
             beat = frozen.system_attrs.get(BEAT, 0)

@@ -16,6 +16,7 @@ from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.experience.naming import check_writable
 from foretune.run.objectives import finite
+from foretune.run.trial_log import Changes, TrialLog
 from foretune.space import Space
 
 NOTHING: Mapping[str, Any] = {}
@@ -90,7 +91,14 @@ class Study(ABC):
 
     @abstractmethod
     def trials(self) -> list[StudyTrial]:
-        """All trials of all processes as they are now, by number; cheap to call often."""
+        """All trials of all processes as they are now, by number."""
+
+    @abstractmethod
+    def changes(self, seen: int = 0) -> Changes:
+        """Trials of all processes that began or ended since an earlier look.
+
+        seen: `Changes.seen` of that look; 0 for all trials. It holds for this object alone.
+        """
 
     @abstractmethod
     def begin(self, config: Mapping[str, Any], *, chosen_by: str) -> int:
@@ -186,22 +194,26 @@ class MemoryStudy(Study):
 
     def __init__(self, name: str, space: Space, metrics: Sequence[Metric]) -> None:
         super().__init__(name, None, space, metrics)
-        self._trials: list[StudyTrial] = []
+        self._log = TrialLog()
+        self._unfinished: set[int] = set()
         self._running: set[int] = set()
         self._lock = threading.RLock()
 
     def trials(self) -> list[StudyTrial]:
         """All trials."""
-        return list(self._trials)
+        return self._log.trials()
+
+    def changes(self, seen: int = 0) -> Changes:
+        """Trials that began or ended since an earlier look."""
+        return self._log.changes(seen)
 
     def begin(self, config: Mapping[str, Any], *, chosen_by: str) -> int:
         """Add a running trial."""
         with self._lock:
-            number = len(self._trials)
+            number = len(self._log)
             known = self.space.encode([config]).dicts()[0]
-            self._trials.append(
-                StudyTrial(number, known, None, {}, float("nan"), chosen_by=chosen_by)
-            )
+            self._log.put(StudyTrial(number, known, None, {}, float("nan"), chosen_by=chosen_by))
+            self._unfinished.add(number)
             self._running.add(number)
             return number
 
@@ -219,18 +231,20 @@ class MemoryStudy(Study):
         with self._lock:
             self._check_end(number, self._running, status, values)
             self._running.remove(number)
-            self._trials[number] = replace(
-                self._trials[number],
+            ended = replace(
+                self._log[number],
                 status=status,
                 values=dict(values),
                 seconds=seconds,
                 reason=reason,
                 notes=dict(notes),
             )
+            self._unfinished.discard(number)
+            self._log.put(ended)
 
     def left_behind(self) -> list[StudyTrial]:
         """Trials that were let go."""
-        return [t for t in self._trials if t.status is None and t.number not in self._running]
+        return [self._log[number] for number in sorted(self._unfinished - self._running)]
 
     def unsure(self) -> list[StudyTrial]:
         """None: nobody else can join."""
@@ -239,7 +253,7 @@ class MemoryStudy(Study):
     def take_over(self, number: int) -> int:
         """Run a trial again; whoever dies takes the study along."""
         with self._lock:
-            self._check_take_over(number, [t.number for t in self._trials if t.status is None])
+            self._check_take_over(number, self._unfinished)
             self._running.add(number)
             return 0
 

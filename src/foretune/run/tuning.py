@@ -14,6 +14,7 @@ from foretune.run import stopping
 from foretune.run.executor import Executor, Outcome, check_positive
 from foretune.run.objectives import Measured, ResultError, measured
 from foretune.run.study import Study, StudyTrial
+from foretune.run.trial_log import Changes
 from foretune.search.optimizer import Optimizer
 from foretune.search.trials import Suggestion, Told
 
@@ -142,6 +143,8 @@ class _Tuning:
         self._ids: dict[int, int] = {}
         """Number of an unfinished trial -> id under which the optimiser waits for it."""
         self._told: set[int] = set()
+        self._seen = 0
+        """How much of the study's changes the optimiser knows."""
 
     def run(self) -> Ending:
         """Keep the workers busy until the budget is used up."""
@@ -191,7 +194,7 @@ class _Tuning:
         if self._ids.keys() <= set(self._running.values()):
             return None  # known without a look into the storage: nobody else has begun a trial
         waiting = len(self._study.left_behind())
-        if not waiting or self._is_full(len(self._told) + len(self._ids) - waiting):
+        if not waiting or self._is_full(self._known() - waiting):
             return None
         with self._study.locked():
             for trial in self._study.left_behind():
@@ -206,24 +209,27 @@ class _Tuning:
 
     def _begin(self) -> StudyTrial | Ending:
         """Begin a trial that the optimiser suggests and that no other process has begun."""
-        while not self._is_full(len(self._told) + len(self._ids)):
+        while not self._is_full(self._known()):
             suggestion = self._ask()
             if suggestion is None:
                 return "exhausted"
             with self._study.locked():
-                trials = self._study.trials()
-                if suggestion.reason in DRAWN and self._is_double(suggestion, trials):
+                changes = self._study.changes(self._seen)
+                new = [trial for trial in changes.trials if not self._knows(trial)]
+                if suggestion.reason in DRAWN and self._is_double(suggestion, new):
                     # Another draw is quick, and whoever has the lock cannot be beaten to it.
                     self._optimizer.withdraw([suggestion.id])
-                    self._learn(trials)
+                    self._learn(changes)
+                    new = []
                     suggestion = self._ask()
                     if suggestion is None:
                         return "exhausted"
-                if not self._is_full(len(trials)) and not self._is_double(suggestion, trials):
+                full = self._is_full(self._known() + len(new))
+                if not full and not self._is_double(suggestion, new):
                     return self._begun(suggestion)
             # Another process was faster: with the last trial, or with this configuration.
             self._optimizer.withdraw([suggestion.id])
-            self._learn(trials)
+            self._learn(changes)
         return "trials"
 
     def _ask(self) -> Suggestion | None:
@@ -239,9 +245,15 @@ class _Tuning:
             number, suggestion.config, None, {}, float("nan"), chosen_by=suggestion.reason
         )
 
-    def _is_double(self, suggestion: Suggestion, trials: list[StudyTrial]) -> bool:
+    def _known(self) -> int:
+        """How many trials of the study the optimiser knows of."""
+        return len(self._told) + len(self._ids)
+
+    def _knows(self, trial: StudyTrial) -> bool:
+        return trial.number in self._told or trial.number in self._ids
+
+    def _is_double(self, suggestion: Suggestion, new: list[StudyTrial]) -> bool:
         """True if a trial that the optimiser does not know of has the same configuration."""
-        new = [t for t in trials if t.number not in self._told and t.number not in self._ids]
         if not new:
             return False
         space = self._study.space
@@ -276,14 +288,14 @@ class _Tuning:
 
     def _look(self) -> None:
         """See what is new in the study, and how much time is left by that."""
-        trials = self._study.trials()
-        self._learn(trials)
+        self._learn(self._study.changes(self._seen))
         if self._end is not None and self._budget.reserve is not None:
-            self._reserved = self._budget.reserve(trials)
+            self._reserved = self._budget.reserve(self._study.trials())
 
-    def _learn(self, trials: list[StudyTrial]) -> None:
+    def _learn(self, changes: Changes) -> None:
         """Tell the optimiser what is new in the study, whoever did it."""
-        new = [trial for trial in trials if trial.number not in self._told]
+        self._seen = changes.seen
+        new = [trial for trial in changes.trials if trial.number not in self._told]
         ended = [trial for trial in new if trial.status is not None]
         if ended:
             waiting = self._optimizer.pending.keys()

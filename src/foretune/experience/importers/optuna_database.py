@@ -6,14 +6,14 @@ Optuna's own interface makes several objects of every row, which takes many time
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, TextClause
 
 INFINITE = {"INF_POS": float("inf"), "INF_NEG": float("-inf")}
 """Values that no column of numbers holds, by the names that Optuna gives them."""
@@ -25,9 +25,29 @@ class StudyTables:
 
     connection: "Connection"
     study_id: int
+    after: int = -1
+    """Only trials with larger ids are read."""
+    ids: tuple[int, ...] | None = None
+    """Only these are read, where some are named."""
+    until: int | None = None
+    """Only trials with ids up to this one are read."""
 
-    def trials(self) -> "tuple[FrozenTrial, ...]":
-        """In their order, without the values that pruners are told on the way."""
+    def trials(self, most: int | None = None) -> "tuple[FrozenTrial, ...]":
+        """In their order, without the values that pruners are told on the way.
+
+        most: how many to read, the first ones.
+        """
+        rows = self._rows_of_trials(most)
+        if not rows:
+            return ()
+        # Rows come first: what a trial says of its end is stored before its state.
+        return replace(self, until=rows[-1][0])._with_details(rows)
+
+    def states(self) -> dict[int, str]:
+        """The state of each trial, by its id."""
+        return {row[0]: row[2] for row in self._rows_of_trials(None)}
+
+    def _with_details(self, rows: Sequence[Any]) -> "tuple[FrozenTrial, ...]":
         from optuna.trial import FrozenTrial, TrialState
 
         values, (params, distributions) = self._values(), self._params()
@@ -47,20 +67,21 @@ class StudyTables:
                 intermediate_values={},
                 trial_id=trial,
             )
-            for trial, number, state, start, complete in self._rows_of_trials()
+            for trial, number, state, start, complete in rows
         )
 
-    def _rows_of_trials(self) -> Sequence[Any]:
+    def _rows_of_trials(self, most: int | None) -> Sequence[Any]:
         """(id, number, state, start, end) of each."""
         from sqlalchemy import DateTime, text
 
         query = text(
-            "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials "
-            "WHERE study_id = :study ORDER BY number"
+            "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials t "
+            f"WHERE {self._which()} ORDER BY trial_id" + (" LIMIT :most" if most else "")
         )
         # SQLite keeps times as texts.
-        typed = query.columns(datetime_start=DateTime, datetime_complete=DateTime)
-        return self.connection.execute(typed, {"study": self.study_id}).all()
+        typed = self._bound(query).columns(datetime_start=DateTime, datetime_complete=DateTime)
+        given = self._given() | ({"most": most} if most else {})
+        return self.connection.execute(typed, given).all()
 
     def _values(self) -> dict[int, list[float]]:
         found: dict[int, list[float]] = defaultdict(list)
@@ -93,9 +114,25 @@ class StudyTables:
         query = text(
             f"SELECT o.trial_id, {', '.join(f'o.{name}' for name in columns)} "
             f"FROM {table} o JOIN trials t ON t.trial_id = o.trial_id "
-            f"WHERE t.study_id = :study ORDER BY o.trial_id, o.{order}"
+            f"WHERE {self._which()} ORDER BY o.trial_id, o.{order}"
         )
-        return iter(self.connection.execute(query, {"study": self.study_id}))
+        return iter(self.connection.execute(self._bound(query), self._given()))
+
+    def _which(self) -> str:
+        """The condition on trials `t`."""
+        named = "" if self.ids is None else " AND t.trial_id IN :ids"
+        upper = "" if self.until is None else " AND t.trial_id <= :until"
+        return f"t.study_id = :study AND t.trial_id > :after{upper}{named}"
+
+    def _bound(self, query: "TextClause") -> "TextClause":
+        from sqlalchemy import bindparam
+
+        return query if self.ids is None else query.bindparams(bindparam("ids", expanding=True))
+
+    def _given(self) -> dict[str, Any]:
+        values = {"study": self.study_id, "after": self.after}
+        named = {"ids": self.ids, "until": self.until}
+        return values | {name: value for name, value in named.items() if value is not None}
 
 
 @lru_cache(maxsize=10_000)
