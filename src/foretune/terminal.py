@@ -2,21 +2,24 @@
 
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-SLOW_SECONDS = 10.0
+SLOW_SECONDS = 2.0
 """Work that takes longer is worth a line in a log."""
+AGAIN_SECONDS = 10.0
+"""And another line each time that so many seconds more have passed."""
 
 
 class TerminalProgress:
     """Shows a bar on standard error while work goes on; a log gets one line if it takes long."""
 
     def __init__(self) -> None:
-        self._slow: threading.Timer | None = None
+        self._slow: _LogLines | None = None
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
@@ -25,9 +28,7 @@ class TerminalProgress:
         self.stop()
         if not sys.stderr.isatty():
             # A timer, not a step: a single step may be all the work there is.
-            self._slow = threading.Timer(SLOW_SECONDS, _say, [f"{what}: this takes a while"])
-            self._slow.daemon = True
-            self._slow.start()
+            self._slow = _LogLines(what)
             return
         from rich.console import Console
         from rich.progress import (
@@ -68,6 +69,28 @@ class TerminalProgress:
         if self._bar is not None:
             self._bar.stop()
         self._bar = self._task = None
+
+
+class _LogLines(threading.Thread):
+    """Says in a log that work goes on, from time to time, until it is cancelled."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(daemon=True)
+        self._what, self._ended = what, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """Say nothing of what is quick."""
+        began = time.monotonic()
+        if self._ended.wait(SLOW_SECONDS):
+            return
+        _say(f"{self._what}: this takes a while")
+        while not self._ended.wait(AGAIN_SECONDS):
+            _say(f"{self._what}: {time.monotonic() - began:.0f} s so far")
+
+    def cancel(self) -> None:
+        """Say nothing more."""
+        self._ended.set()
 
 
 def _say(line: str) -> None:

@@ -24,12 +24,13 @@ from pathlib import Path
 from foretune.automl.blending import Blending
 from foretune.automl.conclusion import Conclusion, concluded
 from foretune.automl.crew import Crew
+from foretune.automl.first_model import FirstModel
 from foretune.automl.fitting import Means
 from foretune.automl.knowledge.known import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.models.scores import SCORERS
-from foretune.automl.pace import SHARE_OF_MODEL, Pace
-from foretune.automl.plan import Plan, Wishes
+from foretune.automl.pace import MOST_GROWTH_HERE, SHARE_OF_MODEL, Pace
+from foretune.automl.plan import Plan, Wishes, usual_search_rows
 from foretune.automl.recordings import Recording, Remembered
 from foretune.automl.search import (
     Ending,
@@ -43,6 +44,7 @@ from foretune.automl.search import (
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.description import description
 from foretune.automl.tables.identities import fingerprint, task_name
+from foretune.automl.time_budget import TimeBudget, contention
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.files import make_private_folder
@@ -53,6 +55,13 @@ from foretune.run.study import Study, StudyTrial
 from foretune.run.tuning import SILENT_WATCH, Budget, Watch
 
 LEAST_SECONDS = 0.1
+LEAST_RESERVE = 0.1
+"""Of the time: what is left for the model at least, where another one is used if it is late."""
+SHARE_FOR_SAFETY = 0.25
+"""Of the time left for the model: what may go into one of the rows of the search, which is used if
+one of all rows is not ready in time."""
+SHARE_TO_USE = 0.7
+"""Of the time left for the model, what it is expected to take where its rows are chosen by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +147,7 @@ class Job:
     target: the name of the column to predict. store: the URL of an Optuna storage; a file in the
     folder if not given. transfer: whether past datasets teach this search. remember: whether the
     user's own fits do, and whether this one teaches later ones. site: where trials run.
+    first: what is used if no other model is ready in time; without it the model is waited for.
     """
 
     table: Table
@@ -150,6 +160,7 @@ class Job:
     progress: Progress = SILENT
     watch: Watch = SILENT_WATCH
     site: Site = HERE
+    first: FirstModel | None = None
     began: float = field(default_factory=time.monotonic)
     timings: dict[str, float] = field(default_factory=dict)
     """What took how many seconds."""
@@ -184,24 +195,77 @@ class Job:
             timings=tuple(self.timings.items()),
         )
 
+    @property
+    def clock(self) -> TimeBudget:
+        """The time that the job has."""
+        return TimeBudget.of(self.wishes.seconds, self.began)
+
     def conclude(self, found: Searched) -> Fit:
         """Fit the model that the trials come to, so that it can be saved."""
-        crew = Crew(self._fitters, self.place.folder, self.wishes.trial_memory)
-        until = model_until(self.wishes, since=self.began)
         with self._timed("fitting the model"):
-            conclusion = concluded(
-                found.plan,
-                self.table,
-                found.trials,
-                target=self.target,
-                blending=found.blending,
-                means=Means(crew, self.progress, is_filed=True, until=until),
-                spent=found.ending in ("trials", "exhausted"),
-            )
+            conclusion = self._concluded(found)
         self.timings["all of it"] = time.monotonic() - self.began
         ended = replace(found, timings=tuple(self.timings.items()))
         model = replace(conclusion.model, about={"task": found.about.task})
         return Fit(**vars(ended), conclusion=replace(conclusion, model=model))
+
+    def _concluded(self, found: Searched) -> Conclusion:
+        if self.first is None:
+            until = model_until(self.wishes, since=self.began)
+            return self._conclusion(found, self.table, self._means(until))
+        means = replace(self._means(self.clock.model_end), must_end=True)
+        safe = self._safe_conclusion(found, means)
+        rows = self._rows_in_time(found)
+        table = self.table if rows is None else self.table.sample(rows, seed=self.wishes.seed)
+        try:
+            made = self._conclusion(found, table, means)
+        except (UsageError, KeyboardInterrupt) as error:
+            if safe is None:
+                raise
+            stopped = isinstance(error, KeyboardInterrupt)
+            return replace(_of_fewer_rows(safe, found.plan.table, self.table), interrupted=stopped)
+        return made if rows is None else _of_fewer_rows(made, table, self.table)
+
+    def _means(self, until: float) -> Means:
+        crew = Crew(self._fitters, self.place.folder, self.wishes.trial_memory)
+        return Means(crew, self.progress, is_filed=True, until=until)
+
+    def _conclusion(self, found: Searched, table: Table, means: Means) -> Conclusion:
+        return concluded(
+            found.plan,
+            table,
+            found.trials,
+            target=self.target,
+            blending=found.blending,
+            means=means,
+            spent=found.ending in ("trials", "exhausted"),
+        )
+
+    def _safe_conclusion(self, found: Searched, means: Means) -> Conclusion | None:
+        """The best trial fitted to the rows of the search, if all rows take much longer."""
+        plan, rows = found.plan, len(found.plan.table)
+        best = ranked(found.trials, plan)[:1]
+        if not best or Pace.of(plan, rows=len(self.table)).growth <= MOST_GROWTH_HERE:
+            return None
+        expected = contention() * Pace.of(plan, rows=rows).seconds(best[0])
+        if not expected <= SHARE_FOR_SAFETY * self.clock.left_for_model():
+            return None
+        try:
+            return self._conclusion(replace(found, blending=None), plan.table, means)
+        except UsageError:
+            return None
+
+    def _rows_in_time(self, found: Searched) -> int | None:
+        """How many rows the best trial can learn from in time; None where a trial can from all."""
+        plan, pace = found.plan, Pace.of(found.plan, rows=len(self.table))
+        best, left = ranked(found.trials, plan), self.clock.left_for_model()
+        slower = contention()
+        times = [slower * pace.seconds(trial) for trial in best]
+        if any(not seconds > left for seconds in times) or not best:
+            return None
+        share: float = (SHARE_TO_USE * left / times[0]) ** (1.0 / pace.power(best[0]))
+        rows = max(int(share * len(self.table)), len(plan.table))
+        return rows if rows < len(self.table) else None
 
     def _study(self, plan: Plan, task: str) -> Study:
         settings = {
@@ -212,7 +276,7 @@ class Job:
         try:
             return Study.open(
                 self.store or str(self.place.study),
-                f"{task} {plan.metric.name}",
+                f"{task} {plan.metric.name}{self._fewer_rows(plan)}",
                 space=plan.space,
                 metrics=[plan.metric],
                 settings=settings,
@@ -224,6 +288,11 @@ class Job:
                 "same again, or choose another folder with -o (and another --store, if one is "
                 "given)"
             ) from error
+
+    def _fewer_rows(self, plan: Plan) -> str:
+        """What tells a study apart whose trials have fewer rows because there is little time."""
+        rows = len(plan.table)
+        return "" if rows == usual_search_rows(self.table) else f" on {rows} rows"
 
     def _search(
         self, plan: Plan, study: Study, runs: Runs, task: str
@@ -256,7 +325,19 @@ class Job:
 
     def _budget(self, plan: Plan) -> Budget:
         rows, workers = len(self.table), self._fitters
-        return budget(plan, self.wishes, rows=rows, since=self.began, workers=workers)
+        found = budget(plan, self.wishes, rows=rows, since=self.began, workers=workers)
+        if self.first is None or found.seconds is None:
+            return found
+        seconds = max(self.clock.left_for_model(), LEAST_SECONDS)
+        usual, least = found.reserve, LEAST_RESERVE * self.clock.seconds
+
+        def reserve(trials: Sequence[StudyTrial]) -> float:
+            expected = 0.0 if usual is None else contention() * usual(trials)
+            return (
+                min(max(expected, least), SHARE_OF_MODEL * seconds) if ranked(trials, plan) else 0.0
+            )
+
+        return replace(found, seconds=seconds, reserve=reserve)
 
     def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
         """What evaluates configurations: on a file, or where others run it, with the table."""
@@ -311,6 +392,15 @@ class RecordingWatch:
                 trial.config, trial.values, status=trial.status, seconds=trial.seconds
             )
         self.shown.ended(trial)
+
+
+def _of_fewer_rows(made: Conclusion, learnt: Table, table: Table) -> Conclusion:
+    """The same, with a remark that there was no time to learn from all rows."""
+    remark = (
+        f"The model learns from {len(learnt):,} of {len(table):,} rows, because there was no time "
+        "for more: give more --time for all of them."
+    )
+    return replace(made, remark=f"{remark} {made.remark}".strip())
 
 
 def _scored(plan: Plan, rows: str) -> str:

@@ -33,6 +33,10 @@ LEAST_SECONDS = 60.0
 """Or this, if that is more: of what takes little, the trial tells little."""
 LONG_SECONDS = 60.0
 """What is expected to take longer is said beforehand."""
+MOST_SECONDS_HERE = 2.0
+MOST_SHARE_HERE = 0.3
+"""Where the fitting must end in time, this process fits what takes no longer than these seconds, or
+than this share of the time that is left: it cannot end a fit that has begun."""
 BUSY = 10.0
 """And so many times this limit on the clock: others may use the machine, but what hangs must end.
 """
@@ -52,6 +56,13 @@ class Means:
     """Whether the model has to fit into a file."""
     until: float = math.inf
     """When it should be ready, by the monotonic clock: what joins the best is not waited for."""
+    must_end: bool = False
+    """Whether not even the best is waited for then, because there is another model to use."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more may be fitted."""
+        return self.must_end and time.monotonic() >= self.until
 
 
 NO_MEANS = Means()
@@ -99,6 +110,9 @@ class Fitting:
         best, *others = [each.trial for each in sorted_by_weight(members)]
         todo = [trial for trial in (best, *others) if trial.number not in self._ready]
         if not todo:
+            return
+        if self._means.is_over:
+            self.lost += [(trial, NO_TIME) for trial in todo]
             return
         progress = self._means.progress
         progress.start(self._announced(todo), len(todo))
@@ -162,8 +176,12 @@ class Fitting:
         return any(each is trial for each, _ in self.lost)
 
     def _is_enough(self, best: StudyTrial, more: float = 0.0) -> bool:
-        """Whether what takes so many seconds more would be too late, and there is a model."""
-        return best.number in self._ready and time.monotonic() + more > self._means.until
+        """Whether what takes so many seconds more would be too late, and there is a model.
+
+        That is the best trial's, or another one where the fitting must end.
+        """
+        is_possible = self._means.must_end or best.number in self._ready
+        return is_possible and time.monotonic() + more > self._means.until
 
     def _pipelines(
         self, best: StudyTrial, trials: Sequence[StudyTrial]
@@ -172,7 +190,7 @@ class Fitting:
         table, seed = self._check.table, self._check.plan.protocol.seed
         waiting = list(trials)
         crew = self._means.crew
-        if crew is not None and self._pace.wants_crew(trials):
+        if crew is not None and self._wants_crew(trials):
             by_crew = crew.fitted(
                 [trial.config for trial in trials],
                 table,
@@ -192,6 +210,14 @@ class Fitting:
                 yield trial, refit(trial.config, table, seed=seed)
             except Exception as error:
                 yield trial, _why(error)
+
+    def _wants_crew(self, trials: Sequence[StudyTrial]) -> bool:
+        """Whether processes fit these pipelines: only what a process does can be ended in time."""
+        if self._pace.wants_crew(trials):
+            return True
+        left = self._means.until - time.monotonic()
+        most = max(MOST_SECONDS_HERE, MOST_SHARE_HERE * left)
+        return self._means.must_end and sum(self._pace.known_seconds(trials)) > most
 
     def _limits(self, crew: Crew, trials: Sequence[StudyTrial]) -> Limits:
         """What one of these pipelines may take: as much more than a trial as it has more rows."""

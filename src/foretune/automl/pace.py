@@ -37,10 +37,13 @@ class Pace:
         learnt = [len(learn) for learn, _ in plan.protocol.splits(plan.table)]
         return cls(plan, len(learnt), rows * len(learnt) / sum(learnt))
 
+    def power(self, trial: StudyTrial) -> float:
+        """The power of the number of rows by which the time of its pipeline grows."""
+        return GROWTH.get(str(trial.config.get(self.plan.shipped.choice)), 1.0)
+
     def seconds(self, trial: StudyTrial) -> float:
         """What the pipeline of a trial is expected to take for all rows."""
-        power = GROWTH.get(str(trial.config.get(self.plan.shipped.choice)), 1.0)
-        return trial.seconds / self.fits * math.pow(self.growth, power)
+        return trial.seconds / self.fits * math.pow(self.growth, self.power(trial))
 
     def known_seconds(self, trials: Sequence[StudyTrial]) -> list[float]:
         """The same of those whose time was measured."""

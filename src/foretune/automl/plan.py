@@ -28,6 +28,9 @@ DEFAULT_ENSEMBLE = 5
 DEFAULT_METHOD = "auto"
 MOST_SEARCH_ROWS = 30_000
 """Of larger tables a part is searched on; the model that is kept learns from all rows."""
+SEARCH_CELLS_A_SECOND = 50_000
+"""Of the time given: a trial of a wide table takes long, and some trials must end in time."""
+LEAST_SEARCH_ROWS = 500
 RARE_CLASS = 0.4
 """A class with less than this part of its fair share of the rows is rare: a model that never
 predicts it would look good by accuracy."""
@@ -119,7 +122,7 @@ def planned(table: Table, wishes: Wishes) -> Plan:
     space = _fitting_space(table, wishes.space)
     aim = _aim(table, wishes.metric, space.metrics)
     metric = scorer(aim.metric, table.task).metric
-    searched = _searched(table, wishes.seed)
+    searched = _searched(table, wishes)
     protocol = Protocol(
         (metric.name, *(name for name in space.metrics if name != aim.metric)),
         folds=_folds(searched),
@@ -191,9 +194,23 @@ def _missing_notes(space: ShippedSpace) -> list[str]:
     return [f"Without {listed(left_out)}: not installed."] if left_out else []
 
 
-def _searched(table: Table, seed: int) -> Table:
+def most_search_rows(columns: int, seconds: float | None) -> int:
+    """How many rows trials may be scored on, of a matrix with so many columns."""
+    if seconds is None:
+        return MOST_SEARCH_ROWS
+    in_time = int(SEARCH_CELLS_A_SECOND * seconds / max(1, columns))
+    return min(MOST_SEARCH_ROWS, max(LEAST_SEARCH_ROWS, in_time))
+
+
+def usual_search_rows(table: Table) -> int:
+    """How many rows trials are scored on where there is enough time."""
+    return min(MOST_SEARCH_ROWS, len(table))
+
+
+def _searched(table: Table, wishes: Wishes) -> Table:
     """The rows that trials are scored on."""
-    drawn = table.sample(MOST_SEARCH_ROWS, seed=seed)
+    most = most_search_rows(table.x.shape[1], wishes.seconds)
+    drawn = table.sample(most, seed=wishes.seed)
     if drawn.arrangement is not None and drawn.arrangement.groups < 2:
         raise UsageError(
             f"rows that are scored by '{drawn.arrangement.column}' must differ in it, but it is "

@@ -13,7 +13,7 @@ from foretune.automl.tables.columns import counted_kinds
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 from foretune.experience import Direction
-from foretune.report.story import ColumnLoss, Source, Story, StoryTrial, steps_of
+from foretune.report.story import ColumnLoss, MapPoint, Source, Story, StoryTrial, steps_of
 from foretune.run.telling import expected_random, mapped, opening, versions
 from foretune.search.registry import method
 
@@ -79,13 +79,7 @@ def story(found: Searched, table: Table, words: Words) -> Story:
         transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
         advice=advice(found),
         expected_random=_expected_random(found),
-        embedding=mapped(
-            plan.space,
-            plan.metric,
-            ranked(found.trials, plan),
-            plan.shipped.choice,
-            seed=found.wishes.seed,
-        ),
+        embedding=_map(found),
         timings=found.timings,
         versions=versions(PACKAGES),
         next_steps=words.next_steps,
@@ -118,6 +112,15 @@ def advice(found: Searched) -> list[str]:
     by = [trial.chosen_by for trial in found.trials]
     opened = opening(by, None if found.knowledge is None else "datasets")
     return [*said, *filter(None, (opened, found.relied_on))]
+
+
+def _map(found: Searched) -> list[MapPoint] | None:
+    """The trials among configurations that were not tried; None where none succeeded."""
+    plan = found.plan
+    good = ranked(found.trials, plan)
+    if not good:
+        return None
+    return mapped(plan.space, plan.metric, good, plan.shipped.choice, seed=found.wishes.seed)
 
 
 def _expected_random(found: Searched) -> list[float] | None:

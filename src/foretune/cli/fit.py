@@ -1,10 +1,9 @@
 """`foretune fit`: a strong model for a table in a few trials."""
 
 import math
-import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,11 +20,13 @@ from foretune.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from foretune.automl.first_model import FirstModel, FirstModelKeeper
     from foretune.automl.fit import Fit, Job, Place, Searched
     from foretune.automl.models.worth import Worth
     from foretune.automl.tables.reading import Training
     from foretune.automl.tables.roles import Roles
     from foretune.automl.telling import Words
+    from foretune.automl.time_budget import TimeBudget
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
@@ -131,20 +132,24 @@ def fit_command(
       foretune predict train-foretune/model.foretune new.csv -o predictions.csv
     """
     began = time.monotonic()
-    from foretune.automl.fit import Job, Place
-    from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
-    from foretune.automl.readiness import check_ready
-    from foretune.automl.search import StoppedBeforeAnyTrial
-    from foretune.automl.tables.roles import Roles
-    from foretune.cli.display import display
-    from foretune.integrations.mlflow_log import logged
-    from foretune.run.sites import Site
-    from foretune.run.threads import cores
-    from foretune.terminal import TerminalProgress
+    with _shown("loading libraries"):
+        from foretune.automl.first_model import FirstModelKeeper
+        from foretune.automl.fit import Job, Place
+        from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
+        from foretune.automl.readiness import check_ready
+        from foretune.automl.search import StoppedBeforeAnyTrial
+        from foretune.automl.tables.roles import Roles
+        from foretune.automl.time_budget import TimeBudget
+        from foretune.cli.display import display
+        from foretune.cli.first_model import is_too_late, make_first_model, sample_user
+        from foretune.integrations.mlflow_log import logged
+        from foretune.run.sites import Site
+        from foretune.run.threads import cores
+        from foretune.terminal import TerminalProgress
 
     site = Site(executor, address)
     roles = Roles(group, order, names_in(ignore), weight)
-    given = _demo(data, target, test, roles) if demo else _given(data, target, task, test, roles)
+    clock = TimeBudget.of(time_, began)
     wishes = Wishes(
         trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
         seconds=time_,
@@ -158,12 +163,22 @@ def fit_command(
         trial_seconds=time_limit,
         trial_memory=int(memory_),
     )
+    place = Place(out or Path(f"{_name(data)}-foretune"))
+    keeper = FirstModelKeeper(place.model, target or "", clock)
+    if demo:
+        given = _demo(data, target, test, roles)
+    else:
+        use_sample = sample_user(keeper, wishes, place, store)
+        given = _given(data, target, task, test, roles, clock, use_sample)
     table = given.training.table
     plan = planned(table, wishes)
-    place = Place(out or Path(f"{table.name}-foretune"))
     check_ready(wishes, place, table, given.test, given.training.target, store=store)
     for note in (*given.notes, *plan.notes):
         click.echo(note)
+    if clock.is_limited:
+        make_first_model(keeper, plan, given.training.target)
+        if is_too_late(keeper, table):
+            return
     with (
         display([plan.metric], wishes.most_trials, wishes.seconds) as shown,
         logged(shown, mlflow, f"{table.name} {plan.metric.name}", [plan.metric]) as watch,
@@ -179,17 +194,50 @@ def fit_command(
             progress=TerminalProgress(),
             watch=watch,
             site=site,
+            first=keeper.kept,
             began=began,
         )
         try:
             searched = job.search(plan)
         except StoppedBeforeAnyTrial:
             click.echo("Stopped before a trial had ended; the same command goes on.", err=True)
+            if keeper.is_saved:
+                click.echo(f"The first model is in {place.model}.", err=True)
             sys.exit(STOPPED)
-    found = _with_model(job, searched, given)
-    _finish(found, given, place)
-    if found.ending == "stopped" or found.conclusion.interrupted:
+    _end(job, searched, given, keeper)
+
+
+def _end(job: "Job", searched: "Searched", given: "_Given", keeper: "FirstModelKeeper") -> None:
+    """Fit and save the model, and say what came of it; the first model stands in for it."""
+    from foretune.cli.first_model import use_first_model
+
+    try:
+        found = _with_model(job, searched, given)
+    except UsageError as error:
+        if keeper.kept is None:
+            raise
+        said = use_first_model(keeper, searched.about.task, str(error))
+        _tell_of_none(job, searched, given, str(error), said)
+        click.echo(f"Report  {job.place.report}")
+        interrupted = False
+    else:
+        _finish(found, given, job.place, keeper.clock)
+        interrupted = found.conclusion.interrupted
+    if searched.ending == "stopped" or interrupted:
         sys.exit(STOPPED)
+
+
+@contextmanager
+def _shown(what: str) -> Iterator[None]:
+    """Show that work goes on."""
+    from foretune.terminal import TerminalProgress
+
+    progress = TerminalProgress()
+    progress.start(what, None)
+    try:
+        yield
+    finally:
+        progress.stop()
 
 
 @dataclass(frozen=True)
@@ -200,6 +248,14 @@ class _Given:
     test: "pd.DataFrame | None"
     notes: Sequence[str]
     """What was assumed about both, for people."""
+
+
+def _name(data: Path | None) -> str:
+    """The name of the table, which its folder is named after."""
+    from foretune.automl.demo import NAME
+    from foretune.automl.tables.frames import table_name
+
+    return NAME if data is None else table_name(data)
 
 
 def _demo(data: Path | None, target: str | None, test: Path | None, roles: "Roles") -> _Given:
@@ -216,9 +272,16 @@ def _demo(data: Path | None, target: str | None, test: Path | None, roles: "Role
 
 
 def _given(
-    data: Path | None, target: str | None, task: str | None, test: Path | None, roles: "Roles"
+    data: Path | None,
+    target: str | None,
+    task: str | None,
+    test: Path | None,
+    roles: "Roles",
+    clock: "TimeBudget",
+    use_sample: "Callable[[Training], None]",
 ) -> _Given:
-    from foretune.automl.tables.reading import read_test, read_training
+    from foretune.automl.tables.reading import read_test
+    from foretune.automl.tables.reading_in_time import read_training_in_time
     from foretune.terminal import TerminalProgress
 
     if data is None or target is None:
@@ -227,7 +290,9 @@ def _given(
             f"fit needs a table and the column to predict, but got {lacking}: say  foretune fit "
             "train.csv --target label,  or see it work with  foretune fit --demo"
         )
-    training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
+    training = read_training_in_time(
+        data, target, clock, use_sample, task=task, roles=roles, progress=TerminalProgress()
+    )
     if test is None:
         return _Given(training, None, training.notes)
     held, notes = read_test(test, training)
@@ -247,8 +312,11 @@ def _no_better(more: float) -> str:
     return ". No trial is better: the columns may say nothing about the target"
 
 
-def _worth(found: "Fit") -> "list[Worth]":
-    """What columns are worth to the best pipeline; Ctrl-C does without."""
+def _worth(found: "Fit", clock: "TimeBudget") -> "list[Worth]":
+    """What columns are worth to the best pipeline; Ctrl-C does without, and so does a lack of time.
+
+    It fits the pipeline of the best trial once more.
+    """
     from foretune.automl.models.worth import MOST_SECONDS, column_worth
     from foretune.run import stopping
     from foretune.terminal import TerminalProgress
@@ -256,13 +324,16 @@ def _worth(found: "Fit") -> "list[Worth]":
     plan = found.plan
     if found.ending == "stopped" or found.conclusion.interrupted:
         return []
+    most = min(MOST_SECONDS, SHARE_TO_TELL * (found.wishes.seconds or math.inf))
+    if clock.is_limited and clock.left() < found.conclusion.best.seconds + most:
+        return []
     try:
         with stopping.heeded():
             return column_worth(
                 found.conclusion.best.config,
                 plan.table,
                 plan.protocol,
-                seconds=min(MOST_SECONDS, SHARE_TO_TELL * (found.wishes.seconds or math.inf)),
+                seconds=most,
                 progress=TerminalProgress(),
             )
     except KeyboardInterrupt:
@@ -288,11 +359,22 @@ def _with_model(job: "Job", searched: "Searched", given: _Given) -> "Fit":
     if ranked(searched.trials, searched.plan):  # There is no experience without a success.
         searched.experience().save(place.trials)
     with _telling_why_there_is_none(job, searched, given):
-        found = job.conclude(searched)
+        found = _or_first_model(job.conclude(searched), job.first)
     check_same_target(place.model, target)
     with _telling_why_there_is_none(job, searched, given):
         found.conclusion.model.save(place.model)
     return found
+
+
+def _or_first_model(found: "Fit", first: "FirstModel | None") -> "Fit":
+    """The same with the first model, where that is clearly better than the few trials there are."""
+    made, metric = found.conclusion, found.plan.metric.name
+    if first is None or not first.is_clearly_better(made.best.values[metric]):
+        return found
+    remark = f"{first.summary} is the model, because it is better than the best trial."
+    remark = f"{remark} {made.remark}".strip()
+    changed = replace(made, model=first.model, members=made.members[:1], blended=None)
+    return replace(found, conclusion=replace(changed, remark=remark))
 
 
 @contextmanager
@@ -301,45 +383,50 @@ def _telling_why_there_is_none(job: "Job", searched: "Searched", given: _Given) 
     try:
         yield
     except MemoryError as error:
-        _tell_of_none(job, searched, given, TOO_LITTLE_MEMORY)
+        if job.first is None:
+            _tell_of_none(job, searched, given, TOO_LITTLE_MEMORY)
         raise UsageError(TOO_LITTLE_MEMORY) from error
     except UsageError as error:
-        _tell_of_none(job, searched, given, str(error))
+        if job.first is None:
+            _tell_of_none(job, searched, given, str(error))
         raise
     except KeyboardInterrupt:
         _tell_of_none(job, searched, given, "stopped before it was ready")
         raise
 
 
-def _tell_of_none(job: "Job", searched: "Searched", given: _Given, why: str) -> None:
-    """Write a report that says why there is no model."""
+def _tell_of_none(
+    job: "Job", searched: "Searched", given: _Given, why: str, instead: str = ""
+) -> None:
+    """Write a report that says why the trials gave no model, and what there is instead."""
     from foretune.automl.telling import story
     from foretune.report.page import write_page
 
     words = _words(searched, given)
-    said = [*words.assumptions, f"No model was made: {why}."]
-    if job.place.model.exists():
+    said = [*words.assumptions, instead or f"No model was made: {why}."]
+    if job.first is None and job.place.model.exists():
         said.append(EARLIER_MODEL)
         click.echo(EARLIER_MODEL, err=True)
     write_page(story(searched, job.table, replace(words, assumptions=said)), job.place.report)
 
 
-def _finish(found: "Fit", given: _Given, place: "Place") -> None:
+def _finish(found: "Fit", given: _Given, place: "Place", clock: "TimeBudget") -> None:
     """Say what came of it and write the report; what is said does not depend on a full disk."""
     from foretune.automl.models.baseline import without_columns
     from foretune.automl.telling import story
     from foretune.automl.unseen import scores_on
+    from foretune.cli.first_model import predict_command
     from foretune.report.page import write_page
 
     metric, model = found.plan.metric, found.conclusion.model
     metrics = (metric.name, *PLAIN.get(metric.name, ()))
     weighting = found.plan.table.weighting
     measured = _Measured(
-        _worth(found),
+        _worth(found, clock),
         without_columns(found.plan.table, found.plan.protocol),
         {} if given.test is None else scores_on(model, given.test, metrics, weighting=weighting),
     )
-    predict = f"foretune predict {shlex.quote(str(place.model))} new.csv -o predictions.csv"
+    predict = predict_command(place.model)
     words = _words(found, given)
     told = replace(
         words,

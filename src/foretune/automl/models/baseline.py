@@ -4,12 +4,15 @@ import numpy as np
 
 from foretune.arrays import Floats
 from foretune.automl.models.evaluation import Protocol
+from foretune.automl.models.members import Member
 from foretune.automl.models.scores import Predictions, divisors, mean, median
 from foretune.automl.tables.datasets import Table
 from foretune.automl.tables.targets import Task
 
 BY_SQUARES = ("r2", "rmse")
 """Metrics for which the mean is the best number to repeat; for others it is the median."""
+ONLY_ROOT = 0.9
+"""A leaf of a tree with more than half of the rows leaves no place for a second one."""
 RELATIVE = "mape"
 """The metric for which the same error counts more where the target is small."""
 
@@ -41,6 +44,24 @@ def guess(metric: str, learnt: Table, held: Table) -> Predictions:
     counts = np.bincount(learnt.y.astype(np.int64), learnt.weights, minlength=len(held.classes))
     shares = np.tile(counts / counts.sum(), (len(y), 1))
     return Predictions(y, shares.argmax(axis=1).astype(np.float64), shares, weights)
+
+
+def baseline_member(table: Table, metric: str) -> Member:
+    """A pipeline without any column that a model file can hold: a tree that is only a root."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    columns = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+    if table.task is Task.REGRESSION:
+        root = DecisionTreeRegressor(min_samples_leaf=ONLY_ROOT)
+        y = np.full(len(table), _best_number(metric, table.y, table.weights))
+        return Member({}, Pipeline([("columns", columns), ("estimator", root)]).fit(table.x, y))
+    known, codes = np.unique(table.y.astype(np.int64), return_inverse=True)
+    root = DecisionTreeClassifier(min_samples_leaf=ONLY_ROOT)
+    pipeline = Pipeline([("columns", columns), ("estimator", root)])
+    pipeline.fit(table.x, codes, estimator__sample_weight=table.weights)
+    return Member({}, pipeline, tuple(known.tolist()))
 
 
 def _best_number(metric: str, y: Floats, weights: Floats | None) -> float:

@@ -1,6 +1,7 @@
 """A table that is ready for evaluation: a matrix, a target, and what both mean."""
 
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -106,13 +107,22 @@ class Table:
 
     @classmethod
     def answering(
-        cls, asked: Question, *, name: str = "table", progress: Progress = SILENT
+        cls,
+        asked: Question,
+        *,
+        name: str = "table",
+        progress: Progress = SILENT,
+        texts_until: float = math.inf,
     ) -> "Table":
-        """The table that a question is about."""
+        """The table that a question is about.
+
+        texts_until: when to stop to look which texts help, by the monotonic clock.
+        """
         frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
-        schema = Schema.infer(frame.drop(columns=[target, *roles.left_out()]), mark)
+        learnt_from = frame.drop(columns=[target, *roles.left_out()])
+        schema = Schema.infer(learnt_from, mark, progress=progress)
         present = frame[target].notna().to_numpy()
-        known = frame[present]
+        known = frame if present.all() else frame[present]
         if len(known) < LEAST_ROWS:
             counting = "" if roles.weight is None else f" and a '{roles.weight}' above 0"
             raise UsageError(
@@ -123,7 +133,7 @@ class Table:
             raise UsageError(_nothing_to_learn_from(name, schema, roles.left_out()))
         column = asked.values[present]
         task = asked.task or inferred_task(column)
-        x = schema.matrix(known)
+        x = schema.matrix(known, progress=progress)
         if task is Task.REGRESSION:
             y = target_numbers(column, target)
             table = cls(name, task, schema, x, y, target_decimal=asked.decimal)
@@ -135,9 +145,9 @@ class Table:
             arrangement=roles.arrangement(frame, present, mark),
             weighting=roles.weighting(frame, present, mark),
         )
-        return table._with_helpful_texts(progress)
+        return table._with_helpful_texts(progress, texts_until)
 
-    def _with_helpful_texts(self, progress: Progress) -> "Table":
+    def _with_helpful_texts(self, progress: Progress, until: float) -> "Table":
         """Without the words of texts that a cheap model does as well without."""
         texts = self.schema.texts
         if not texts:
@@ -152,6 +162,7 @@ class Table:
             classification=classes,
             arrangement=self.arrangement,
             progress=progress,
+            until=until,
         )
         return self._without_words([name for name, helps in help_.items() if not helps])
 

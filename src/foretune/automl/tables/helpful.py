@@ -4,6 +4,8 @@ Most titles and names tell a model nothing that it could learn, and what they se
 it; sentences are often the best that a table has.
 """
 
+import math
+import time
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -19,6 +21,7 @@ from foretune.automl.tables.arrangement import (
 from foretune.automl.tables.text_encoder import TextEncoder
 from foretune.progress import SILENT, Progress, tracked
 
+SEEING_WHICH_HELP = "seeing which texts help"
 LEAST_GAIN = 0.02
 """Of the loss that the other columns leave, so much must go, and more than its standard error."""
 MOST_ROWS = 2000
@@ -42,6 +45,7 @@ def helpful(
     classification: bool,
     arrangement: Arrangement | None = None,
     progress: Progress = SILENT,
+    until: float = math.inf,
 ) -> dict[str, bool]:
     """Of each text whether it helps.
 
@@ -57,11 +61,17 @@ def helpful(
     plain, y = _filled(x[np.ix_(rows, others)]), y[rows]
     if not classification:
         y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
-    words = [None, *(x[np.ix_(rows, of)] for of in texts.values())]
-    compared = tracked(words, progress, "seeing which texts help", len(words))
+    helps = dict.fromkeys(texts, False)
+    if time.monotonic() >= until:
+        return helps
     folds = _folds(y, None if arrangement is None else arrangement.rows(rows))
-    without, *with_words = [_losses(plain, each, y, classification, folds) for each in compared]
-    return {name: _is_gain(without, losses) for name, losses in zip(texts, with_words, strict=True)}
+    without = _losses(plain, None, y, classification, folds)
+    for name, of in tracked(texts.items(), progress, SEEING_WHICH_HELP, len(texts)):
+        if time.monotonic() >= until:
+            break
+        losses = _losses(plain, x[np.ix_(rows, of)], y, classification, folds)
+        helps[name] = _is_gain(without, losses)
+    return helps
 
 
 def _some_rows(y: Floats, classification: bool) -> Ints:

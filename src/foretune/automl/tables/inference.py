@@ -23,15 +23,20 @@ from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.gaps import Reading, signs_in
 from foretune.automl.tables.words import words_of_texts
 from foretune.automl.tables.written_numbers import TableMark, decimal_mark, unit_of
+from foretune.progress import SILENT, Progress, tracked
 
 TEXT_SHARE = 0.5
 """Strings of which more than this share are different are text, if there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
 
 
-def inferred_columns(frame: pd.DataFrame, table: TableMark) -> tuple[Column, ...]:
+def inferred_columns(
+    frame: pd.DataFrame, table: TableMark, progress: Progress = SILENT
+) -> tuple[Column, ...]:
     """The columns of a table; `table` decides where numbers can be read in two ways."""
-    columns = tuple(_column_of(name, frame[name], table) for name in frame.columns)
+    what = f"looking at the columns of {len(frame):,} rows"
+    names = tracked(frame.columns, progress, what, frame.shape[1])
+    columns = tuple(_column_of(name, frame[name], table) for name in names)
     return _with_words(columns, frame)
 
 

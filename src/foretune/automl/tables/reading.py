@@ -1,5 +1,6 @@
 """A table to learn from: read from a file, looked at, and what was assumed about it in words."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -108,14 +109,20 @@ def read_training(
     most_bytes: int = MOST_BYTES,
     seed: int = 0,
     progress: Progress = SILENT,
+    texts_until: float = math.inf,
 ) -> Training:
     """The table in a file; a file larger than `most_bytes` is sampled.
 
-    task: found out from the target if None. roles: what other columns are for.
+    task: found out from the target if None. roles: what other columns are for. texts_until: as of
+    `Table.answering`.
     """
     path = Path(path)
     asked = None if task is None else _task(task)
-    frame, share = read_table(path, most_bytes=most_bytes, seed=seed)
+    progress.start(f"reading {path.name}{_large(path)}", None)
+    try:
+        frame, share = read_table(path, most_bytes=most_bytes, seed=seed)
+    finally:
+        progress.stop()
     notes = form_notes(path)
     gaps: list[str] = []
     if target in frame.columns and _worth_a_look(frame[target], asked) and not has_types(path):
@@ -132,6 +139,7 @@ def read_training(
         roles=roles,
         source=Source(tuple(notes), share, tuple(gaps)),
         progress=progress,
+        texts_until=texts_until,
     )
 
 
@@ -193,6 +201,7 @@ def training_of(
     roles: Roles = NO_ROLES,
     source: Source = IN_MEMORY,
     progress: Progress = SILENT,
+    texts_until: float = math.inf,
 ) -> Training:
     """The same for a data frame."""
     rows = len(frame)
@@ -200,7 +209,7 @@ def training_of(
     question = Question.of(frame, target, task=asked, roles=roles)
     known = question.values.dropna()
     _check_repeats(known, target, asked)
-    table = Table.answering(question, name=name, progress=progress)
+    table = Table.answering(question, name=name, progress=progress, texts_until=texts_until)
     kinds = Counter(column.kind for column in table.schema.columns)
     facts = Facts(
         rows,
@@ -213,6 +222,12 @@ def training_of(
     said = [*source.notes, *notes_on(table, facts, question, source.gaps)]
     unit = unit_of(question.frame[target]) if question.decimal else None
     return Training(table, target, facts, said, unit)
+
+
+def _large(path: Path) -> str:
+    """How large a file is, for people, where that matters."""
+    size = path.stat().st_size / 2**20 if path.is_file() else 0.0
+    return f" ({size:,.0f} MB)" if size >= 1.0 else ""
 
 
 def _share(path: Path, most_bytes: int) -> float:

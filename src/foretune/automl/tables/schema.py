@@ -7,7 +7,7 @@ row numbers, texts without such words) have no place in it.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from foretune.automl.tables.words import MOST_CELLS
 from foretune.automl.tables.written_numbers import MARKS, UNITS, TableMark, table_mark
 from foretune.errors import UsageError
 from foretune.experience.naming import listed
+from foretune.progress import SILENT, Progress, tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,16 @@ class Schema:
     columns: tuple[Column, ...]
 
     @classmethod
-    def infer(cls, frame: pd.DataFrame, table: TableMark | None = None) -> "Schema":
+    def infer(
+        cls, frame: pd.DataFrame, table: TableMark | None = None, *, progress: Progress = SILENT
+    ) -> "Schema":
         """The schema of a table; refuses columns of the same name.
 
         table: what decides how numbers are written that can be read in two ways; these columns
         themselves if None.
         """
         frame = as_table(frame)
-        return cls(inferred_columns(frame, table or table_mark(frame)))
+        return cls(inferred_columns(frame, table or table_mark(frame), progress))
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
         """The same columns, with the marks of fractions that a new table has.
@@ -110,11 +113,17 @@ class Schema:
         columns = [each for each in self.columns if each.decimal or each.kind in read]
         return {column.name: column.categories for column in columns}
 
-    def matrix(self, frame: pd.DataFrame) -> Floats:
+    def matrix(self, frame: pd.DataFrame, *, progress: Progress = SILENT) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
         frame = as_table(frame)
-        blocks = [column.read(frame[column.name]) for column in self._used(frame)]
-        return np.hstack(blocks) if blocks else np.empty((len(frame), 0))
+        used = self._used(frame)
+        # One column at a time goes to its place: a second matrix would not fit beside large ones.
+        matrix = np.empty((len(frame), len(self.features)))
+        end = 0
+        for column in tracked(used, progress, "turning columns into numbers", len(used)):
+            begin, end = end, end + len(column.features)
+            matrix[:, begin:end] = column.read(frame[column.name])
+        return matrix
 
     def in_parts(self, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Floats]]:
         """Some rows at a time and their matrix: that of all words may be a hundred times the texts.
@@ -209,7 +218,8 @@ def _plain_values(column: Column) -> dict[str, Any]:
     words and gaps where there are some: what is made of these values tells tables apart, and those
     that were remembered are to be known again.
     """
-    plain = asdict(column)
+    # Not `asdict`, which copies every text: wide tables have thousands of columns.
+    plain = {field.name: getattr(column, field.name) for field in fields(column)}
     if column.date_parts in ((), dates.FIRST_PARTS):
         del plain["date_parts"]
     for texts in ("words", "gaps"):

@@ -1,0 +1,168 @@
+"""The first model: ready soon and fitted to few rows, in case the search gives nothing in time."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from foretune.automl.knowledge.customary import customary
+from foretune.automl.models.baseline import baseline_member, guessed, without_columns
+from foretune.automl.models.evaluation import for_scorer
+from foretune.automl.models.members import Member, refit
+from foretune.automl.models.model import Model
+from foretune.automl.models.scores import SCORERS
+from foretune.automl.plan import Plan
+from foretune.automl.tables.datasets import Table
+from foretune.automl.time_budget import TimeBudget
+from foretune.report.wording import counted
+
+T = TypeVar("T")
+
+MOST_ROWS = 10_000
+MOST_CELLS = 1_000_000
+"""Of the rows that the first model learns from: wide tables give it fewer rows."""
+LEAST_ROWS = 100
+SHARE = 0.15
+LEAST_SECONDS = 5.0
+"""How much of the time, or how many seconds if that is more, its fitting may take."""
+CLEARLY = 0.05
+"""Of what another model gains over the baseline, by how much the first one must be better."""
+HELD_OUT = 3
+"""One of so many rows is held out, to score the first model."""
+
+
+@dataclass(frozen=True)
+class FirstModel:
+    """A model that is kept until a better one is ready."""
+
+    model: Model
+    metric: str
+    score: float
+    """On rows that it has not learnt from."""
+    rows: int
+    """How many it has learnt from."""
+    baseline: float
+    """What a model scores that always predicts the same."""
+    is_baseline: bool
+    """Whether it is such a model."""
+
+    def is_clearly_better(self, score: float) -> bool:
+        """Whether its score is better than another one by more than chance explains."""
+        sign = SCORERS[self.metric].metric.sign
+        return sign * (score - self.score) > CLEARLY * abs(self.baseline - score)
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a sentence for people."""
+        score = f"{self.metric} {self.score:.4g}"
+        if self.is_baseline:
+            always = guessed(self.metric, self.model.task)
+            return f"A baseline model that always predicts {always} ({score})"
+        kind = self.model.members[0].config.get("estimator") or "pipeline"
+        return f"A first model, {kind} fitted to {counted(self.rows, 'row')} ({score})"
+
+
+@dataclass
+class FirstModelKeeper:
+    """Makes the first model of a fit that has a time, once, and keeps it in the model's file.
+
+    The model of an earlier fit stays in its place meanwhile: it may be a better one.
+    """
+
+    path: Path
+    target: str
+    clock: TimeBudget
+    kept: FirstModel | None = None
+    seconds: float = 0.0
+    """When it was ready, since the command began."""
+    is_saved: bool = False
+
+    def make(self, plan: Plan) -> FirstModel:
+        """Fit the first model by this plan and save it, unless there is one already."""
+        if self.kept is None:
+            seconds = min(max(LEAST_SECONDS, SHARE * self.clock.seconds), 0.5 * self.clock.left())
+            self.kept = fit_first_model(plan, target=self.target, seconds=seconds)
+            if not self.path.exists():
+                self.save()
+            self.seconds = time.monotonic() - self.clock.began
+        return self.kept
+
+    def save(self) -> None:
+        """Put the first model into the model's file."""
+        if self.kept is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.kept.model.save(self.path)
+            self.is_saved = True
+
+
+def fit_first_model(plan: Plan, *, target: str, seconds: float) -> FirstModel:
+    """A quick model of some rows of the plan's table; a baseline model after so many seconds.
+
+    A pipeline that fails, or that is worse than the baseline, gives a baseline model too.
+    """
+    table = _some_rows(plan.table, plan.protocol.seed)
+    baseline = without_columns(plan.table, plan.protocol)
+    made = call_within(seconds, lambda: _fit(plan, table))
+    if made is not None and plan.metric.sign * (made[1] - baseline) < 0.0:
+        member, score, rows = made
+        is_baseline = False
+    else:
+        member, score, rows = baseline_member(table, plan.metric.name), baseline, len(table)
+        is_baseline = True
+    model = Model.of(
+        plan.table, [member], target=target, metric=plan.metric.name, shares=plan.shares
+    )
+    return FirstModel(model, plan.metric.name, score, rows, baseline, is_baseline)
+
+
+def call_within(seconds: float, function: Callable[[], T]) -> T | None:
+    """What a function returns; None if it fails or takes longer.
+
+    A function that takes longer is left to itself in a thread that ends with the process.
+    """
+    found: list[T] = []
+
+    def call() -> None:
+        # Whatever goes wrong with a quick model, there are others after it.
+        try:
+            found.append(function())
+        except Exception:
+            found.clear()
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(max(0.0, seconds))
+    return found[0] if found else None
+
+
+def _fit(plan: Plan, table: Table) -> tuple[Member, float, int]:
+    """The pipeline, its score on held-out rows, and how many rows it has learnt from."""
+    learn, held = _parts(table)
+    member = refit(_config(plan), table, seed=plan.protocol.seed, rows=learn)
+    scorer = plan.protocol.scorers(table.task)[plan.metric.name]
+    scored = table.rows(held)
+    return member, scorer.score(for_scorer(member, scorer, scored, scored.x)), len(learn)
+
+
+def _parts(table: Table) -> tuple[Any, Any]:
+    """Rows to learn from and rows to score; each class is in both parts where it can be."""
+    order = np.argsort(table.y, kind="stable")
+    held = np.zeros(len(table), dtype=np.bool_)
+    held[order[1::HELD_OUT]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _config(plan: Plan) -> Mapping[str, Any]:
+    """Boosted trees with few settings; what the space has by default where it has none."""
+    found = customary(plan.space)
+    return (plan.space.defaults() if found is None else found).dicts()[0]
+
+
+def _some_rows(table: Table, seed: int) -> Table:
+    features = max(1, table.x.shape[1])
+    most = max(LEAST_ROWS, min(MOST_ROWS, MOST_CELLS // features))
+    return table.sample(most, seed=seed)

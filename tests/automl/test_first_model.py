@@ -1,0 +1,106 @@
+"""The first model, which is there before any trial."""
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foretune.automl import first_model
+from foretune.automl.first_model import FirstModelKeeper, call_within, fit_first_model
+from foretune.automl.models.baseline import baseline_member
+from foretune.automl.models.model import Model
+from foretune.automl.plan import LEAST_SEARCH_ROWS, Plan, Wishes, most_search_rows, planned
+from foretune.automl.tables.targets import Task
+from foretune.automl.time_budget import TimeBudget
+
+from .samples import mixed_frame, mixed_table
+
+
+@pytest.fixture(params=list(Task))
+def plan(request: pytest.FixtureRequest) -> Plan:
+    return planned(mixed_table(request.param, 300), Wishes())
+
+
+def target_of(plan: Plan) -> str:
+    return "class" if plan.table.task is Task.CLASSIFICATION else "amount"
+
+
+def test_it_is_better_than_the_baseline_and_can_be_opened(plan: Plan, tmp_path: Path) -> None:
+    made = fit_first_model(plan, target=target_of(plan), seconds=60.0)
+    sign = plan.metric.sign
+    assert sign * made.score < sign * made.baseline
+    assert (made.is_baseline, made.rows) == (False, 200)
+    made.model.save(tmp_path / "m")
+    new = mixed_frame(50, seed=3)
+    np.testing.assert_array_equal(Model.open(tmp_path / "m").predict(new), made.model.predict(new))
+
+
+def test_a_pipeline_that_hangs_gives_a_baseline_in_time(plan: Plan, monkeypatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(first_model, "_fit", lambda *_: never.wait(60.0))
+    began = time.monotonic()
+    made = fit_first_model(plan, target=target_of(plan), seconds=0.2)
+    assert time.monotonic() - began < 30.0
+    assert made.is_baseline
+    assert made.score == made.baseline
+    assert len({str(each) for each in made.model.predict(mixed_frame(20))}) == 1
+    never.set()
+
+
+@pytest.mark.parametrize("metric", ["r2", "mae"])
+def test_a_baseline_predicts_the_best_single_number(metric: str, tmp_path: Path) -> None:
+    """The mean for squares, the median for absolute errors, also after saving."""
+    table = mixed_table(Task.REGRESSION)
+    expected = table.y.mean() if metric == "r2" else np.median(table.y)
+    member = baseline_member(table, metric)
+    Model.of(table, [member], target="amount", metric=metric).save(tmp_path / "m")
+    predicted = Model.open(tmp_path / "m").predict(mixed_frame(20, seed=5))
+    np.testing.assert_allclose(predicted, expected)
+
+
+def test_a_baseline_predicts_the_shares_of_the_classes(tmp_path: Path) -> None:
+    table = mixed_table(Task.CLASSIFICATION)
+    member = baseline_member(table, "log_loss")
+    Model.of(table, [member], target="class", metric="log_loss").save(tmp_path / "m")
+    shares = Model.open(tmp_path / "m").predict_proba(mixed_frame(20, seed=5))
+    expected = np.bincount(table.y.astype(int)) / len(table)
+    np.testing.assert_allclose(shares, np.tile(expected, (20, 1)))
+
+
+def test_the_model_of_an_earlier_fit_stays_until_it_is_replaced(tmp_path: Path) -> None:
+    plan = planned(mixed_table(Task.CLASSIFICATION), Wishes())
+    path = tmp_path / "folder" / "model.foretune"
+    FirstModelKeeper(path, "class", TimeBudget(60.0)).make(plan)
+    before = path.read_bytes()
+    later = FirstModelKeeper(path, "class", TimeBudget(60.0))
+    first = later.make(plan)
+    assert (path.read_bytes(), later.is_saved) == (before, False)
+    assert later.make(plan) is first
+    later.save()
+    assert later.is_saved
+
+
+def test_what_fails_or_takes_too_long_gives_nothing() -> None:
+    assert call_within(10.0, lambda: 3) == 3
+    assert call_within(10.0, lambda: 1 // 0) is None
+    assert call_within(0.05, lambda: time.sleep(5.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("score", "is_better"), [(0.5, False), (0.61, False), (0.62, True), (0.7, True)]
+)
+def test_it_must_be_better_by_more_than_chance(score: float, is_better: bool) -> None:
+    """A log loss of 0.6 against 0.62, where 0.9 is the baseline: 0.02 of a gain of 0.28."""
+    plan = planned(mixed_table(Task.CLASSIFICATION), Wishes())
+    made = fit_first_model(plan, target="class", seconds=60.0)
+    first = first_model.FirstModel(made.model, "log_loss", 0.6, 10, 0.9, is_baseline=False)
+    assert first.is_clearly_better(score) is is_better
+
+
+def test_trials_have_fewer_rows_where_columns_are_many_and_time_is_short() -> None:
+    assert most_search_rows(30, None) == 30_000
+    assert most_search_rows(30, 600.0) == 30_000
+    assert most_search_rows(3000, 60.0) == 1000
+    assert most_search_rows(5000, 10.0) == LEAST_SEARCH_ROWS

@@ -1,0 +1,66 @@
+"""`foretune fit --time` ends in time and with a model."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.models.model import Model
+from tests.automl.samples import mixed_frame
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("foretune.run.telling.MAPPED", 20)
+
+
+@pytest.fixture
+def train(tmp_path) -> Path:
+    mixed_frame(300).drop(columns="amount").to_csv(tmp_path / "train.csv", index=False)
+    return tmp_path / "train.csv"
+
+
+WORDS = ("--target", "class", "--jobs", 1, "--no-remember")
+
+
+def test_trials_that_all_fail_leave_the_first_model(foretune, train: Path) -> None:
+    """No trial ends within a hundredth of a second."""
+    code, shown, _ = foretune(
+        "fit", train, *WORDS, "--time", "6s", "--time-limit", "0.01s", "--no-transfer"
+    )
+    assert code == 0
+    assert "WARNING" in shown
+    new = mixed_frame(20, seed=4).drop(columns=["class", "amount"])
+    new.to_csv("new.csv", index=False)
+    code, _, _ = foretune("predict", "train-foretune/model.foretune", "new.csv", "-o", "out.csv")
+    assert code == 0
+    assert set(pd.read_csv("out.csv")["class"]) <= {"high", "low", "middle"}
+
+
+def test_a_baseline_model_is_saved_and_told_of_if_all_else_fails(
+    foretune, train: Path, monkeypatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("no first model")
+
+    monkeypatch.setattr("foretune.automl.first_model._fit", fails)
+    code, shown, _ = foretune("fit", train, *WORDS, "--time", "2s")
+    assert code == 0
+    assert "WARNING" in shown
+    assert "baseline" in shown
+    shares = Model.open("train-foretune/model.foretune").predict_proba(mixed_frame(5))
+    assert np.ptp(shares, axis=0).max() == 0.0
+
+
+def test_a_wide_table_has_a_model_in_no_time(foretune, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 300)).round(2)
+    frame = pd.DataFrame(x, columns=[f"c{place}" for place in range(300)])
+    frame.assign(y=np.where(x[:, 0] > 0.0, "yes", "no")).to_csv("wide.csv", index=False)
+    code, _, _ = foretune("fit", "wide.csv", "--target", "y", "--jobs", 1, "--time", "3s")
+    assert code == 0
+    model = Model.open("wide-foretune/model.foretune")
+    assert set(model.predict(frame.iloc[:50])) <= {"yes", "no"}
