@@ -20,8 +20,10 @@ from foretune.cli.naming import names_in
 @click.option("--probabilities", is_flag=True, help="Also one column a class, TARGET=CLASS.")
 @click.option("--keep", metavar="A,B", help="Copy these columns of DATA, e.g. id,name; "
               "one that has a comma in double quotes.")  # fmt: skip
+@click.option("--raw", is_flag=True, help="Write texts as they are. Default: in CSV, an apostrophe "
+              "stands before texts that a spreadsheet would run as formulas.")  # fmt: skip
 def predict_command(
-    model: Path, data: Path, out: Path | None, probabilities: bool, keep: str | None
+    model: Path, data: Path, out: Path | None, probabilities: bool, keep: str | None, raw: bool
 ) -> None:
     """Predict the target for every row of DATA with a MODEL that `foretune fit` has written.
 
@@ -39,7 +41,7 @@ def predict_command(
     from foretune.automl.models.predicting import Wanted, predict_file
     from foretune.terminal import TerminalProgress
 
-    wanted = Wanted(probabilities, names_in(keep or None))  # scripts may fill in none
+    wanted = Wanted(probabilities, names_in(keep or None), raw)  # scripts may fill in none
     notes = predict_file(
         Model.open(model), data, out or sys.stdout, wanted, progress=TerminalProgress()
     )

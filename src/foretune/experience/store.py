@@ -39,6 +39,13 @@ SHOWN_AROUND = 10
 SUFFIX, FIRST_BYTES = ".parquet", b"PAR1"
 """How a Parquet file is named, and how every one begins."""
 
+MOST_TIMES = 300
+"""So many times its own size a file may take in memory."""
+SMALL = 2**26
+"""Bytes that every file may take in memory."""
+BYTES_A_ROW = 21
+"""Of an evaluation: task, configuration, one metric, status and seconds."""
+
 CORRUPT = (
     pa.ArrowException,
     OSError,
@@ -256,10 +263,17 @@ def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:
     if not 0 <= size <= LARGEST_CONFIGS:
         raise ValueError("the table of configurations is too large")
     packed = base64.b64decode(metadata[CONFIGS_KEY], validate=True)
+    _check_inflation(size, len(packed))
     raw = pa.decompress(packed, decompressed_size=size, codec="zstd", asbytes=True)
     if metadata[CHECKSUM_KEY] != _checksum(text, raw):
         raise ValueError("the checksum does not fit the content")
     return header, raw
+
+
+def _check_inflation(unpacked: int, packed: int) -> None:
+    """Refuse what would become very large out of little."""
+    if unpacked > max(SMALL, MOST_TIMES * packed):
+        raise ValueError(f"it would take more than {MOST_TIMES:,} times its size in memory")
 
 
 def _decoded(
@@ -284,6 +298,11 @@ def _decoded(
 def _columns(file: pq.ParquetFile, tasks: list[str], metrics: list[Metric]) -> Columns:
     n = file.metadata.num_rows
     names = set(file.schema_arrow.names)
+    groups = [file.metadata.row_group(each) for each in range(file.num_row_groups)]
+    packed = sum(g.column(i).total_compressed_size for g in groups for i in range(g.num_columns))
+    # Equal values in a row take nothing in a file, whatever its pages are said to hold.
+    unpacked = sum(group.total_byte_size for group in groups)
+    _check_inflation(max(n * BYTES_A_ROW, unpacked), packed)
     task_index, config_index = np.empty(n, np.int32), np.empty(n, np.int32)
     values, status = np.empty((n, len(metrics))), np.empty(n, np.int8)
     seconds = np.empty(n, np.float32)

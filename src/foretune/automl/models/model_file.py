@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from foretune.automl.models.booster_text import check_boosters
 from foretune.automl.models.model_trust import TYPES, check_indices, strangers
 from foretune.errors import MissingExtraError, UsageError
 from foretune.experience.naming import listed
@@ -32,6 +33,10 @@ OLDEST_PROTOCOL = 2
 LARGEST_TEXT = 2**29
 LARGEST_FILE = 2**32
 """Bytes when unpacked, of an entry of JSON and of all entries."""
+MOST_TIMES = 100
+"""So many times its own size a file may have when unpacked; ours have up to 32 times."""
+SMALL, SMALL_TEXT = 2**25, 2**23
+"""What every file may have when unpacked, and its JSON, in bytes."""
 SHARE_OF_PIPELINES = 15 / 16
 """Of what a file may hold; the rest is for what it says about them."""
 _ARRAY = re.compile(r"[0-9a-f-]{1,36}\.(npy|bin)")
@@ -77,7 +82,6 @@ class Room:
 
 def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) -> None:
     """Write a model in one step; `about` must be JSON."""
-    skops = _skops()
     header = {"kind": KIND, "version": VERSION, "packages": _packages(), "model": dict(about)}
     try:
         text = json.dumps(header, allow_nan=False, ensure_ascii=False)
@@ -86,11 +90,10 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
             f"what a model file says about itself must be JSON, but this is not ({error}): use "
             "finite numbers, strings, lists and dictionaries"
         ) from error
-    content = io.BytesIO()
-    skops.dump(list(pipelines), content, compression=zipfile.ZIP_DEFLATED)
-    with zipfile.ZipFile(content, "a", compression=zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(ENTRY, text)
-        _check_entries(path, archive.infolist())
+    content = _archive(text, pipelines, zipfile.ZIP_DEFLATED)
+    if _is_inflated(_entries(content), len(content.getbuffer())):
+        content = _archive(text, pipelines, zipfile.ZIP_STORED)
+    _check_entries(path, _entries(content), len(content.getbuffer()))
     replace_file(path, lambda temporary: _write(temporary, content))
 
 
@@ -116,7 +119,13 @@ def read_model(path: Path) -> tuple[dict[str, Any], list[Any]]:
 
 def said_of_itself(path: Path) -> dict[str, Any]:
     """What `write_model` was given as `about`; the pipelines are not looked at."""
-    model: dict[str, Any] = _header(path, path.read_bytes())["model"]
+    content = path.read_bytes()
+    try:
+        entries = _entries(io.BytesIO(content))
+    except (zipfile.BadZipFile, ValueError, EOFError):
+        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+    _check_entries(path, entries, len(content))
+    model: dict[str, Any] = _header(path, content)["model"]
     return model
 
 
@@ -126,6 +135,19 @@ def _skops() -> Any:
     except ImportError as error:
         raise MissingExtraError("skops", "automl", "a model file") from error
     return skops.io
+
+
+def _archive(text: str, pipelines: Sequence[Any], compression: int) -> io.BytesIO:
+    content = io.BytesIO()
+    _skops().dump(list(pipelines), content, compression=compression)
+    with zipfile.ZipFile(content, "a", compression=compression) as archive:
+        archive.writestr(ENTRY, text)
+    return content
+
+
+def _entries(content: io.BytesIO) -> list[zipfile.ZipInfo]:
+    with zipfile.ZipFile(content) as archive:
+        return archive.infolist()
 
 
 def _write(path: Path, content: io.BytesIO) -> None:
@@ -141,22 +163,25 @@ def _content(path: Path) -> bytes:
         _refuse(path, "is larger than a model can be", "name another file")
     content = path.read_bytes()
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
+        entries = _entries(io.BytesIO(content))
     except (zipfile.BadZipFile, ValueError, EOFError):
         _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
-    _check_entries(path, entries)
+    _check_entries(path, entries, len(content))
     description = _entry(path, content, DESCRIPTION)
     found = strangers(description)
     if found:
         _refuse(path, f"holds {listed(found)}, which no model needs", "do not use this file")
+    try:
+        check_boosters(description)
+    except ValueError as error:
+        _refuse(path, f"is damaged ({error})", "fit it again")
     protocol = description.get("protocol") if isinstance(description, dict) else None
     if not isinstance(protocol, int) or protocol < OLDEST_PROTOCOL:
         _refuse(path, "is written in a way that no model is", "do not use this file")
     return content
 
 
-def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
+def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo], packed: int) -> None:
     names = [entry.filename for entry in entries]
     odd = [
         name for name in names if name not in (ENTRY, DESCRIPTION) and not _ARRAY.fullmatch(name)
@@ -167,6 +192,19 @@ def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
     texts = max(sizes.get(ENTRY, 0), sizes.get(DESCRIPTION, 0))
     if texts > LARGEST_TEXT or sum(sizes.values()) > LARGEST_FILE:
         _refuse(path, "is larger, when unpacked, than a model may be", SMALLER)
+    if _is_inflated(entries, packed):
+        _refuse(
+            path,
+            f"has more than {MOST_TIMES} times its size when unpacked, as no model has",
+            "do not use this file",
+        )
+
+
+def _is_inflated(entries: Sequence[zipfile.ZipInfo], packed: int) -> bool:
+    """Whether a small file would take very much memory: bytes of all entries, and of its JSON."""
+    whole = sum(entry.file_size for entry in entries)
+    texts = sum(entry.file_size for entry in entries if entry.filename in (ENTRY, DESCRIPTION))
+    return whole > max(SMALL, MOST_TIMES * packed) or texts > max(SMALL_TEXT, MOST_TIMES * packed)
 
 
 def _header(path: Path, content: bytes) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from foretune.arrays import Floats
+from foretune.automl.models.formulas import without_formulas
 from foretune.automl.models.model import Model
 from foretune.automl.tables.columns import Column, ColumnKind
 from foretune.automl.tables.frames import read_parts_with_copies, table_bytes
@@ -45,6 +46,8 @@ class Wanted:
     """One column a class, named TARGET=CLASS."""
     keep: tuple[str, ...] = ()
     """Columns that are copied, before the prediction."""
+    raw: bool = False
+    """Texts that a spreadsheet would run as formulas are written as they are."""
 
 
 def predict_file(
@@ -62,12 +65,12 @@ def predict_file(
     if wanted.probabilities:
         model.probabilities(np.empty((0, len(model.schema.features))))  # refuses regression
     if not isinstance(out, Path):
-        return _predict(model, data, CsvWriter(out), wanted, progress)
+        return _predict(model, data, CsvWriter(out, raw=wanted.raw), wanted, progress)
     _check_out(out, data)
     notes: list[str] = []
 
     def write(temporary: Path) -> None:
-        with _writer(temporary, out.suffix.lower()) as writer:
+        with _writer(temporary, out.suffix.lower(), raw=wanted.raw) as writer:
             notes.extend(_predict(model, data, writer, wanted, progress))
 
     replace_file(out, write)
@@ -120,6 +123,17 @@ def _predict(
         *notes,
         *seen.notes(),
         *_unread_notes(unread),
+        *_formula_notes(writer),
+    ]
+
+
+def _formula_notes(writer: "CsvWriter | ParquetParts") -> list[str]:
+    count = writer.disarmed if isinstance(writer, CsvWriter) else 0
+    if not count:
+        return []
+    return [
+        f"{count:,} texts that a spreadsheet would run as formulas have an apostrophe before them; "
+        "--raw writes them as they are."
     ]
 
 
@@ -200,14 +214,24 @@ def _ignored(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> list[str]
 
 
 class CsvWriter:
-    """Appends rows to an open text."""
+    """Appends rows to an open text.
 
-    def __init__(self, stream: IO[str], separator: str = ",") -> None:
+    A spreadsheet runs texts that begin with = + - or @ as formulas, so these get an apostrophe
+    before them, which it does not show. `raw` writes them as they are.
+    """
+
+    def __init__(self, stream: IO[str], separator: str = ",", *, raw: bool = False) -> None:
         self._stream, self._separator, self._header = stream, separator, True
+        self._raw = raw
+        self.disarmed = 0
+        """How many cells and names got an apostrophe."""
 
     def write(self, copied: pa.Table, predicted: pd.DataFrame) -> None:
         """Add rows; before the first ones, the names of the columns."""
         rows = _side_by_side(copied, predicted)
+        if not self._raw:
+            rows, count = without_formulas(rows, names=self._header)
+            self.disarmed += count
         rows.to_csv(self._stream, sep=self._separator, index=False, header=self._header)
         self._header = False
 
@@ -252,10 +276,10 @@ def _side_by_side(copied: pa.Table, predicted: pd.DataFrame) -> pd.DataFrame:
 
 
 @contextmanager
-def _writer(path: Path, suffix: str) -> Iterator[CsvWriter | ParquetParts]:
+def _writer(path: Path, suffix: str, *, raw: bool) -> Iterator[CsvWriter | ParquetParts]:
     if suffix in PARQUET:
         with closing(ParquetParts(path)) as parts:
             yield parts
     else:
         with path.open("w", encoding="utf-8", newline="") as stream:
-            yield CsvWriter(stream, SEPARATORS[suffix])
+            yield CsvWriter(stream, SEPARATORS[suffix], raw=raw)

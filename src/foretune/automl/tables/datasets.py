@@ -49,6 +49,18 @@ _SPOILT = (
     zlib.error,
 )
 """What an archive, an array or a header that was not saved as one can raise."""
+SMALL = 2**26
+"""Bytes that the arrays of any file may take."""
+MOST_TIMES = 20
+"""So many times its own size a larger file may have when unpacked."""
+
+
+def _check_inflation(path: Path) -> None:
+    """Refuse (ValueError) a small archive of large arrays; ours are not compressed at all."""
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > max(SMALL, MOST_TIMES * path.stat().st_size):
+        raise ValueError(f"{unpacked:,} bytes when unpacked")
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +254,7 @@ class Table:
     def open(cls, path: Path) -> "Table":
         """Read a file that `save` has written."""
         try:
+            _check_inflation(path)
             with np.load(path, allow_pickle=False) as arrays:
                 header, x, y = bytes(arrays["header"]), arrays["x"], arrays["y"]
                 arranged, weights = arrays.get("arrangement"), arrays.get("weights")

@@ -1,0 +1,201 @@
+"""The text in which LightGBM keeps its trees, looked at before LightGBM's parser sees it.
+
+The parser is compiled code that trusts what it reads: a wrong length or index ends the process, or
+reads memory that belongs to something else. So the text must be exactly of the form that LightGBM
+writes for the models that Foretune fits: no categorical splits, no linear leaves.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+BOOSTER = ("lightgbm.basic", "Booster")
+HANDLES = ("_handle", "handle")
+"""Where a booster keeps its text."""
+HEADER = frozenset(
+    ("version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx",
+     "objective", "feature_names", "feature_infos", "tree_sizes")
+)  # fmt: skip
+OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
+OF_SPLITS = (
+    "split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child",
+    "internal_value", "internal_weight", "internal_count",
+)  # fmt: skip
+OF_TREE = ("num_leaves", "num_cat", "is_linear", "shrinkage")
+WHOLE = frozenset(
+    ("leaf_count", "split_feature", "decision_type", "left_child", "right_child", "internal_count")
+)
+OBJECTIVES = re.compile(r"regression|binary sigmoid:1|multiclass num_class:(\d{1,6})")
+_WHOLE = re.compile(r"-?\d{1,15}")
+_NUMBER = re.compile(r"-?(\d{1,40}(\.\d{0,40})?(e[-+]?\d{1,3})?|inf)", re.IGNORECASE)
+_END = re.compile(
+    r"end of trees\n\nfeature_importances:\n([^\s=]+=\d+\n)*"
+    r"\nparameters:\n(\[\w+: [\w.,:+\-/ ]*\]\n)+\nend of parameters\n"
+    r"(\npandas_categorical:[^\n\0]*\n?)?"
+)
+"""What follows the trees; LightGBM splits each parameter at its colon without a look."""
+MOST_LEAVES = 2**17
+CATEGORICAL = 1
+"""The bit of a decision type that says that its threshold is a set."""
+
+
+def check_boosters(description: Any) -> None:
+    """Refuse (ValueError) texts of boosters, in the description of a file, that are not sound."""
+    nodes = list(_nodes(description))
+    texts: dict[Any, set[str]] = {}
+    for each in nodes:
+        texts.setdefault(each.get("__id__"), set()).add(str(each.get("content")))
+    for each in nodes:
+        if (each.get("__module__"), each.get("__class__")) == BOOSTER:
+            for handle in _handles(each):
+                # Objects of the same number are made once, of whichever comes first.
+                if handle.get("__id__") is not None and len(texts[handle["__id__"]]) > 1:
+                    _refuse("is there twice")
+                check_text(_text_of(handle))
+
+
+def check_text(text: str) -> None:
+    """Refuse (ValueError) what LightGBM does not write for a model of plain splits."""
+    content = text.encode()
+    head, end, rest = content.partition(b"\n\n")
+    header = _header(head.decode(errors="replace"))
+    if not end or not header.keys() >= HEADER:
+        _refuse("has no whole header")
+    columns, trees = _check_header(header)
+    for number, size in enumerate(trees):
+        block, rest = rest[:size], rest[size:]
+        if size < 1 or len(block) < size:
+            _refuse("has other sizes than it says")
+        _check_tree(number, block.decode(errors="replace"), columns)
+    if not _END.fullmatch(rest.decode(errors="replace")):
+        _refuse("has another end than LightGBM writes")
+
+
+def _nodes(description: Any) -> Iterator[dict[str, Any]]:
+    waiting = [description]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting.extend(each)
+        elif isinstance(each, dict):
+            waiting.extend(each.values())
+            yield each
+
+
+def _handles(booster: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The nodes of a booster's text in its state, which must be a dictionary."""
+    state = booster.get("content")
+    if not isinstance(state, dict) or state.get("__class__") != "dict":
+        _refuse("has no state")
+    inner = state.get("content")
+    if not isinstance(inner, dict):
+        _refuse("has no state")
+    found = [inner[name] for name in HANDLES if name in inner]
+    if not found or not all(isinstance(each, dict) for each in found):
+        _refuse("has no text")
+    return found
+
+
+def _text_of(handle: Mapping[str, Any]) -> str:
+    if handle.get("__loader__") != "JsonNode" or not isinstance(handle.get("content"), str):
+        _refuse("has no text")
+    text = json.loads(handle["content"])
+    if not isinstance(text, str):
+        _refuse("has no text")
+    return text
+
+
+def _header(head: str) -> dict[str, str]:
+    first, *lines = head.split("\n")
+    pairs = [line.partition("=") for line in lines]
+    if first != "tree" or any(name not in HEADER or not mark for name, mark, _ in pairs):
+        _refuse("has an unknown header")
+    header = {name: value for name, _, value in pairs}
+    if len(header) < len(pairs):
+        _refuse("says something twice")
+    return header
+
+
+def _check_header(header: Mapping[str, str]) -> tuple[int, list[int]]:
+    """The number of columns, and the size of each tree."""
+    classes, a_round = _whole(header["num_class"]), _whole(header["num_tree_per_iteration"])
+    columns = _whole(header["max_feature_idx"]) + 1
+    sizes = _all(header["tree_sizes"], _whole)
+    objective = OBJECTIVES.fullmatch(header["objective"])
+    if objective is None or classes != a_round or classes != int(objective[1] or 1):
+        _refuse("has an unknown objective")
+    _whole(header["label_index"])
+    named, told = header["feature_names"].split(" "), header["feature_infos"].split(" ")
+    if columns < 1 or len(named) != columns or len(told) != columns or "" in named + told:
+        _refuse("has other columns than it says")
+    if not sizes or len(sizes) % a_round or not re.fullmatch(r"v\d", header["version"]):
+        _refuse("has other trees than it says")
+    return columns, sizes
+
+
+def _check_tree(number: int, block: str, columns: int) -> None:
+    first, *lines = block.rstrip("\n").split("\n")
+    pairs = [line.partition("=") for line in lines]
+    tree = {name: value for name, _, value in pairs}
+    if first != f"Tree={number}" or len(tree) < len(pairs) or not tree.keys() >= {*OF_TREE}:
+        _refuse("has a tree that is not whole")
+    if not tree.keys() <= {*OF_TREE, *OF_LEAVES, *OF_SPLITS} or "leaf_value" not in tree:
+        _refuse("has a tree of another kind")
+    leaves = _whole(tree["num_leaves"])
+    if not 1 <= leaves <= MOST_LEAVES or tree["num_cat"] != "0" or tree["is_linear"] != "0":
+        _refuse("has a tree of another kind")
+    _number(tree["shrinkage"])
+    arrays = {name: _array(tree, name) for name in (*OF_LEAVES, *OF_SPLITS) if name in tree}
+    if leaves == 1:
+        # A constant: LightGBM writes empty lists of splits.
+        if any(len(numbers) > 1 for numbers in arrays.values()) or len(arrays["leaf_value"]) != 1:
+            _refuse("has a tree whose lists have other lengths")
+        return
+    for name, numbers in arrays.items():
+        if len(numbers) != (leaves if name in OF_LEAVES else leaves - 1):
+            _refuse("has a tree whose lists have other lengths")
+    _check_splits(arrays, leaves, columns)
+
+
+def _check_splits(arrays: Mapping[str, Sequence[float]], leaves: int, columns: int) -> None:
+    if not arrays.keys() >= {*OF_SPLITS, *OF_LEAVES}:
+        _refuse("has a tree that is not whole")
+    if not all(0 <= column < columns for column in arrays["split_feature"]):
+        _refuse("has a split on a column that is not there")
+    if not all(0 <= kind <= 10 and not int(kind) & CATEGORICAL for kind in arrays["decision_type"]):
+        _refuse("has a split of another kind")
+    children = sorted([*arrays["left_child"], *arrays["right_child"]])
+    # Every leaf and every split but the first is the child of exactly one split before it.
+    if children != [*range(-leaves, 0), *range(1, leaves - 1)]:
+        _refuse("has a tree that leads nowhere")
+    for name in ("left_child", "right_child"):
+        if any(0 <= child <= own for own, child in enumerate(arrays[name])):
+            _refuse("has a tree that leads back")
+    if not all(math.isfinite(value) for value in arrays["leaf_value"]):
+        _refuse("predicts what is no number")
+
+
+def _array(tree: Mapping[str, str], name: str) -> list[float]:
+    return _all(tree[name], _whole if name in WHOLE else _number)
+
+
+def _all(text: str, read: Callable[[str], Any]) -> list[Any]:
+    return [read(part) for part in text.split(" ")] if text else []
+
+
+def _whole(text: str) -> int:
+    if not _WHOLE.fullmatch(text):
+        _refuse("has something else than a whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        _refuse("has something else than a number")
+    return float(text)
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ValueError(f"the text of its booster {what}")

@@ -1,0 +1,114 @@
+"""Small files that would take very much memory or time are refused before they are unpacked."""
+
+import base64
+import hashlib
+import io
+import json
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from foretune.automl.models import model_file
+from foretune.automl.models.model import Model
+from foretune.automl.tables.datasets import Table
+from foretune.errors import ForetuneError, UsageError
+from foretune.experience import Experience, store
+from foretune.testing.problems import problem
+
+pytest.importorskip("skops")
+
+
+def archive(entries, compression=zipfile.ZIP_DEFLATED):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression=compression) as packed:
+        for name, content in entries.items():
+            packed.writestr(name, content)
+    return stream.getvalue()
+
+
+def array_bytes(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("what", ["schema", "array", "header"])
+def test_a_model_that_grows_by_unpacking_is_refused_unread(what, tmp_path, monkeypatch):
+    node = '{"__class__":"dict","__module__":"builtins","__loader__":"DictNode","content":{}},'
+    entries = {
+        "foretune.json": b"{}" + (b" " * 2**25 if what == "header" else b""),
+        "schema.json": b"[" + (node.encode() * 120_000 if what == "schema" else b"") + b"{}]",
+    }
+    if what == "array":
+        entries["1.npy"] = array_bytes(np.zeros(2**23))
+    path = tmp_path / "m.foretune"
+    path.write_bytes(archive(entries))
+    assert path.stat().st_size < 400_000
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_, **__: pytest.fail("it was unpacked"))
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_, **__: pytest.fail("it was unpacked"))
+    with pytest.raises(UsageError, match="100 times"):
+        Model.open(path)
+    with pytest.raises(UsageError, match="100 times"):
+        model_file.said_of_itself(path)
+
+
+def test_a_model_that_is_nothing_but_zeros_can_still_be_kept(tmp_path):
+    zeros = [{"weights": np.zeros(2**23)}]
+    path = tmp_path / "zeros.foretune"
+    model_file.write_model(path, {}, zeros)
+    _, (read,) = model_file.read_model(path)
+    assert np.array_equal(read["weights"], zeros[0]["weights"])
+
+
+def test_a_prepared_table_that_grows_by_unpacking_is_refused_unread(tmp_path, monkeypatch):
+    path = tmp_path / "t.npz"
+    zeros = array_bytes(np.zeros(10_000_000))
+    path.write_bytes(archive({"header.npy": array_bytes(np.zeros(2, np.uint8)), "x.npy": zeros}))
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_, **__: pytest.fail("it was unpacked"))
+    with pytest.raises(ForetuneError):
+        Table.open(path)
+
+
+def test_an_experience_with_rows_out_of_nothing_is_refused_unread(tmp_path, monkeypatch):
+    path = tmp_path / "past.parquet"
+    problem("flat").experience.save(path)
+    whole = pq.read_table(path)
+    file = pq.ParquetFile(path)
+    count = 8_000_000
+    block = whole.take(pa.array(np.zeros(count, dtype=np.int64)))
+    with pq.ParquetWriter(path, whole.schema, compression="zstd") as writer:
+        writer.write_table(block, row_group_size=count)
+        writer.add_key_value_metadata(
+            {k: v for k, v in file.metadata.metadata.items() if k.startswith(b"foretune")}
+        )
+    assert path.stat().st_size < 2**20
+    monkeypatch.setattr(store, "_batches", lambda _: pytest.fail("it was unpacked"))
+    with pytest.raises(ForetuneError):
+        Experience.open(path)
+
+
+def test_configurations_out_of_nothing_are_refused_unread(tmp_path, monkeypatch):
+    path = tmp_path / "past.parquet"
+    problem("flat").experience.save(path)
+    file = pq.ParquetFile(path)
+    table, metadata = file.read(), dict(file.metadata.metadata)
+    header = json.loads(metadata[b"foretune"])
+    header["configs"] = [2**24 // header["configs"][1], header["configs"][1]]
+    raw = bytes(8 * int(np.prod(header["configs"])))
+    text = json.dumps(header).encode()
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(
+            {
+                b"foretune": text,
+                b"foretune.configs": base64.b64encode(pa.compress(raw, codec="zstd", asbytes=True)),
+                b"foretune.sha256": hashlib.sha256(text + b"\0" + raw).hexdigest().encode(),
+            }
+        )
+    assert path.stat().st_size < 2**20
+    monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("it was unpacked"))
+    with pytest.raises(ForetuneError):
+        Experience.open(path)
