@@ -25,6 +25,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from rows import Row, peak_mb
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -155,7 +157,8 @@ def main() -> None:
     totals = Counter()
     print("| reader | inputs | loaded | refused | uncaught | slowest |", flush=True)
     print("|---|--:|--:|--:|--:|--:|", flush=True)
-    failures = []
+    failures: list[str] = []
+    rows: list[Row] = []
     for reader in readers:
         if not wanted.search(reader.name):
             continue
@@ -175,7 +178,19 @@ def main() -> None:
                 shutil.rmtree(folder / str(seed))
         totals += counts
         print(_row(reader.name, counts, f"{slowest:.2f} s"), flush=True)
+        rows.append(
+            Row(
+                f"altered file: {reader.name}",
+                count=sum(counts.values()),
+                wrong=counts["uncaught"],
+                refused=counts["refused"],
+                longest_s=round(slowest, 2),
+                peak_mb=round(peak_mb()),
+            )
+        )
     print(_row("all", totals, ""))
+    for row in rows:
+        row.print()
     shutil.rmtree(folder)
     sys.exit(1 if failures else 0)
 

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
@@ -347,12 +348,29 @@ def _repacked(rng: Random, content: bytes) -> bytes:
         entries[rng.choice(("../../evil", "/etc/passwd", "evil.pkl", "a.npy", " "))] = whole
     elif change > 1:
         is_text = name.endswith(".json")
-        entries[name] = spoilt_json(rng, json.loads(whole)) if is_text else spoilt_bytes(rng, whole)
+        if name == "schema.json" and b"tree_sizes=" in whole and rng.random() < 0.5:
+            entries[name] = _with_spoilt_booster(rng, whole)
+        elif is_text:
+            entries[name] = spoilt_json(rng, json.loads(whole))
+        else:
+            entries[name] = spoilt_bytes(rng, whole)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression=zipfile.ZIP_DEFLATED) as archive:
         for each, packed in entries.items():
             archive.writestr(each, packed)
     return stream.getvalue()
+
+
+def _with_spoilt_booster(rng: Random, description: bytes) -> bytes:
+    """A description in which a number of the text of a LightGBM model is another."""
+    text = description.decode()
+    starts = [found.start() for found in re.finditer(r"(?<=[ =])-?\d+(?=[ \\])", text)]
+    inside = [at for at in starts if text.rfind("tree_sizes=", 0, at) >= 0] or [0]
+    at = rng.choice(inside)
+    end = at + len(re.match(r"-?\d*", text[at:])[0])
+    return (
+        text[:at] + rng.choice(("-1", "0", "99", "2147483647", "nan", "")) + text[end:]
+    ).encode()
 
 
 def _open_model(path: Path) -> None:
