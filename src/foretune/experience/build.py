@@ -130,13 +130,10 @@ def unique_configs(configs: Encoded) -> tuple[Encoded, NDArray[np.int32]]:
 
     Where all rows differ, `configs` itself comes back.
     """
-    uniques, first, inverse = np.unique(configs.keys(), return_index=True, return_inverse=True)
-    if len(uniques) == len(configs):
-        return configs, np.arange(len(configs), dtype=np.int32)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return configs.take(first[order]), rank[inverse.reshape(-1)]
+    first, index = configs.unique()
+    if len(first) == len(configs):
+        return configs, index
+    return configs.take(first), index
 
 
 def compact(experience: Experience) -> Experience:

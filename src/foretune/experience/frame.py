@@ -46,14 +46,14 @@ def experience_of(space: Any, frame: pd.DataFrame, columns: FrameColumns) -> Exp
             f"{int(column.isna().sum())} rows: fill or drop them"
         )
     codes, names = pd.factorize(column.astype(str))
-    values = [_numbers(frame, _found(frame, METRIC_PREFIX, name)) for name in columns.metrics]
+    values = [numbers_of(frame, _found(frame, METRIC_PREFIX, name)) for name in columns.metrics]
     given = Columns(
         task_index=codes,
         config_index=np.arange(len(frame)),
         values=np.column_stack(values) if values else np.empty((len(frame), 0)),
         status=None if columns.status is None else _status(frame, columns.status),
-        seconds=None if columns.seconds is None else _numbers(frame, columns.seconds),
-        fidelity=None if columns.fidelity is None else _numbers(frame, columns.fidelity),
+        seconds=None if columns.seconds is None else numbers_of(frame, columns.seconds),
+        fidelity=None if columns.fidelity is None else numbers_of(frame, columns.fidelity),
     )
     metrics = [Metric(name, way) for name, way in columns.metrics.items()]
     configs = _configs(space, frame, columns)
@@ -157,7 +157,8 @@ def _column(frame: pd.DataFrame, name: str) -> "pd.Series[Any]":
     return column
 
 
-def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """The numbers, or seconds, in a column."""
     column = _column(frame, name)
     if pd.api.types.is_timedelta64_dtype(column.dtype):
         column = column.dt.total_seconds()  # the unit of the numbers inside differs by origin

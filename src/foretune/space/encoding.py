@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 INACTIVE_NUMBER = 0.5
 """In the unit cube an inactive number lies in the middle: as far as can be from both ends."""
 INACTIVE_CODE = -1.0
+ROWS_AT_ONCE = 1 << 16
+"""So many rows are worked on at once, that what lies between costs little memory."""
+ODD = np.uint64(0x9E3779B97F4A7C15)
+MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+"""Of splitmix64, which spreads numbers that lie close together over all of 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +37,7 @@ class Encoded:
     """(n, H), exact: numbers as they are, choices by index, NaN where inactive."""
 
     def __post_init__(self) -> None:
-        # -0.0 and the many NaNs get one bit pattern each, so that equal rows are equal bytes.
-        values = np.where(np.isnan(self.values), np.nan, self.values + 0.0)
-        object.__setattr__(self, "values", _frozen(np.ascontiguousarray(values)))
+        object.__setattr__(self, "values", _frozen(clean_values(self.values)))
 
     @staticmethod
     def of_rows(space: "Space", values: Floats) -> "Encoded":
@@ -124,6 +127,25 @@ class Encoded:
     def keys(self) -> NDArray[np.void]:
         """(n,) sortable byte strings, equal exactly where the configurations are equal."""
         return _row_keys(self.values)
+
+    def unique(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The first row of each configuration, ascending, and (n,) which of these each row is."""
+        first, index = same_rows(row_hashes(self.values))
+        if len(first) == len(self) or self._each_equals(first[index]):
+            return first, index
+        # Two configurations have one hash.
+        _, some, inverse = np.unique(self.keys(), return_index=True, return_inverse=True)
+        order = np.argsort(some)
+        rank = np.empty(len(order), dtype=np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        return some[order], rank[inverse.reshape(-1)]
+
+    def _each_equals(self, others: NDArray[np.int64]) -> bool:
+        """Whether each row is equal to the one of the batch that `others` (n,) names."""
+        return all(
+            equal_rows(self.values[part], self.values[others[part]]).all()
+            for part in _parts(len(self))
+        )
 
     def isin(self, other: "Encoded") -> Bools:
         """(n,), True where a configuration also occurs in `other`."""
@@ -219,3 +241,57 @@ def _objects(parameter: Parameter, values: Floats) -> list[Any]:
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False
     return array
+
+
+def _parts(n: int) -> Iterator[slice]:
+    for start in range(0, n, ROWS_AT_ONCE):
+        yield slice(start, min(start + ROWS_AT_ONCE, n))
+
+
+def clean_values(values: Floats) -> Floats:
+    """A copy in which -0.0 and the many NaNs have one bit pattern each: equal rows, equal bytes."""
+    given = np.asarray(values, dtype=np.float64)
+    clean = np.empty(given.shape)
+    for part in _parts(len(given)):
+        np.add(given[part], 0.0, out=clean[part])
+        clean[part][np.isnan(clean[part])] = np.nan
+    return clean
+
+
+def row_hashes(values: Floats) -> NDArray[np.uint64]:
+    """(n,) of clean values (n, H): equal rows have equal hashes, others hardly ever."""
+    hashes = np.empty(len(values), dtype=np.uint64)
+    for part in _parts(len(values)):
+        bits = np.ascontiguousarray(values[part]).view(np.uint64)
+        mixed = np.zeros(len(bits), dtype=np.uint64)
+        for column in range(bits.shape[1]):
+            mixed = (mixed + bits[:, column]) * MIXERS[0] + ODD
+            mixed ^= mixed >> np.uint64(30)
+            mixed *= MIXERS[1]
+            mixed ^= mixed >> np.uint64(27)
+        hashes[part] = mixed
+    return hashes
+
+
+def same_rows(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The first row with each hash, ascending, and (n,) which of these each row is."""
+    order = np.argsort(hashes)
+    ascending = hashes[order]
+    begins = np.ones(len(hashes), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=begins[1:])
+    if begins.all():
+        return np.arange(len(hashes)), np.arange(len(hashes), dtype=np.int32)
+    first = np.minimum.reduceat(order, np.flatnonzero(begins))
+    by_first = np.argsort(first)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[by_first] = np.arange(len(first), dtype=np.int32)
+    index = np.empty(len(hashes), dtype=np.int32)
+    index[order] = rank[np.cumsum(begins) - 1]
+    return first[by_first], index
+
+
+def equal_rows(one: Floats, other: Floats) -> Bools:
+    """(n,), where rows of clean values are equal, NaN and NaN among them."""
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    equal: Bools = same.all(axis=1)
+    return equal

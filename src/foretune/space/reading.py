@@ -6,7 +6,7 @@ Every refusal names the hyperparameter, the value, the allowed range, and the ro
 import math
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,8 @@ It is this one object, told by identity from any NaN that a user gives; being a 
 slow NumPy down.
 """
 
+Part: TypeAlias = tuple[int, int]
+"""The row of the whole with which a part of it begins, and how many rows the whole has."""
 LARGEST_FLOAT = int(np.finfo(np.float64).max)
 
 PLAIN_NUMBERS = frozenset({float, int, type(None), np.float64, np.int64})
@@ -166,12 +168,19 @@ def check_range(parameter: Parameter, column: Floats) -> None:
 
 
 def check_activity(
-    parameters: Sequence[Parameter], rules: Rules, values: Floats, *, fill: bool, drop: bool
+    parameters: Sequence[Parameter],
+    rules: Rules,
+    values: Floats,
+    *,
+    fill: bool,
+    drop: bool,
+    where: Part | None = None,
 ) -> Floats:
     """Hold given values against the conditions, parents first.
 
     `fill`: give missing active hyperparameters their defaults; `drop`: forget values given to
     inactive ones. Otherwise both are refused, but None for an inactive name is no value.
+    `where`: which part of all rows these are, for messages.
     """
     checked = values.copy(order="K")
     for column, (parameter, condition) in enumerate(zip(parameters, rules.conditions, strict=True)):
@@ -182,16 +191,18 @@ def check_activity(
         if drop or (surplus.any() and _only_none(parameter, cells[surplus])):
             cells[surplus] = np.nan
         elif surplus.any():
-            _refuse_inactive(parameter, cells, surplus)
+            _refuse_inactive(parameter, cells, surplus, where or (0, len(cells)))
         missing = active & ~present
         if fill:
             cells[missing] = parameter.number_of(parameter.default)
         elif missing.any():
-            _refuse_missing(parameter, missing)
+            _refuse_missing(parameter, missing, where or (0, len(cells)))
     return checked
 
 
-def check_forbidden(parameters: Sequence[Parameter], rules: Rules, values: Floats) -> None:
+def check_forbidden(
+    parameters: Sequence[Parameter], rules: Rules, values: Floats, *, where: Part | None = None
+) -> None:
     """Refuse settled rows that match a forbidden clause."""
     for clause in rules.forbidden_clauses:
         hit = clause.holds(values)
@@ -204,7 +215,7 @@ def check_forbidden(parameters: Sequence[Parameter], rules: Rules, values: Float
             )
             raise SpaceError(
                 f"the combination {clause.text} is forbidden, but got {named}"
-                f"{_where(row, len(values))}: change one of them"
+                f"{_where_in(row, where or (0, len(values)))}: change one of them"
             )
 
 
@@ -228,6 +239,20 @@ def _as_dict(config: Any, row: int, n: int) -> dict[str, Any]:
     return dict(config)
 
 
+def check_value(parameter: Parameter, cell: Any, row: int, n: int) -> None:
+    """Refuse a cell of one of n rows that is not legal."""
+    try:
+        read_column(parameter, [cell])
+    except SpaceError:
+        number = parameter.is_number and isinstance(cell, int) and abs(cell) <= LARGEST_FLOAT
+        _refuse_value(parameter, float(cell) if number and cell is not True else cell, row, n)
+
+
+def _where_in(row: int, part: Part) -> str:
+    first, n = part
+    return _where(first + row, n)
+
+
 def _where(row: int, n: int) -> str:
     return f" in row {row}" if n > 1 else ""
 
@@ -241,20 +266,22 @@ def _refuse_value(parameter: Parameter, cell: Any, row: int, n: int) -> NoReturn
     )
 
 
-def _refuse_inactive(parameter: Parameter, cells: Floats, surplus: Bools) -> NoReturn:
+def _refuse_inactive(
+    parameter: Parameter, cells: Floats, surplus: Bools, part: Part
+) -> NoReturn:
     row = int(np.argmax(surplus))
     raise SpaceError(
         f"hyperparameter '{parameter.name}' {parameter.allowed} must be left out where its "
         f"condition does not hold, but got {value_text(parameter, cells[row].item())}"
-        f"{_where(row, len(cells))}: drop it or change its parent"
+        f"{_where_in(row, part)}: drop it or change its parent"
     )
 
 
-def _refuse_missing(parameter: Parameter, missing: Bools) -> NoReturn:
+def _refuse_missing(parameter: Parameter, missing: Bools, part: Part) -> NoReturn:
     row = int(np.argmax(missing))
     raise SpaceError(
         f"hyperparameter '{parameter.name}' is active and needs a value in {parameter.allowed}, "
-        f"but none was given{_where(row, len(missing))}: add it, or ask for defaults"
+        f"but none was given{_where_in(row, part)}: add it, or ask for defaults"
     )
 
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Status
 from foretune.experience.importers import TableColumns, outcomes, table
-from foretune.experience.importers.failed_rows import succeeded
 
 COLUMNS = TableColumns(task="task", values={"loss": "min"}, status="state")
 DOCUMENTED = Path(__file__).parents[3].joinpath("docs/integrations.md").read_text()
@@ -84,11 +84,8 @@ def test_the_documented_table_is_the_one_of_the_code():
 
 
 def test_a_row_has_succeeded_where_a_metric_was_measured_and_no_word_says_otherwise():
-    frame = pd.DataFrame(
-        {"loss": [1.0, None, None, 1.0], "size": [None, 2.0, None, 1.0], "state": "DONE"}
-    )
-    frame.loc[3, "state"] = "FAILED"
-    both = {"loss": "min", "size": "min"}
-    assert succeeded(frame, TableColumns(values=both)).tolist() == [True, True, False, True]
-    with_states = TableColumns(values=both, status="state")
-    assert succeeded(frame, with_states).tolist() == [True, True, False, False]
+    nan = float("nan")
+    values = np.array([[1.0, nan], [nan, 2.0], [nan, nan], [1.0, 1.0]])
+    assert table.succeeded(values, None).tolist() == [True, True, False, True]
+    status = np.array([0, 0, 0, Status.FAILED], dtype=np.int8)
+    assert table.succeeded(values, status).tolist() == [True, True, False, False]

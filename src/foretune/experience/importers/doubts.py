@@ -7,7 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
 from foretune.errors import ForetuneWarning
+from foretune.experience.importers.cells import Cells
 from foretune.experience.importers.inference import NUMBER
 from foretune.experience.importers.outcomes import are_outcomes
 from foretune.experience.importers.tables import WORDS
@@ -32,37 +35,37 @@ IGNORE = "--ignore"
 PREFIXES = ("params_", "params.", "config/", "param_")
 """What Optuna, MLflow, Ray Tune and scikit-learn write before the names of hyperparameters."""
 
-Cells = Mapping[str, Sequence[Any]]
+Columns = Mapping[str, Cells]
 
 
-def say_doubts(cells: Cells, *, by_name: bool) -> None:
+def say_doubts(columns: Mapping[str, Sequence[Any] | Cells], *, by_name: bool) -> None:
     """Warn of what each column may be instead of what it is taken for.
 
     by_name: whether a column is taken for a hyperparameter for want of another meaning.
     """
+    cells = {name: Cells.of(column) for name, column in columns.items()}
     _say_thousands(cells)
     _say_numbers(cells)
     if by_name:
         _say_no_hyperparameters(cells)
 
 
-def _say_thousands(cells: Cells) -> None:
+def _say_thousands(cells: Columns) -> None:
     """Numbers beside texts such as 1,000, which may be a number or two (of layers)."""
-    for name, column in cells.items():
-        texts = {cell for cell in column if isinstance(cell, str)}
-        if texts and any(map(_is_number, column)) and all(map(THOUSANDS.fullmatch, texts)):
+    for name, values in _with_texts(cells).items():
+        texts = {value for value in values if isinstance(value, str)}
+        if any(map(_is_number, values)) and all(map(THOUSANDS.fullmatch, texts)):
             _warn(
                 f"'{name}' has numbers and the text '{min(texts)}', so all of them are choices; "
                 "write the number without commas if it is one"
             )
 
 
-def _say_numbers(cells: Cells) -> None:
+def _say_numbers(cells: Columns) -> None:
     """Texts that are all numbers, as Parquet files of MLflow's parameters have them."""
-    for name, column in cells.items():
-        filled = [cell for cell in column if cell is not None]
-        texts = {cell for cell in filled if isinstance(cell, str) and cell not in WORDS}
-        only_texts = all(isinstance(cell, str) for cell in filled)
+    for name, values in _with_texts(cells).items():
+        texts = {value for value in values if isinstance(value, str) and value not in WORDS}
+        only_texts = all(isinstance(value, str) for value in values)
         if texts and only_texts and all(map(NUMBER.fullmatch, texts)):
             _warn(
                 f"'{name}' holds numbers as texts, such as '{min(texts)}', so they are choices; "
@@ -70,7 +73,12 @@ def _say_numbers(cells: Cells) -> None:
             )
 
 
-def _say_no_hyperparameters(cells: Cells) -> None:
+def _with_texts(cells: Columns) -> dict[str, list[Any]]:
+    """The different values of the columns in which there is a text."""
+    return {name: column.values for name, column in cells.items() if str in column.kinds}
+
+
+def _say_no_hyperparameters(cells: Columns) -> None:
     """What is known of a run only once it is made: no search could choose it."""
     options: dict[str, list[str]] = {}
     for name, column in cells.items():
@@ -100,15 +108,15 @@ def _prefix_in(names: Collection[str], doubted: Collection[str]) -> str:
     return "" if prefix and any(name.startswith(prefix) for name in doubted) else prefix
 
 
-def _option_for(name: str, column: Sequence[Any]) -> str:
+def _option_for(name: str, column: Cells) -> str:
     """The option that says what a column probably is; none where it may be a hyperparameter."""
     words = [part.lower() for part in PARTS_OF_NAMES.findall(name)]
     last = words[-1] if words else ""
-    numbers = all(cell is None or _is_number(cell) for cell in column)
-    fractions = numbers and any(cell is not None and cell % 1 for cell in column)
-    if are_outcomes(column):
+    numbers = column.kinds <= {int, float}
+    fractions = numbers and _has_fractions(column)
+    if not numbers and are_outcomes(column.values):
         return "--status"
-    if RUN_TIMES & {*words} and (numbers or all(map(_is_duration_or_none, column))):
+    if RUN_TIMES & {*words} and (numbers or all(map(_is_duration, column.values))):
         return "--seconds"
     measured = fractions and (MEASURED & {*words} or last == "loss")
     # A dimension of users is no user; but numbers may count users, or seconds since 1970.
@@ -124,10 +132,16 @@ def _is_number(cell: Any) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
-def _is_duration_or_none(cell: Any) -> bool:
-    """Whether a cell is empty or a time span, if perhaps as pandas writes it: 0 days 00:01:30."""
+def _has_fractions(column: Cells) -> bool:
+    """Whether a number among the numbers of a column is not whole."""
+    numbers = np.asarray(column.values, dtype=np.float64)
+    return bool((numbers[~np.isnan(numbers)] % 1 != 0).any())
+
+
+def _is_duration(cell: Any) -> bool:
+    """Whether a cell is a time span, if perhaps as pandas writes it: 0 days 00:01:30."""
     as_text = isinstance(cell, str) and DURATION.fullmatch(cell) is not None
-    return cell is None or isinstance(cell, timedelta) or as_text
+    return isinstance(cell, timedelta) or as_text
 
 
 def _warn(text: str) -> None:

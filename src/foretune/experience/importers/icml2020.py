@@ -43,8 +43,8 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     The paper leaves one task out at a time and has results of nine of XGBoost's ten, which
     docs/benchmarks.md names.
     """
-    frame = read_table(source, progress)
-    need_columns(frame, ["task", "blackbox", "metric_error"], source)
+    frame = read_table(source, progress).to_frame()
+    need_columns(list(frame.columns), ["task", "blackbox", "metric_error"], source)
     blackbox = _only_blackbox(frame, source)
     configs = _hyperparameters(frame, source)
     if blackbox == "NAS":

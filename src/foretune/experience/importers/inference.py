@@ -9,11 +9,10 @@ one of its choices.
 import math
 import numbers
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from itertools import compress
 from types import NoneType
 from typing import Any, TypeAlias
 
@@ -31,11 +30,13 @@ from numpy.typing import NDArray
 
 from foretune.arrays import Bools, Floats
 from foretune.errors import ExperienceError
+from foretune.experience.importers.cells import Cells, as_list
 from foretune.space.definition import Draft
 from foretune.space.parameters import LARGEST_EXACT_INT, choice_key
 
 Scalar: TypeAlias = bool | int | float | str | tuple[Any, ...] | None
-Column: TypeAlias = Sequence[Any]
+Column: TypeAlias = Sequence[Any] | Cells
+"""One value a configuration; None or NaN where the hyperparameter is missing."""
 Hyperparameter: TypeAlias = (
     CategoricalHyperparameter
     | OrdinalHyperparameter
@@ -43,7 +44,6 @@ Hyperparameter: TypeAlias = (
     | UniformIntegerHyperparameter
     | UniformFloatHyperparameter
 )
-"""One value a configuration; None or NaN where the hyperparameter is missing."""
 
 LEAST_RATIO_FOR_LOG = 10.0
 MOST_GRID_VALUES = 30
@@ -52,6 +52,8 @@ DECIMAL_PLACES = 13
 LARGEST_BOUND = 1e290
 """ConfigSpace makes infinity of larger ones, where it rounds them to these places."""
 MOST_PARENT_VALUES = 30
+LOOKED_AT = 1 << 16
+"""Numbers that are worked on at once."""
 DISCRETE = (bool, int, str, NoneType, np.bool_, np.integer)
 """The types of values that may decide where others are active."""
 CHOSEN = (bool, str, NoneType, np.bool_, tuple)
@@ -96,25 +98,27 @@ def infer_space(
     """
     if not columns:
         raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
+    cells = {name: Cells.of(column) for name, column in columns.items()}
     if activities is None:
-        present, activities = _explained(columns, told or {})
+        present, activities = _explained(cells, told or {})
     else:
-        present = {name: present_mask(column) for name, column in columns.items()}
-    known = {name: list(compress(column, present[name])) for name, column in columns.items()}
-    for parameter, values in known.items():
-        if not values:
+        present = {name: column.present for name, column in cells.items()}
+    known = {name: int(here.sum()) for name, here in present.items()}
+    for parameter, n in known.items():
+        if n == 0:
             raise ExperienceError(
                 f"each hyperparameter needs a value, but '{parameter}' has none in any row: "
                 "remove it from the table"
             )
     made = Draft(name=name)
-    for parameter, values in known.items():
+    for parameter, column in cells.items():
+        values = _values_of(column, present[parameter])
         made.add(infer_parameter(parameter, values, stage=parameter in stages))
-    for parameter, column in columns.items():
-        if parameter not in activities and len(known[parameter]) < len(column):
+    for parameter, column in cells.items():
+        if parameter not in activities and known[parameter] < len(column):
             raise ExperienceError(
                 f"a hyperparameter may be missing only where another one says so, but "
-                f"'{parameter}' is missing in {len(column) - len(known[parameter])} of "
+                f"'{parameter}' is missing in {len(column) - known[parameter]} of "
                 f"{len(column)} rows and no other hyperparameter explains where: fill the gaps, "
                 f"leave it out (--ignore '{parameter}'), or give the space as a file"
             )
@@ -122,17 +126,26 @@ def infer_space(
     return made
 
 
-def infer_parameter(name: str, values: Sequence[Scalar], *, stage: bool = False) -> Hyperparameter:
-    """The hyperparameter that takes `values`, none of which is missing.
+def _values_of(column: Cells, present: Bools) -> Cells:
+    """The cells that have a value, if perhaps None."""
+    here = column if present.all() else column.take(present)
+    return here.with_none()
+
+
+def infer_parameter(
+    name: str, column: Sequence[Scalar] | Cells, *, stage: bool = False
+) -> Hyperparameter:
+    """The hyperparameter that takes the values of `column`, none of which is missing.
 
     Numbers of which some are None are choices: no range holds None.
     """
-    types = set(map(type, values))
+    values = column if isinstance(column, Cells) else Cells.of(column).with_none()
+    types = values.kinds
     if NoneType in types and _many_numbers(values):
         return _with_none_last(name, values)
     odd = [kind for kind in types if not issubclass(kind, (numbers.Real, *CHOSEN))]
     if odd:
-        value = next(value for value in values if type(value) is odd[0])
+        value = next(value for value in values.values if type(value) is odd[0])
         raise ExperienceError(
             f"a hyperparameter must be a number, a string or a boolean, but '{name}' has "
             f"{value!r}: leave it out (--ignore '{name}')"
@@ -140,20 +153,25 @@ def infer_parameter(name: str, values: Sequence[Scalar], *, stage: bool = False)
     if stage or any(issubclass(kind, CHOSEN) for kind in types):
         return _choice_of(name, values, stage=stage)
     whole = {issubclass(kind, numbers.Integral) for kind in types}
-    if True in whole and any(
-        isinstance(value, int) and abs(value) > LARGEST_EXACT_INT for value in values
-    ):
+    if True in whole and _has_inexact(values):
         raise ExperienceError(
             f"whole numbers must lie within ±2**53, but those of '{name}' do not: write them as "
             f"text if they are names, or leave it out (--ignore '{name}')"
         )
-    return _range_of(name, np.asarray(values, dtype=np.float64), whole=whole == {True})
+    return _range_of(name, values, whole=whole == {True})
+
+
+def _has_inexact(cells: Cells) -> bool:
+    """Whether a whole number is too large for a float to hold it exactly."""
+    if cells.in_numbers:
+        return bool(np.abs(cells.values).max() > LARGEST_EXACT_INT) and int in cells.kinds
+    return any(isinstance(value, int) and abs(value) > LARGEST_EXACT_INT for value in cells.values)
 
 
 def _choice_of(
-    name: str, values: Sequence[Scalar], *, stage: bool
+    name: str, values: Cells, *, stage: bool
 ) -> CategoricalHyperparameter | Constant:
-    choices = _distinct(values)
+    choices = _distinct(values.different)
     if len(set(choices)) < len(choices):
         raise ExperienceError(
             f"the choices of a hyperparameter must differ, but those of '{name}' hold truth "
@@ -168,8 +186,9 @@ def _choice_of(
 
 
 def _range_of(
-    name: str, values: Floats, *, whole: bool
+    name: str, cells: Cells, *, whole: bool
 ) -> UniformIntegerHyperparameter | UniformFloatHyperparameter | Constant:
+    values = np.asarray(cells.values, dtype=np.float64)
     low, high = float(values.min()), float(values.max())
     if not math.isfinite(high - low):
         raise ExperienceError(
@@ -183,7 +202,7 @@ def _range_of(
             f"numbers must lie within ±{LARGEST_BOUND:g}, but those of '{name}' do not: leave out "
             "the rows with larger ones, or write their logarithm"
         )
-    log = looks_logarithmic(values)
+    log = _looks_logarithmic(values, None if cells.codes is None else cells.counts())
     if whole:
         return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
     lower, upper = rounded_outwards(low, ROUND_FLOOR), rounded_outwards(high, ROUND_CEILING)
@@ -208,9 +227,9 @@ def _check_number_of_choices(name: str, different: int, rows: int) -> None:
         )
 
 
-def _with_none_last(name: str, values: Sequence[Scalar]) -> OrdinalHyperparameter:
+def _with_none_last(name: str, values: Cells) -> OrdinalHyperparameter:
     """Numbers in their order, and after them None: mostly it means that there is no limit."""
-    known = {value: kind for kind, value in _few(values) if value is not None}
+    known = {value: type(value) for value in as_list(values.different) if value is not None}
     numeric = all(
         issubclass(kind, numbers.Real) and not issubclass(kind, bool) for kind in known.values()
     )
@@ -219,28 +238,37 @@ def _with_none_last(name: str, values: Sequence[Scalar]) -> OrdinalHyperparamete
         raise ExperienceError(
             f"numbers of which some are None are choices, at most {MOST_ORDERED_NUMBERS}, and at "
             f"most {MOST_CHOSEN_NUMBERS} beside other values, but '{name}' is None in "
-            f"{values.count(None)} of {len(values)} rows and has {found}"
+            f"{np.count_nonzero(values.where(_is_none))} of {len(values)} rows and has {found}"
             f"{'' if numeric else ' beside other values'}: write a number for None, leave these "
             f"rows out, or leave it out (--ignore '{name}')"
         )
     return OrdinalHyperparameter(name, [*map(plain, sorted(known, key=float)), None])
 
 
-def _many_numbers(values: Column) -> bool:
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _many_numbers(cells: Cells) -> bool:
     """Whether there are too many different numbers for choices, which are all equally far apart."""
-    return len(_numbers_in(values)) > MOST_CHOSEN_NUMBERS
+    if cells.in_numbers and len(np.unique(cells.values[:LOOKED_AT])) > MOST_CHOSEN_NUMBERS + 1:
+        return True  # one of these may be NaN
+    return len(_numbers_in(cells)) > MOST_CHOSEN_NUMBERS
 
 
-def looks_like_range(values: Column) -> bool:
+def looks_like_range(column: Column) -> bool:
     """Whether there are many different numbers with fractions, as drawn from a range."""
-    return _many_numbers(values) and not all(
-        float(each).is_integer() for each in _numbers_in(values)
-    )
+    cells = Cells.of(column)
+    if not _many_numbers(cells):
+        return False
+    if cells.in_numbers:
+        return bool((cells.values[~np.isnan(cells.values)] % 1 != 0).any())
+    return not all(float(each).is_integer() for each in _numbers_in(cells))
 
 
-def _numbers_in(values: Column) -> set[Any]:
+def _numbers_in(cells: Cells) -> set[Any]:
     """The different numbers among values."""
-    return {value for kind, value in _few(values) if issubclass(kind, numbers.Real)}
+    return {value for value in as_list(cells.different) if isinstance(value, numbers.Real)}
 
 
 def rounded_outwards(bound: float, direction: str) -> float:
@@ -260,28 +288,48 @@ def looks_logarithmic(values: Floats) -> bool:
     each occurs. A spread of less than one order of magnitude is taken as linear: the scales
     hardly differ there.
     """
-    ascending = np.unique(values)
+    return _looks_logarithmic(values, None)
+
+
+def _looks_logarithmic(values: Floats, counts: NDArray[np.int64] | None) -> bool:
+    """The same of values of which each occurs so often; once if it is not told."""
+    order = np.argsort(values) if counts is not None else slice(None)
+    ascending = np.sort(values)
     if ascending[0] <= 0 or ascending[-1] < LEAST_RATIO_FOR_LOG * ascending[0]:
         return False
-    if len(ascending) > MOST_GRID_VALUES:
-        ascending = np.sort(values)
-    return _unevenness(np.log(ascending)) <= _unevenness(ascending)
+    steps = np.unique(ascending) if counts is None else ascending
+    if len(steps) <= MOST_GRID_VALUES:
+        ascending, counts = steps, None
+    elif counts is not None:
+        counts = counts[order]
+    return _unevenness(np.log(ascending), counts) <= _unevenness(ascending, counts)
 
 
-def _unevenness(ascending: Floats) -> float:
-    """Mean distance of the values, scaled to [0, 1], from evenly spaced ones."""
-    scaled = (ascending - ascending[0]) / (ascending[-1] - ascending[0])
-    return float(np.abs(scaled - np.linspace(0, 1, len(scaled))).mean())
+def _unevenness(ascending: Floats, counts: NDArray[np.int64] | None) -> float:
+    """Mean distance of the values, scaled to [0, 1], from evenly spaced ones.
+
+    counts: how often each one occurs; once if it is not told.
+    """
+    low, width = ascending[0], ascending[-1] - ascending[0]
+    n = len(ascending) if counts is None else int(counts.sum())
+    total, first = 0.0, 0
+    for start in range(0, len(ascending), LOOKED_AT):
+        part = (ascending[start : start + LOOKED_AT] - low) / width
+        if counts is not None:
+            part = np.repeat(part, counts[start : start + LOOKED_AT])
+        even = np.arange(first, first := first + len(part)) / (n - 1)
+        total += float(np.abs(part - even).sum())
+    return total / n
 
 
 def _explained(
-    columns: Mapping[str, Column], told: Mapping[str, Bools]
+    columns: Mapping[str, Cells], told: Mapping[str, Bools]
 ) -> tuple[dict[str, Bools], dict[str, Activity]]:
     """Where each hyperparameter has a value, (n,) each, and which other one says so.
 
     None is a gap where another one says when, else a value where the configurations name it.
     """
-    present = {name: present_mask(column) for name, column in columns.items()}
+    present = {name: column.present for name, column in columns.items()}
     explained = explain_missing(columns, present)
     # Many numbers are no choices: what explains their gaps may be that another one is None.
     for numbers_too in (False, True):
@@ -303,7 +351,7 @@ def explained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> dict[
 
     told: as `infer_space` takes it.
     """
-    return _explained(columns, told)[1]
+    return _explained(_as_cells(columns), told)[1]
 
 
 def unexplained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> list[str]:
@@ -311,7 +359,7 @@ def unexplained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> lis
 
     told: as `infer_space` takes it.
     """
-    present, explained = _explained(columns, told)
+    present, explained = _explained(_as_cells(columns), told)
     return [name for name in columns if name not in explained and not present[name].all()]
 
 
@@ -325,13 +373,14 @@ def explain_missing(
 
     present: (n,) each, where a column has a value, if None can be a value; else None is a gap.
     """
+    cells = _as_cells(columns)
     if present is None:
-        present = {name: present_mask(column) for name, column in columns.items()}
+        present = {name: column.present for name, column in cells.items()}
     if all(here.all() for here in present.values()):
         return {}
-    parents = [name for name in columns if _may_be_parent(columns[name], present[name])]
+    parents = [name for name in cells if _may_be_parent(cells[name], present[name])]
     parents.sort(key=lambda name: -int(present[name].sum()))
-    codes = {name: _coded(columns[name], present[name]) for name in parents}
+    codes = {name: _coded(cells[name], present[name]) for name in parents}
     explained = {}
     for name, active in present.items():
         if active.all():
@@ -346,38 +395,37 @@ def explain_missing(
     return explained
 
 
-def _may_be_parent(column: Column, present: Bools) -> bool:
+def _as_cells(columns: Mapping[str, Column]) -> dict[str, Cells]:
+    return {name: Cells.of(column) for name, column in columns.items()}
+
+
+def _may_be_parent(column: Cells, present: Bools) -> bool:
     """Whether a hyperparameter has few values that can be named one by one: no range of floats."""
-    here = list(compress(column, present))
-    kinds = set(map(type, here))
+    kinds = column.kinds | ({NoneType} if (present & ~column.present).any() else set())
     allowed = (*DISCRETE, float) if kinds & {bool, str, NoneType} else DISCRETE
     if not all(issubclass(kind, allowed) for kind in kinds):
         return False
-    return 2 <= len(_distinct(here)) <= MOST_PARENT_VALUES
+    if len(column.different) > MOST_PARENT_VALUES and column.in_numbers:
+        return False
+    return 2 <= len(_distinct(column.different)) + (NoneType in kinds) <= MOST_PARENT_VALUES
 
 
-def _coded(column: Column, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
+def _coded(column: Cells, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
     """The distinct values, and each row's position among them (-1 where missing)."""
-    values = _distinct(list(compress(column, present)))
+    here = column.coded()
+    assert here.codes is not None
+    none = [None] if (present & ~column.present).any() else []
+    values = _distinct([*as_list(here.values), *none])
     position = {choice_key(value): index for index, value in enumerate(values)}
-    codes = {pair: position.get(choice_key(pair[1]), -1) for pair in _few(column)}
-    listed = [codes[pair] for pair in _typed(column)]
-    return values, np.where(present, listed, -1)
+    moved = [position[choice_key(value)] for value in as_list(here.values)]
+    codes = np.array([*moved, position.get(choice_key(None), -1)])[here.codes]
+    return values, np.where(present, codes, -1)
 
 
 def _distinct(values: Sequence[Scalar]) -> list[Scalar]:
     """Each value once, those of one type in their order; True and 1 are two."""
-    once = {choice_key(value): plain(value) for _, value in reversed(_few(values))}
+    once = {choice_key(value): plain(value) for value in reversed(as_list(values))}
     return sorted(once.values(), key=_place)
-
-
-def _few(values: Column) -> dict[tuple[type, Any], None]:
-    """Each value once with its type: most come again and again, and are then looked at once."""
-    return dict.fromkeys(_typed(values))
-
-
-def _typed(values: Column) -> Iterator[tuple[type, Any]]:
-    return zip(map(type, values), values, strict=True)
 
 
 def _place(value: Scalar) -> tuple[str, Any]:
@@ -391,11 +439,15 @@ def _activating(
 ) -> tuple[Scalar, ...] | None:
     """The parent's values at which a hyperparameter is active, None if they do not decide it."""
     values, codes = coded
-    on = {int(code) for code in np.unique(codes[active])}
-    off = {int(code) for code in np.unique(codes[~active])}
+    on, off = _codes_in(codes[active]), _codes_in(codes[~active])
     if on & off or -1 in on:
         return None
     return tuple(values[code] for code in sorted(on))
+
+
+def _codes_in(codes: NDArray[np.int64]) -> set[int]:
+    """The different codes, -1 among them."""
+    return set((np.flatnonzero(np.bincount(codes + 1)) - 1).tolist())
 
 
 def add_conditions(space: Draft, activities: Mapping[str, Activity]) -> None:
@@ -406,17 +458,6 @@ def add_conditions(space: Draft, activities: Mapping[str, Activity]) -> None:
             space.add(EqualsCondition(child, parent, activity.values[0]))
         else:
             space.add(InCondition(child, parent, list(activity.values)))
-
-
-def present_mask(column: Column) -> Bools:
-    """(n,), True where `column` has a value."""
-    return np.array([not is_missing(value) for value in column], dtype=np.bool_)
-
-
-def is_missing(value: object) -> bool:
-    """Whether a cell is empty: None or NaN."""
-    # NaN is the one number that differs from itself; asking for its type would cost far more.
-    return value is None or (value != value) is True  # noqa: PLR0124
 
 
 def as_choice(value: Any) -> Any:

@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from foretune.errors import ExperienceError
 from foretune.experience import Status
-from foretune.experience.frame import with_columns
+from foretune.experience.importers.cells import Cells, as_list
 from foretune.experience.importers.left_out import NOT_ENDED, say_left_out
 
 OWN = "Foretune"
@@ -59,23 +56,27 @@ WORDS: Mapping[str, Status | None] = {
 } | {str(each.value): each for each in Status}
 
 
-def ended_rows(frame: pd.DataFrame, column: str, task: str) -> pd.DataFrame:
-    """The rows that have ended, and in `column` how, in our own words.
+def statuses_of(column: Cells, name: str) -> Cells:
+    """How evaluations ended, a Status each; empty where one has not ended.
 
-    task: the column that names the tasks.
+    name: of the column.
     """
-    words = frame[column].map(_word)
-    _check_words(frame[column], words)
-    statuses = [WORDS[word] for word in words]
-    ended = np.array([status is not None for status in statuses])
-    say_left_out("rows", NOT_ENDED, frame[task][~ended].astype(str).tolist(), stacklevel=4)
+    _check_words(column, name)
+    return column.mapped(lambda cell: WORDS[_word(cell)])
+
+
+def check_ended(statuses: Cells, name: str, tasks: Cells) -> None:
+    """Warn of rows that have not ended, and refuse a table in which none has.
+
+    name: of the column of outcomes; tasks: the task of each row.
+    """
+    ended = statuses.present
+    say_left_out("rows", NOT_ENDED, tasks.take(~ended).tolist(), stacklevel=5)
     if not ended.any():
         raise ExperienceError(
-            f"an experience needs an evaluation that has ended, but by column '{column}' none of "
-            f"{len(frame)} has: import the table again when they have"
+            f"an experience needs an evaluation that has ended, but by column '{name}' none of "
+            f"{len(statuses)} has: import the table again when they have"
         )
-    names = [status.name for status in statuses if status is not None]
-    return with_columns(frame[ended], {column: np.array(names, dtype=object)})
 
 
 def are_outcomes(column: Iterable[Any]) -> bool:
@@ -93,20 +94,19 @@ def _word(cell: Any) -> str:
     return str(cell).strip().upper().removesuffix(".0").rpartition(".")[2]
 
 
-def _check_words(column: "pd.Series[Any]", words: "pd.Series[Any]") -> None:
+def _check_words(column: Cells, name: str) -> None:
     """Refuse what says nothing: it must pass neither for a success nor for a failure."""
-    unknown = ~words.isin(list(WORDS))
-    if not unknown.any():
-        return
-    if column[unknown].isna().all():
+    unknown = [cell for cell in as_list(column.different) if _word(cell) not in WORDS]
+    if unknown:
+        own = [each.name for each in Status]
+        others = [tool for tool in TOOLS if tool != OWN]
         raise ExperienceError(
-            f"every row must say how it ended, but column '{column.name}' is empty in "
-            f"{int(unknown.sum())} rows: fill them, or leave these rows out"
+            f"column '{name}' must say how evaluations ended, in our own words "
+            f"({', '.join(own)}) or in those of {', '.join(others[:-1])} or {others[-1]}, but got "
+            f"'{unknown[0]}': write {', '.join(own[:-1])} or {own[-1]} instead"
         )
-    own = [each.name for each in Status]
-    others = [tool for tool in TOOLS if tool != OWN]
-    raise ExperienceError(
-        f"column '{column.name}' must say how evaluations ended, in our own words "
-        f"({', '.join(own)}) or in those of {', '.join(others[:-1])} or {others[-1]}, but got "
-        f"'{column[unknown].dropna().iloc[0]}': write {', '.join(own[:-1])} or {own[-1]} instead"
-    )
+    if not column.present.all():
+        raise ExperienceError(
+            f"every row must say how it ended, but column '{name}' is empty in "
+            f"{int((~column.present).sum())} rows: fill them, or leave these rows out"
+        )

@@ -17,17 +17,13 @@ from foretune.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.inference import (
-    as_choice,
-    explained,
-    infer_space,
-    is_missing,
-)
+from foretune.experience.importers.cells import Cells, is_missing
+from foretune.experience.importers.failed_rows import told_in_full as rows_told_in_full
+from foretune.experience.importers.inference import as_choice, infer_space
 from foretune.experience.importers.left_out import NOT_ENDED, TOLD_IN_PART, say_left_out
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
 from foretune.experience.naming import listed
 from foretune.space import Encoded, Parameter, Space
-from foretune.space.parameters import choice_key
 from foretune.space.written import written_space
 
 MOST_NAMED = 12
@@ -178,36 +174,12 @@ def _only(runs: Sequence[Run], wanted: Sequence[bool], others: str) -> list[Run]
 
 
 def told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> list[bool]:
-    """Which runs did not fail before they had logged all their hyperparameters.
-
-    What belongs to a whole configuration, those that succeeded tell.
-    """
-    told = [frozenset((*run.config, *run.nothing)) for run in runs]
-    whole = set(compress(told, done))
-    fits = _fits_conditions(runs, done)
-    return [good or (its in whole and fit) for good, its, fit in zip(done, told, fits, strict=True)]
-
-
-def _fits_conditions(runs: Sequence[Run], done: Sequence[bool]) -> Bools:
-    """Which runs (n,) have just the hyperparameters that are active in those that succeeded."""
-    succeeded = list(compress(runs, done))
-    cells = _all_cells(succeeded)
-    fits = np.full(len(runs), True)
-    for name, activity in explained(cells, _told(cells, succeeded)).items():
-        values = [choice_key(run.config.get(activity.parent)) for run in runs]
-        seen = set(compress(values, done))
-        active = set(map(choice_key, activity.values))
-        # Of a value with which none succeeded, those that failed tell.
-        active |= {
-            value
-            for value, run in zip(values, runs, strict=True)
-            if value not in seen and name in run.config
-        }
-        fits &= [
-            run.names(name) if value in active else name not in run.config
-            for value, run in zip(values, runs, strict=True)
-        ]
-    return fits
+    """Which runs did not fail before they had logged all their hyperparameters."""
+    names = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
+    cells = {name: Cells.of([run.config.get(name) for run in runs]) for name in names}
+    told = {name: np.array([run.names(name) for run in runs]) for name in names}
+    whole: list[bool] = rows_told_in_full(cells, told, np.array(done)).tolist()
+    return whole
 
 
 def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, Encoded]:

@@ -1,56 +1,49 @@
 """Any table of evaluations: CSV or Parquet, one evaluation a row."""
 
-import json
-import math
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from itertools import compress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from foretune.arrays import Bools
+from foretune.arrays import Bools, Floats
 from foretune.errors import ExperienceError, ForetuneWarning
-from foretune.experience import Experience
-from foretune.experience.frame import CONFIG, with_columns
+from foretune.experience import Experience, Metric, Status
+from foretune.experience.build import Columns, from_columns
+from foretune.experience.frame import CONFIG, numbers_of
 from foretune.experience.importers.archive import existing
+from foretune.experience.importers.cells import Cells, as_list
 from foretune.experience.importers.doubts import say_doubts
-from foretune.experience.importers.failed_rows import (
-    rows_told_in_full,
-    succeeded,
-    without_reasons,
-)
+from foretune.experience.importers.failed_rows import rows_told_in_full, without_reasons
 from foretune.experience.importers.inference import (
-    as_choice,
     infer_space,
-    is_missing,
     looks_like_range,
-    present_mask,
     read_back,
     unexplained,
 )
-from foretune.experience.importers.literals import read_literal
-from foretune.experience.importers.outcomes import ended_rows
+from foretune.experience.importers.json_configs import config_columns
+from foretune.experience.importers.outcomes import check_ended, statuses_of
 from foretune.experience.importers.registry import TableColumns, check_ignored, direction_of
 from foretune.experience.importers.tables import (
     WORDS,
+    Table,
     is_parquet,
     need_columns,
     read_table,
-    where_words,
-    with_words,
 )
-from foretune.experience.naming import check_writable, listed
+from foretune.experience.naming import listed
+from foretune.experience.notes import Notes
 from foretune.progress import SILENT, Progress
-from foretune.space import Space
-from foretune.space.parameters import LARGEST_EXACT_INT
+from foretune.space import Parameter, Space
+from foretune.space.coded import encode_coded
 from foretune.space.written import written_space
 
-NO_NUMBERS = (math.inf, -math.inf)
+NO_NUMBERS = (float("inf"), -float("inf"))
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column without a name."""
 
@@ -63,6 +56,8 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     configurations, every column that has no other meaning is taken for a hyperparameter. An empty
     cell, and in CSV the words None and null, are a gap where the space or another column explains
     it, else None, which is a choice.
+
+    The file is read a part at a time. A row costs memory for its numbers; texts are held once.
     """
     if columns.task is None or not columns.values:
         raise ExperienceError(
@@ -70,57 +65,136 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
             f"{'no task' if columns.task is None else 'no value'} column was named: name both, "
             "such as  --task dataset --value error:min"
         )
-    metrics = {column: direction_of(column, given) for column, given in columns.values.items()}
+    metrics = [Metric(column, direction_of(column, way)) for column, way in columns.values.items()]
     _check_meanings(columns)
-    frame = read_table(source, progress, texts=[columns.task])
-    optional = (columns.config_column, columns.status, columns.seconds, columns.fidelity)
-    named = [columns.task, *metrics, *(name for name in optional if name is not None)]
-    need_columns(frame, named, source)
-    prefix = columns.config_prefix or ""
-    if prefix:
-        frame = _without_prefix(frame, named, prefix)
-    if columns.status is not None:
-        frame = ended_rows(frame, columns.status, columns.task)
-    if columns.seconds is not None:
-        frame = with_columns(frame, {columns.seconds: _in_seconds(frame[columns.seconds])})
-    config_column = columns.config_column
+    space = None
     if columns.space is not None:
         space = written_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
-        frame = with_words(frame, source, _with_word_choices(space, frame), prefix=prefix)
-        cells, told = _cells_of_the_space(space, frame, columns, source)
-        frame = frame[rows_told_in_full(frame, cells, told, columns)]
-        if config_column is not None:
-            configs = _of_the_space(space, frame[config_column], config_column)
-            frame = with_columns(frame, {config_column: np.array(configs, dtype=object)})
-        else:
-            frame = _without_inactive(space, _as_meant(space, frame))
+    table = _read(source, columns, space, progress)
+    table, outcomes = _outcomes(table, columns)
+    if space is None:
+        told = _with_inferred_space(table, columns, source, outcomes)
     else:
-        frame, space = _with_inferred_space(frame, named, columns, source)
-        config_column = None
-    return Experience.from_frame(
+        told = _with_given_space(table, columns, space, outcomes)
+    del table
+    outcomes = outcomes.take(told.rows)
+    cells, space = told.cells, told.space
+    del told
+    n = len(outcomes.values)
+    progress.start("encoding configurations", n)
+    try:
+        given = columns.space is not None
+        configs = encode_coded(
+            space,
+            cells,
+            n,
+            drop_inactive=given,
+            empty_is_none=not given or columns.config_column is None,
+            step=progress.step,
+        )
+    finally:
+        progress.stop()
+    del cells
+    tasks = outcomes.tasks
+    assert tasks.codes is not None
+    return from_columns(
         space,
-        frame,
-        task=columns.task,
-        metrics=metrics,
-        config_column=config_column,
-        status=columns.status,
-        seconds=columns.seconds,
-        fidelity=columns.fidelity,
+        metrics,
+        as_list(tasks.values),
+        configs.table,
+        Columns(
+            tasks.codes,
+            configs.index,
+            outcomes.values,
+            outcomes.status,
+            outcomes.seconds,
+            outcomes.fidelity,
+        ),
+        Notes({}, {}, {}),
     )
 
 
-def _without_prefix(frame: pd.DataFrame, named: list[str], prefix: str) -> pd.DataFrame:
+@dataclass(frozen=True)
+class _Outcomes:
+    """What rows say beside their hyperparameters."""
+
+    tasks: Cells
+    values: Floats
+    """(n, number of metrics)"""
+    status: NDArray[np.int8] | None
+    seconds: NDArray[np.float32] | None
+    fidelity: NDArray[np.float32] | None
+
+    @property
+    def succeeded(self) -> Bools:
+        """(n,), where an evaluation was measured and did not fail."""
+        return succeeded(self.values, self.status)
+
+    def take(self, rows: Bools) -> "_Outcomes":
+        """Those of some rows."""
+        if rows.all():
+            return self
+        return _Outcomes(
+            self.tasks.take(rows),
+            self.values[rows],
+            None if self.status is None else self.status[rows],
+            None if self.seconds is None else self.seconds[rows],
+            None if self.fidelity is None else self.fidelity[rows],
+        )
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The hyperparameters of rows that name all of them, and their space."""
+
+    space: Space
+    cells: dict[str, Cells]
+    rows: Bools
+    """Which rows of the table these are."""
+
+
+def succeeded(values: Floats, status: NDArray[np.int8] | None) -> Bools:
+    """(n,), where an evaluation was measured and did not fail."""
+    done: Bools = np.isfinite(values).any(axis=1)
+    return done if status is None else done & (status == Status.DONE)
+
+
+def _read(
+    source: Path | str, columns: TableColumns, space: Space | None, progress: Progress
+) -> Table:
+    """The columns of the file that are needed, without the prefix of hyperparameters."""
+    assert columns.task is not None
+    optional = (columns.config_column, columns.status, columns.seconds, columns.fidelity)
+    named = [columns.task, *columns.values, *(name for name in optional if name is not None)]
+    prefix = columns.config_prefix or ""
+    only = None if space is None else {*space.names, *(CONFIG + name for name in space.names)}
+
+    def wanted(name: str) -> bool:
+        if name in named:
+            return True
+        if columns.config_column is not None or not name.startswith(prefix):
+            return False
+        bare = name.removeprefix(prefix)
+        return bare not in columns.ignored if only is None else bare in only
+
+    table = read_table(source, progress, texts=[columns.task], wanted=wanted)
+    need_columns(table.names, named, source)
+    return _without_prefix(table, named, prefix) if prefix else table
+
+
+def _without_prefix(table: Table, named: list[str], prefix: str) -> Table:
     """The named columns and those that begin with `prefix`, called by what follows it."""
-    found = [c for c in frame.columns if c.startswith(prefix) and c not in (*named, prefix)]
+    found = [name for name in table.names if name.startswith(prefix)]
+    found = [name for name in found if name not in (*named, prefix)]
     if not found:
         raise ExperienceError(
             f"the columns of hyperparameters must begin with the given prefix, '{prefix}', but the "
-            f"columns are {listed([c for c in frame.columns if c not in named])}: give another "
-            "prefix, or none"
+            f"columns are {listed([name for name in table.names if name not in named])}: give "
+            "another prefix, or none"
         )
-    called = {column: column.removeprefix(prefix) for column in found}
+    called = {name: name.removeprefix(prefix) for name in found}
     _check_not_taken(called.values(), named)
-    return frame[[*named, *found]].rename(columns=called)
+    return table.renamed({name: called.get(name, name) for name in (*named, *found)})
 
 
 def _check_not_taken(names: Iterable[str], named: Collection[str]) -> None:
@@ -130,6 +204,55 @@ def _check_not_taken(names: Iterable[str], named: Collection[str]) -> None:
                 f"a hyperparameter may not bear the name of another column, but '{name}' is "
                 "both: rename that column"
             )
+
+
+def _outcomes(table: Table, columns: TableColumns) -> tuple[Table, _Outcomes]:
+    """The rows that have ended, without the columns that say how, and what these say."""
+    assert columns.task is not None
+    status = None
+    if columns.status is not None:
+        found = statuses_of(table.columns[columns.status], columns.status)
+        check_ended(found, columns.status, table.columns[columns.task])
+        table = table.take(found.present)
+        ended = found.take(found.present)
+        status = np.array(ended.values, dtype=np.int8)[ended.codes]
+    tasks = _tasks(table.columns[columns.task], columns.task)
+    values = [_numbers(table.columns[name], name) for name in columns.values]
+    seconds = fidelity = None
+    with np.errstate(over="ignore"):
+        if columns.seconds is not None:
+            took = _numbers(table.columns[columns.seconds], columns.seconds, durations=True)
+            seconds = took.astype(np.float32)
+        if columns.fidelity is not None:
+            given = _numbers(table.columns[columns.fidelity], columns.fidelity)
+            fidelity = given.astype(np.float32)
+    others = (columns.task, *columns.values, columns.status, columns.seconds, columns.fidelity)
+    for name in others:
+        if name is not None:
+            del table.columns[name]
+    return table, _Outcomes(tasks, np.column_stack(values), status, seconds, fidelity)
+
+
+def _tasks(column: Cells, name: str) -> Cells:
+    """The names of the tasks."""
+    if not column.present.all():
+        raise ExperienceError(
+            f"every row must name its task, but column '{name}' is empty in "
+            f"{int((~column.present).sum())} rows: fill or drop them"
+        )
+    return column.replaced(pd.Series(column.different).astype(str).tolist())
+
+
+def _numbers(column: Cells, name: str, *, durations: bool = False) -> Floats:
+    """(n,), NaN where a cell is empty; refuses what is no number.
+
+    durations: whether they may be written as pandas does.
+    """
+    given = pd.Series(column.values)
+    if durations:
+        given = _in_seconds(given)
+    numbers = numbers_of(given.to_frame(name), name)
+    return numbers if column.codes is None else np.append(numbers, np.nan)[column.codes]
 
 
 def _in_seconds(column: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -170,29 +293,30 @@ def _check_meanings(columns: TableColumns) -> None:
 
 
 def _with_inferred_space(
-    frame: pd.DataFrame, named: list[str], columns: TableColumns, source: Path | str
-) -> tuple[pd.DataFrame, Space]:
-    """The frame with one column a hyperparameter, and the space of these columns."""
+    table: Table, columns: TableColumns, source: Path | str, outcomes: _Outcomes
+) -> _Told:
+    """The hyperparameters, and the space that is inferred from them."""
     if columns.config_column is not None:
-        configs = _configs(frame[columns.config_column], columns.config_column)
-        cells = _kept(_columns_of(configs), columns.ignored)
-        told = _named_in(configs, cells)
+        cells, told = config_columns(table, columns.config_column)
+        cells = _kept(cells, columns.ignored, list(cells))
+        told = {name: told[name] for name in cells}
     else:
-        meant = [c for c in frame.columns if c not in named and not _is_no_column(frame, c)]
-        read = _cells if is_parquet(source) else _cells_of_csv
-        cells = _kept({str(c): read(frame[c]) for c in meant}, columns.ignored)
+        cells = _own_columns(table, columns, source)
         say_doubts(cells, by_name=columns.config_prefix is None)
-        told = _worded(cells, source, frame.index, columns.config_prefix or "")
-    cells = without_reasons(cells, succeeded(frame, columns))
-    whole = rows_told_in_full(frame, cells, told, columns)
-    frame, cells = frame[whole], {name: list(compress(cells[name], whole)) for name in cells}
-    told = {name: where[whole] for name, where in told.items() if name in cells}
+        told = _worded(table, cells, columns.config_prefix or "")
+    done = outcomes.succeeded
+    cells = without_reasons(cells, done)
+    whole = rows_told_in_full(cells, told, done, outcomes.tasks)
+    if not whole.all():
+        cells = {name: column.take(whole) for name, column in cells.items()}
+        told = {name: where[whole] for name, where in told.items() if name in cells}
+    told = {name: where for name, where in told.items() if name in cells}
     empty: list[str] = []
     if columns.config_column is None:
         empty = unexplained(cells, told)
         _check_ranges({name: cells[name] for name in empty})
-        told |= {name: np.ones(len(frame), dtype=np.bool_) for name in empty}
-    _check_not_taken(cells, named)
+        told |= {name: np.ones(int(whole.sum()), dtype=np.bool_) for name in empty}
+    _check_not_taken(cells, _named(columns))
     space = Space.of(infer_space(cells, Path(source).name.split(".")[0], told=told))
     if empty:
         warnings.warn(
@@ -201,55 +325,66 @@ def _with_inferred_space(
             ForetuneWarning,
             stacklevel=2,
         )
-    expanded = pd.DataFrame(cells, index=frame.index, dtype=object)
-    return pd.concat([frame[named], expanded], axis=1), space
+    return _Told(space, cells, whole)
 
 
-def _kept(cells: dict[str, list[Any]], ignored: Sequence[str]) -> dict[str, list[Any]]:
+def _named(columns: TableColumns) -> list[str]:
+    """The columns that were named for something else than a hyperparameter."""
+    named = [columns.task, *columns.values, columns.config_column, columns.status, columns.seconds]
+    return [name for name in (*named, columns.fidelity) if name is not None]
+
+
+def _own_columns(table: Table, columns: TableColumns, source: Path | str) -> dict[str, Cells]:
+    """The columns that are taken for hyperparameters."""
+    names = [name for name in table.names if name not in _named(columns)]
+    none = [name for name in names if _is_no_column(table, name)]
+    known = [name for name in names if name not in none]
+    read = {name: table.columns.pop(name) for name in known if name in table.columns}
+    if not is_parquet(source):
+        read = {name: _as_written(column) for name, column in read.items()}
+    return _kept(read, columns.ignored, known)
+
+
+def _kept(
+    cells: dict[str, Cells], ignored: Sequence[str], known: Sequence[str]
+) -> dict[str, Cells]:
     """The columns without those that are ignored or never have a value."""
-    check_ignored(ignored, list(cells))
+    check_ignored(ignored, known)
     kept = {name: column for name, column in cells.items() if name not in ignored}
-    empty = [name for name, column in kept.items() if all(cell is None for cell in column)]
+    empty = [name for name, column in kept.items() if not column.present.any()]
     if empty:
         warnings.warn(
             f"{listed(empty)}: there is no value in any row, so it is left out",
             ForetuneWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return {name: column for name, column in kept.items() if name not in empty}
 
 
-def _named_in(configs: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Bools]:
-    """(n,) each, where configurations name a hyperparameter, if perhaps as None."""
-    return {name: np.array([name in config for config in configs]) for name in names}
-
-
-def _check_ranges(cells: Mapping[str, list[Any]]) -> None:
+def _check_ranges(cells: Mapping[str, Cells]) -> None:
     """Refuse gaps in what looks like a range: a forgotten cell would make choices of it."""
     for name, column in cells.items():
         if looks_like_range(column):
             raise ExperienceError(
-                f"a range of numbers has no gaps, but '{name}' is empty in {column.count(None)} of "
-                f"{len(column)} rows: fill the cells (with None, if it is meant), leave these rows "
-                f"out, or leave it out (--ignore '{name}')"
+                f"a range of numbers has no gaps, but '{name}' is empty in "
+                f"{np.count_nonzero(~column.present)} of {len(column)} rows: fill the cells (with "
+                "None, if it is meant), leave these rows out, or leave it out (--ignore "
+                f"'{name}')"
             )
 
 
-def _worded(
-    cells: Mapping[str, list[Any]], source: Path | str, rows: "pd.Index[Any]", prefix: str
-) -> dict[str, Bools]:
+def _worded(table: Table, cells: Mapping[str, Cells], prefix: str) -> dict[str, Bools]:
     """Where there is a value or one of WORDS, of the columns whose gaps no other one explains."""
-    words = where_words(source, unexplained(cells, {}), rows, prefix=prefix)
-    return {
-        name: present_mask(cells[name]) | where.notna().to_numpy() for name, where in words.items()
-    }
+    words = table.words(unexplained(cells, {}), prefix=prefix)
+    return {name: cells[name].present | where.present for name, where in words.items()}
 
 
-def _is_no_column(frame: pd.DataFrame, name: str) -> bool:
+def _is_no_column(table: Table, name: str) -> bool:
     """Whether a column without a name is empty, or numbers the rows as pandas writes it first."""
-    if not UNNAMED.fullmatch(name):
+    if not UNNAMED.fullmatch(name) or name not in table.columns:
         return False
-    if name == frame.columns[0] and pd.api.types.is_integer_dtype(frame[name].dtype):
+    column = table.columns[name]
+    if name == table.names[0] and column.kinds == {int} and column.present.all():
         warnings.warn(
             "the first column has no name and holds whole numbers: it is taken for the numbers of "
             "the rows and left out; give it a name if it is a hyperparameter",
@@ -257,10 +392,59 @@ def _is_no_column(frame: pd.DataFrame, name: str) -> bool:
             stacklevel=2,
         )
         return True
-    return bool(frame[name].isna().all())
+    return not column.present.any()
 
 
-def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
+def _as_written(cells: Cells) -> Cells:
+    """Cells of CSV, in which numbers and truth values may stand beside words: 0.5 beside sqrt.
+
+    They are read only if a program writes them just so: 3.10 and 007 are names.
+    """
+    if str not in cells.kinds:
+        return cells
+    read = {value: read_back(value) for value in cells.values if isinstance(value, str)}
+    others = [value for value in read.values() if not isinstance(value, str)]
+    only_numbers = len(others) == len(read) and not any(isinstance(each, bool) for each in others)
+    # Or they have a decimal point where the file's numbers have a comma.
+    if not only_numbers:
+        clash = len(set(others)) < len(others)  # True is 1
+        if clash or any(str(value) != text or value in NO_NUMBERS for text, value in read.items()):
+            return cells
+    return cells.mapped(lambda value: read[value] if isinstance(value, str) else value)
+
+
+# With a space that is given
+
+
+def _with_given_space(
+    table: Table, columns: TableColumns, space: Space, outcomes: _Outcomes
+) -> _Told:
+    """The hyperparameters of the given space."""
+    prefix = columns.config_prefix or ""
+    if columns.config_column is not None:
+        known, named = config_columns(table, columns.config_column)
+        cells = {name: known[name] for name in space.names if name in known}
+        told = {name: named[name] for name in cells}
+    else:
+        words = table.words(_with_word_choices(space, table), prefix=prefix)
+        for name, column in words.items():
+            table.columns[name] = table.columns[name].filled(column)
+        held = _columns_in(table, space)
+        cells = {name: table.columns[column] for name, column in held.items()}
+        told = _told_as_none(table, space, held, prefix)
+        table.columns.clear()
+    whole = rows_told_in_full(cells, told, outcomes.succeeded, outcomes.tasks)
+    if not whole.all():
+        cells = {name: column.take(whole) for name, column in cells.items()}
+    if columns.config_column is not None:
+        # A name that is missing is another thing than one that is None.
+        cells = {name: cells[name].with_none(told[name][whole]) for name in cells}
+    else:
+        cells = {p.name: _as_meant(p, cells[p.name]) for p in space.parameters if p.name in cells}
+    return _Told(space, cells, whole)
+
+
+def _with_word_choices(space: Space, table: Table) -> list[str]:
     """The columns of hyperparameters that are never missing and have a choice called None or null.
 
     Where one may be inactive, these words may mean just that.
@@ -269,145 +453,38 @@ def _with_word_choices(space: Space, frame: pd.DataFrame) -> list[str]:
     return [
         parameter.name
         for parameter in space.parameters
-        if parameter.name in frame
+        if parameter.name in table.columns
         and parameter.name not in conditional
         and any(word in parameter.choices for word in WORDS)
     ]
 
 
-def _as_meant(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the choices and numbers of the space in place of texts for them."""
-    meant = {}
-    columns = _columns_in(frame, space)
-    for parameter in space.parameters:
-        name = columns.get(parameter.name)
-        if name is None or pd.api.types.is_numeric_dtype(frame[name].dtype):
-            continue
-        cells = frame[name].tolist()
-        texts = {cell for cell in cells if isinstance(cell, str)}
-        if parameter.is_number:
-            read = {text: read_back(text) for text in texts}
-        else:
-            read = {str(choice): choice for choice in parameter.choices}
-            read |= {choice: choice for choice in parameter.choices if isinstance(choice, str)}
-        replaced = [read.get(cell, cell) if isinstance(cell, str) else cell for cell in cells]
-        meant[name] = pd.Series(replaced, index=frame.index, dtype=object)
-    return with_columns(frame, meant)
-
-
-def _without_inactive(space: Space, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame without values that its space, which may be an edited one, says have no effect."""
-    columns = _columns_in(frame, space)
-    cells = {name: frame[column] for name, column in columns.items()}
-    active = space.from_columns(cells, len(frame), drop_inactive=True).active
-    kept = dict(zip(space.names, active.T, strict=True))
-    return frame.assign(
-        **{column: frame[column].where(kept[name], None) for name, column in columns.items()}
-    )
-
-
-def _columns_in(frame: pd.DataFrame, space: Space) -> dict[str, str]:
+def _columns_in(table: Table, space: Space) -> dict[str, str]:
     """The hyperparameters that have a column, and which: one with a prefix comes first."""
     wanted = {name: f"{CONFIG}{name}" for name in space.names}
-    held = {name: column if column in frame else name for name, column in wanted.items()}
-    return {name: column for name, column in held.items() if column in frame}
+    known = table.columns
+    held = {name: column if column in known else name for name, column in wanted.items()}
+    return {name: column for name, column in held.items() if column in known}
 
 
-def _cells_of_the_space(
-    space: Space, frame: pd.DataFrame, columns: TableColumns, source: Path | str
-) -> tuple[dict[str, list[Any]], dict[str, Bools]]:
-    """What the rows say of each hyperparameter, None where nothing, and where they write None."""
-    if columns.config_column is not None:
-        configs = _configs(frame[columns.config_column], columns.config_column)
-        known = _columns_of(configs)
-        cells = {name: known[name] for name in space.names if name in known}
-        return cells, _named_in(configs, cells)
-    held = _columns_in(frame, space)
-    cells = {name: _cells(frame[column]) for name, column in held.items()}
-    with_none = {
-        p.name: held[p.name] for p in space.parameters if None in p.choices and p.name in held
-    }
-    prefix = columns.config_prefix or ""
-    words = where_words(source, with_none.values(), frame.index, prefix=prefix)
-    return cells, {
-        name: words[column].notna().to_numpy()
-        for name, column in with_none.items()
-        if column in words
-    }
+def _told_as_none(
+    table: Table, space: Space, held: Mapping[str, str], prefix: str
+) -> dict[str, Bools]:
+    """Where rows write None for a hyperparameter that has this choice.
 
-
-def _of_the_space(space: Space, cells: "pd.Series[Any]", column: str) -> list[str]:
-    """Configurations as JSON, without what has no effect in the space or is not of it."""
-    configs = [
-        {name: config[name] for name in config if name in space.names}
-        for config in _configs(cells, column)
-    ]
-    return [json.dumps(config) for config in space.encode(configs, drop_inactive=True).dicts()]
-
-
-def _configs(cells: "pd.Series[Any]", column: str) -> list[dict[str, Any]]:
-    return [_config(cell, row, column) for row, cell in cells.items()]
-
-
-def _columns_of(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """One column a hyperparameter, None where a configuration has None or does not name it."""
-    names = dict.fromkeys(name for config in configs for name in config)
-    for name in names:
-        check_writable("hyperparameter", name)
-    return {name: [_said(config.get(name)) for config in configs] for name in names}
-
-
-def _said(value: Any) -> Any:
-    return None if is_missing(value) else as_choice(value)
-
-
-def _config(cell: Any, row: Any, column: str) -> dict[str, Any]:
-    """A JSON object, or a dict: as Parquet has it, or as Python prints scikit-learn's `params`."""
-    config = cell
-    for parse in (json.loads, read_literal) if isinstance(cell, str) else ():
-        with suppress(TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
-            config = parse(cell)
-            break
-    if not isinstance(config, dict):
-        raise ExperienceError(
-            f"the column '{column}' must hold JSON objects, but row {row} holds {cell!r}: write "
-            'configurations as {"name": value}'
-        )
-    return {str(name): value for name, value in config.items()}
-
-
-def _cells(column: "pd.Series[Any]") -> list[Any]:
-    """The cells as Python values, None where empty.
-
-    A column of integers with gaps comes out of CSV as floats; it is turned back.
+    held: the column of each hyperparameter.
     """
-    filled = column.notna().to_numpy()
-    present = column[filled]
-    if not filled.all() and pd.api.types.is_float_dtype(column.dtype) and _all_whole(present):
-        present = present.astype("int64")
-    cells = np.full(len(column), None, dtype=object)
-    cells[filled] = present.to_numpy(dtype=object)
-    listed: list[Any] = cells.tolist()
-    return listed
+    with_none = [p.name for p in space.parameters if None in p.choices and p.name in held]
+    words = table.words([held[name] for name in with_none], prefix=prefix)
+    return {name: words[held[name]].present for name in with_none if held[name] in words}
 
 
-def _cells_of_csv(column: "pd.Series[Any]") -> list[Any]:
-    """The same, with numbers and truth values that stand beside words, such as 0.5 beside sqrt.
-
-    Only where a program writes them just so: 3.10 and 007 are names.
-    """
-    cells = _cells(column)
-    texts = {cell for cell in cells if isinstance(cell, str)}
-    read = {text: read_back(text) for text in texts}
-    others = [value for value in read.values() if not isinstance(value, str)]
-    if len(others) == len(texts) and not any(isinstance(value, bool) for value in others):
-        # They have a decimal point where the file's numbers have a comma.
-        return [read[cell] if isinstance(cell, str) else cell for cell in cells]
-    clash = len(set(others)) < len(others)  # True is 1
-    if clash or any(str(value) != text or value in NO_NUMBERS for text, value in read.items()):
+def _as_meant(parameter: Parameter, cells: Cells) -> Cells:
+    """Cells with the choices and numbers of the space in place of texts for them."""
+    if str not in cells.kinds:
         return cells
-    return [read[cell] if isinstance(cell, str) else cell for cell in cells]
-
-
-def _all_whole(numbers: "pd.Series[Any]") -> bool:
-    return bool((numbers % 1 == 0).all() and (numbers.abs() <= LARGEST_EXACT_INT).all())
+    if parameter.is_number:
+        return cells.mapped(lambda value: read_back(value) if isinstance(value, str) else value)
+    read = {str(choice): choice for choice in parameter.choices}
+    read |= {choice: choice for choice in parameter.choices if isinstance(choice, str)}
+    return cells.mapped(lambda value: read.get(value, value) if isinstance(value, str) else value)

@@ -1,78 +1,124 @@
-"""Reading a CSV or Parquet file into a data frame."""
+"""Reading a CSV or Parquet file, a part at a time, into columns that take little memory."""
 
-import csv
-import re
-import warnings
-from collections import Counter
-from collections.abc import Collection, Sequence
-from io import StringIO
-from itertools import chain, islice, zip_longest
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from foretune.arrays import Bools
 from foretune.errors import ExperienceError
-from foretune.experience.frame import with_columns
 from foretune.experience.importers.archive import existing
-from foretune.experience.importers.packed import DAMAGED, unpacked
-from foretune.experience.separators import LOOKED_AT, ROWS_LOOKED_AT, found_separator
-from foretune.progress import Progress, tracked
+from foretune.experience.importers.cells import Cells
+from foretune.experience.importers.column_builder import ColumnBuilder
+from foretune.experience.importers.csv_files import ROWS_AT_ONCE, CsvFile, has_padding
+from foretune.experience.importers.packed import DAMAGED
+from foretune.progress import SILENT, Progress
 
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
 WORDS = ("None", "null")
 """What a program writes for nothing, and what a choice may be called as well."""
-_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
-_COMMA = re.compile(r"[+-]?(?![1-9]\d{0,2},\d{3}$)\d*,\d+(?:[eE][+-]?\d+)?")
-"""Numbers with a fraction; 1,234 may be thousands and tells nothing."""
-_WHOLE = re.compile(r"[+-]?\d+(?:,\d{3})*(?:[eE][+-]?\d+)?")
-EMPTY = ("", "None", "null", "NA", "nan", "NaN")
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a file, column by column."""
+
+    path: Path
+    names: Sequence[str]
+    """All columns of the file."""
+    columns: dict[str, Cells]
+    """Those that were asked for."""
+    rows: NDArray[np.int64] | None = None
+    """(n,), which rows of the file these are; None if they are all."""
+    csv: CsvFile | None = None
+    """How the file is written, if it is a CSV file."""
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns.values()), default=0)
+
+    def row(self, index: int) -> int:
+        """Which row of the file a row is."""
+        return index if self.rows is None else int(self.rows[index])
+
+    def take(self, rows: Bools) -> "Table":
+        """Only these rows."""
+        if rows.all():
+            return self
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
+        chosen = np.flatnonzero(rows)
+        return replace(
+            self, columns=columns, rows=chosen if self.rows is None else self.rows[chosen]
+        )
+
+    def renamed(self, names: Mapping[str, str]) -> "Table":
+        """The columns under other names; those without one are left out."""
+        return replace(
+            self,
+            columns={new: self.columns[old] for old, new in names.items()},
+            names=list(names.values()),
+        )
+
+    def words(self, names: Collection[str], *, prefix: str = "") -> dict[str, Cells]:
+        """Of the columns `names` of a CSV file the cells with one of WORDS, which were read as
+        gaps; empty elsewhere.
+
+        In a Parquet file a text is a text, so there is nothing to find.
+
+        prefix: what stands before `names` in the file.
+        """
+        if self.csv is None or not names:
+            return {}
+        held = {prefix + name: name for name in names}
+        written = _texts(self.csv, list(held), keep_default_na=False)
+        found = {}
+        for name, column in written.items():
+            here = column if self.rows is None else column.take(self.rows)
+            found[held[name]] = here.mapped(lambda cell: cell if cell in WORDS else None)
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """The columns as pandas has them."""
+        return pd.DataFrame(
+            {
+                name: column.values if column.codes is None else column.tolist()
+                for name, column in self.columns.items()
+            }
+        )
 
 
 def read_table(
-    source: Path | str, progress: Progress, *, texts: Collection[str] = ()
-) -> pd.DataFrame:
-    """The rows of the CSV (also packed) or Parquet file at `source`, at least one, numbered from 0.
+    source: Path | str,
+    progress: Progress = SILENT,
+    *,
+    texts: Collection[str] = (),
+    wanted: Callable[[str], bool] = lambda _: True,
+) -> Table:
+    """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
 
     texts: columns that stay as CSV writes them, so that 007 and 7 are not the same, and NA is a
         name; only what is empty is a gap there.
-    """
-    reading = (_read(path, texts) for path in [existing(source)])
-    [frame] = tracked(reading, progress, "reading the table", 1)
-    return frame
-
-
-def with_words(
-    frame: pd.DataFrame, source: Path | str, names: Collection[str], *, prefix: str = ""
-) -> pd.DataFrame:
-    """The frame with WORDS in its columns `names`, where `read_table` has taken them for gaps."""
-    words = where_words(source, names, frame.index, prefix=prefix)
-    return frame.assign(
-        **{
-            name: frame[name].astype(object).mask(where.notna(), where)
-            for name, where in words.items()
-        }
-    )
-
-
-def where_words(
-    source: Path | str, names: Collection[str], rows: "pd.Index[Any]", *, prefix: str = ""
-) -> "dict[str, pd.Series[Any]]":
-    """Of the columns `names` of a CSV file the cells with one of WORDS, and gaps elsewhere.
-
-    In a Parquet file a text is a text, so there is nothing to find.
-
-    rows: which ones of the file.
-    prefix: what stands before `names` there.
+    wanted: which columns are read.
     """
     path = existing(source)
-    if not names or is_parquet(path):
-        return {}
-    written = _read_csv(path, dtype=str, keep_default_na=False).loc[rows]
-    found = {name: written[prefix + name] for name in names}
-    return {name: column.where(column.isin(WORDS)) for name, column in found.items()}
+    _check_ending(path)
+    try:
+        if is_parquet(path):
+            table = _read_parquet(path, progress, wanted)
+        else:
+            table = _read_csv(CsvFile.at(path), progress, texts, wanted)
+    except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
+        raise _unreadable(path, error) from error
+    if len(table) == 0:
+        raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
+    return table
 
 
 def is_parquet(source: Path | str) -> bool:
@@ -80,132 +126,126 @@ def is_parquet(source: Path | str) -> bool:
     return str(source).lower().endswith(PARQUET)
 
 
-def _read(path: Path, texts: Collection[str]) -> pd.DataFrame:
-    name = path.name.lower()
-    if not name.endswith((*CSV, *PARQUET)):
+def need_columns(known: Sequence[str], names: Iterable[str], source: Path | str) -> None:
+    """Refuse a table with the columns `known` that lacks one of the columns `names`."""
+    for name in names:
+        if name not in known:
+            shown = ", ".join(f"'{column}'" for column in list(known)[:12])
+            raise ExperienceError(
+                f"the table '{Path(source).name}' must have a column '{name}', but it has "
+                f"{shown}: name another column, or another file"
+            )
+
+
+def _check_ending(path: Path) -> None:
+    if not path.name.lower().endswith((*CSV, *PARQUET)):
         raise ExperienceError(
             f"a table must be a CSV (also packed) or Parquet file, but got '{path.name}': its "
             f"name must end with one of {', '.join((*CSV, *PARQUET))}"
         )
-    try:
-        if is_parquet(path):
-            frame = pd.read_parquet(path).rename(columns=str)  # they may be numbered
-            frame = frame.reset_index(drop=True)
-        else:
-            frame = _with_texts(_read_csv(path, dtype=dict.fromkeys(texts, str)), path, texts)
-    except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
-        raise _unreadable(path, error) from error
-    if frame.empty:
-        raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
-    return frame
 
 
-def _with_texts(frame: pd.DataFrame, path: Path, texts: Collection[str]) -> pd.DataFrame:
-    """The frame with names such as NA, which pandas takes for gaps, in its columns `texts`."""
-    gaps = [name for name in texts if name in frame and frame[name].isna().any()]
-    if not gaps:
-        return frame
-    written = _read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
-    return with_columns(frame, {name: written[name] for name in gaps})
-
-
-def _read_csv(path: Path, **how: Any) -> pd.DataFrame:
-    with unpacked(path) as stream:
-        start = stream.read(LOOKED_AT).decode("utf-8-sig", errors="replace")
-    separator = "\t" if ".tsv" in path.name.lower() else found_separator(start)
-    decimal = _decimal_mark(start, separator)
-    _check_names(path, start, separator)
-    form: dict[str, Any] = {"sep": separator, "decimal": decimal}
-    if _ends_in_separators(start, separator):
-        form["index_col"] = False
-    with unpacked(path) as stream:
-        frame = _parsed(stream, **form, **how)
-    if not _has_padding(frame):
-        return frame
-    # Read again without it: pandas knows "NA " for no gap, and "True " for no truth value.
-    with unpacked(path) as stream:
-        written = _parsed(stream, **form, dtype=str, keep_default_na=False)
-    bare = written.rename(columns=str.strip).map(str.strip, na_action="ignore")
-    return _parsed(StringIO(bare.to_csv(index=False, sep=separator)), **form, **how)
-
-
-def _parsed(stream: Any, **how: Any) -> pd.DataFrame:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # of values beyond the names
-        frame: pd.DataFrame = pd.read_csv(
-            stream,
-            skipinitialspace=True,  # "a, b" has two columns, and neither begins with a space
-            low_memory=False,
-            **how,
-        )
-    return frame.reset_index(drop=True)
-
-
-def _ends_in_separators(start: str, separator: str) -> bool:
-    """Whether each row, but not the one of the names, has a separator too many at its end.
-
-    Where rows have one value more than there are names, pandas would take the first one for the
-    name of the row, as R writes it.
-    """
-    header, *rows = _first_rows(start, separator) or [[]]
-    return bool(rows) and all(len(row) == len(header) + 1 and not row[-1] for row in rows)
-
-
-def _first_rows(start: str, separator: str) -> list[list[str]]:
-    """The names and the first rows of values; none where they cannot be told apart."""
-    lines = StringIO(start, newline=None)
-    try:
-        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        return list(islice(filter(None, rows), ROWS_LOOKED_AT))
-    except csv.Error:
-        return []  # it is for pandas to say what is wrong
-
-
-def _has_padding(frame: pd.DataFrame) -> bool:
-    """Whether white space stands around a name or a text."""
-    texts = frame.select_dtypes(include=["object", "string"])
-    cells = (cell for name in texts for cell in texts[name].unique() if isinstance(cell, str))
-    return any(text != text.strip() for text in chain(frame.columns, cells))
-
-
-def _check_names(path: Path, start: str, separator: str) -> None:
-    """Refuse two columns of one name: pandas would call the second one otherwise."""
-    header = next(iter(_first_rows(start, separator)), [])
-    names = Counter(filter(None, map(str.strip, header)))
-    twice = [name for name, times in names.items() if times > 1]
-    if twice:
-        raise ExperienceError(
-            f"the columns of a table must have different names, but '{path.name}' has "
-            f"'{twice[0]}' twice: rename one of them, or leave it out"
-        )
-
-
-def _decimal_mark(start: str, separator: str) -> str:
-    """A comma where semicolons divide, as where it is the rule, and more columns have it."""
-    if separator != ";":
-        return "."
-    rows = [line.split(separator) for line in start.splitlines()[1:]]
-    columns = [[cell.strip(' "') for cell in column] for column in zip_longest(*rows, fillvalue="")]
-    commas = sum(_all_numbers(column, _COMMA) for column in columns)
-    return "," if commas > sum(_all_numbers(column, _POINT) for column in columns) else "."
-
-
-def _all_numbers(cells: Sequence[str], fraction: re.Pattern[str]) -> bool:
-    """Whether a column holds numbers, some with such a fraction: words beside them tell nothing."""
-    filled = [cell for cell in cells if cell not in EMPTY]
-    fractions = [cell for cell in filled if fraction.fullmatch(cell)]
-    return bool(fractions) and all(map(_WHOLE.fullmatch, set(filled).difference(fractions)))
-
-
-def need_columns(frame: pd.DataFrame, names: list[str], source: Path | str) -> None:
-    """Refuse a frame that lacks one of the columns `names`."""
+def _read_csv(
+    file: CsvFile, progress: Progress, texts: Collection[str], wanted: Callable[[str], bool]
+) -> Table:
+    names = [name for name in file.names if wanted(name)]
+    as_text = dict.fromkeys((name for name in names if name in texts), str)
+    size = file.path.stat().st_size
+    steps = _Steps(progress, "reading the table (MiB)", size)
+    builders = {name: ColumnBuilder() for name in names}
+    n = 0
+    with steps:
+        for part in file.parts(names, steps.reach, dtype=as_text):
+            if not file.padded and has_padding(part):
+                return _read_csv(file.stripped(), progress, texts, wanted)
+            for name, builder in builders.items():
+                builder.add(part[name])
+            n += len(part)
+    if n == 0:
+        return Table(file.path, file.names, {}, csv=file)
+    columns = {}
+    mixed = [name for name in names if len(builders[name].kinds) > 1]
     for name in names:
-        if name not in frame.columns:
-            known = ", ".join(f"'{column}'" for column in list(frame.columns)[:12])
-            raise ExperienceError(
-                f"the table '{Path(source).name}' must have a column '{name}', but it has "
-                f"{known}: name another column, or another file"
-            )
+        builder = builders.pop(name)
+        if name not in mixed:
+            columns[name] = builder.finish(whole=True)
+    if mixed:  # words and numbers, but in different parts: all of them are texts
+        columns |= _texts(file, mixed)
+    # pandas takes names such as NA for gaps.
+    gaps = [name for name in as_text if not columns[name].present.all()]
+    if gaps:
+        columns |= _texts(file, gaps, keep_default_na=False, na_values=[""])
+    columns = {name: columns[name] for name in names}
+    return Table(file.path, file.names, columns, csv=file)
+
+
+def _texts(file: CsvFile, names: Sequence[str], **how: Any) -> dict[str, Cells]:
+    """Columns of a CSV file as texts."""
+    builders = {name: ColumnBuilder() for name in names}
+    for part in file.parts(names, dtype=str, **how):
+        for name, builder in builders.items():
+            builder.add(part[name])
+    return {name: builder.finish(whole=False) for name, builder in builders.items()}
+
+
+def _read_parquet(path: Path, progress: Progress, wanted: Callable[[str], bool]) -> Table:
+    names, parts = _parquet_parts(path, wanted)
+    chosen = [name for name in names if wanted(name)]
+    builders = {name: ColumnBuilder() for name in chosen}
+    n = 0
+    progress.start("reading the table", None)
+    try:
+        for part in parts:
+            for name, builder in builders.items():
+                builder.add(part[name])
+            n += len(part)
+            progress.step(note=f"{n:,} rows")
+    finally:
+        progress.stop()
+    columns = {}
+    for name in chosen if n else ():
+        columns[name] = builders.pop(name).finish(whole=True)
+    return Table(path, names, columns)
+
+
+def _parquet_parts(
+    path: Path, wanted: Callable[[str], bool]
+) -> tuple[list[str], Iterator[pd.DataFrame]]:
+    """The columns, and the rows some at a time."""
+    if path.is_dir():  # of several files
+        frame = pd.read_parquet(path).rename(columns=str).reset_index(drop=True)
+        return list(frame.columns), iter([frame])
+    file = pq.ParquetFile(path)
+    names = [str(name) for name in file.schema_arrow.empty_table().to_pandas().columns]
+    # What else is there may number the rows.
+    chosen = [name for name in file.schema_arrow.names if name not in names or wanted(name)]
+
+    def parts() -> Iterator[pd.DataFrame]:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=chosen, use_threads=False):
+            yield batch.to_pandas().rename(columns=str).reset_index(drop=True)
+
+    return names, parts()
+
+
+class _Steps:
+    """Says how many MiB of a file have been read."""
+
+    def __init__(self, progress: Progress, what: str, size: int) -> None:
+        self._progress, self._what, self._total = progress, what, max(1, size // MIB)
+        self._at = 0
+
+    def __enter__(self) -> "_Steps":
+        self._progress.start(self._what, self._total)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def reach(self, position: int) -> None:
+        """Say that so many bytes have been read."""
+        at = min(self._total, position // MIB)
+        self._progress.step(at - self._at)
+        self._at = at
 
 
 def _unreadable(path: Path, error: Exception) -> ExperienceError:
