@@ -161,18 +161,67 @@ def test_what_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_part_can_be_saved_where_the_whole_is_too_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_large_table_of_configurations_stands_in_the_rows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = one_metric({"a": [1.0, NAN, NAN, NAN], "b": [NAN, 2.0, 3.0, 4.0]})
-    monkeypatch.setattr(store, "LARGEST_CONFIGS", 3 * 2 * 8)
-    with pytest.raises(ExperienceError, match=r"in several files with Experience\.only"):
-        whole.save(tmp_path / "whole.parquet")
-    for task, size in (("a", 1), ("b", 3)):
-        whole.only([task]).save(tmp_path / f"{task}.parquet")
-        back = Experience.open(tmp_path / f"{task}.parquet")
-        assert rows_of(back) == rows_of(whole.only([task]))
-        assert len(back.configs) == size
+    monkeypatch.setattr(store, "LARGEST_CONFIGS", 0)
+    monkeypatch.setattr(store, "SMALLER_GROUP", 3)
+
+    @settings(max_examples=40)
+    @given(experiences())
+    def round_trip(experience: Experience) -> None:
+        path = folder / "in_rows.parquet"
+        experience.save(path)
+        back = Experience.open(path)
+        assert rows_of(back) == rows_of(experience)
+        assert notes_of(back) == notes_of(experience)
+        assert back.configs == experience.compact().configs
+        assert back.config_index.tolist() == experience.compact().config_index.tolist()
+
+    round_trip()
+
+
+def test_configurations_in_rows_are_read_by_other_tools(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LARGEST_CONFIGS", 0)
+    space = Space.of({"x": (0.0, 1.0), "model": {"svm": {}, "tree": {"depth": (1, 9)}}})
+    configs = space.encode([{"x": 0.5, "model": "svm"}, {"x": 0.25, "model": "tree", "model:tree:depth": 3}])
+    made = Experience.build(space, [ERROR], ["a"], [0, 0, 0], configs, [0, 1, 0], [1.0, 2.0, 3.0])
+    made.save(path := folder / "columns.parquet")
+    rows = pq.read_table(path)
+    assert rows.column("config:x").to_pylist() == [0.5, 0.25, None]
+    assert rows.column("config:model:tree:depth").to_pylist()[1:] == [3.0, None]
+    header = json.loads(pq.ParquetFile(path).metadata.metadata[b"foretune"])
+    assert (header["version"], header["configs_apart"]) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"configs": [3, 3]}, "1 configurations are missing"),
+        ({"configs": [1, 3]}, "out of bounds|index"),
+        ({"configs": [10**12, 3]}, "configurations in 3 rows"),
+        ({"configs_apart": [0]}, "Corrupt ZSTD"),
+    ],
+)
+def test_configurations_in_rows_must_be_all_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setattr(store, "LARGEST_CONFIGS", 0)
+    space = Space.of({"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)})
+    configs = space.sample(2, seed=0)
+    made = Experience.build(space, [ERROR], ["a"], [0, 0, 0], configs, [0, 1, 0], [1.0, 2.0, 3.0])
+    made.save(path := tmp_path / "rows.parquet")
+    written = store._text
+
+    def forged_text(header: dict[str, Any]) -> bytes:
+        return written({**header, **change})
+
+    monkeypatch.setattr(store, "_text", forged_text)
+    made.save(path)
+    with pytest.raises(DamagedError, match=message):
+        Experience.open(path)
 
 
 def test_missing_files_folders_and_other_files_are_refused(tmp_path: Path) -> None:
@@ -246,7 +295,7 @@ def test_rows_go_by_the_name_of_their_task(saved: bytes, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"header": {"version": 2}}, "has version 2: update foretune"),
+        ({"header": {"version": 3}}, "has version 3: update foretune"),
         ({"header": {"format": "cookbook"}}, "'cookbook'"),
         ({"header": {"tasks": ["a", "b"]}, "seal": False}, "checksum"),
         ({"header": {"tasks": ["iris"]}}, "wine"),

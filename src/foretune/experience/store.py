@@ -2,7 +2,8 @@
 
 The rows of the file are the evaluations. The footer holds, as key-value metadata, a JSON header
 (space, metrics, tasks, notes), the table of configurations, and a checksum of both. Evaluations
-are written and read one row group at a time.
+are written and read one row group at a time. A large table of configurations stands in the rows
+instead (version 2): see `config_rows`.
 """
 
 import base64
@@ -21,19 +22,24 @@ from numpy.typing import NDArray
 
 from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.build import Columns, check_measured, from_columns
+from foretune.experience.config_rows import ConfigRows, ConfigTable, configs_apart
 from foretune.experience.model import METRIC_PREFIX, Direction, Experience, MetaFeatures, Metric
 from foretune.experience.notes import Notes
 from foretune.files import replace_file
 from foretune.space import Space
+from foretune.space.coded import encode_owned
 
 FORMAT = "foretune-experience"
-VERSION = 1
+VERSION, VERSION_IN_ROWS = 1, 2
+"""The second one is for configurations in the rows: older readers know the first alone."""
 HEADER_KEY, CONFIGS_KEY, CHECKSUM_KEY = b"foretune", b"foretune.configs", b"foretune.sha256"
-ROWS_A_GROUP = 1 << 20
+ROWS_A_GROUP, SMALLER_GROUP = 1 << 20, 1 << 18
 LARGEST_TEXT = 2**31 - 1
 """Bytes of one text in the footer of a Parquet file."""
-LARGEST_CONFIGS = 1 << 30
-"""Bytes of the configurations' table, so that it stays such a text when it does not compress."""
+LARGEST_CONFIGS = 1 << 26
+"""Bytes of a table of configurations in the footer, which is read and checked as a whole."""
+LARGEST_CONFIGS_READ = 1 << 30
+"""Files of version 1 hold tables up to this size."""
 SHOWN_AROUND = 10
 """Characters before and after one that cannot be written."""
 SUFFIX, FIRST_BYTES = ".parquet", b"PAR1"
@@ -124,10 +130,13 @@ def _schema(experience: Experience) -> pa.Schema:
 
 
 def _metadata(experience: Experience) -> dict[bytes, bytes]:
-    raw = _column_bytes(experience.configs.values)
+    table = experience.configs.values
+    in_rows = table.nbytes > LARGEST_CONFIGS
+    apart = configs_apart(experience) if in_rows else []
+    raw = _column_bytes(table[apart] if in_rows else table)
     header = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION_IN_ROWS if in_rows else VERSION,
         "space": json.loads(experience.space.to_json()),
         "metrics": [{"name": m.name, "direction": m.direction} for m in experience.metrics],
         "tasks": experience.tasks,
@@ -135,6 +144,7 @@ def _metadata(experience: Experience) -> dict[bytes, bytes]:
         "meta_features": _without_nan(experience.meta_features),
         "splits": experience.splits,
         "starts": experience.starts,
+        **({"configs_apart": apart} if in_rows else {}),
     }
     text = _text(header)
     return {
@@ -159,13 +169,7 @@ def _text(header: Mapping[str, Any]) -> bytes:
 
 def _column_bytes(values: NDArray[np.float64]) -> bytes:
     """Column after column, which compresses far better than row after row."""
-    raw = values.astype("<f8", copy=False).tobytes(order="F")
-    if len(raw) > LARGEST_CONFIGS:
-        raise ExperienceError(
-            f"the table of configurations must stay below {LARGEST_CONFIGS >> 20} MiB, but it has "
-            f"{len(raw) >> 20}: save the tasks in several files with Experience.only"
-        )
-    return raw
+    return values.astype("<f8", copy=False).tobytes(order="F")
 
 
 def _checksum(header: bytes, raw_configs: bytes) -> bytes:
@@ -175,6 +179,11 @@ def _checksum(header: bytes, raw_configs: bytes) -> bytes:
 def _write(experience: Experience, metadata: dict[bytes, bytes], path: Path) -> None:
     schema = _schema(experience)
     coded = [field.name for field in schema if field.name != "config"]
+    in_rows = experience.configs.values.nbytes > LARGEST_CONFIGS
+    table = ConfigRows(experience) if in_rows else None
+    if table is not None:
+        schema = pa.schema([*schema, *table.fields])
+    group = ROWS_A_GROUP if table is None else SMALLER_GROUP
     with (
         pa.OSFile(os.fsencode(path), "wb") as sink,
         pq.ParquetWriter(
@@ -187,10 +196,11 @@ def _write(experience: Experience, metadata: dict[bytes, bytes], path: Path) -> 
             store_schema=False,
         ) as writer,
     ):
-        for start in range(0, len(experience), ROWS_A_GROUP):
-            rows = slice(start, start + ROWS_A_GROUP)
-            batch = pa.RecordBatch.from_arrays(_arrays(experience, rows), schema=schema)
-            writer.write_batch(batch, row_group_size=ROWS_A_GROUP)
+        for start in range(0, len(experience), group):
+            rows = slice(start, min(start + group, len(experience)))
+            arrays = [*_arrays(experience, rows), *(table.arrays(rows) if table else ())]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            writer.write_batch(batch, row_group_size=group)
         # Not as metadata of the schema, which Parquet would hold twice.
         writer.add_key_value_metadata(metadata)
 
@@ -254,13 +264,13 @@ def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:
             f"an experience file has the format '{FORMAT}', but '{path}' has "
             f"'{header['format']}': name another file"
         )
-    if header["version"] != VERSION:
+    if header["version"] not in (VERSION, VERSION_IN_ROWS):
         raise _NotReadableError(
-            f"this foretune reads experience files of version {VERSION}, but '{path}' has version "
-            f"{header['version']}: update foretune"
+            f"this foretune reads experience files of versions {VERSION} and {VERSION_IN_ROWS}, but "
+            f"'{path}' has version {header['version']}: update foretune"
         )
-    size = 8 * math.prod(header["configs"])
-    if not 0 <= size <= LARGEST_CONFIGS:
+    size = 8 * math.prod(_shape_in_footer(header))
+    if not 0 <= size <= LARGEST_CONFIGS_READ:
         raise ValueError("the table of configurations is too large")
     packed = base64.b64decode(metadata[CONFIGS_KEY], validate=True)
     _check_inflation(size, len(packed))
@@ -276,13 +286,18 @@ def _check_inflation(unpacked: int, packed: int) -> None:
         raise ValueError(f"it would take more than {MOST_TIMES:,} times its size in memory")
 
 
+def _shape_in_footer(header: Mapping[str, Any]) -> tuple[int, int]:
+    """The shape of the table of configurations in the footer."""
+    n, width = header["configs"]
+    return (n if header["version"] == VERSION else len(header["configs_apart"])), width
+
+
 def _decoded(
     opened: pa.NativeFile, metadata: pq.FileMetaData, header: dict[str, Any], raw_configs: bytes
 ) -> Experience:
     space = Space.from_json(json.dumps(header["space"]))
     metrics = [Metric(m["name"], Direction(m["direction"])) for m in header["metrics"]]
-    values = np.frombuffer(raw_configs, dtype="<f8").reshape(header["configs"], order="F")
-    configs = space.from_values(values)
+    in_footer = np.frombuffer(raw_configs, dtype="<f8").reshape(_shape_in_footer(header), order="F")
     notes = Notes(_with_nan(header["meta_features"]), header["splits"], header["starts"])
     with pq.ParquetFile(
         opened,
@@ -291,11 +306,31 @@ def _decoded(
         pre_buffer=False,
         page_checksum_verification=True,
     ) as file:
-        columns = _columns(file, header["tasks"], metrics)
+        table = None
+        if header["version"] == VERSION_IN_ROWS:
+            _check_claim(header, file.metadata.num_rows)
+            _check_inflation(8 * math.prod(header["configs"]), opened.size())
+            table = ConfigTable.of(header["configs"], space.names)
+            table.put(header["configs_apart"], in_footer)
+        columns = _columns(file, header["tasks"], metrics, table)
+    if table is None:
+        configs = space.from_values(in_footer)
+    else:
+        configs = encode_owned(space, table.whole())
+        del table
     return from_columns(space, metrics, header["tasks"], configs, columns, notes)
 
 
-def _columns(file: pq.ParquetFile, tasks: list[str], metrics: list[Metric]) -> Columns:
+def _check_claim(header: Mapping[str, Any], rows: int) -> None:
+    """Refuse a table for which the file has too few rows, before memory is taken for it."""
+    n, apart = header["configs"][0], len(header["configs_apart"])
+    if not apart <= n <= rows + apart:
+        raise ValueError(f"{n} configurations in {rows} rows")
+
+
+def _columns(
+    file: pq.ParquetFile, tasks: list[str], metrics: list[Metric], table: ConfigTable | None
+) -> Columns:
     n = file.metadata.num_rows
     names = set(file.schema_arrow.names)
     groups = [file.metadata.row_group(each) for each in range(file.num_row_groups)]
@@ -319,6 +354,8 @@ def _columns(file: pq.ParquetFile, tasks: list[str], metrics: list[Metric]) -> C
         seconds[rows] = batch.column("seconds")
         if fidelity is not None:
             fidelity[rows] = batch.column("fidelity")
+        if table is not None:
+            table.add(batch, config_index[rows])
     if end != n:
         raise ValueError(f"{end} rows instead of {n}")
     return Columns(task_index, config_index, values, status, seconds, fidelity)

@@ -77,6 +77,13 @@ def encode_coded(
     return Configs(Encoded.of_clean(space, table), index)
 
 
+def encode_owned(space: Space, values: Floats) -> Encoded:
+    """What `Space.from_values` makes of `values` (n, H), which nobody else may use afterwards."""
+    for part in _parts(len(values)):
+        values[part] = space.from_values(values[part]).values
+    return Encoded.of_clean(space, values)
+
+
 @dataclass(frozen=True)
 class _Numbers:
     """The numbers of one column."""

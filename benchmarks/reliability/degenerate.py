@@ -1,0 +1,183 @@
+"""Every method on experiences from which little or nothing can be learnt.
+
+    python benchmarks/reliability/degenerate.py                 # every method, every kind
+    python benchmarks/reliability/degenerate.py --methods auto gp --kinds "one task"
+
+A cell learns a prior, saves and loads it, and asks and tells five trials. It works, or is refused
+with a ForetuneError, or raises something else, which is a fault.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foretune.contracts import Target
+from foretune.errors import ArtifactError, ForetuneError
+from foretune.experience import Experience, Metric, Status
+from foretune.search import METHODS, Optimizer, Told
+from foretune.search.definition import Method
+from foretune.space import Space
+
+TRIALS = 5
+WORKED, REFUSED, RAISED = "worked", "refused", "raised"
+SPACE = {"x": (0.0, 1.0), "n": (1, 9), "model": {"svm": {"C": (0.01, 10.0, "log")}, "tree": {}}}
+META_FEATURES = {"rows": 100.0, "columns": 5.0}
+
+
+def recorded(
+    space: Mapping[str, object] = SPACE,
+    tasks: int = 3,
+    rows: int = 12,
+    *,
+    loss: Callable[[int, np.ndarray], np.ndarray] = lambda task, x: x + task,
+    status: Status = Status.DONE,
+    twice: bool = False,
+    seconds: float = 1.0,
+) -> Experience:
+    """Evaluations of the same configurations on each task.
+
+    loss: of a task's number and of the mean (n,) of each configuration's unit cube.
+    """
+    read = Space.of(dict(space))
+    configs = read.sample(rows, seed=1)
+    names = [f"task{number}" for number in range(tasks)]
+    x = configs.x.mean(axis=1) if read.width else np.zeros(len(configs))
+    values = np.concatenate([np.asarray(loss(task, x), dtype=float) for task in range(tasks)])
+    n = len(values)
+    order = np.arange(n) if not twice else np.concatenate([np.arange(n), np.arange(n)])
+    statuses = np.full(n, status)
+    if status is not Status.DONE:
+        statuses[0] = Status.DONE  # an experience has a success
+    made = Experience.build(
+        read,
+        [Metric("loss")],
+        names,
+        np.repeat(np.arange(tasks), rows)[order],
+        configs,
+        np.tile(np.arange(rows), tasks)[order],
+        values[order],
+        status=statuses[order],
+        seconds=np.full(n, seconds)[order],
+    )
+    return made.with_meta_features({name: META_FEATURES for name in names})
+
+
+def all_failed_but_one_task() -> Experience:
+    """One task with successes, two on which all trials failed."""
+    return recorded(loss=lambda task, x: x if task == 0 else np.full_like(x, np.nan))
+
+
+CASES: dict[str, Callable[[], Experience | None]] = {
+    "no tasks": lambda: None,
+    "one task": lambda: recorded(tasks=1),
+    "one evaluation": lambda: recorded(tasks=1, rows=1),
+    "two tasks of one row": lambda: recorded(tasks=2, rows=1),
+    "all values equal": lambda: recorded(loss=lambda _, x: np.full_like(x, 0.5)),
+    "constant per task": lambda: recorded(loss=lambda task, x: np.full_like(x, float(task))),
+    "tasks twice": lambda: recorded(loss=lambda _, x: x),
+    "rows twice": lambda: recorded(twice=True),
+    "one success": lambda: recorded(status=Status.FAILED),
+    "failed tasks": all_failed_but_one_task,
+    "unknown seconds": lambda: recorded(seconds=float("nan")),
+    "1 dimension": lambda: recorded({"x": (0.0, 1.0)}),
+    "60 dimensions": lambda: recorded({f"x{number}": (0.0, 1.0) for number in range(60)}),
+    "constants only": lambda: recorded({"x": 1.0, "model": "svm"}, rows=1),
+    "values of 1e300": lambda: recorded(loss=lambda task, x: 1e300 * (x + task)),
+    "values of both 1e300": lambda: recorded(loss=lambda task, x: 1e300 * (x - 0.5) * 3),
+    "values of 1e-300": lambda: recorded(loss=lambda task, x: 1e-300 * (x + task)),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What became of one method on one kind."""
+
+    outcome: str
+    said: str
+    seconds: float
+
+
+def tried(method: Method, experience: Experience | None) -> Cell:
+    """Learn, save, load, ask and tell."""
+    began = time.perf_counter()
+    outcome, said = WORKED, ""
+    try:
+        _search(method, experience)
+    except ArtifactError as error:  # what was just saved can be loaded
+        outcome, said = RAISED, str(error)
+    except ForetuneError as error:
+        outcome, said = REFUSED, str(error)
+    except Exception as error:  # noqa: BLE001 - what must not happen is what is looked for
+        places = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
+        outcome, said = RAISED, f"{type(error).__name__}: {error} ({' '.join(places[-3:])})"
+    return Cell(outcome, said.splitlines()[0] if said else "", time.perf_counter() - began)
+
+
+def _search(method: Method, experience: Experience | None) -> None:
+    prior = method.learn(experience, seed=1)
+    with tempfile.TemporaryDirectory() as folder:
+        prior.save(Path(folder) / "prior")
+        prior = method.load(Path(folder) / "prior")
+    space = Space.of(dict(SPACE)) if experience is None else experience.space
+    described = META_FEATURES if method.needs_meta_features else {}
+    target = Target(space, ("loss",), meta_features=described)
+    optimizer = Optimizer(target, method, prior, seed=1)
+    for _ in range(TRIALS):
+        try:
+            [asked] = optimizer.ask()
+        except ForetuneError:
+            if len(space.sample(99, seed=1).first_occurrences()) > len(optimizer.told):
+                raise
+            return  # all configurations have been tried
+        [encoded] = space.encode([asked.config]).x.mean(axis=1, keepdims=True)
+        optimizer.tell([Told((float(np.nan_to_num(encoded[0])),), id=asked.id)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--kinds", nargs="+", default=list(CASES), choices=list(CASES))
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    counts: Counter[str] = Counter()
+    longest = 0.0
+    for name in arguments.methods:
+        cells = {}
+        for kind in arguments.kinds:
+            cells[kind] = cell = tried(METHODS[name], CASES[kind]())
+            counts[cell.outcome] += 1
+            longest = max(longest, cell.seconds)
+            if cell.outcome != WORKED:
+                print(f"{name} | {kind}: {cell.outcome}: {cell.said}", flush=True)
+        taken = sum(cell.seconds for cell in cells.values())
+        of = Counter(cell.outcome for cell in cells.values())
+        told = ", ".join(f"{of[each]} {each}" for each in (WORKED, REFUSED, RAISED))
+        print(f"{name}: {told} ({taken:.0f} s)", flush=True)
+    _print_row(counts, longest)
+    sys.exit(1 if counts[RAISED] else 0)
+
+
+def _print_row(counts: Counter[str], longest: float) -> None:
+    from rows import Row, peak_mb
+
+    Row(
+        "methods on degenerate experiences",
+        count=counts.total(),
+        wrong=counts[RAISED],
+        refused=counts[REFUSED],
+        longest_s=round(longest, 1),
+        peak_mb=round(peak_mb()),
+    ).print()
+
+
+if __name__ == "__main__":
+    main()

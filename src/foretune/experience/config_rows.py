@@ -1,0 +1,95 @@
+"""Configurations in the rows of a file, where there are too many for its footer.
+
+Each hyperparameter has a column. A configuration stands in the first row that has it, with NaN
+where a hyperparameter is inactive; in all other rows the columns are null.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from foretune.arrays import Bools, Floats, Ints
+from foretune.experience.model import Experience
+
+PREFIX = "config:"
+
+
+class ConfigRows:
+    """The columns of an experience's configurations."""
+
+    def __init__(self, experience: Experience) -> None:
+        self._experience = experience
+        self._first = _first_rows(experience)
+        self.fields = [
+            pa.field(PREFIX + name, pa.float64()) for name in experience.space.names
+        ]
+
+    def arrays(self, rows: slice) -> list[pa.Array]:
+        """The columns in some rows."""
+        index = self._experience.config_index[rows]
+        again = self._first[index] != np.arange(rows.start, rows.stop)
+        table = self._experience.configs.values
+        return [
+            pa.array(table[index, column], mask=again, from_pandas=False)
+            for column in range(table.shape[1])
+        ]
+
+
+@dataclass(frozen=True)
+class ConfigTable:
+    """The table of configurations, while it is read."""
+
+    values: Floats
+    seen: Bools
+    names: Sequence[str]
+
+    @classmethod
+    def of(cls, shape: Sequence[int], names: Sequence[str]) -> "ConfigTable":
+        """An empty table."""
+        return cls(np.full((shape[0], shape[1]), np.nan), np.zeros(shape[0], dtype=np.bool_), names)
+
+    def put(self, index: Sequence[int] | NDArray[np.int32], values: Floats) -> None:
+        """Put whole configurations in their places."""
+        self.values[index] = values
+        self.seen[index] = True
+
+    def add(self, batch: pa.RecordBatch, index: NDArray[np.int32]) -> None:
+        """Put the configurations of some rows in their places.
+
+        index: which configuration each row has.
+        """
+        here: Bools | None = None
+        for column, name in enumerate(self.names):
+            cells = batch.column(PREFIX + name)
+            valid = cells.is_valid().to_numpy(zero_copy_only=False)
+            if here is None:
+                here = valid
+                self.seen[index[here]] = True
+            elif not np.array_equal(here, valid):
+                raise ValueError("a row holds a part of a configuration")
+            self.values[index[here], column] = cells.drop_null().to_numpy()
+
+    def whole(self) -> Floats:
+        """The table, after all rows have been added."""
+        if not self.seen.all():
+            raise ValueError(f"{np.count_nonzero(~self.seen)} configurations are missing")
+        return self.values
+
+
+def configs_apart(experience: Experience) -> list[int]:
+    """The configurations that no row has: those of initial designs alone."""
+    used = np.zeros(len(experience.configs), dtype=np.bool_)
+    used[experience.config_index] = True
+    apart: list[int] = np.flatnonzero(~used).tolist()
+    return apart
+
+
+def _first_rows(experience: Experience) -> Ints:
+    """(number of configurations,), the first row that has each one; -1 if none has it."""
+    first = np.full(len(experience.configs), -1, dtype=np.int64)
+    # The last one that is put in a place stays there.
+    first[experience.config_index[::-1]] = np.arange(len(experience) - 1, -1, -1)
+    return first
