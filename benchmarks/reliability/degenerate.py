@@ -68,7 +68,7 @@ def recorded(
         status=statuses[order],
         seconds=np.full(n, seconds)[order],
     )
-    return made.with_meta_features({name: META_FEATURES for name in names})
+    return made.with_meta_features(dict.fromkeys(names, META_FEATURES))
 
 
 def all_failed_but_one_task() -> Experience:
@@ -92,7 +92,7 @@ CASES: dict[str, Callable[[], Experience | None]] = {
     "60 dimensions": lambda: recorded({f"x{number}": (0.0, 1.0) for number in range(60)}),
     "constants only": lambda: recorded({"x": 1.0, "model": "svm"}, rows=1),
     "values of 1e300": lambda: recorded(loss=lambda task, x: 1e300 * (x + task)),
-    "values of both 1e300": lambda: recorded(loss=lambda task, x: 1e300 * (x - 0.5) * 3),
+    "values of both 1e300": lambda: recorded(loss=lambda _, x: 1e300 * (x - 0.5) * 3),
     "values of 1e-300": lambda: recorded(loss=lambda task, x: 1e-300 * (x + task)),
 }
 
@@ -116,9 +116,10 @@ def tried(method: Method, experience: Experience | None) -> Cell:
         outcome, said = RAISED, str(error)
     except ForetuneError as error:
         outcome, said = REFUSED, str(error)
-    except Exception as error:  # noqa: BLE001 - what must not happen is what is looked for
-        places = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
-        outcome, said = RAISED, f"{type(error).__name__}: {error} ({' '.join(places[-3:])})"
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)[-3:]
+        places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
+        outcome, said = RAISED, f"{type(error).__name__}: {error} ({' '.join(places)})"
     return Cell(outcome, said.splitlines()[0] if said else "", time.perf_counter() - began)
 
 

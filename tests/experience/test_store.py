@@ -186,7 +186,9 @@ def test_configurations_in_rows_are_read_by_other_tools(
 ) -> None:
     monkeypatch.setattr(store, "LARGEST_CONFIGS", 0)
     space = Space.of({"x": (0.0, 1.0), "model": {"svm": {}, "tree": {"depth": (1, 9)}}})
-    configs = space.encode([{"x": 0.5, "model": "svm"}, {"x": 0.25, "model": "tree", "model:tree:depth": 3}])
+    configs = space.encode(
+        [{"x": 0.5, "model": "svm"}, {"x": 0.25, "model": "tree", "model:tree:depth": 3}]
+    )
     made = Experience.build(space, [ERROR], ["a"], [0, 0, 0], configs, [0, 1, 0], [1.0, 2.0, 3.0])
     made.save(path := folder / "columns.parquet")
     rows = pq.read_table(path)

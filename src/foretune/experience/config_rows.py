@@ -23,9 +23,7 @@ class ConfigRows:
     def __init__(self, experience: Experience) -> None:
         self._experience = experience
         self._first = _first_rows(experience)
-        self.fields = [
-            pa.field(PREFIX + name, pa.float64()) for name in experience.space.names
-        ]
+        self.fields = [pa.field(PREFIX + name, pa.float64()) for name in experience.space.names]
 
     def arrays(self, rows: slice) -> list[pa.Array]:
         """The columns in some rows."""

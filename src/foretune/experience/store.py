@@ -3,7 +3,7 @@
 The rows of the file are the evaluations. The footer holds, as key-value metadata, a JSON header
 (space, metrics, tasks, notes), the table of configurations, and a checksum of both. Evaluations
 are written and read one row group at a time. A large table of configurations stands in the rows
-instead (version 2): see `config_rows`.
+instead (version 2): see `config_rows.py`.
 """
 
 import base64
@@ -266,8 +266,8 @@ def _header(file: pq.ParquetFile, path: Path) -> tuple[dict[str, Any], bytes]:
         )
     if header["version"] not in (VERSION, VERSION_IN_ROWS):
         raise _NotReadableError(
-            f"this foretune reads experience files of versions {VERSION} and {VERSION_IN_ROWS}, but "
-            f"'{path}' has version {header['version']}: update foretune"
+            f"this foretune reads experience files of versions {VERSION} and {VERSION_IN_ROWS}, "
+            f"but '{path}' has version {header['version']}: update foretune"
         )
     size = 8 * math.prod(_shape_in_footer(header))
     if not 0 <= size <= LARGEST_CONFIGS_READ:

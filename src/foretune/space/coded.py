@@ -104,7 +104,8 @@ class _Numbers:
 
     def at(self, rows: Any) -> Floats:
         """The numbers of some rows."""
-        return self.numbers[rows if self.codes is None else self.codes[rows]]
+        numbers: Floats = self.numbers[rows if self.codes is None else self.codes[rows]]
+        return numbers
 
 
 def _read_values(parameter: Parameter, column: Coded, n: int) -> Floats:

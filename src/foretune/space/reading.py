@@ -266,9 +266,7 @@ def _refuse_value(parameter: Parameter, cell: Any, row: int, n: int) -> NoReturn
     )
 
 
-def _refuse_inactive(
-    parameter: Parameter, cells: Floats, surplus: Bools, part: Part
-) -> NoReturn:
+def _refuse_inactive(parameter: Parameter, cells: Floats, surplus: Bools, part: Part) -> NoReturn:
     row = int(np.argmax(surplus))
     raise SpaceError(
         f"hyperparameter '{parameter.name}' {parameter.allowed} must be left out where its "

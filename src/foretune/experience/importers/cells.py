@@ -158,7 +158,8 @@ class Cells:
         """(n,), True where the value of a cell is wanted."""
         own = self.coded()
         assert own.codes is not None
-        return np.array([*map(wanted, as_list(own.values)), False], dtype=np.bool_)[own.codes]
+        here: Bools = np.array([*map(wanted, as_list(own.values)), False], np.bool_)[own.codes]
+        return here
 
     def tolist(self) -> list[Any]:
         """The cells one by one, None where empty."""
@@ -187,9 +188,7 @@ def is_missing(value: object) -> bool:
     return value is None or (value != value) is True  # noqa: PLR0124
 
 
-def add_values(
-    given: Iterable[Any], seen: dict[Any, int], values: list[Any]
-) -> NDArray[np.int32]:
+def add_values(given: Iterable[Any], seen: dict[Any, int], values: list[Any]) -> NDArray[np.int32]:
     """The codes of these values; new ones are added to `seen` and `values`."""
     return np.array([_code_of(value, seen, values) for value in given], dtype=np.int32)
 
@@ -218,5 +217,3 @@ def _pruned(values: Any, codes: NDArray[Any]) -> Cells:
     moved[order] = np.arange(len(order))
     kept = values[order] if isinstance(values, np.ndarray) else [values[i] for i in order.tolist()]
     return Cells(kept, smallest(moved[codes], len(order)))
-
-

@@ -58,9 +58,7 @@ def told_in_full(cells: Mapping[str, Cells], told: Mapping[str, Bools], done: Bo
     return done | (whole[pattern] & _fit_conditions(cells, named, done))
 
 
-def _fit_conditions(
-    cells: Mapping[str, Cells], named: Mapping[str, Bools], done: Bools
-) -> Bools:
+def _fit_conditions(cells: Mapping[str, Cells], named: Mapping[str, Bools], done: Bools) -> Bools:
     """(n,), whether a row has just the hyperparameters that are active in those that succeeded."""
     succeeded = {name: column.take(done) for name, column in cells.items()}
     # What none of them has explains nothing.

@@ -168,9 +168,7 @@ def _has_inexact(cells: Cells) -> bool:
     return any(isinstance(value, int) and abs(value) > LARGEST_EXACT_INT for value in cells.values)
 
 
-def _choice_of(
-    name: str, values: Cells, *, stage: bool
-) -> CategoricalHyperparameter | Constant:
+def _choice_of(name: str, values: Cells, *, stage: bool) -> CategoricalHyperparameter | Constant:
     choices = _distinct(values.different)
     if len(set(choices)) < len(choices):
         raise ExperienceError(

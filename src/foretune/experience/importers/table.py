@@ -155,7 +155,7 @@ class _Told:
 
 def succeeded(values: Floats, status: NDArray[np.int8] | None) -> Bools:
     """(n,), where an evaluation was measured and did not fail."""
-    done: Bools = np.isfinite(values).any(axis=1)
+    done: Bools = np.logical_or.reduce(np.isfinite(values), axis=1)
     return done if status is None else done & (status == Status.DONE)
 
 
