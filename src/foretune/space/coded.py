@@ -74,14 +74,14 @@ def encode_coded(
     if len(first) < n and not _all_equal(rows, table, first, index):
         # Two configurations have one hash: then each row is compared with all others.
         return _compared(space, rows)
-    return Configs(Encoded.of_clean(space, table), index)
+    return Configs(Encoded.of_rows(space, table), index)
 
 
 def encode_owned(space: Space, values: Floats) -> Encoded:
     """What `Space.from_values` makes of `values` (n, H), which nobody else may use afterwards."""
     for part in _parts(len(values)):
         values[part] = space.from_values(values[part]).values
-    return Encoded.of_clean(space, values)
+    return Encoded.of_rows(space, values)
 
 
 @dataclass(frozen=True)

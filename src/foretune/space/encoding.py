@@ -20,9 +20,6 @@ INACTIVE_NUMBER = 0.5
 INACTIVE_CODE = -1.0
 ROWS_AT_ONCE = 1 << 16
 """So many rows are worked on at once, that what lies between costs little memory."""
-ODD = np.uint64(0x9E3779B97F4A7C15)
-MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-"""Of splitmix64, which spreads numbers that lie close together over all of 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,10 +168,13 @@ class Encoded:
 
 def row_hashes(values: Floats) -> NDArray[np.uint64]:
     """(n,), one hash for the bits of each row of values (n, H)."""
-    bits = values.view(np.uint64)
-    # Small whole numbers differ in their highest bits alone, and a product carries bits upwards.
-    mixed = (bits ^ (bits >> np.uint64(29))) * _factors(values.shape[1])
-    hashes: NDArray[np.uint64] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
+    hashes = np.empty(len(values), dtype=np.uint64)
+    for part in _parts(len(values)):
+        bits = values[part].view(np.uint64)
+        # Small whole numbers differ in their highest bits alone, and a product carries bits
+        # upwards.
+        mixed = (bits ^ (bits >> np.uint64(29))) * _factors(values.shape[1])
+        hashes[part] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
     return hashes
 
 
@@ -256,21 +256,6 @@ def clean_values(values: Floats) -> Floats:
         np.add(given[part], 0.0, out=clean[part])
         clean[part][np.isnan(clean[part])] = np.nan
     return clean
-
-
-def row_hashes(values: Floats) -> NDArray[np.uint64]:
-    """(n,) of clean values (n, H): equal rows have equal hashes, others hardly ever."""
-    hashes = np.empty(len(values), dtype=np.uint64)
-    for part in _parts(len(values)):
-        bits = np.ascontiguousarray(values[part]).view(np.uint64)
-        mixed = np.zeros(len(bits), dtype=np.uint64)
-        for column in range(bits.shape[1]):
-            mixed = (mixed + bits[:, column]) * MIXERS[0] + ODD
-            mixed ^= mixed >> np.uint64(30)
-            mixed *= MIXERS[1]
-            mixed ^= mixed >> np.uint64(27)
-        hashes[part] = mixed
-    return hashes
 
 
 def same_rows(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
