@@ -1,16 +1,19 @@
 import math
+import random
 import subprocess
 import sys
+import warnings
+from collections import Counter
 from contextlib import contextmanager
 
 import pytest
 
 from foretune.contracts import Target
-from foretune.errors import UsageError
+from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import tuning
 from foretune.run.inline import InlineExecutor
-from foretune.run.study import Study
+from foretune.run.study import MemoryStudy, StoreAwayError, Study
 from foretune.run.tuning import Budget, SilentWatch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
@@ -312,8 +315,10 @@ def test_ctrl_c_just_after_a_trial_is_stored_keeps_it(stored, monkeypatch):
 
 PROCESS = """
 import sys
+import warnings
+from collections import Counter
 from tests.run.test_tuning import ERROR, SPACE, InlineExecutor, bowl, optimizer, tune
-from foretune.run.study import Study
+from foretune.run.study import MemoryStudy, StoreAwayError, Study
 from foretune.run.tuning import Budget
 with Study.open(sys.argv[1], "study", space=SPACE, metrics=[ERROR]) as study:
     tune(study, optimizer(), InlineExecutor(bowl), Budget(12))
@@ -361,3 +366,64 @@ def test_an_optimiser_that_is_not_new_is_refused():
     with pytest.raises(UsageError, match="told 0 trials and waits for 1: make another one"):
         tune(study, waiting, InlineExecutor(bowl), Budget(3))
     assert len(study.trials()) == 2
+
+
+# A store that goes away and comes back
+
+
+class Away(MemoryStudy):
+    """A study whose server goes away at the moments of a list, before or after it has stored."""
+
+    def __init__(self, moments):
+        super().__init__("study", SPACE, [ERROR])
+        self.moments, self.calls = moments, 0
+
+    def _may_go_away(self):
+        self.calls += 1
+        if self.calls in self.moments:
+            raise StoreAwayError("the store must be within reach")
+
+    def begin(self, config, *, chosen_by):
+        self._may_go_away()
+        number = super().begin(config, chosen_by=chosen_by)
+        self._may_go_away()
+        return number
+
+    def end(self, number, **outcome):
+        self._may_go_away()
+        if number in self._running:
+            super().end(number, **outcome)
+        self._may_go_away()
+
+    def changes(self, seen):
+        self._may_go_away()
+        return super().changes(seen)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_store_that_goes_away_and_comes_back_loses_and_doubles_nothing(seed, monkeypatch):
+    monkeypatch.setattr(tuning, "LOOK_AT_STUDY_SECONDS", 0.0)
+    draw = random.Random(seed)
+    study = Away({draw.randint(1, 60) for _ in range(12)})
+    calls = Counter()
+
+    def counted(config):
+        calls[config["x"]] += 1
+        return bowl(config)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ForetuneWarning)
+        assert tune(study, optimizer(), InlineExecutor(counted), Budget(10)) == "trials"
+    study.moments = set()
+    found = study.trials()
+    assert [trial.values["error"] for trial in found] == [bowl(trial.config) for trial in found]
+    assert calls == Counter(trial.config["x"] for trial in found)
+    assert len(calls) == 10
+
+
+def test_a_store_that_stays_away_ends_the_run(monkeypatch):
+    monkeypatch.setattr(tuning, "LOOK_AT_STUDY_SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "AWAY_SECONDS", 0.1)
+    study = Away(range(5, 10**9))
+    with pytest.warns(ForetuneWarning, match="trying again"), pytest.raises(StoreAwayError):
+        tune(study, optimizer(), InlineExecutor(bowl), Budget(10))

@@ -21,7 +21,7 @@ from foretune.run.heartbeat import Heart, Owner, Witness
 from foretune.run.identity import check_same, differs_in_metrics_only, identity
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
 from foretune.run.stored import ABANDONED, BEAT, NOT_ENDED, Translation
-from foretune.run.study import NOTHING, Study, StudyTrial
+from foretune.run.study import NOTHING, StoreAwayError, Study, StudyTrial
 from foretune.run.trial_log import Changes
 from foretune.run.trial_reader import NOT_FOUND, TrialReader
 from foretune.space import Space
@@ -127,8 +127,9 @@ class OptunaStudy(Study):
                     self._storage.set_trial_user_attr(trial_id, key, value)
                 state = TrialState.COMPLETE if status is Status.DONE else TrialState.FAIL
                 self._storage.set_trial_state_values(trial_id, state, told)
-            # Held until all is stored: what an interruption leaves unfinished can be let go.
-            del self._held[number]
+        # Held until all is stored: what an interruption leaves unfinished can be let go, and what
+        # a server that went away may not have stored can be ended again.
+        del self._held[number]
 
     def left_behind(self) -> list[StudyTrial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
@@ -397,12 +398,23 @@ def _plain_errors(url: str, *others: type[Exception]) -> Iterator[None]:
             "holds it or one of its trials: the same command begins it anew"
         ) from error
     except complaints as error:
-        if isinstance(error, StorageInternalError) and error.__cause__ is not None:
-            said = str(error.__cause__)
-        else:
-            said = str(error)
-        first = next(iter(said.strip().splitlines()), type(error).__name__)
-        raise UsageError(
-            f"the store '{shown(url)}' must be within reach and of this version of Optuna, but it "
-            f"says: {first}; once that is mended, the same command resumes"
-        ) from error
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else None
+        raise _plain(url, cause or error) from error
+
+
+def _plain(url: str, cause: BaseException) -> UsageError:
+    """The sentence for what a storage complains of."""
+    from sqlalchemy.exc import InterfaceError, OperationalError
+
+    first = next(iter(str(cause).strip().splitlines()), type(cause).__name__)
+    if isinstance(cause, OSError) and cause.strerror:
+        first = f"{cause.strerror} ({cause.filename})" if cause.filename else cause.strerror
+    if isinstance(cause, (InterfaceError, OperationalError)) and not is_sqlite(url):
+        return StoreAwayError(
+            f"the store '{shown(url)}' must be within reach, but it says: {first}; once that is "
+            "mended, the same command resumes"
+        )
+    return UsageError(
+        f"the store '{shown(url)}' must be within reach and of this version of Optuna, but it "
+        f"says: {first}; once that is mended, the same command resumes"
+    )

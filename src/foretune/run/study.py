@@ -22,6 +22,10 @@ from foretune.space import Space
 NOTHING: Mapping[str, Any] = {}
 
 
+class StoreAwayError(UsageError):
+    """A server that does not answer now, and may later: nothing is wrong with what was asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class StudyTrial:
     """One trial, as a study holds it."""

@@ -2,30 +2,35 @@
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from functools import partial
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from foretune.errors import ExhaustedError, UsageError
+from foretune.errors import ExhaustedError, ForetuneWarning, UsageError
 from foretune.experience import Status
 from foretune.run import stopping
 from foretune.run.executor import Executor, Outcome, check_positive
 from foretune.run.objectives import Measured, ResultError, measured
-from foretune.run.study import Study, StudyTrial
+from foretune.run.study import StoreAwayError, Study, StudyTrial
 from foretune.run.trial_log import Changes
 from foretune.search.optimizer import Optimizer
 from foretune.search.trials import Suggestion, Told
 
 LOOK_AT_STUDY_SECONDS = 2.0
 """How often to look for what other processes did, while nothing happens here."""
+AWAY_SECONDS = 300.0
+"""How long to wait for a server that went away, say because it is started anew."""
 MOST_ABANDONED = 5
 """A trial during which so many processes died is not tried again: it may be what kills them."""
 
 DRAWN = ("random", "sobol", "per-algorithm")
 """Reasons of suggestions that cost next to nothing."""
 
+Done = TypeVar("Done")
 Ending: TypeAlias = Literal["trials", "time", "exhausted"]
 Reserve: TypeAlias = Callable[[Sequence[StudyTrial]], float]
 """Says by the trials so far how many seconds a run should end before its time."""
@@ -148,25 +153,61 @@ class _Tuning:
 
     def run(self) -> Ending:
         """Keep the workers busy until the budget is used up."""
-        self._look()
         while True:
             stopping.check()  # the exception of a signal may have been lost on its way
-            ending = self._fill()
+            ending = self._patiently(self._look_and_fill, self._recover_and_fill)
             if self._is_late():
                 return "time"
             if self._running:
                 for outcome in self._executor.results(self._patience()):
-                    self._take_in(outcome)
-            elif ending is not None and not self._study.unsure():
+                    self._patiently(partial(self._take_in, outcome))
+            elif ending is not None and not self._patiently(self._study.unsure):
                 return ending
             else:
                 time.sleep(self._patience())
-            self._look()
 
     def let_go(self) -> None:
         """Leave what is still running to whoever comes next."""
         for number in self._running.values():
             self._study.let_go(number)
+
+    def _patiently(
+        self, action: Callable[[], Done], again: Callable[[], Done] | None = None
+    ) -> Done:
+        """Repeat an action while the store is away, so that no result is lost.
+
+        again: what to do instead from the second time on.
+        """
+        until, is_first = time.monotonic() + AWAY_SECONDS, True
+        while True:
+            try:
+                return action() if is_first or again is None else again()
+            except StoreAwayError as error:
+                if time.monotonic() > until:
+                    raise
+                if is_first:
+                    warnings.warn(
+                        f"{error}; trying again for {AWAY_SECONDS / 60:.0f} minutes",
+                        ForetuneWarning,
+                        stacklevel=2,
+                    )
+            is_first = False
+            time.sleep(LOOK_AT_STUDY_SECONDS)
+            stopping.check()
+
+    def _look_and_fill(self) -> Ending | None:
+        """Take in what is new in the study, and keep the workers busy."""
+        self._look()
+        return self._fill()
+
+    def _recover_and_fill(self) -> Ending | None:
+        """Do the same after the store was away: a trial may be stored that no worker has."""
+        stored = set(self._ids.values())
+        self._optimizer.withdraw([id_ for id_ in self._optimizer.pending if id_ not in stored])
+        self._look()
+        for number in self._ids.keys() - set(self._running.values()):
+            self._study.let_go(number)
+        return self._fill()
 
     def _fill(self) -> Ending | None:
         """Give every idle worker a trial; why there was none for it otherwise."""
