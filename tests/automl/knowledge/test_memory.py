@@ -143,11 +143,10 @@ def few(task):
 
 def ended_together(memory, *fits):
     """Journals of fits that were killed one after the other, and that nobody has merged yet."""
-    for number, (about, each) in enumerate(fits):
+    for about, each in fits:
         recording = memory.begin(about)
         recording.add(each.config, each.values)
         recording._alive.close()
-        os.utime(recording._journal.path.with_suffix(".json"), (number, number))
 
 
 @pytest.mark.parametrize("earlier", [[], [trial(1, 0.5, "first")]])
@@ -162,19 +161,33 @@ def test_journals_that_cannot_be_joined_are_all_kept(memory, earlier):
     assert list((memory.folder / f"{NAME}.journals").iterdir()) == []
 
 
-def test_of_journals_that_are_merged_together_the_one_that_began_last_counts(memory):
-    # The names of journals are random, so that the order of one of these runs is not theirs.
-    for last in (0, 1):
-        recordings = [memory.begin(fit()) for _ in range(2)]
-        heads = sorted((memory.folder / f"{NAME}.journals").glob("*.json"))
-        for number, head in enumerate(heads):
-            os.utime(head, (number == last, number == last))
-        for recording in recordings:
-            began_last = recording._journal.path.stem == heads[last].stem
-            recording.add(trial(1, 0.0).config, {"accuracy": 0.75 if began_last else 0.5})
-            recording._alive.close()
-        assert accuracies(memory) == {1: 0.75}
-        memory.forget(NAME)
+def begun_one_after_the_other(memory, times):
+    """Journals of one trial with accuracies of 0.1, 0.2, ..., and files made at these times."""
+    for number, time in enumerate(times, start=1):
+        recording = memory.begin(fit())
+        recording.add(trial(1, 0.0).config, {"accuracy": number / 10})
+        recording._alive.close()
+        os.utime(recording._journal.path.with_suffix(".json"), (time, time))
+
+
+@pytest.mark.parametrize("times", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
+def test_the_fit_that_began_last_counts_also_if_the_clock_ran_back(memory, times):
+    begun_one_after_the_other(memory, times)
+    assert accuracies(memory) == {1: 0.3}
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_of_journals_of_earlier_versions_the_newest_file_counts(memory, last):
+    begun_one_after_the_other(memory, (1, 2))
+    folder = memory.folder / f"{NAME}.journals"
+    for path in sorted(folder.iterdir()):  # Their names were random, without a number.
+        number, _, rest = path.name.partition("-")
+        order = int(number) - 1
+        path.rename(folder / f"{'ab'[order]}{rest}")
+        if path.suffix == ".json":
+            os.utime(folder / f"{'ab'[order]}{rest}", (order == last, order == last))
+    begins_later = 0.1 if last == 0 else 0.2
+    assert accuracies(memory) == {1: begins_later}
 
 
 def test_what_was_set_aside_is_forgotten_too(memory):

@@ -90,8 +90,10 @@ class Memory:
     def begin(self, fit: Remembered) -> Recording:
         """A journal for a fit that is about to run."""
         with self._changing(fit.space_name):
-            head = self._journals(fit.space_name) / f"{secrets.token_hex(8)}.json"
-            head.parent.mkdir(exist_ok=True)
+            folder = self._journals(fit.space_name)
+            folder.mkdir(exist_ok=True)
+            number = 1 + max((_place(head)[0] for head in folder.glob("*.json")), default=0)
+            head = folder / f"{number:08d}-{secrets.token_hex(8)}.json"
             write_text(head, fit.to_json())
             alive = held(head.with_suffix(".alive"))
         if alive is None:
@@ -264,7 +266,7 @@ class Memory:
         """The heads of journals whose fit has ended, and what they hold, if anything."""
         # In the order in which they began, for the newer one counts where two say different things.
         heads = self._journals(space_name).glob("*.json")
-        for head in sorted(heads, key=lambda head: (head.stat().st_mtime_ns, head.name)):
+        for head in sorted(heads, key=_place):
             alive = held(head.with_suffix(".alive"))
             if alive is None:
                 continue
@@ -318,6 +320,18 @@ class Memory:
                 known = each
         if known is not None:
             known.save(self._file(space_name))
+
+
+def _place(head: Path) -> tuple[int, int, str]:
+    """The place of a journal in the order in which fits began.
+
+    The number in its name counts, for clocks may run back. Journals of earlier versions have none:
+    they come first, by the time of their file.
+    """
+    number, _, token = head.stem.partition("-")
+    if token and number.isdecimal():
+        return int(number), 0, token
+    return 0, head.stat().st_mtime_ns, head.stem
 
 
 def _named(known: Iterable[Experience], task: str) -> set[str]:
