@@ -16,10 +16,10 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
-from kills import ALL_IMPORT, COMMANDS, OUT, check_fit, prepare
+from lives import FIT, Tally, import_early, prepare
+from stores import check_fit
 
 TRIALS = 8
 OPERATIONS = ("replace", "fsync", "unlink", "rename", "mkdir", "rmdir", "truncate")
@@ -41,7 +41,7 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
     from foretune.cli import main as foretune
 
     Pace.wants_crew = lambda *_: True  # as where the model takes long
-    sys.argv = ["foretune", "fit", *COMMANDS["fit"].words]
+    sys.argv = ["foretune", *FIT]
     sys.argv += ["--trials", str(trials), "--jobs", "1"]
     foretune()
     sys.exit(0)
@@ -85,8 +85,7 @@ def files(folder: Path) -> set[str]:
 
 
 def main() -> None:
-    for name in (*ALL_IMPORT, *COMMANDS["fit"].imports):
-        import_module(name)
+    import_early()
     root = Path(tempfile.mkdtemp(prefix="endings-"))
     begun, killed = root / "begun", root / "killed"
     begun.mkdir()
@@ -97,6 +96,7 @@ def main() -> None:
     whole = root / "whole"
     shutil.copytree(begun, whole)
     assert life(whole, TRIALS) == 0, f"see {whole}/said.log"
+    tally = Tally()
     operations = (whole / "operations.log").read_text().splitlines()
     for number, operation in enumerate(operations):
         shutil.rmtree(killed, ignore_errors=True)
@@ -107,9 +107,11 @@ def main() -> None:
         assert life(killed, TRIALS) == 0, f"see {killed}/said.log"
         assert files(killed) == files(whole), files(killed) ^ files(whole)
         os.environ["FORETUNE_HOME"] = str(killed / "home")
-        assert check_fit(killed, TRIALS) == TRIALS
+        assert check_fit(killed, TRIALS, tally) == TRIALS
         print("after" if after else "before", Path(operation).name, flush=True)
-    print(f"{len(operations)} kills after the last trial: nothing lost, doubled or left in {OUT}")
+        tally.count += 1
+    shutil.rmtree(root)
+    tally.row("kill -9 at each file operation that follows the last trial of fit").print()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """`kill -9` of a running `foretune tune` or `fit` at random moments, and a resume each time.
 
-    python benchmarks/reliability/kills.py --command tune --kills 120 --trials 360
-    python benchmarks/reliability/kills.py --command fit --kills 80 --trials 240
+    python benchmarks/reliability/kills.py --command tune --kills 200 --jobs 2
+    python benchmarks/reliability/kills.py --command fit --kills 100 --jobs 16
 
 After every kill the SQLite file is read without Optuna or Foretune: it must pass its integrity
 check, every trial that was finished before must still be there unchanged, and no configuration may
@@ -9,256 +9,166 @@ occur twice; a tuned function also notes its calls, and no finished trial may ha
 again. In the end the study must have exactly the trials asked for; `fit` must have saved all of
 them, must remember none twice for later fits, and its model must predict.
 
-The method is random search, whose cost is small: it is the store that is tried here. Each life of
-the command is a fork of one process that has its imports done, so that kills hit work and not the
-start of Python; one in `1 / EARLY` comes at a random moment of the first second.
+The method is random search, whose cost is small: it is the store that is tried here. One kill in
+`1 / EARLY` comes at a random moment of the first second. `--jobs` series of kills run at the same
+time, each with a study of its own.
 """
 
 import argparse
-import json
 import os
 import random
-import signal
-import sqlite3
-import sys
+import shutil
 import tempfile
 import time
-from collections import Counter
-from contextlib import closing
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 
-SPACE = {"x": {"range": [0.0, 1.0]}, "kind": {"a": {"rate": {"range": [0.001, 1.0]}}, "b": {}}}
-LOG = "evaluations.log"
-OUT = "fit"
+from bowl import LOG
+from lives import FIT, OUT, TUNE, Tally, import_early, kill, prepare, run_life, start_life
+from stores import (
+    Trial,
+    abandoned_in,
+    check_fit,
+    compare,
+    compare_evaluations,
+    count_ended,
+    read_sqlite,
+)
+
+COMMANDS = {"tune": (TUNE, "study.db"), "fit": (FIT, f"{OUT}/study.db")}
 EARLY = 0.2
-LONGEST_LIFE = 300.0
-
-
-def bowl(config: dict) -> float:
-    """A trial that notes in a file that it was evaluated."""
-    time.sleep(0.02)
-    line = f"{config['x']!r}\n".encode()
-    descriptor = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, line)
-    os.close(descriptor)
-    return (config["x"] - 0.3) ** 2
+TRIALS_A_KILL = 3
+KILLS_A_SERIES = 25
+"""Beyond that a series costs more than it finds: each life reads all trials so far."""
+WORKERS = 2
+LONGEST_WAIT = 120.0
 
 
 @dataclass(frozen=True)
-class Command:
-    """What is killed."""
+class Series:
+    """Kills of one command on one study."""
 
-    name: str
-    words: tuple[str, ...]
-    store: str
-    imports: tuple[str, ...]
-    """What each life would import anew. Not at the top: workers import this module as well."""
+    command: str
+    kills: int
+    seed: int
 
+    @property
+    def trials(self) -> int:
+        """More than the lives before the last one can finish."""
+        return TRIALS_A_KILL * self.kills + 2
 
-COMMANDS = {
-    "tune": Command(
-        "tune",
-        ("kills:bowl", "--space", "space.json", "--method", "random", "--store", "study.db"),
-        "study.db",
-        ("foretune.cli.tune", "foretune.run.pool", "foretune.search.optimizer"),
-    ),
-    "fit": Command(
-        "fit",
-        (
-            *("table.csv", "--target", "label", "--only", "knn,naive_bayes,lda"),
-            *("--method", "random", "--no-transfer", "--out", OUT),
-        ),
-        f"{OUT}/study.db",
-        ("foretune.cli.fit", "foretune.automl.fit", "foretune.automl.telling", "sklearn.ensemble"),
-    ),
-}
-ALL_IMPORT = (
-    "alembic.command",
-    "foretune.cli.display",
-    "foretune.run.optuna_study",
-    "foretune.run.tuning",
-    "optuna.storages._rdb.models",
-    "sqlalchemy.orm",
-)
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*COMMANDS[self.command][0], "--trials", str(self.trials), "--jobs", str(WORKERS))
 
 
-def prepare(folder: Path) -> None:
-    """Write what the commands read."""
-    (folder / "space.json").write_text(json.dumps(SPACE))
-    draw = random.Random(0)
-    rows = ["a,b,label"]
-    for _ in range(150):
-        a, b = draw.random(), draw.random()
-        rows.append(f"{a:.3f},{b:.3f},{'yes' if a + 0.3 * draw.random() > b else 'no'}")
-    (folder / "table.csv").write_text("\n".join(rows))
+@dataclass
+class Found:
+    """What a series has found."""
+
+    tally: Tally
+    early: int = 0
+    again: int = 0
+    trials: int = 0
+
+
+def run_series(series: Series) -> Found:
+    """Kill and resume, and check after each kill; leaves its folder only if something is wrong."""
+    found = Found(Tally())
+    folder = Path(tempfile.mkdtemp(prefix=f"kills-{series.command}-"))
+    prepare(folder)
     os.environ["FORETUNE_HOME"] = str(folder / "home")
+    store, draw = folder / COMMANDS[series.command][1], random.Random(series.seed)
+    ended: dict[int, Trial] = {}
+    while found.tally.count < series.kills and len(ended) < series.trials - 1:
+        began = time.monotonic()
+        pid, is_early = start_life(folder, series.words), draw.random() < EARLY
+        more = 0 if is_early else draw.randint(1, TRIALS_A_KILL)
+        seconds = draw.uniform(0, 1.0 if is_early else 0.2)
+        if not wait_for_trials(pid, store, more, seconds):
+            found.tally.blame("wrong", f"a life ended by itself in {folder}")
+            return found
+        kill(pid)
+        found.tally.count += 1
+        found.early += is_early
+        found.tally.longest_s = max(found.tally.longest_s, time.monotonic() - began)
+        if ended or count_ended(store):
+            ended = check(series, folder, store, ended, found.tally)
+    last = run_life(folder, series.words)
+    if found.tally.check_end(last, folder, 0):
+        ended = check(series, folder, store, ended, found.tally)
+        check_last(series, folder, ended, found)
+    if not found.tally.said:
+        shutil.rmtree(folder)
+    return found
 
 
-def life(command: Command, folder: Path, trials: int, jobs: int) -> int:
-    """Start the command and return its process."""
-    pid = os.fork()
-    if pid:
-        return pid
-    os.chdir(folder)
-    said = os.open("said.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-    code = 1
-    try:
-        from foretune.cli import main as foretune
-
-        sys.argv = ["foretune", command.name, *command.words]
-        sys.argv += ["--trials", str(trials), "--jobs", str(jobs)]
-        foretune()
-        code = 0
-    except SystemExit as left:
-        code = left.code if isinstance(left.code, int) else int(left.code is not None)
-    finally:
-        os._exit(code)
-
-
-def finished(path: Path) -> int:
-    """How many trials have ended, as far as the file exists."""
-    try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)) as store:
-            return store.execute(
-                "SELECT COUNT(*) FROM trials WHERE state IN ('COMPLETE', 'FAIL')"
-            ).fetchone()[0]
-    except sqlite3.OperationalError:
-        return 0
-
-
-def wait(pid: int, path: Path, more: int, seconds: float) -> bool:
+def wait_for_trials(pid: int, store: Path, more: int, seconds: float) -> bool:
     """Wait for so many more trials and then so long; False if the process ends before."""
-    goal, end = finished(path) + more, time.monotonic() + LONGEST_LIFE
-    while more and finished(path) < goal:
-        if os.waitpid(pid, os.WNOHANG)[0] or time.monotonic() > end:
-            return False
+    goal, end = count_ended(store) + more, time.monotonic() + LONGEST_WAIT
+    while more and count_ended(store) < goal and time.monotonic() < end:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            break
         time.sleep(0.02)
     time.sleep(seconds)
-    return True
+    if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        return True
+    os.waitpid(pid, 0)
+    return False
 
 
-def trials_of(path: Path) -> tuple[dict[int, tuple], dict[int, int]]:
-    """Finished trials with all that is stored of them, and the x and number of unfinished ones."""
-    with closing(sqlite3.connect(path, timeout=60)) as store:
-        (intact,) = store.execute("PRAGMA integrity_check").fetchone()
-        assert intact == "ok", intact
-        rows = store.execute("SELECT trial_id, number, state FROM trials ORDER BY number")
-        states = {number: (trial, state) for trial, number, state in rows}
-        parts: dict[int, list] = {}
-        for table, columns in (
-            ("trial_params", "param_name, param_value"),
-            ("trial_values", "objective, value"),
-            ("trial_user_attributes", "key, value_json"),
-        ):
-            for trial, *cells in store.execute(f"SELECT trial_id, {columns} FROM {table}"):
-                parts.setdefault(trial, []).append((table, *cells))
-    assert list(states) == list(range(len(states))), "numbers must be 0, 1, 2, ..."
-    ended = {
-        number: (state, *sorted(parts[trial]))
-        for number, (trial, state) in states.items()
-        if state in ("COMPLETE", "FAIL")
-    }
-    return ended, {number: trial for number, (trial, _) in states.items() if number not in ended}
-
-
-def cell(trial: tuple, table: str, key: str) -> object:
-    return next((row[2] for row in trial[1:] if row[:2] == (table, key)), None)
-
-
-def check(folder: Path, store: Path, before: dict[int, tuple], jobs: int) -> dict[int, tuple]:
+def check(
+    series: Series, folder: Path, store: Path, before: dict[int, Trial], tally: Tally
+) -> dict[int, Trial]:
     """Compare the store with what it held before, and with what has been evaluated."""
-    ended, running = trials_of(store)
-    for number, trial in before.items():
-        assert ended.get(number) == trial, f"trial {number} is lost or changed"
-    assert len(running) <= jobs, f"{len(running)} trials are running in {jobs} workers"
-    configs = [tuple(row for row in t[1:] if row[0] == "trial_params") for t in ended.values()]
-    assert len(set(configs)) == len(configs), "a configuration occurs twice"
-    if (folder / LOG).exists():
-        times = Counter(map(float, (folder / LOG).read_text().split()))
-        for number, trial in ended.items():
-            runs = times[cell(trial, "trial_params", "x")]
-            assert 1 <= runs <= 1 + abandoned_in(trial), f"trial {number} ran {runs} times"
+    ended, running = read_sqlite(store, tally)
+    compare(before, ended, running, WORKERS, tally)
+    if series.command == "tune":
+        compare_evaluations(folder, ended, tally)
     return ended
 
 
-def abandoned_in(trial: tuple) -> int:
-    return int(cell(trial, "trial_user_attributes", "abandoned") or 0)
-
-
-def check_fit(folder: Path, trials: int) -> int:
-    """What a fit leaves beside its study: its trials, the user's memory of them, its model.
-
-    Returns how many trials are remembered.
-    """
-    import pandas as pd
-
-    from foretune.automl.knowledge.memory import Memory
-    from foretune.automl.models.model import Model
-    from foretune.experience import Experience
-
-    saved = Experience.open(folder / OUT / "trials.parquet")
-    assert len(saved) == trials, f"{len(saved)} trials are saved"
-    remembered = Memory.of_user().recall("pipeline-classification")
-    assert remembered is not None
-    configs = remembered.configs.take(remembered.config_index)
-    assert len(configs.first_occurrences()) == len(configs), "a trial is remembered twice"
-    rows = pd.read_csv(folder / "table.csv").drop(columns="label")
-    predicted = Model.open(folder / OUT / "model.foretune").predict(rows)
-    assert len(predicted) == len(rows)
-    return len(remembered)
+def check_last(series: Series, folder: Path, ended: dict[int, Trial], found: Found) -> None:
+    """Check what there is in the end, and count what was evaluated again."""
+    if len(ended) != series.trials:
+        kind = "lost" if len(ended) < series.trials else "doubled"
+        found.tally.blame(kind, f"{len(ended)} of {series.trials} trials in {folder}")
+    if series.command == "fit":
+        remembered = check_fit(folder, series.trials, found.tally)
+        if remembered != series.trials:
+            found.tally.blame("lost", f"{remembered} of {series.trials} are remembered: {folder}")
+    else:
+        evaluated = len((folder / LOG).read_text().splitlines())
+        again = sum(abandoned_in(trial) for trial in ended.values())
+        if evaluated > series.trials + again:
+            found.tally.blame("doubled", f"{evaluated} evaluations of {series.trials} trials")
+    found.again = sum(abandoned_in(trial) for trial in ended.values())
+    found.trials = len(ended)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--command", choices=list(COMMANDS), default="tune")
-    parser.add_argument("--kills", type=int, default=120)
-    parser.add_argument("--trials", type=int, default=360)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=1, help="series of kills at the same time")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="three kills")
     given = parser.parse_args()
-    command = COMMANDS[given.command]
-    for name in (*ALL_IMPORT, *command.imports):
-        import_module(name)
-    draw = random.Random(given.seed)
-    folder = Path(tempfile.mkdtemp(prefix="kills-"))
-    prepare(folder)
-    store = folder / command.store
-    most = max(1, int(1.5 * given.trials / given.kills))
-    ended: dict[int, tuple] = {}
-    kills = early = 0
-    began = time.monotonic()
-    while kills < given.kills and len(ended) < given.trials:
-        pid = life(command, folder, given.trials, given.jobs)
-        is_early = draw.random() < EARLY
-        more = 0 if is_early else draw.randint(1, most)
-        if not wait(pid, store, more, draw.uniform(0, 1.0 if is_early else 0.2)):
-            sys.exit(f"a life ended by itself: see {folder}/said.log")
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        kills, early = kills + 1, early + is_early
-        if (store.exists() and ended) or finished(store):
-            ended = check(folder, store, ended, given.jobs)
-        if kills % 20 == 0:
-            print(f"{kills} kills, {len(ended)} trials finished", flush=True)
-    _, status = os.waitpid(life(command, folder, given.trials, given.jobs), 0)
-    assert status == 0, f"the last life failed: see {folder}/said.log"
-    ended = check(folder, store, ended, given.jobs)
-    _, running = trials_of(store)
-    assert (len(ended), len(running)) == (given.trials, 0)
-    if command.name == "fit":
-        print(f"remembered: {check_fit(folder, given.trials)} trials")
-    abandoned = sum(abandoned_in(trial) for trial in ended.values())
-    failed = sum(trial[0] == "FAIL" for trial in ended.values())
-    print(f"{command.name}: {kills} kills, of which {early} in the first second")
-    print(f"trials: {len(ended)} of {given.trials}, none lost, changed or doubled; {failed} failed")
-    print(f"trials run again: {abandoned}; integrity checks passed")
-    if (folder / LOG).exists():
-        print(f"evaluations: {len((folder / LOG).read_text().splitlines())}")
-    print(f"minutes: {(time.monotonic() - began) / 60:.1f}")
+    kills = 3 if given.short else given.kills
+    each = max(1, min(KILLS_A_SERIES, -(-kills // given.jobs)))
+    sizes = [min(each, kills - start) for start in range(0, kills, each)]
+    todo = [Series(given.command, size, given.seed + n) for n, size in enumerate(sizes)]
+    import_early(only_tune=given.command == "tune")
+    tally, early, again, trials = Tally(), 0, 0, 0
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("fork")) as pool:
+        for found in pool.map(run_series, todo):
+            tally.add(found.tally)
+            early, again, trials = early + found.early, again + found.again, trials + found.trials
+            print(f"{tally.count} kills, {trials} trials finished", flush=True)
+    note = f"{trials} trials; {early} kills in the first second; {again} trials run again"
+    tally.row(f"kill -9 of {given.command}", note).print()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""SIGINT, SIGTERM or SIGHUP at random moments of `fit`, `collect` or `learn`, and a resume.
+"""SIGINT, SIGTERM or SIGHUP at random moments of a command, and the same command again.
 
     python benchmarks/reliability/stops.py --command fit --signal SIGTERM --stops 25
+    python benchmarks/reliability/stops.py --command tune learn collect bench import --stops 5
 
-Each life of the command begins with the same files (those of a whole search, so that `fit` goes
-straight to what follows the last trial) and is asked once to stop. It must end within a minute
-with exit code 130, or with 0 where it had done nearly all, without a traceback and without a file
-that is not whole; the same command must then end well. A request that comes when the command has
-said its last word may end it as the system does.
+Each life of a command begins with the same files (`fit` at what follows its last trial, or with
+`--command fit-search` in the middle of its search) and is asked once to stop. It must end within a
+minute with exit code 130, or with 0 if it had done nearly all, without a traceback and without a
+file that is not whole. The same command must then end well and leave the same files as a life that
+nobody stopped; a study must hold all its trials, none changed or doubled. A request that comes when
+the command has said its last word may end it as the system does.
 """
 
 import argparse
@@ -14,117 +16,174 @@ import os
 import random
 import shutil
 import signal
-import sys
 import tempfile
-import time
 from collections import Counter
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
 
-from kills import ALL_IMPORT, COMMANDS, OUT, prepare
+from bowl import SECONDS
+from lives import (
+    BENCH,
+    COLLECT,
+    FIT,
+    IMPORT,
+    LEARN,
+    OUT,
+    SAID,
+    STOPPED,
+    TUNE,
+    Ended,
+    Tally,
+    import_early,
+    kill,
+    prepare,
+    read,
+    run_life,
+    start_life,
+    wait_for,
+)
+from stores import Trial, compare, compare_evaluations, read_sqlite
 
 LONGEST_STOP = 60.0
-LONGEST_LIFE = 600.0
-STOPPED = 130
-FIT = (*COMMANDS["fit"].words, "--trials", "8", "--jobs", "1")
-WORDS = {
-    "fit": ("fit", *FIT),
-    "collect": (
-        *("collect", "--space", "cash", "--only", "knn,gaussian_nb,logistic", "--folds", "2"),
-        *("--datasets", "tables", "--evaluations", "12", "--jobs", "1", "-o", "collected.parquet"),
-    ),
-    "learn": (
-        *("learn", "--space", "pipeline-classification", "--method", "gcp-prior", "--out", "known"),
-        *("--experience", f"{OUT}/trials.parquet", "--metric", "log_loss", "--metric", "auc"),
-    ),
-}
-LAST_WORD = {"fit": "\nReport  ", "collect": "\nSaved ", "learn": "\nSaved "}
+TRIALS = 8
 UNFINISHED = (".tmp", ".alive")
+COUNTED = ("--trials", str(TRIALS), "--jobs", "1")
 
 
-def begin(folder: Path, words: tuple[str, ...]) -> int:
-    """Start a life of the command and return its process."""
-    pid = os.fork()
-    if pid:
-        return pid
-    # Who runs this in the background ignores it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.chdir(folder)
-    os.environ["FORETUNE_HOME"] = str(folder / "home")
-    said = os.open("said.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-    from foretune.automl.pace import Pace
-    from foretune.cli import main as foretune
+@dataclass(frozen=True)
+class Command:
+    """What is stopped, and what it has said when all is done."""
 
-    Pace.wants_crew = lambda *_: True  # as where the model takes long
-    sys.argv = ["foretune", *words]
-    foretune()
-    sys.exit(0)
+    words: tuple[str, ...]
+    last_word: str
+    store: str = ""
 
 
-def ended(pid: int, seconds: float) -> int | None:
-    """The exit code; None where it has not ended after so long."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    return None
+COMMANDS = {
+    "tune": Command(
+        (*TUNE, *COUNTED, "--out", "tuned.parquet", "--report", "tuned.html"), "{", "study.db"
+    ),
+    "fit": Command((*FIT, *COUNTED), "\nReport  ", f"{OUT}/study.db"),
+    "fit-search": Command((*FIT, *COUNTED), "\nReport  ", f"{OUT}/study.db"),
+    "learn": Command(LEARN, "\nSaved "),
+    "collect": Command(COLLECT, "\nSaved "),
+    "bench": Command(BENCH, " runs in "),
+    "import": Command(IMPORT, "\nSaved "),
+}
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+NEED_A_FIT = ("fit", "learn")
 
 
-def check_stopped(folder: Path, command: str, number: int, code: int | None) -> str:
-    """What must hold of a life that was asked to stop; how it ended."""
-    said = (folder / "said.log").read_text() if (folder / "said.log").exists() else ""
-    where = f"see {folder}"
-    assert code is not None, f"it hangs: {where}"
-    assert "Traceback" not in said, where
-    assert "Exception ignored" not in said, where
+def files(folder: Path) -> set[str]:
+    """All files of a folder but logs and locks."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {str(path) for path in found if path.suffix not in (".log", ".lock")}
+
+
+def check_stopped(folder: Path, command: Command, number: int, end: Ended, tally: Tally) -> str:
+    """Check a life that was asked to stop, and say how it ended."""
+    said = read(folder / SAID)
     left = [path for path in folder.rglob("*") if path.suffix in UNFINISHED]
-    assert not left, f"{left}: {where}"
-    assert not list(folder.glob(f"{OUT}/fitting-*")), where
-    if code == -number:
-        assert LAST_WORD[command] in said, where
-        return "had said its last word"
-    assert code in (0, STOPPED), f"{code}: {where}"
-    return f"exit code {code}"
+    if left or list(folder.glob(f"{OUT}/fitting-*")):
+        tally.blame("wrong", f"{left} are left in {folder}")
+    if end.code == -number and command.last_word in said:
+        tally.note(end)
+        return "after its last word"
+    tally.check_end(end, folder, 0, STOPPED)
+    return f"exit code {end.code}"
+
+
+def check_again(folder: Path, command: Command, whole: set[str], tally: Tally) -> None:
+    """Run the stopped command again, and check all that it leaves."""
+    before: dict[int, Trial] = {}
+    store = folder / command.store
+    if command.store and store.exists():
+        before, _ = read_sqlite(store, tally)
+    if not tally.check_end(run_life(folder, command.words), folder, 0):
+        return
+    if files(folder) != whole:
+        tally.blame("wrong", f"other files than without a stop: {files(folder) ^ whole}: {folder}")
+    if command.store:
+        now, running = read_sqlite(store, tally)
+        compare(before, now, running, 0, tally)
+        if len(now) != TRIALS:
+            tally.blame("lost", f"{len(now)} of {TRIALS} trials in {folder}")
+        if command.store == "study.db":
+            compare_evaluations(folder, now, tally, more=1)
+
+
+def stop_many(name: str, signal_name: str, stops: int, seed: int, root: Path) -> tuple[Tally, str]:
+    """Stop one command at random moments, each time from the same files."""
+    command, number = COMMANDS[name], getattr(signal, signal_name)
+    tally, ways, draw = Tally(), Counter[str](), random.Random(seed)
+    begun, folder = root / "begun", root / f"stopped-{name}"
+    prepare(begun)
+    if name in NEED_A_FIT and not (begun / OUT).exists():
+        tally.check_end(run_life(begun, COMMANDS["fit"].words), begun, 0)
+    if name == "bench" and not (begun / "runs.parquet").exists():
+        words = tuple("runs.parquet" if word == "imported.parquet" else word for word in IMPORT)
+        tally.check_end(run_life(begun, words), begun, 0)
+    if name == "fit-search":
+        shutil.rmtree(begun / OUT, ignore_errors=True)
+        shutil.rmtree(begun / "home", ignore_errors=True)
+    (begun / SAID).unlink(missing_ok=True)
+    shutil.copytree(begun, root / f"whole-{name}")
+    end = run_life(root / f"whole-{name}", command.words)
+    if not tally.check_end(end, root / f"whole-{name}", 0) or end is None:
+        return tally, ""
+    whole, seconds = files(root / f"whole-{name}"), end.seconds
+    tally.longest_s = 0.0
+    while ways.total() < stops and not tally.said:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(begun, folder)
+        pid = start_life(folder, command.words)
+        if wait_for(pid, draw.uniform(0.0, seconds)) is not None:
+            seconds *= 0.9
+            continue  # It was quicker than the first one.
+        os.kill(pid, number)
+        stopped = wait_for(pid, LONGEST_STOP)
+        tally.count += 1
+        if stopped is None:
+            kill(pid)
+            tally.blame("wrong", f"{name} hangs after {signal_name}: see {folder}")
+            break
+        ways[check_stopped(folder, command, number, stopped, tally)] += 1
+        longest = tally.longest_s
+        check_again(folder, command, whole, tally)
+        tally.longest_s = longest  # of the stops alone
+    return tally, ", ".join(f"{times} {how}" for how, times in sorted(ways.items()))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--command", choices=list(WORDS), default="fit")
-    parser.add_argument("--signal", choices=["SIGINT", "SIGTERM", "SIGHUP"], default="SIGTERM")
-    parser.add_argument("--stops", type=int, default=25)
+    parser.add_argument("--command", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
+    parser.add_argument("--signal", nargs="+", choices=SIGNALS, default=["SIGTERM", "SIGINT"])
+    parser.add_argument("--stops", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="one SIGTERM of tune and of import")
     given = parser.parse_args()
-    number, words = getattr(signal, given.signal), WORDS[given.command]
-    for name in (*ALL_IMPORT, *COMMANDS["fit"].imports, "skops.io"):
-        import_module(name)
+    if given.short:
+        given.command, given.signal, given.stops = ["tune", "import"], ["SIGTERM"], 1
+    os.environ.setdefault(SECONDS, "0.1")
+    import_early(only_tune=given.short)
+    if not given.short:
+        # As where the model takes long: it is fitted by processes, which must end as well.
+        from foretune.automl.pace import Pace
+
+        Pace.wants_crew = lambda *_: True
     root = Path(tempfile.mkdtemp(prefix="stops-"))
-    begun = root / "begun"
-    (begun / "tables").mkdir(parents=True)
-    prepare(begun)
-    shutil.copy(begun / "table.csv", begun / "tables")
-    assert ended(begin(begun, ("fit", *FIT)), LONGEST_LIFE) == 0, f"see {begun}/said.log"
-    (begun / "said.log").unlink()
-    shutil.copytree(begun, root / "whole")
-    start = time.monotonic()
-    assert ended(begin(root / "whole", words), LONGEST_LIFE) == 0, f"see {root}/whole"
-    seconds = time.monotonic() - start
-    draw, ways = random.Random(given.seed), Counter[str]()
-    while ways.total() < given.stops:
-        folder = root / "stopped"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(begun, folder)
-        pid = begin(folder, words)
-        if ended(pid, draw.uniform(0.0, seconds)) is not None:
-            continue  # It was quicker than the first one.
-        os.kill(pid, number)
-        ways[check_stopped(folder, given.command, number, ended(pid, LONGEST_STOP))] += 1
-        assert ended(begin(folder, words), LONGEST_LIFE) == 0, f"see {folder}/said.log"
-    told = ", ".join(f"{times} {how}" for how, times in sorted(ways.items()))
-    print(f"{given.command}: {given.stops} times {given.signal} within {seconds:.1f} s: {told}")
+    faults = 0
+    for name in given.command:
+        for signal_name in given.signal:
+            place = root / f"{name}-{signal_name}"
+            tally, ways = stop_many(name, signal_name, given.stops, given.seed, place)
+            row = tally.row(f"{signal_name} in {name}", ways)
+            row.print()
+            faults += row.faults
+            if not row.faults:
+                shutil.rmtree(place)
+    if not faults:
+        shutil.rmtree(root)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,172 @@
+"""A clock that jumps back and forth while commands run.
+
+    python benchmarks/reliability/clock.py --times 10
+
+A small library (`clock.c`, which needs a C compiler) shifts the wall clock of a command and of all
+that it starts by up to two days, back or forth, at random moments. The monotonic clock runs on, as
+it does when a real clock is set. A budget of time must be kept, no trial may take a negative time
+or be stopped by its time limit, none may be lost or doubled, and the report must not show a
+negative time. `fit` and `collect`, with their journals, must end well and have all their trials.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from bowl import SECONDS
+from lives import (
+    COLLECT,
+    FIT,
+    LONGEST_LIFE,
+    OUT,
+    SAID,
+    TUNE,
+    Ended,
+    Tally,
+    prepare,
+    read,
+    run_fresh,
+)
+from rows import Row
+from stores import cell, check_fit, compare, compare_evaluations, read_sqlite
+
+HERE = Path(__file__).parent
+TRIALS = 20
+BUDGET = 4.0
+SLACK = 30.0
+"""Seconds that a busy machine may add to a budget: it starts Python, and it writes a report."""
+LARGEST_JUMP = 2 * 24 * 3600
+COMMANDS = {
+    "tune": (*TUNE, "--trials", str(TRIALS), "--jobs", "2", "--time-limit", "60s"),
+    "tune --time": (*TUNE, "--time", f"{BUDGET:.0f}s", "--report", "tuned.html"),
+    "fit": (*FIT, "--trials", "8", "--jobs", "1"),
+    "collect": COLLECT,
+}
+
+
+def build(folder: Path) -> str:
+    """Compile the library that shifts clocks; where it lies."""
+    made = folder / "clock.so"
+    words = ["cc", "-shared", "-fPIC", "-O1", "-o", made, HERE / "clock.c", "-ldl"]
+    subprocess.run(words, check=True)
+    return str(made)
+
+
+def attack(name: str, folder: Path, library: str, draw: random.Random, tally: Tally) -> None:
+    """Run a command while its clock jumps, and check what it has left."""
+    prepare(folder)
+    clock = folder / "clock.rc"
+    set_clock(clock, 0)
+    process = run_fresh(
+        folder,
+        COMMANDS[name],
+        LD_PRELOAD=library,
+        CLOCK_SHIFT_FILE=str(clock),
+    )
+    end = watch(process, clock, draw)
+    tally.count += 1
+    if tally.check_end(end, folder, 0) and end is not None:
+        check(name, folder, end, tally)
+
+
+def set_clock(clock: Path, shift: int) -> None:
+    """Let the clock run on from now and so many seconds."""
+    following = clock.with_suffix(".next")
+    following.write_text(f"{shift:+d}\n")
+    following.replace(clock)
+
+
+def watch(process: subprocess.Popen, clock: Path, draw: random.Random) -> Ended | None:
+    """Let the clock jump until the process ends; None, and it is killed, if it hangs."""
+    began = time.monotonic()
+    while time.monotonic() < began + LONGEST_LIFE:
+        try:
+            code = process.wait(draw.uniform(0.2, 1.5))
+        except subprocess.TimeoutExpired:
+            set_clock(clock, draw.randint(-LARGEST_JUMP, LARGEST_JUMP))
+        else:
+            return Ended(code, time.monotonic() - began, 0.0)
+    process.kill()
+    process.wait()
+    return None
+
+
+def check(name: str, folder: Path, end: Ended, tally: Tally) -> None:
+    """Check what a command has left whose clock has jumped."""
+    from foretune.experience import Experience
+
+    if name == "tune --time" and not BUDGET <= end.seconds <= BUDGET + SLACK:
+        tally.blame("wrong", f"a budget of {BUDGET} s took {end.seconds:.0f} s in {folder}")
+    if name.startswith("tune"):
+        check_tuned(name, folder, tally)
+    elif name == "fit":
+        os.environ["FORETUNE_HOME"] = str(folder / "home")
+        if check_fit(folder, 8, tally) != 8:
+            tally.blame("lost", f"not all trials are remembered in {folder}")
+        check_seconds(folder, Experience.open(folder / OUT / "trials.parquet"), end, tally)
+    else:
+        collected = Experience.open(folder / "collected.parquet")
+        check_seconds(folder, collected, end, tally)
+        if len(collected) != 12:
+            tally.blame("lost", f"{len(collected)} of 12 evaluations in {folder}")
+
+
+def check_tuned(name: str, folder: Path, tally: Tally) -> None:
+    now, running = read_sqlite(folder / "study.db", tally)
+    compare({}, now, running, 1 if name == "tune --time" else 0, tally)
+    compare_evaluations(folder, now, tally)
+    if name == "tune" and len(now) != TRIALS:
+        tally.blame("lost", f"{len(now)} of {TRIALS} trials in {folder}")
+    for number, trial in now.items():
+        seconds = float(cell(trial, "trial_user_attributes", "seconds") or 0.0)
+        if not 0.0 <= seconds < SLACK:
+            tally.blame("wrong", f"trial {number} took {seconds} s in {folder}")
+    with closing(sqlite3.connect(folder / "study.db")) as store:
+        if not store.execute("SELECT COUNT(*) FROM studies").fetchone()[0]:
+            tally.blame("lost", f"the study is gone in {folder}")
+    for text in (read(folder / "tuned.html"), read(folder / SAID)):
+        if "-1 day" in text:
+            tally.blame("wrong", f"a negative time is shown in {folder}")
+
+
+def check_seconds(folder: Path, experience, end: Ended, tally: Tally) -> None:
+    """Blame run times that are negative or longer than the whole life."""
+    for seconds in experience.seconds.tolist():
+        if not 0.0 <= seconds <= end.seconds:
+            tally.blame("wrong", f"an evaluation took {seconds} s in {folder}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--command", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="one tune")
+    given = parser.parse_args()
+    if shutil.which("cc") is None or not sys.platform.startswith("linux"):
+        Row("clock jumps back and forth", 0, skipped="needs Linux and a C compiler").print()
+        return
+    if given.short:
+        given.command, given.times = ["tune"], 1
+    os.environ.setdefault(SECONDS, "0.2")
+    tally, draw = Tally(), random.Random(given.seed)
+    root = Path(tempfile.mkdtemp(prefix="clock-"))
+    library = build(root)
+    for name in given.command:
+        for number in range(given.times):
+            attack(name, root / f"{name.replace(' ', '-')}-{number}", library, draw, tally)
+    tally.row("clock jumps back and forth", ", ".join(given.command)).print()
+    if not tally.said:
+        shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    main()

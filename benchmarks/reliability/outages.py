@@ -1,0 +1,214 @@
+"""A database that goes away and comes back while `foretune tune` works on it.
+
+    python benchmarks/reliability/outages.py --store postgresql --times 10
+    python benchmarks/reliability/outages.py --store sqlite --times 3
+
+PostgreSQL is killed at a random moment, and started again after some seconds, while two processes
+work on one study. Each must go on, or end with exit code 2 and one sentence. An SQLite file is
+locked by another program for `--seconds`: the command must wait for it. The same command must then
+end well, and the study must hold each trial once with the right result. Servers are Debian's
+packages, on loopback and on a folder of their own.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from bowl import LOG, SECONDS
+from lives import (
+    MISTAKE,
+    SAID,
+    TUNE,
+    Tally,
+    import_early,
+    kill,
+    prepare,
+    read,
+    run_life,
+    start_life,
+    wait_for,
+)
+from rows import Row
+from stores import Trial, compare, compare_evaluations, count_ended, read_sqlite, read_trials
+
+TRIALS = 40
+PROCESSES = 2
+LONGEST_OUTAGE = 8.0
+
+
+class Postgres:
+    """A server on loopback that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._user = "postgres" if os.getuid() == 0 else None  # it refuses to run as root
+        if self._user:
+            shutil.chown(folder, self._user)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"postgresql://tuner@127.0.0.1:{self.port}/postgres"
+        self._call("initdb", "-U", "tuner", "--auth=trust", "--no-sync")
+
+    def start(self) -> None:
+        options = f"-h 127.0.0.1 -p {self.port} -k {self._folder}"
+        self._call("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
+
+    def stop(self, how: str) -> None:
+        """`fast` ends all connections; `immediate` is a kill, after which the server recovers."""
+        self._call("pg_ctl", "-m", how, "-w", "stop")
+
+    def _call(self, program: str, *words: str) -> None:
+        subprocess.run(
+            [_binary(program), "-D", str(self._folder / "data"), *words],
+            user=self._user,
+            cwd=self._folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+
+def _binary(program: str) -> str:
+    """The newest of Debian's, which are not on the path."""
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+    return str(found[-1]) if found else shutil.which(program) or ""
+
+
+def attack_postgresql(root: Path, times: int, draw: random.Random, tally: Tally) -> str:
+    """Kill the server at random moments, each time in a study of its own."""
+    import psycopg
+
+    server = Postgres(root)
+    server.start()
+    went_on = 0
+    for number in range(times):
+        folder = root / str(number)
+        prepare(folder)
+        words = (*TUNE, "--trials", str(TRIALS), "--study", f"study-{number}")
+        words = tuple(server.url if word == "study.db" else word for word in words)
+        pids = [start_life(folder, words) for _ in range(PROCESSES)]
+        wait_for_evaluations(folder, draw.randint(0, TRIALS // 2))
+        time.sleep(draw.uniform(0.0, 0.5))
+        server.stop(draw.choice(("fast", "immediate")))
+        time.sleep(draw.uniform(0.0, LONGEST_OUTAGE))
+        server.start()
+        tally.count += 1
+        for pid in pids:
+            end = wait_for(pid)
+            if end is None:
+                kill(pid)
+            if tally.check_end(end, folder, 0, MISTAKE):
+                tally.refused += end.code == MISTAKE
+                went_on += end.code == 0
+                if end.code == MISTAKE:
+                    print(read(folder / SAID).strip().splitlines()[-1], file=sys.stderr)
+        with closing(psycopg.connect(server.url)) as store:
+            before, _ = read_study(store, f"study-{number}", tally)
+        tally.check_end(run_life(folder, words), folder, 0)
+        with closing(psycopg.connect(server.url)) as store:
+            now, running = read_study(store, f"study-{number}", tally)
+        check(folder, before, now, running, tally)
+    server.stop("fast")
+    return f"{went_on} of {PROCESSES * times} processes went on after the outage"
+
+
+def wait_for_evaluations(folder: Path, number: int) -> None:
+    """Wait until so many evaluations have ended, or for a minute."""
+    end = time.monotonic() + 60.0
+    while len(read(folder / LOG).splitlines()) < number and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def read_study(store, name: str, tally: Tally) -> tuple[dict[int, Trial], dict[int, str]]:
+    """The trials of one study of a server, which has no table where nothing was stored yet."""
+    cursor = store.cursor()
+    cursor.execute("SELECT to_regclass('studies')")
+    if cursor.fetchone()[0] is None:
+        return {}, {}
+    cursor.execute("SELECT study_id FROM studies WHERE study_name = %s", (name,))
+    found = cursor.fetchone()
+    return read_trials(store, tally, study=found[0]) if found else ({}, {})
+
+
+def check(
+    folder: Path,
+    before: dict[int, Trial],
+    now: dict[int, Trial],
+    running: dict[int, str],
+    tally: Tally,
+) -> None:
+    """Check a study that is finished."""
+    compare(before, now, running, 0, tally)
+    if len(now) != TRIALS:
+        tally.blame("lost", f"{len(now)} of {TRIALS} trials in {folder}")
+    # What ended while the database was away could not be stored, and was run again.
+    compare_evaluations(folder, now, tally, more=1)
+
+
+def attack_sqlite(root: Path, times: int, seconds: float, draw: random.Random, tally: Tally) -> str:
+    """Lock the file at random moments, as another program would."""
+    for number in range(times):
+        folder = root / str(number)
+        prepare(folder)
+        words = (*TUNE, "--trials", str(TRIALS), "--jobs", "2")
+        store = folder / "study.db"
+        pid = start_life(folder, words)
+        until, end = draw.randint(1, TRIALS // 2), None
+        while count_ended(store) < until and end is None:
+            end = wait_for(pid, 0.02)
+        with closing(sqlite3.connect(store, timeout=60, isolation_level=None)) as lock:
+            lock.execute("BEGIN EXCLUSIVE")
+            before, _ = read_sqlite(store, tally)
+            time.sleep(seconds)
+            lock.execute("ROLLBACK")
+        tally.count += 1
+        end = end or wait_for(pid)
+        if end is None:
+            kill(pid)
+        tally.check_end(end, folder, 0)
+        now, running = read_sqlite(store, tally)
+        check(folder, before, now, running, tally)
+    return f"locked for {seconds:.0f} s each"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--store", choices=["postgresql", "sqlite"], default="postgresql")
+    parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=30.0, help="of a lock on SQLite")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="once, with a lock of 1 s")
+    given = parser.parse_args()
+    name = f"database goes away and comes back: {given.store}"
+    if given.store == "postgresql" and not (_binary("initdb") and find_spec("psycopg")):
+        Row(name, 0, skipped="needs PostgreSQL's initdb and the package psycopg").print()
+        return
+    if given.short:
+        given.times, given.seconds = 1, 1.0
+    os.environ.setdefault(SECONDS, "0.2")
+    import_early(only_tune=True)
+    root = Path(tempfile.mkdtemp(prefix="outages-"))
+    tally, draw = Tally(), random.Random(given.seed)
+    if given.store == "postgresql":
+        note = attack_postgresql(root, given.times, draw, tally)
+    else:
+        note = attack_sqlite(root, given.times, given.seconds, draw, tally)
+    tally.row(name, note).print()
+    if not tally.said:
+        with suppress(OSError):
+            shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The short forms of the attacks in benchmarks/reliability, which makes hundreds of each."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.reliability.rows import Row, read_rows
+
+pytest.importorskip("optuna")
+pytest.importorskip("skops")
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "benchmarks" / "reliability"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("kills.py", "--command", "tune"),
+        ("stops.py",),
+        ("full_disk.py",),
+        ("read_only.py",),
+        ("outages.py", "--store", "sqlite"),
+        ("clock.py",),
+    ],
+    ids=lambda words: words[0].removesuffix(".py"),
+)
+def test_nothing_is_lost_doubled_or_wrong(words):
+    done = subprocess.run(
+        [sys.executable, FOLDER / words[0], *words[1:], "--short"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    rows = read_rows(done.stdout)
+    assert rows, done.stderr
+    for row in rows:
+        assert row.faults == 0, done.stderr
+        if row.skipped:
+            pytest.skip(row.skipped)
+        assert row.count > 0
+    assert done.returncode == 0, done.stderr
+
+
+# The checks themselves: each must find the fault that it is for.
+
+
+def load(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module(name)
+
+
+def trial(x, state="COMPLETE"):
+    value = (x - 0.3) ** 2
+    return (state, ("trial_params", "x", x), ("trial_values", 0, value))
+
+
+@pytest.mark.parametrize(
+    ("now", "running", "found"),
+    [
+        ({0: trial(0.1), 1: trial(0.2)}, {}, (0, 0, 0)),
+        ({1: trial(0.2)}, {}, (1, 0, 0)),
+        ({0: trial(0.5), 1: trial(0.2)}, {}, (0, 0, 1)),
+        ({0: trial(0.1), 1: trial(0.2), 2: trial(0.1)}, {}, (0, 1, 0)),
+        ({0: trial(0.1), 1: trial(0.2)}, {2: "RUNNING", 3: "RUNNING"}, (0, 0, 1)),
+    ],
+)
+def test_faults_in_a_store_are_found(now, running, found, monkeypatch):
+    tally = load("lives", monkeypatch).Tally()
+    before = {0: trial(0.1), 1: trial(0.2)}
+    load("stores", monkeypatch).compare(before, now, running, 1, tally)
+    assert (tally.lost, tally.doubled, tally.wrong) == found
+
+
+@pytest.mark.parametrize(
+    ("log", "stored", "found"),
+    [
+        ("0.1\n", trial(0.1), (0, 0, 0)),
+        ("0.1\n0.1\n", trial(0.1), (0, 1, 0)),
+        ("", trial(0.1), (0, 1, 0)),
+        ("0.1\n", (*trial(0.1)[:2], ("trial_values", 0, 0.5)), (0, 0, 1)),
+        ("0.1\n", trial(0.1, "FAIL"), (0, 0, 1)),
+    ],
+)
+def test_faults_in_evaluations_are_found(log, stored, found, tmp_path, monkeypatch):
+    tally = load("lives", monkeypatch).Tally()
+    (tmp_path / "evaluations.log").write_text(log)
+    load("stores", monkeypatch).compare_evaluations(tmp_path, {0: stored}, tally)
+    assert (tally.lost, tally.doubled, tally.wrong) == found
+
+
+# The table of all attacks.
+
+
+def make_script(folder, name, body):
+    lines = ["import sys", f"sys.path.insert(0, {str(FOLDER)!r})", "from rows import Row", body]
+    (folder / name).write_text("\n".join(lines))
+
+
+@pytest.fixture
+def harness(tmp_path, monkeypatch):
+    from benchmarks.reliability import __main__ as module
+
+    make_script(tmp_path, "good.py", "Row('good', 5, refused=2, longest_s=1.0).print()")
+    make_script(tmp_path, "lost.py", "Row('loses', 5, lost=1).print()")
+    make_script(tmp_path, "dies.py", "sys.exit('a fault')")
+    make_script(tmp_path, "silent.py", "print('a table of its own')")
+    make_script(tmp_path, "skips.py", "Row('skips', 0, skipped='no server').print()")
+    names = ("good", "lost", "dies", "skips", "silent", "missing")
+    attacks = tuple(module.Attack(name, f"{name}.py") for name in names)
+    monkeypatch.setattr(module, "HERE", tmp_path)
+    monkeypatch.setattr(module, "ATTACKS", attacks)
+    return module
+
+
+def run(harness, monkeypatch, out, only=""):
+    monkeypatch.setattr(sys, "argv", ["reliability", "--out", str(out), "--only", only])
+    with pytest.raises(SystemExit) as left:
+        harness.main()
+    return left.value.code
+
+
+def test_the_exit_code_tells_of_faults(harness, monkeypatch, tmp_path):
+    assert run(harness, monkeypatch, tmp_path / "out", "good,skips,missing") == 0
+    assert run(harness, monkeypatch, tmp_path / "out", "good,lost") == 1
+    assert run(harness, monkeypatch, tmp_path / "out", "dies") == 1
+
+
+def test_the_table_has_a_line_for_every_attack(harness, monkeypatch, tmp_path, capsys):
+    run(harness, monkeypatch, tmp_path / "out")
+    lines = (tmp_path / "out" / "table.md").read_text().splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == [
+        "good", "loses", "dies", "skips", "silent", "missing"
+    ]  # fmt: skip
+    assert "| good | 5 | 0 | 0 | 0 | 2 | 1.0 s |  |" in lines
+    said = capsys.readouterr().out
+    assert "no server" in said
+    assert "a fault" in said
+
+
+def test_a_finished_attack_is_not_made_again(harness, monkeypatch, tmp_path):
+    out = tmp_path / "out"
+    run(harness, monkeypatch, out, "good")
+    (kept,) = json.loads((out / "good.json").read_text())
+    assert Row(**kept) == Row("good", 5, refused=2, longest_s=1.0)
+    make_script(tmp_path, "good.py", "Row('good', 5, lost=1).print()")
+    assert run(harness, monkeypatch, out, "good") == 0
+    (out / "good.json").unlink()
+    assert run(harness, monkeypatch, out, "good") == 1
