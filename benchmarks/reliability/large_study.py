@@ -17,7 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 from processes import HERE, SERVERS
 from rows import Row
 
@@ -34,17 +33,17 @@ def write_study(url: str, trials: int) -> None:
     """Begin a study, run one trial, and copy it with other values."""
     from sqlalchemy import MetaData, create_engine, insert, select
 
+    from foretune.cli.asked import space_asked
     from foretune.experience import Metric, Status
     from foretune.run.addresses import storage_url
     from foretune.run.study import Study
-    from foretune.space import Space
 
-    space = Space.of(SPACE) if not isinstance(SPACE, str) else None
+    space = space_asked(Path("space.json"), None)
     settings = {"objective": NAME}
     configs = space.sample(trials, seed=0).dicts()
-    with Study.open(url, NAME, space=space, metrics=[Metric("value")], settings=settings) as study:
+    with Study.open(url, NAME, space=space, metrics=[Metric("loss")], settings=settings) as study:
         number = study.begin(configs[0], chosen_by="random")
-        study.end(number, status=Status.DONE, values={"value": bowl(configs[0])}, seconds=2.0)
+        study.end(number, status=Status.DONE, values={"loss": bowl(configs[0])}, seconds=2.0)
     engine = create_engine(storage_url(url))
     tables = MetaData()
     tables.reflect(engine)
@@ -122,7 +121,6 @@ def main() -> None:
         folder = Path(name)
         os.chdir(folder)
         (folder / "space.json").write_text(json.dumps(SPACE))
-        np.random.seed(0)
         write_study(url, given.trials)
         tune = ["tune", NAME, "--space", "space.json", "--store", url]
         n = given.trials
@@ -137,8 +135,16 @@ def main() -> None:
         if (report := folder / "report.html").exists():
             print(f"report: {report.stat().st_size / 2**20:.1f} MiB")
         source = url if "://" in url else str(folder / url)
-        run(folder, f"{given.store}: import optuna", n, "experience", "import", "optuna", source,
-            "--out", "imported.parquet")  # fmt: skip
+        run(
+            folder,
+            f"{given.store}: import optuna",
+            n,
+            "import",
+            "optuna",
+            source,
+            "--out",
+            "imported.parquet",
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Ten thousand told trials: how long a suggestion takes, how much memory, and what it costs.
+"""A hundred thousand told trials: how long a suggestion takes, how much memory, and what it costs.
 
-    python benchmarks/reliability/many_trials.py [--trials 10000] [--methods auto gp gcp gcp-prior]
+    python benchmarks/reliability/many_trials.py [--trials 100000] [--methods auto gp gcp gcp-prior]
     python benchmarks/reliability/many_trials.py --quality [--trials 2000]
 
 `--quality` compares processes of parts of the trials with one of all of them, with the same
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from rows import Row
 
 from foretune.contracts import Target
 from foretune.experience import Experience, Metric
@@ -87,12 +88,17 @@ def speed(methods: list[str], trials: int, failing: float) -> None:
             optimizer.tell([Told((1.0,), id=asked)])
             later.append(timed(optimizer.ask))
         wall, own = np.median(later, axis=0)
+        slow = max(first[0], *(seconds for seconds, _ in later))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             f"{name}: {trials} told, {failed.sum()} failed; first ask {first[0]:.2f} s (CPU "
             f"{first[1]:.2f}), then {wall:.2f} s (CPU {own:.2f}); peak {peak:.0f} MiB",
             flush=True,
         )
+        Row(
+            f"ask after many told trials, {name}", trials,
+            longest_s=round(slow, 2), peak_mb=round(peak), note=f"{own:.2f} s of CPU, median",
+        ).print()  # fmt: skip
 
 
 def quality(trials: int, sizes: list[int], seeds: int) -> None:
@@ -131,7 +137,7 @@ def judged(problem: Problem, trials: int, size: int, seed: int) -> tuple[float, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=10_000)
+    parser.add_argument("--trials", type=int, default=100_000)
     parser.add_argument("--methods", nargs="+", default=["auto", "gp", "gcp", "gcp-prior"])
     parser.add_argument("--failing", type=float, default=0.0, help="the share of failed trials")
     parser.add_argument("--quality", action="store_true")

@@ -1,7 +1,7 @@
-"""Eight processes of `foretune tune` on one SQLite file, and on one PostgreSQL or MySQL server.
+"""Processes of `foretune tune` on one SQLite file, and on one PostgreSQL or MySQL server.
 
-    python benchmarks/reliability/processes.py --store sqlite
-    python benchmarks/reliability/processes.py --store postgresql
+    python benchmarks/reliability/processes.py --store sqlite --processes 16
+    python benchmarks/reliability/processes.py --store postgresql --processes 64
     python benchmarks/reliability/processes.py --store mysql
 
 The servers are Debian's packages, started on loopback by this script on folders of their own
@@ -27,6 +27,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+
+from rows import Row, peak_mb
 
 HERE = Path(__file__).parent
 SPACE = {"x": {"range": [0.0, 1.0]}, "kind": {"a": {"rate": {"range": [0.001, 1.0]}}, "b": {}}}
@@ -156,7 +158,11 @@ def main() -> None:
             assert "locked" not in text, text
             assert "Traceback" not in text, text
         seconds = check(folder, url, given.trials)
-    print(f"{given.store}: {given.trials} trials by {given.processes} processes, each once")
+    Row(
+        f"{given.processes} processes of tune on one store, {given.store}", given.trials,
+        longest_s=round(elapsed, 1), peak_mb=round(peak_mb()),
+        note=f"{given.trials / seconds:.1f} suggestions/s",
+    ).print()  # fmt: skip
     print(f"{given.trials / seconds:.1f} suggestions/s from the first trial to the last")
     print(f"{seconds:.0f} s, {elapsed:.0f} s with the start of the processes")
     shutil.rmtree(folder)

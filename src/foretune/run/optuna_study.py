@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from foretune.databases import is_sqlite, shown, sqlite_path
 from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
+from foretune.experience.importers.optuna_database import StudyTables
 from foretune.experience.stored import IDENTITY, OWNER
 from foretune.run.addresses import log_ahead, storage_url
 from foretune.run.heartbeat import Heart, Owner, Witness
@@ -293,7 +294,8 @@ def _create(
     """
     study = _created_or_loaded(database, name, metrics)
     stored = study.user_attrs.get(IDENTITY)
-    if stored is not None and differs_in_metrics_only(stored, wanted) and _came_to_nothing(study):
+    anew = stored is not None and differs_in_metrics_only(stored, wanted)
+    if anew and _came_to_nothing(database, study):
         warnings.warn(
             f"no trial of the study '{name}' has succeeded, and its metric was another: it is "
             "begun anew",
@@ -350,8 +352,11 @@ def _created_or_loaded(
         optuna.logging.set_verbosity(verbosity)
 
 
-def _came_to_nothing(study: "OptunasStudy") -> bool:
+def _came_to_nothing(database: "RDBStorage", study: "OptunasStudy") -> bool:
     """Whether there are trials, none has succeeded, and none may be running."""
+    with database.engine.connect() as connection:
+        if "COMPLETE" in StudyTables(connection, study._study_id).states().values():
+            return False  # known without reading what the trials hold
     found = study.get_trials(deepcopy=False)
     return bool(found) and not any(
         frozen.state.name == "COMPLETE" or _may_be_running(frozen) for frozen in found
