@@ -63,6 +63,7 @@ COMMANDS = {
     "tune": Command(
         (*TUNE, *COUNTED, "--out", "tuned.parquet", "--report", "tuned.html"), "{", "study.db"
     ),
+    "tune-search": Command((*TUNE, *COUNTED), "{", "study.db"),
     "fit": Command((*FIT, *COUNTED), "\nReport  ", f"{OUT}/study.db"),
     "fit-search": Command((*FIT, *COUNTED), "\nReport  ", f"{OUT}/study.db"),
     "learn": Command(LEARN, "\nSaved "),
@@ -160,10 +161,10 @@ def main() -> None:
     parser.add_argument("--signal", nargs="+", choices=SIGNALS, default=["SIGTERM", "SIGINT"])
     parser.add_argument("--stops", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="one SIGTERM of tune and of import")
+    parser.add_argument("--short", action="store_true", help="one SIGTERM of tune")
     given = parser.parse_args()
     if given.short:
-        given.command, given.signal, given.stops = ["tune", "import"], ["SIGTERM"], 1
+        given.command, given.signal, given.stops = ["tune-search"], ["SIGTERM"], 1
     os.environ.setdefault(SECONDS, "0.1")
     import_early(only_tune=given.short)
     if not given.short:
