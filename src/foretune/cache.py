@@ -23,6 +23,11 @@ def cache_folder() -> Path:
     return user_cache_path("foretune")
 
 
+def cached_path(kind: str, key: str) -> Path:
+    """Where what has this key is kept."""
+    return cache_folder() / kind / f"{key}.safetensors"
+
+
 def remembered(
     kind: str,
     key: str,
@@ -32,7 +37,7 @@ def remembered(
     save: Callable[[Any, Path], None],
 ) -> Made:
     """What was made under this key before, or what `make` makes of it now; None is not kept."""
-    path = cache_folder() / kind / f"{key}.safetensors"
+    path = cached_path(kind, key)
     # A damaged file, or one of another version or another user, is no better than none.
     with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
         if path.is_file():

@@ -11,7 +11,7 @@ Everything behind this line is minimised. `Experience.losses` turns recorded met
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -203,6 +203,42 @@ class LearnsMany(Protocol):
         They need not be equal: what is trained beside other seeds may be rounded differently and
         end up a little elsewhere.
         """
+
+
+@runtime_checkable
+class OpensEarly(Protocol):
+    """A learner that can tell what its prior opens with before it has learnt the rest."""
+
+    def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
+        """The same configurations as `learn(...).opening(target)` gives, within a second or so.
+
+        None where they follow from all that is learnt.
+        """
+
+
+Keep: TypeAlias = Callable[[str, Learner, Experience, Experience], Prior]
+"""(name, learner, experience, the part that it reads) -> its prior, learnt from the experience now,
+or found where it was kept for that part."""
+
+
+@runtime_checkable
+class LearnsInParts(Protocol):
+    """A learner of several parts. Parts that are finished can be kept when the work is stopped."""
+
+    def learn_in_parts(
+        self, experience: Experience | None, *, seed: int, progress: Progress, keep: Keep
+    ) -> Prior:
+        """The same as `learn`, each part by way of `keep`."""
+
+
+@runtime_checkable
+class Continuing(Protocol):
+    """A learner that can go on from an earlier prior when a few tasks have been added."""
+
+    def continue_from(
+        self, earlier: Prior, experience: Experience, *, seed: int, progress: Progress
+    ) -> Prior:
+        """What it has learnt after a short training on all tasks, the added ones included."""
 
 
 @runtime_checkable

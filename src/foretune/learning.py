@@ -1,5 +1,6 @@
 """What every learner needs: past tasks as it reads them, the space that its prior holds for."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,6 +81,19 @@ def fair_shares(sizes: Sequence[int]) -> list[Ints]:
     share = max(MOST_ROWS // len(sizes), LEAST_ROWS)
     rng = np.random.default_rng(0)
     return [rng.permutation(size)[:share] for size in sizes]
+
+
+def drawn_by_name(names: Sequence[str], most: int, seed: int) -> Ints:
+    """At most so many of the tasks of these names, as ascending positions, drawn at random.
+
+    Each name has a number of its own that follows from the seed, and the least numbers are drawn.
+    When a task is added, the draw changes by that one task at most. When all may stay, all do.
+    """
+    if len(names) <= most:
+        return np.arange(len(names))
+    numbers = [hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest() for name in names]
+    order = sorted(range(len(names)), key=numbers.__getitem__)
+    return np.sort(np.array(order[:most], dtype=np.int64))
 
 
 def divided(tasks: list[Task], rng: np.random.Generator) -> tuple[list[Task], list[Task]]:

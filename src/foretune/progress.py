@@ -1,9 +1,15 @@
 """How long work reports where it stands, without the workers knowing about terminals."""
 
+import logging
+import threading
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+BEAT_SECONDS, QUIET_SECONDS = 1.0, 2.0
+LOGGER = logging.getLogger("foretune")
 
 
 class Progress(Protocol):
@@ -44,3 +50,50 @@ def tracked(items: Iterable[T], progress: Progress, what: str, total: int | None
             progress.step()
     finally:
         progress.stop()
+
+
+@contextmanager
+def beating(progress: Progress, what: str) -> Iterator[None]:
+    """Say once a second that the work goes on, also while a compiler or a library is silent."""
+    if progress is SILENT:
+        yield
+        return
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_SECONDS):
+            progress.step(0)
+
+    progress.start(what, None)
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        progress.stop()
+
+
+class LoggedProgress:
+    """Says to the logger `foretune` how far work is, at most every two seconds."""
+
+    def __init__(self) -> None:
+        self._what, self._done, self._total = "", 0, 0
+        self._last = -QUIET_SECONDS
+
+    def start(self, what: str, total: int | None) -> None:
+        """Say what begins."""
+        self._what, self._done, self._total = what, 0, total or 0
+        LOGGER.info("%s", what)
+        self._last = time.monotonic()
+
+    def step(self, n: int = 1, note: str = "") -> None:
+        """Say how far it is."""
+        self._done += n
+        if time.monotonic() - self._last >= QUIET_SECONDS:
+            self._last = time.monotonic()
+            LOGGER.info("%s: %d of %s  %s", self._what, self._done, self._total or "?", note)
+
+    def stop(self) -> None:
+        """Say nothing: the next piece of work says that it begins."""

@@ -34,14 +34,14 @@ class TerminalProgress:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
-            Progress,
             SpinnerColumn,
             TextColumn,
             TimeElapsedColumn,
             TimeRemainingColumn,
         )
+        from rich.progress import Progress as Bar
 
-        self._bar = Progress(
+        self._bar = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),

@@ -347,13 +347,13 @@ def _columns(
     for batch in _batches(file):
         rows = slice(end, end := end + len(batch))
         task_index[rows] = _task_index(batch.column("task"), positions)
-        config_index[rows] = batch.column("config")
+        config_index[rows] = _numbers(batch.column("config"))
         for column, metric in enumerate(metrics):
-            values[rows, column] = batch.column(METRIC_PREFIX + metric.name)
-        status[rows] = batch.column("status")
-        seconds[rows] = batch.column("seconds")
+            values[rows, column] = _numbers(batch.column(METRIC_PREFIX + metric.name))
+        status[rows] = _numbers(batch.column("status"))
+        seconds[rows] = _numbers(batch.column("seconds"))
         if fidelity is not None:
-            fidelity[rows] = batch.column("fidelity")
+            fidelity[rows] = _numbers(batch.column("fidelity"))
         if table is not None:
             table.add(batch, config_index[rows])
     if end != n:
@@ -368,8 +368,17 @@ def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
 
 def _task_index(column: pa.DictionaryArray, positions: Mapping[str, int]) -> NDArray[np.int32]:
     known = np.array([positions[name] for name in column.dictionary.to_pylist()], dtype=np.int32)
-    index: NDArray[np.int32] = known[np.asarray(column.indices)]
+    index: NDArray[np.int32] = known[_numbers(column.indices)]
     return index
+
+
+def _numbers(column: pa.Array) -> NDArray[Any]:
+    """The numbers of a column without missing ones. `np.asarray` would import pandas."""
+    if column.null_count:
+        raise ValueError("a number is missing")
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    numbers = np.frombuffer(column.buffers()[1], dtype)
+    return numbers[column.offset : column.offset + len(column)]
 
 
 def _without_nan(features: MetaFeatures) -> dict[str, dict[str, float | None]]:

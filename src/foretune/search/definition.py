@@ -48,6 +48,12 @@ class Method:
         self, experience: Experience | None, *, seed: int, progress: Progress = SILENT
     ) -> Prior:
         """What the method takes from past tasks; methods that do not transfer take nothing."""
+        self.check(experience, seed=seed)
+        with extras_named(f"the method '{self.name}'"):
+            return self.learner().learn(experience, seed=seed, progress=progress)
+
+    def check(self, experience: Experience | None, *, seed: int) -> None:
+        """Refuse a seed that is none, and experience that the method cannot learn from."""
         check_seed(seed)
         if self.needs_experience and experience is None:
             raise MethodError(
@@ -56,8 +62,6 @@ class Method:
             )
         if self.transfers and experience is not None:
             self._check_teaches(experience)
-        with extras_named(f"the method '{self.name}'"):
-            return self.learner().learn(experience, seed=seed, progress=progress)
 
     def _check_teaches(self, experience: Experience) -> None:
         if experience.space.width == 0:

@@ -20,16 +20,20 @@ from foretune.contracts import (
     Observations,
     Posterior,
     Prior,
+    Region,
     Sceptical,
+    Surrogate,
     Target,
     check_encoded,
 )
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience
 from foretune.numerics.objectives import pareto_front
+from foretune.progress import Progress
 from foretune.search.beliefs import with_beliefs
 from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
 from foretune.search.definition import Design, Method
+from foretune.search.early import EarlyPrior, whole
 from foretune.search.given import (
     check_described,
     check_parts,
@@ -41,7 +45,7 @@ from foretune.search.given import (
 )
 from foretune.search.outlook import Outlook, learn_outlook
 from foretune.search.pending import Pending
-from foretune.search.priors import learnt_prior
+from foretune.search.priors import default_progress, prior_of
 from foretune.search.registry import METHODS
 from foretune.search.registry import method as registered
 from foretune.search.scoring import ACQUISITIONS
@@ -90,18 +94,9 @@ class Optimizer:
             check_encoded(start, target.space, "start")
         design, prior = _usable(method, prior, target)
         self._stages = Stages.planned(design, prior, target, start)
-        self._prior = prior
-        self._surrogate = prior.surrogate(target)
-        region = prior.region(target) if isinstance(prior, Bounded) else None
-        self._everywhere: Candidates = (
-            WholeSpace(target.space, region, effect=target.effect)
-            if target.pool is None
-            else Pool(target.pool, region)
-        )
-        self._candidates = self._everywhere
-        if target.pool is None and isinstance(prior, Informed):
-            known = prior.known(target)
-            self._candidates = WholeSpace(target.space, region, known, target.effect)
+        self._early_prior = prior
+        if not isinstance(prior, EarlyPrior):
+            self.finish_learning()
         self._trials = ToldTrials(target.space, len(target.objectives))
         self._told = self._trials.observations()
         self._pending = Pending(target.space)
@@ -119,11 +114,14 @@ class Optimizer:
         pool: Encoded | None = None,
         meta_features: Mapping[str, float] | None = None,
         seed: int = 0,
+        progress: Progress | None = None,
     ) -> "Optimizer":
         """An optimiser whose method has learnt from the experience, where there is one.
 
         What a method of the registry learnt is kept in the user's cache: the next one from the same
-        begins at once.
+        begins at once. With more than a hundred past tasks learning takes minutes, and `auto` makes
+        its first suggestions before it: it learns when the next one needs it, or when
+        `finish_learning` is called.
 
         Arguments:
             space: what may be tried, as `Space.of` takes it; the experience's if left out.
@@ -135,6 +133,8 @@ class Optimizer:
             pool: all configurations that can be chosen, where they are a recorded list.
             meta_features: what describes the task, by name.
             seed: all randomness follows from it, that of learning too.
+            progress: told how far learning is. If left out, a terminal shows a bar, and the logger
+                `foretune` says it elsewhere.
 
         Example:
             >>> optimizer = Optimizer.of({"lr": (1e-4, 1e-1, "log")}, "runs.parquet")
@@ -147,7 +147,45 @@ class Optimizer:
             objectives = ("loss",) if past is None else (past.metrics[0].name,)
         target = Target(space, objectives, pool, meta_features or {})
         known = None if past is None else past.with_metrics(target.objectives)
-        return cls(target, chosen, learnt_prior(chosen, known, seed=seed), seed=seed)
+        shown = default_progress() if progress is None else progress
+        return cls(target, chosen, prior_of(chosen, known, seed=seed, progress=shown), seed=seed)
+
+    def finish_learning(self) -> None:
+        """Learn now what the model needs, instead of when the first suggestion needs it.
+
+        With many past tasks the first suggestions are made before everything is learnt. Whoever has
+        time until the first results, while the first trials run, can use it for this.
+        """
+        _ = self._surrogate, self._candidates
+
+    @property
+    def _prior(self) -> Prior:
+        return whole(self._early_prior)
+
+    @cached_property
+    def _surrogate(self) -> Surrogate:
+        return self._prior.surrogate(self.target)
+
+    @cached_property
+    def _region(self) -> Region | None:
+        """The part of the space that the prior restricts the search to."""
+        prior = self._prior
+        return prior.region(self.target) if isinstance(prior, Bounded) else None
+
+    @cached_property
+    def _everywhere(self) -> Candidates:
+        target = self.target
+        if target.pool is not None:
+            return Pool(target.pool, self._region)
+        return WholeSpace(target.space, self._region, effect=target.effect)
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        """Everywhere, and what the prior knows as good."""
+        target, prior = self.target, self._prior
+        if target.pool is not None or not isinstance(prior, Informed):
+            return self._everywhere
+        return WholeSpace(target.space, self._region, prior.known(target), target.effect)
 
     @property
     def told(self) -> Observations:
@@ -272,10 +310,10 @@ class Optimizer:
         tried = self._told.configs
         if self._pending:
             tried = Encoded.concat([tried, *self._pending.configs])
-        candidates: Candidates = self._candidates if among is None else among
         stage = self._stages.after(tried, starting=among is None)
         if stage is Stage.START:
             return self._from_start(tried), "start"
+        candidates: Candidates = self._candidates if among is None else among
         if stage is Stage.DESIGN:
             return self._from_design(candidates, tried, seed)
         return self._from_model(candidates, tried, seed)

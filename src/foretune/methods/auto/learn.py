@@ -9,12 +9,12 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.contracts import Learner, Prior, Stocked, Surrogate, Target
+from foretune.contracts import Keep, Learner, Prior, Stocked, Surrogate, Target
 from foretune.experience import Experience
 from foretune.learning import check_space
 from foretune.methods.auto.model import AutoSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.progress import SILENT, Progress
+from foretune.progress import SILENT, Progress, beating
 from foretune.space import Encoded, Space
 
 KIND = "foretune-auto"
@@ -50,6 +50,22 @@ class Lister(Protocol):
 
     def portfolio(self, k: int) -> Encoded:
         """The first k to try."""
+
+
+@runtime_checkable
+class EarlyLister(Protocol):
+    """The learner of an expert that can name the first configurations before it has learnt."""
+
+    def early_portfolio(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
+        """The first k to try; None where there are too few past tasks for it to be worth it."""
+
+
+@runtime_checkable
+class ReadsSome(Protocol):
+    """A learner that reads some of many tasks. Others can change without learning anew."""
+
+    def reads(self, experience: Experience, *, seed: int) -> Experience:
+        """The tasks that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +162,43 @@ class AutoLearner:
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> AutoPrior:
         """The priors of all experts; without experience, of those that need none."""
-        makers = {**(self.taught if experience is not None else {}), **self.from_nothing}
-        experts = {
-            name: make().learn(experience, seed=seed, progress=progress)
-            for name, make in makers.items()
-        }
+
+        def at_once(_: str, learner: Learner, experience: Experience, __: Experience) -> Prior:
+            return learner.learn(experience, seed=seed, progress=progress)
+
+        return self.learn_in_parts(experience, seed=seed, progress=progress, keep=at_once)
+
+    def learn_in_parts(
+        self, experience: Experience | None, *, seed: int, progress: Progress, keep: Keep
+    ) -> AutoPrior:
+        """The same; what past tasks teach each expert goes by way of `keep`."""
+        experts: dict[str, Prior] = {}
+        if experience is not None:
+            for name, make in self.taught.items():
+                learner = make()
+                read = experience
+                if isinstance(learner, ReadsSome):
+                    read = learner.reads(experience, seed=seed)
+                with beating(progress, f"learning from past tasks ({name})"):
+                    experts[name] = keep(name, learner, experience, read)
+        for name, make in self.from_nothing.items():
+            experts[name] = make().learn(experience, seed=seed, progress=progress)
         if experience is None:
             return AutoPrior(experts, frozenset(), None, trials=self.trials, seed=seed)
         lister = cast("Lister", experts[self.lister])
-        first = cheapest_first(lister.portfolio(PORTFOLIO_TRIALS), experience)
+        first = self.early_opening(experience, seed=seed)
+        if first is None:
+            first = cheapest_first(lister.portfolio(PORTFOLIO_TRIALS), experience)
         taught = frozenset(self.taught)
         return AutoPrior(experts, taught, first, lister.configs, self.trials, seed)
+
+    def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
+        """The portfolio, where there are so many past tasks that the rest takes long to learn."""
+        lister = self.taught[self.lister]()
+        if not isinstance(lister, EarlyLister):
+            return None
+        early = lister.early_portfolio(experience, PORTFOLIO_TRIALS, seed=seed)
+        return None if early is None else cheapest_first(early, experience)
 
     def load(self, path: Path) -> AutoPrior:
         """Read a saved prior."""
@@ -197,11 +239,13 @@ def cheapest_first(configs: Encoded, experience: Experience) -> Encoded:
 
     All of them are tried in any case. Where the cost of one is not known, nothing changes.
     """
-    place = {key: row for row, key in enumerate(experience.configs.keys().tolist())}
-    costs = [
-        experience.seconds[experience.config_index == place.get(key, -1)]
-        for key in configs.keys().tolist()
-    ]
+    if np.isnan(experience.seconds).all():
+        return configs
+    table = experience.configs.values
+    costs = []
+    for one in configs.values:
+        place = np.flatnonzero(((table == one) | (np.isnan(table) & np.isnan(one))).all(axis=1))
+        costs.append(experience.seconds[np.isin(experience.config_index, place)])
     if not all(np.isfinite(cost).any() for cost in costs):
         return configs
     return configs.take(np.argsort([np.nanmean(cost) for cost in costs], kind="stable"))

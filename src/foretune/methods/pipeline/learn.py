@@ -9,7 +9,7 @@ from sys import maxsize
 import numpy as np
 
 from foretune.arrays import Floats
-from foretune.contracts import Surrogate, Target
+from foretune.contracts import Prior, Surrogate, Target
 from foretune.errors import ForetuneWarning, MethodError, SpaceError
 from foretune.experience import Experience, learning_split
 from foretune.learning import PastTask, divided, given, past_tasks, trial_shares
@@ -114,16 +114,42 @@ class DeepPipeLearner:
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> DeepPipePrior:
         """Algorithm 1, and the greedy portfolio."""
-        from foretune.methods.pipeline.training import meta_trained, untrained
+        from foretune.methods.pipeline.training import untrained
 
         experience = given(experience)
         configs = experience.configs
-        train, validation = parts(experience, self.scores, seed)
         rng = np.random.default_rng(seed)
         looked_at = configs.take(rng.permutation(len(configs))[:FIRST_LOOK])
         start = untrained(Layout.of(experience.space, self.sizes), looked_at, seed)
-        model = meta_trained(start, configs, train, validation, seed=seed, progress=progress)
-        first = configs.take(portfolio([*train, *validation], len(configs)))
+        return self._trained(start, experience, seed=seed, progress=progress)
+
+    def continue_from(
+        self, earlier: Prior, experience: Experience, *, seed: int, progress: Progress
+    ) -> DeepPipePrior:
+        """The network after a few more steps, at the last and lowest rate, on all tasks."""
+        if not isinstance(earlier, DeepPipePrior) or earlier.first.space != experience.space:
+            return self.learn(experience, seed=seed, progress=progress)
+        start = earlier.model
+        return self._trained(start, experience, seed=seed, progress=progress, briefly=True)
+
+    def _trained(
+        self,
+        start: DeepPipe,
+        experience: Experience,
+        *,
+        seed: int,
+        progress: Progress,
+        briefly: bool = False,
+    ) -> DeepPipePrior:
+        from foretune.methods.pipeline.training import meta_trained, refreshing
+
+        configs = experience.configs
+        train, validation = parts(experience, self.scores, seed)
+        schedules = refreshing(train) if briefly else None
+        model = meta_trained(
+            start, configs, train, validation, seed=seed, progress=progress, schedules=schedules
+        )
+        first = configs.take(portfolio([*train, *validation]))
         described = Described.learn(model, configs, *self._all(experience), seed=seed)
         return DeepPipePrior(model, first, self.kind, described)
 

@@ -11,16 +11,27 @@ from foretune.numerics.normalise import share_of_better
 
 PIPELINES = 5
 """I of Algorithm 2."""
+MOST_CELLS = 50_000_000
+"""A larger table of tasks and configurations is not made."""
+BEST_OF_EACH = 20
+"""Then so many of the best configurations of each task may be chosen."""
 
 
-def portfolio(tasks: Sequence[PastTask], n_configs: int, k: int = PIPELINES) -> Ints:
+def portfolio(tasks: Sequence[PastTask], k: int = PIPELINES) -> Ints:
     """(k,) rows of the configurations that minimise the sum over tasks of the best rank.
 
     A pipeline that a task does not know counts as its worst there; of one that it knows more than
     once, the best rank counts.
     """
-    ranks = np.full((len(tasks), n_configs), np.nan, dtype=np.float32)
+    tried = np.unique(np.concatenate([task.rows for task in tasks]))
+    if len(tasks) * len(tried) > MOST_CELLS:
+        # Where tasks share little, a table of all would be nearly empty: the best of each remain.
+        best = [task.rows[np.argsort(task.z, kind="stable")[:BEST_OF_EACH]] for task in tasks]
+        tried = np.unique(np.concatenate(best))
+    ranks = np.full((len(tasks), len(tried)), np.nan, dtype=np.float32)
     for row, task in zip(ranks, tasks, strict=True):
-        np.fmin.at(row, task.rows, share_of_better(task.z).astype(np.float32))
-    known = np.flatnonzero(~np.isnan(ranks).all(axis=0))
-    return np.asarray(known[greedy(ranks[:, known], k).chosen])
+        places = np.minimum(np.searchsorted(tried, task.rows), len(tried) - 1)
+        kept = tried[places] == task.rows
+        shares = share_of_better(task.z).astype(np.float32)
+        np.fmin.at(row, places[kept], shares[kept])
+    return np.asarray(tried[greedy(ranks, k).chosen])

@@ -35,6 +35,8 @@ TUNING_RATE = 3e-3
 MOST_TUNED = 128
 """The network is tuned to at most so many of the target's trials."""
 LEAST_PADDED = 16
+MOST_REFRESHED = 4
+"""Chunks of a training that goes on from an earlier network."""
 CACHED = 8
 
 Parts: TypeAlias = Sequence[tuple[Singles, Singles]]
@@ -57,16 +59,17 @@ def meta_trained(
     *,
     seed: int,
     progress: Progress,
+    schedules: Sequence[Schedule] | None = None,
 ) -> DeepPipe:
     """The network and kernel that make the validation tasks most probable (Algorithm 1).
 
-    The tasks' rows are of `configs`.
+    The tasks' rows are of `configs`. schedules: how to train; if left out, as suits the tasks.
     """
     keep_compiled()
     layout = start.layout
     curriculum = Curriculum(layout.read(configs), tasks, validation)
     trained = _deep_kernel(start)
-    for number, schedule in enumerate(schedules_for(tasks)):
+    for number, schedule in enumerate(schedules or schedules_for(tasks)):
         trained = meta_train(
             Embedding(layout),
             trained,
@@ -97,6 +100,12 @@ def schedules_for(tasks: Sequence[PastTask]) -> list[Schedule]:
         )
         for rate, chunks, patience in ((3e-3, 90, 12), (1e-3, 40, 6), (3e-4, 20, 4))
     ]
+
+
+def refreshing(tasks: Sequence[PastTask]) -> list[Schedule]:
+    """A short training at the lowest rate, for a network that knows nearly all of the tasks."""
+    *_, last = schedules_for(tasks)
+    return [replace(last, most_chunks=MOST_REFRESHED)]
 
 
 @dataclass(frozen=True)

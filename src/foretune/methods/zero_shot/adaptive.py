@@ -19,17 +19,23 @@ from scipy.special import softmax
 from foretune.arrays import Floats, Ints
 from foretune.contracts import Observations, Prediction, Target
 from foretune.experience import Experience
-from foretune.learning import CachedOnPool, Catalogue, check_space
+from foretune.learning import CachedOnPool, Catalogue, check_space, drawn_by_name, given
+from foretune.methods.zero_shot.early import early_portfolio
 from foretune.methods.zero_shot.jobs import recorded_jobs
-from foretune.methods.zero_shot.surrogate import MOST_FORESTS, completed
-from foretune.methods.zero_shot.table import LossTable, loss_table
+from foretune.methods.zero_shot.surrogate import (
+    MOST_FORESTS,
+    completed,
+    quick_forest,
+    random_forest,
+)
+from foretune.methods.zero_shot.table import LossTable, loss_table, shares_configurations
 from foretune.numerics.acquisition import log_of_improvement
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.greedy import Losses, greedy, mean
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
 from foretune.numerics.scores import midrank_scores
-from foretune.progress import Progress
+from foretune.progress import SILENT, Progress
 from foretune.space import Encoded, Space
 
 KIND = "foretune-adaptive-portfolio"
@@ -171,24 +177,60 @@ class AdaptiveLearner:
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> AdaptivePrior:
         """What is recorded, and what forests predict where tasks share no configurations."""
-        table = _few_enough(loss_table(experience, "normal"), seed)
+        experience = given(experience)
+        few = standing_for_all(experience, seed=seed)
+        table = _few_enough(loss_table(few or experience, "normal"), seed)
         jobs = recorded_jobs(table, progress=progress)
         progress.start("reading past tasks", jobs.budget)
         try:
             jobs.run(*np.nonzero(jobs.possible))
-            columns = best_of_each(jobs.losses)
-            every, rng = np.arange(len(jobs.possible)), np.random.default_rng(seed)
-            complete = bool(jobs.possible.all())
-            scores = jobs.known(every, columns) if complete else completed(jobs, columns, rng)
         finally:
             progress.stop()
+        columns = best_of_each(jobs.losses)
+        every, rng = np.arange(len(jobs.possible)), np.random.default_rng(seed)
+        scores: Losses
+        if jobs.possible.all():
+            scores = jobs.known(every, columns)
+        else:
+            forest = quick_forest if few else random_forest
+            scores = completed(jobs, columns, rng, regression=forest, progress=progress)
         return AdaptivePrior(jobs.candidates.take(columns), scores.astype(np.float64))
+
+    def reads(self, experience: Experience, *, seed: int) -> Experience:
+        """The tasks that it learns from."""
+        return standing_for_all(experience, seed=seed) or experience
+
+    def early_portfolio(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
+        """What a search among many past tasks opens with, within a fraction of a second.
+
+        None where there are so few tasks that the learnt portfolio is to be waited for.
+        """
+        if len(experience.tasks) <= MOST_FORESTS:
+            return None
+        few = standing_for_all(experience, seed=seed)
+        if few is not None:
+            return early_portfolio(few, k)
+        # Where tasks share their configurations, the table is read and needs no forest.
+        prior = self.learn(experience, seed=seed, progress=SILENT)
+        return prior.portfolio(k)
 
     def load(self, path: Path) -> AdaptivePrior:
         """Read what was saved."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         configs = Space.from_json(meta["space"]).unpacked(arrays)
         return AdaptivePrior(configs, arrays["scores"].astype(np.float64))
+
+
+def standing_for_all(experience: Experience, *, seed: int) -> Experience | None:
+    """The tasks that stand for all, where each needs a forest and there are too many for that."""
+    if len(experience.tasks) <= MOST_FORESTS or shares_configurations(experience):
+        return None
+    taught = np.unique(experience.task_index[np.isfinite(experience.losses).all(axis=1)])
+    if len(taught) <= MOST_FORESTS:
+        return None
+    names = [experience.tasks[position] for position in taught.tolist()]
+    drawn = drawn_by_name(names, MOST_FORESTS, seed)
+    return experience.only(names[place] for place in drawn.tolist())
 
 
 def _few_enough(table: LossTable, seed: int) -> LossTable:

@@ -1,11 +1,16 @@
 """The surrogate baseline (section 7): one random forest a task predicts what was not evaluated."""
 
-import numpy as np
+from collections.abc import Callable
+from typing import TypeAlias
 
-from foretune.arrays import Ints
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune.arrays import Floats, Ints
 from foretune.methods.zero_shot.jobs import Jobs
-from foretune.numerics.forests import grown
+from foretune.numerics.forests import Forest, grown
 from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
+from foretune.progress import SILENT, Progress, tracked
 
 MOST_FORESTS = 100
 """Where tasks share no configurations, so many of them stand for all, unless this way is asked for:
@@ -13,6 +18,7 @@ each task needs a forest that predicts what all others have tried."""
 BEST_PREDICTED = 200
 """Where tasks share no configurations, so many of the best of each may enter a portfolio."""
 TREES = 100
+QUICK_LEAF = 2
 LARGEST_FIT = 2000
 """A forest learns from at most so many evaluations of its task."""
 
@@ -48,19 +54,44 @@ def _columns(jobs: Jobs) -> Ints:
     return np.unique(best[~np.isnan(np.take_along_axis(jobs.losses, best, axis=1))])
 
 
-def completed(jobs: Jobs, columns: Ints, rng: np.random.Generator) -> Losses:
-    """The losses in these columns, predicted where not evaluated; NaN for tasks without any."""
+Singles: TypeAlias = NDArray[np.float32]
+Regression: TypeAlias = Callable[[Singles, Losses, Singles, int], Floats]
+"""(known (n, W), their losses (n,), others (m, W), seed) -> predicted losses (m,)."""
+
+
+def random_forest(known: Singles, losses: Losses, others: Singles, seed: int) -> Floats:
+    """The paper's forest."""
     from sklearn.tree import DecisionTreeRegressor
 
+    trees = grown(DecisionTreeRegressor(), known, losses, trees=TREES, seed=seed)
+    predicted: Floats = np.mean([tree.predict(others)[:, 0] for tree in trees], axis=0)
+    return predicted
+
+
+def quick_forest(known: Singles, losses: Losses, others: Singles, seed: int) -> Floats:
+    """A forest that grows in a quarter of the time and predicts no worse (decision 025)."""
+    x, y = known.astype(np.float64), losses[:, None].astype(np.float64)
+    forest = Forest.grow(x, y, leaf=min(QUICK_LEAF, len(known)), seed=seed)
+    return forest.predict(others.astype(np.float64))[:, 0]
+
+
+def completed(
+    jobs: Jobs,
+    columns: Ints,
+    rng: np.random.Generator,
+    *,
+    regression: Regression = random_forest,
+    progress: Progress = SILENT,
+) -> Losses:
+    """The losses in these columns, predicted where not evaluated; NaN for tasks without any."""
     codes = jobs.candidates.codes.astype(np.float32)
     every, tasks = np.arange(len(codes)), len(jobs.possible)
     table = np.full((tasks, len(columns)), np.nan, dtype=np.float32)
-    for task in range(tasks):
+    for task in tracked(range(tasks), progress, "predicting what was not evaluated", tasks):
         known = jobs.known(np.array([task]), every)[0]
         rows = rng.permutation(np.flatnonzero(~np.isnan(known)))[:LARGEST_FIT]
         if len(rows):
             seed = int(rng.integers(2**31))
-            trees = grown(DecisionTreeRegressor(), codes[rows], known[rows], trees=TREES, seed=seed)
-            each = [tree.predict(codes[columns])[:, 0] for tree in trees]
-            table[task] = np.where(np.isnan(known[columns]), np.mean(each, axis=0), known[columns])
+            predicted = regression(codes[rows], known[rows], codes[columns], seed)
+            table[task] = np.where(np.isnan(known[columns]), predicted, known[columns])
     return table

@@ -1,14 +1,15 @@
 """Past evaluations as a table of comparable losses: a row a task, a column a configuration."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from foretune.arrays import Bools, Floats, Ints
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, TaskRecords
-from foretune.learning import given
+from foretune.learning import drawn_by_name, given
 from foretune.numerics.greedy import Losses
 from foretune.numerics.normalise import NORMALISATIONS
 from foretune.numerics.objectives import scalarise
@@ -27,19 +28,50 @@ def least_tasks(tasks: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Entries:
+    """The recorded losses of a table, each once, ascending by task and by configuration."""
+
+    tasks: Ints
+    """(E,), rows of the table."""
+    columns: Ints
+    """(E,)"""
+    losses: Losses
+    """(E,)"""
+
+    def where(self, kept: Bools) -> "Entries":
+        """Only the entries that `kept` (E,) marks."""
+        return Entries(self.tasks[kept], self.columns[kept], self.losses[kept])
+
+
+@dataclass(frozen=True)
 class LossTable:
-    """The losses of D tasks and N configurations, brought to one unit."""
+    """The losses of D tasks and N configurations, brought to one unit.
+
+    Only recorded losses are stored. A thousand tasks that share no configuration have a thousand
+    times more cells than evaluations, so `losses` is for tables of few tasks.
+    """
 
     tasks: tuple[str, ...]
     configs: Encoded
-    losses: Losses
-    """(D, N), NaN where nothing is recorded."""
+    entries: Entries
     normalisation: str
+
+    @cached_property
+    def losses(self) -> Losses:
+        """(D, N), NaN where nothing is recorded."""
+        table = np.full((len(self.tasks), len(self.configs)), np.nan, dtype=np.float32)
+        table[self.entries.tasks, self.entries.columns] = self.entries.losses
+        return table
+
+    @cached_property
+    def _tried(self) -> Ints:
+        """(N,), how many tasks have tried each configuration."""
+        return np.bincount(self.entries.columns, minlength=len(self.configs))
 
     @property
     def shares(self) -> Floats:
         """(N,), the share of the tasks that has tried each configuration."""
-        shares: Floats = (~np.isnan(self.losses)).mean(axis=0)
+        shares: Floats = self._tried / len(self.tasks)
         return shares
 
     @property
@@ -55,24 +87,39 @@ class LossTable:
     @property
     def _are_shared(self) -> Bools:
         """(N,), whether enough tasks have tried each configuration."""
-        tried = np.count_nonzero(~np.isnan(self.losses), axis=0)
-        return np.asarray(tried >= least_tasks(len(self.tasks)))
+        return np.asarray(self._tried >= least_tasks(len(self.tasks)))
 
     def some_tasks(self, most: int, *, seed: int) -> "LossTable":
-        """At most so many tasks, drawn at random, and the configurations that they have tried."""
+        """At most so many tasks, and the configurations that they have tried.
+
+        The draw depends on the names of the tasks and on the seed. One more task changes it by one
+        task at most, so that little has to be learnt again.
+        """
         if len(self.tasks) <= most:
             return self
-        rows = np.sort(np.random.default_rng(seed).choice(len(self.tasks), most, replace=False))
-        losses = self.losses[rows]
-        columns = np.flatnonzero(~np.isnan(losses).all(axis=0))
-        tasks = tuple(self.tasks[row] for row in rows)
-        configs = self.configs.take(columns)
-        return LossTable(tasks, configs, losses[:, columns], self.normalisation)
+        rows = drawn_by_name(self.tasks, most, seed)
+        places = np.full(len(self.tasks), -1)
+        places[rows] = np.arange(len(rows))
+        entries = self.entries.where(places[self.entries.tasks] >= 0)
+        few = replace(
+            self,
+            tasks=tuple(self.tasks[row] for row in rows.tolist()),
+            entries=replace(entries, tasks=places[entries.tasks]),
+        )
+        return few.take(np.unique(entries.columns))
 
     def take(self, columns: Ints) -> "LossTable":
         """Only these configurations."""
-        losses = self.losses if len(columns) == len(self.configs) else self.losses[:, columns]
-        return LossTable(self.tasks, self.configs.take(columns), losses, self.normalisation)
+        if len(columns) == len(self.configs):
+            return self
+        places = np.full(len(self.configs), -1)
+        places[columns] = np.arange(len(columns))
+        entries = self.entries.where(places[self.entries.columns] >= 0)
+        return replace(
+            self,
+            configs=self.configs.take(columns),
+            entries=replace(entries, columns=places[entries.columns]),
+        )
 
 
 def loss_table(experience: Experience | None, normalisation: str | None = None) -> LossTable:
@@ -95,11 +142,28 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
             "a portfolio needs a past task with a successful evaluation, but none of the "
             f"{len(experience.tasks)} tasks has one: give other experience"
         )
-    losses = np.full((len(tasks), len(experience.configs)), np.nan, dtype=np.float32)
-    for row, name in zip(losses, tasks, strict=True):
-        _fill(row, experience.task(name), shift, normalisation)
-    table = LossTable(tuple(tasks), experience.configs, losses, normalisation)
-    return table.take(np.flatnonzero(~np.isnan(losses).all(axis=0)))
+    parts = [_entries(experience.task(name), shift, normalisation) for name in tasks]
+    losses = np.concatenate([of_task for _, of_task in parts])
+    entries = Entries(
+        np.repeat(np.arange(len(tasks)), [len(columns) for columns, _ in parts]),
+        np.concatenate([columns for columns, _ in parts]),
+        losses,
+    ).where(~np.isnan(losses))
+    table = LossTable(tuple(tasks), experience.configs, entries, normalisation)
+    return table.take(np.unique(entries.columns))
+
+
+def shares_configurations(experience: Experience) -> bool:
+    """What `is_shared` says of the experience's table, without making the table."""
+    rows = np.isfinite(experience.losses).all(axis=1)
+    tasks, columns = experience.task_index[rows], experience.config_index[rows]
+    least = least_tasks(len(np.unique(tasks)))
+    if not len(columns) or np.bincount(columns).max() < least:
+        return False
+    width = len(experience.configs)
+    once = np.unique(tasks.astype(np.int64) * width + columns)
+    tried = np.bincount(once % width)
+    return bool(tried[tried >= least].sum() >= 0.5 * tried.sum())
 
 
 def _shift_to_errors(experience: Experience) -> Floats:
@@ -113,14 +177,14 @@ def _shift_to_errors(experience: Experience) -> Floats:
     return shifts
 
 
-def _fill(row: Losses, records: TaskRecords, shift: Floats, normalisation: str) -> None:
-    """Write a task's losses into its row (N,).
+def _entries(records: TaskRecords, shift: Floats, normalisation: str) -> tuple[Ints, Losses]:
+    """The columns (n,) that a task has tried, ascending, and their losses.
 
     Of repeated measurements the last of the highest fidelity counts. Only what is recorded is
     normalised: where tasks share nothing, nearly all of a row is empty.
     """
-    done = np.flatnonzero(records.counted)
-    last = dict(zip(records.config_index[done].tolist(), done.tolist(), strict=True))
-    columns = np.array(sorted(last))
-    losses = records.losses[[last[column] for column in columns.tolist()]] + shift
-    row[columns] = scalarise(losses, NORMALISATIONS[normalisation])
+    done = np.flatnonzero(records.counted)[::-1]
+    columns, last = np.unique(records.config_index[done].astype(np.int64), return_index=True)
+    losses = records.losses[done[last]] + shift
+    unit = scalarise(losses, NORMALISATIONS[normalisation])
+    return columns, unit.astype(np.float32)
