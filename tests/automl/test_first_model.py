@@ -103,4 +103,5 @@ def test_trials_have_fewer_rows_where_columns_are_many_and_time_is_short() -> No
     assert most_search_rows(30, None) == 30_000
     assert most_search_rows(30, 600.0) == 30_000
     assert most_search_rows(3000, 60.0) == 1000
+    assert most_search_rows(5000, 600.0) == 1200
     assert most_search_rows(5000, 10.0) == LEAST_SEARCH_ROWS

@@ -30,6 +30,8 @@ end the command with them.
 WORKPLACE = "fitting-"
 ALIVE = "alive"
 """How the name of a folder begins in which a crew works, and the file there that it has locked."""
+MOST_BYTES_AT_ONCE = 400 * 2**20
+"""Of the tables that processes hold at once: a pipeline takes about four times its table."""
 LOOK_SECONDS = 0.5
 """How often to ask whether the rest is still wanted."""
 
@@ -81,7 +83,8 @@ class Crew:
             file = place / "table.npz"
             table.save(file)
             jobs = dict(enumerate(configs))
-            yield from _fitted(FiledFit(file, seed), jobs, self.workers, limits, is_enough)
+            workers = max(1, min(self.workers, MOST_BYTES_AT_ONCE // max(1, table.x.nbytes)))
+            yield from _fitted(FiledFit(file, seed), jobs, workers, limits, is_enough)
 
 
 @contextmanager

@@ -30,6 +30,8 @@ MOST_SEARCH_ROWS = 30_000
 """Of larger tables a part is searched on; the model that is kept learns from all rows."""
 SEARCH_CELLS_A_SECOND = 50_000
 """Of the time given: a trial of a wide table takes long, and some trials must end in time."""
+MOST_SEARCH_CELLS = 6_000_000
+"""Where there is a time: every worker process holds these cells several times over."""
 LEAST_SEARCH_ROWS = 500
 RARE_CLASS = 0.4
 """A class with less than this part of its fair share of the rows is rare: a model that never
@@ -198,8 +200,8 @@ def most_search_rows(columns: int, seconds: float | None) -> int:
     """How many rows trials may be scored on, of a matrix with so many columns."""
     if seconds is None:
         return MOST_SEARCH_ROWS
-    in_time = int(SEARCH_CELLS_A_SECOND * seconds / max(1, columns))
-    return min(MOST_SEARCH_ROWS, max(LEAST_SEARCH_ROWS, in_time))
+    cells = min(MOST_SEARCH_CELLS, SEARCH_CELLS_A_SECOND * seconds)
+    return min(MOST_SEARCH_ROWS, max(LEAST_SEARCH_ROWS, int(cells / max(1, columns))))
 
 
 def usual_search_rows(table: Table) -> int:
