@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -132,7 +133,8 @@ class Table:
         """
         frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
         learnt_from = frame.drop(columns=[target, *roles.left_out()])
-        schema = Schema.infer(learnt_from, mark, progress=progress)
+        words = time.monotonic() < texts_until
+        schema = Schema.infer(learnt_from, mark, progress=progress, with_words=words)
         present = frame[target].notna().to_numpy()
         known = frame if present.all() else frame[present]
         if len(known) < LEAST_ROWS:

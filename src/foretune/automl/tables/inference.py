@@ -31,13 +31,20 @@ MOST_CATEGORIES_OF_FEW_ROWS = 20
 
 
 def inferred_columns(
-    frame: pd.DataFrame, table: TableMark, progress: Progress = SILENT
+    frame: pd.DataFrame,
+    table: TableMark,
+    progress: Progress = SILENT,
+    *,
+    with_words: bool = True,
 ) -> tuple[Column, ...]:
-    """The columns of a table; `table` decides where numbers can be read in two ways."""
+    """The columns of a table; `table` decides where numbers can be read in two ways.
+
+    with_words: whether to look for the words of texts, which takes long.
+    """
     what = f"looking at the columns of {len(frame):,} rows"
     names = tracked(frame.columns, progress, what, frame.shape[1])
     columns = tuple(_column_of(name, frame[name], table) for name in names)
-    return _with_words(columns, frame)
+    return _with_words(columns, frame) if with_words else columns
 
 
 def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:

@@ -34,15 +34,21 @@ class Schema:
 
     @classmethod
     def infer(
-        cls, frame: pd.DataFrame, table: TableMark | None = None, *, progress: Progress = SILENT
+        cls,
+        frame: pd.DataFrame,
+        table: TableMark | None = None,
+        *,
+        progress: Progress = SILENT,
+        with_words: bool = True,
     ) -> "Schema":
         """The schema of a table; refuses columns of the same name.
 
         table: what decides how numbers are written that can be read in two ways; these columns
-        themselves if None.
+        themselves if None. with_words: whether the words of texts are looked for.
         """
         frame = as_table(frame)
-        return cls(inferred_columns(frame, table or table_mark(frame), progress))
+        mark = table or table_mark(frame)
+        return cls(inferred_columns(frame, mark, progress, with_words=with_words))
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
         """The same columns, with the marks of fractions that a new table has.
