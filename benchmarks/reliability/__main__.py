@@ -83,6 +83,7 @@ ATTACKS = (
     Attack("shell", "shell.py", short=("--templates", "10", "--values", "10")),
     Attack("fit-time", "fit_time.py", ("--all",), ("--rows", "20000", "--time", "20")),
     Attack("many-trials", "many_trials.py", short=("--trials", "200", "--methods", "gp")),
+    Attack("large-study", "large_study.py", short=("--trials", "200")),
     Attack("processes", "processes.py", short=("--processes", "2", "--trials", "20")),
 )
 
