@@ -47,6 +47,7 @@ SHARES = {
     "experience": 1500,
     "portfolio": 800,
     "model": 500,
+    "booster": 3000,
     "table to fit (CSV)": 400,
     "table to fit (Parquet)": 300,
     "table to predict (CSV)": 300,

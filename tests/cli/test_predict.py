@@ -267,3 +267,46 @@ def test_columns_that_are_numbered(tmp_path):
     lines = ended.stdout.splitlines()
     assert lines[0] == "1,2"
     assert [line.split(",")[1] for line in lines[1:]] == frame[2].tolist()
+
+
+def with_formulas(folder):
+    """A table whose identities are formulas, numbers and plain texts."""
+    frame = mixed_frame(4).drop(columns=["class", "amount"])
+    frame["id"] = IDS
+    frame.to_csv(folder / "odd.csv", index=False)
+    return folder / "odd.csv"
+
+
+IDS = ["=1+1", "-5", "@SUM(A1)", "plain"]
+DISARMED = ["'=1+1", "-5", "'@SUM(A1)", "plain"]
+
+
+@pytest.mark.parametrize(("name", "separator"), [("out.csv", ","), ("out.tsv", "\t"), (None, ",")])
+def test_formulas_are_disarmed_in_every_text_that_is_written(name, separator, tmp_path, model):
+    words = (model, with_formulas(tmp_path), "--keep", "id")
+    ended = predict(*words, *(("-o", tmp_path / name) if name else ()))
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    text = (tmp_path / name).read_text() if name else ended.stdout
+    rows = [line.split(separator) for line in text.splitlines()]
+    assert rows[0] == ["id", "class"]
+    assert [row[0] for row in rows[1:5]] == DISARMED
+    assert "2 texts" in ended.stderr
+    assert "--raw" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", None])
+def test_raw_writes_formulas_as_they_are(name, tmp_path, model):
+    words = (model, with_formulas(tmp_path), "--keep", "id", "--raw")
+    ended = predict(*words, *(("-o", tmp_path / name) if name else ()))
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    text = (tmp_path / name).read_text() if name else ended.stdout
+    firsts = [line.replace("\t", ",").split(",")[0] for line in text.splitlines()[1:5]]
+    assert firsts == IDS
+    assert "--raw" not in ended.stderr
+
+
+def test_parquet_keeps_texts_as_they_are(tmp_path, model):
+    out = tmp_path / "out.parquet"
+    ended = predict(model, with_formulas(tmp_path), "-o", out, "--keep", "id")
+    assert ended.exit_code == 0, ended.output + str(ended.exception)
+    assert pd.read_parquet(out)["id"].tolist() == IDS

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -36,6 +37,27 @@ def spoilt_bytes(rng: Random, content: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         content = rng.choice(_BYTE_CHANGES)(rng, content)
     return content
+
+
+def spoilt_binary(rng: Random, content: bytes) -> bytes:
+    """A change that knows nothing, or a number that is another, in either order of its bytes."""
+    if rng.random() < 0.2:
+        return spoilt_bytes(rng, content)
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        if rng.random() < 0.3 and (digits := list(re.finditer(rb"\d+", content))):
+            found = rng.choice(digits)
+            changed[found.start() : found.end()] = bytes(
+                rng.choice(b"0123456789") for _ in found[0]
+            )
+            continue
+        size = rng.choice((1, 2, 4, 4, 4, 8))
+        place = rng.randrange(max(1, len(content) - size))
+        place -= place % rng.choice((1, size))
+        number = rng.choice((0, 1, -1, 2, 5, 100, 2**15 - 1, 2**31 - 1, -(2**31), 2**40, 2**63 - 1))
+        order = rng.choice(("little", "big"))
+        changed[place : place + size] = (number % 2 ** (8 * size)).to_bytes(size, order)
+    return bytes(changed)
 
 
 def spoilt_json(rng: Random, document: Any) -> bytes:

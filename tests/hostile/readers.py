@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,7 +43,13 @@ from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.search.registry import method
 from foretune.testing.problems import problem
 from tests.automl.samples import mixed_frame, mixed_table
-from tests.hostile.mutations import spoilt_bytes, spoilt_csv, spoilt_json, spoilt_value
+from tests.hostile.mutations import (
+    spoilt_binary,
+    spoilt_bytes,
+    spoilt_csv,
+    spoilt_json,
+    spoilt_value,
+)
 
 KINDS = ("flat", "cash", "pipeline")
 
@@ -99,6 +106,7 @@ def all_readers(
         *(_prior_reader(folder, name) for name in methods),
         Reader("portfolio", "portfolio.json", _spoilt_portfolio, Portfolio.open),
         Reader("model", "m.foretune", _spoilt_archives(models), _open_model),
+        Reader("booster", "m.foretune", _spoilt_boosters(_models(folder, boosters())), _open_model),
         Reader("table to fit (CSV)", "t.csv", _spoilt_table, _read_training),
         Reader("table to fit (Parquet)", "t.parquet", _spoilt_parquet, _read_training),
         _predicting("CSV", "t.csv", _spoilt_table, models[0]),
@@ -354,10 +362,36 @@ def _repacked(rng: Random, content: bytes) -> bytes:
             entries[name] = spoilt_json(rng, json.loads(whole))
         else:
             entries[name] = spoilt_bytes(rng, whole)
+    return _archive(entries)
+
+
+def boosters() -> tuple[str, ...]:
+    """The libraries of boosted trees that are installed here."""
+    return tuple(each for each in ("lightgbm", "xgboost", "catboost") if find_spec(each))
+
+
+def _spoilt_boosters(paths: list[Path]) -> Callable[[Random], bytes]:
+    """Archives whose checksums fit, in which only what a booster keeps is spoilt."""
+    whole = [path.read_bytes() for path in paths]
+
+    def make(rng: Random) -> bytes:
+        with zipfile.ZipFile(io.BytesIO(rng.choice(whole))) as archive:
+            entries = {name: archive.read(name) for name in archive.namelist()}
+        kept = [name for name in entries if name.endswith(".bin")]
+        if kept:
+            entries[kept[0]] = spoilt_binary(rng, entries[kept[0]])
+        else:
+            entries["schema.json"] = _with_spoilt_booster(rng, entries["schema.json"])
+        return _archive(entries)
+
+    return make
+
+
+def _archive(entries: Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression=zipfile.ZIP_DEFLATED) as archive:
-        for each, packed in entries.items():
-            archive.writestr(each, packed)
+        for name, content in entries.items():
+            archive.writestr(name, content)
     return stream.getvalue()
 
 

@@ -11,6 +11,7 @@ METHODS = ("zero-shot", "ws-gp", "rgpe", "gp")
 """Those that learn in no time."""
 READERS = (
     "space JSON", "experience", *(f"prior of {name}" for name in METHODS), "portfolio", "model",
+    "booster",
     "table to fit (CSV)", "table to fit (Parquet)", "table to predict (CSV)",
     "table to predict (Parquet)", "prepared table", "manifest", "journal", "memory",
     "table of evaluations", "HPO-B",

@@ -13,7 +13,11 @@ import pytest
 
 from foretune.automl.models import model_file
 from foretune.automl.models.model import Model
+from foretune.automl.tables import parquet_files
 from foretune.automl.tables.datasets import Table
+from foretune.automl.tables.file_sample import write_sample
+from foretune.automl.tables.frames import read_parts
+from foretune.automl.tables.reading import read_table, read_training
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, store
 from foretune.testing.problems import problem
@@ -53,6 +57,55 @@ def test_a_model_that_grows_by_unpacking_is_refused_unread(what, tmp_path, monke
         Model.open(path)
     with pytest.raises(UsageError, match="100 times"):
         model_file.said_of_itself(path)
+
+
+@pytest.mark.parametrize("element", ["{},", "[],", "0,"])
+def test_json_of_very_many_parts_is_refused_before_it_is_parsed(element, tmp_path, monkeypatch):
+    entries = {"foretune.json": b"{}", "schema.json": b"[" + element.encode() * 600_000 + b"0]"}
+    path = tmp_path / "m.foretune"
+    path.write_bytes(archive(entries))
+    monkeypatch.setattr(json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
+    with pytest.raises(UsageError, match="more parts"):
+        Model.open(path)
+
+
+def test_marks_inside_of_texts_are_no_parts(tmp_path):
+    path = tmp_path / "texts.foretune"
+    texts = [{"words": 'a,{["\\' * 200_000}]
+    model_file.write_model(path, {}, texts)
+    _, read = model_file.read_model(path)
+    assert read == texts
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "lists of texts"])
+def test_a_table_of_rows_that_repeat_is_refused_unread(kind, tmp_path, monkeypatch):
+    """A value that repeats takes next to nothing in a Parquet file."""
+    monkeypatch.setattr(parquet_files, "SMALL", 2**22)
+    path = tmp_path / "t.parquet"
+    rows = 2**22 if kind == "numbers" else 2000
+    texts = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["a" * 10**5])
+    column = {
+        "numbers": lambda: pa.array(np.ones(rows)),
+        "texts": texts.dictionary_decode,
+        "lists of texts": lambda: pa.ListArray.from_arrays(
+            np.arange(rows + 1, dtype=np.int32), texts.dictionary_decode()
+        ),
+    }[kind]()
+    pq.write_table(pa.table({"x": column}), path, compression="zstd")
+    assert path.stat().st_size < 30_000
+    with pytest.raises(UsageError, match="1,000 times"):
+        read_training(path, "x")
+    with pytest.raises(UsageError, match="1,000 times"):
+        next(read_parts(path))
+    assert write_sample(path, 10_000, tmp_path) is None
+
+
+def test_a_large_table_is_sampled_by_what_it_takes_in_memory(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": np.ones(2**17), "class": ["a", "b"] * 2**16}), path)
+    frame, share = read_table(path, most_bytes=2**18)
+    assert share < 0.25
+    assert len(frame) == pytest.approx(share * 2**17, rel=0.1)
 
 
 def test_a_model_that_is_nothing_but_zeros_can_still_be_kept(tmp_path):

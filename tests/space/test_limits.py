@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
 
+from foretune.cli.asked import space_asked
 from foretune.errors import SpaceError
 from foretune.space import Space, limits
 from foretune.space.neighbours import MOST_CELLS
@@ -77,8 +78,15 @@ def test_deeper_choices_are_refused_with_the_limit(levels):
     notation = deep(levels)
     with pytest.raises(SpaceError, match="400 levels"):
         Space.of(notation)
-    with pytest.raises(SpaceError):
+    with pytest.raises(SpaceError, match="400 levels"):
         written_space(deep_json(levels))
+
+
+@pytest.mark.parametrize("levels", [401, 100_000])
+def test_tune_refuses_a_deep_file_with_the_limit(levels, tmp_path):
+    (tmp_path / "space.json").write_text(deep_json(levels))
+    with pytest.raises(SpaceError, match="400 levels"):
+        space_asked(tmp_path / "space.json", None)
 
 
 @pytest.mark.parametrize("levels", [60, 400, 100_000])

@@ -25,6 +25,7 @@ _GROWING = re.compile(
 
 def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
     """The space in a file, or else that of past runs."""
+    from foretune.space.limits import refuse_depth
     from foretune.space.written import written_space
 
     if path is None:
@@ -42,7 +43,9 @@ def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        refuse_depth()
+    except ValueError as error:
         raise UsageError(
             f"a space must be a JSON file, but '{path}' is not ({error}): correct it there"
         ) from None

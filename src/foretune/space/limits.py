@@ -60,6 +60,21 @@ def check_columns(count: int) -> None:
         )
 
 
+def check_depth(depth: int) -> None:
+    """Refuse choices of the short notation that lie too deep inside of others."""
+    if depth > DEEPEST_NOTATION:
+        refuse_depth()
+
+
+def refuse_depth() -> NoReturn:
+    """Refuse a notation that lies too deep inside of itself, however deep it is."""
+    raise SpaceError(
+        f"choices must lie at most {DEEPEST_NOTATION} levels deep inside of each other, but "
+        "these are deeper: let them stand beside each other, with conditions in ConfigSpace's "
+        "own JSON"
+    )
+
+
 def check_hyperparameters(hyperparameters: Iterable[Hyperparameter[Any, Any]]) -> None:
     """Refuse hyperparameters that are too many, or have too many choices."""
     widths = [_width(each) for each in hyperparameters]

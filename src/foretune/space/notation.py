@@ -39,7 +39,7 @@ from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from foretune.errors import SpaceError
 from foretune.space.definition import Draft
-from foretune.space.limits import DEEPEST_NOTATION, check_choices, check_count, shortened
+from foretune.space.limits import check_choices, check_count, check_depth, shortened
 from foretune.space.parameters import check_whole
 from foretune.space.serial import gist
 
@@ -100,7 +100,7 @@ def _items(
     waiting = [(0, notation, None)]
     while waiting:
         depth, level, parent = waiting.pop()
-        _check_depth(depth)
+        check_depth(depth)
         prefix = "" if parent is None else f"{parent[0].name}{SEPARATOR}{parent[1]}{SEPARATOR}"
         for key, value in level.items():
             if not isinstance(key, str) or not key:
@@ -112,15 +112,6 @@ def _items(
                     (depth + 1, children, (hyperparameter, algorithm))
                     for algorithm, children in value.items()
                 ]
-
-
-def _check_depth(depth: int) -> None:
-    if depth > DEEPEST_NOTATION:
-        raise SpaceError(
-            f"choices must lie at most {DEEPEST_NOTATION} levels deep inside of each other, but "
-            "these are deeper: let them stand beside each other, with conditions in ConfigSpace's "
-            "own JSON"
-        )
 
 
 def _is_choice(value: Any) -> bool:

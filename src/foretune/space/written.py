@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from foretune.space.limits import refuse_depth
 from foretune.space.space import Space
 
 RANGE = "range"
@@ -12,7 +13,9 @@ def written_space(text: str) -> Space:
     """The space that a text of either kind describes."""
     try:
         document = json.loads(text, object_hook=_with_ranges)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        refuse_depth()
+    except ValueError:
         document = None
     if not isinstance(document, dict) or isinstance(document.get("hyperparameters"), list):
         return Space.from_json(text)

@@ -5,15 +5,11 @@ reads memory that belongs to something else. So the text must be exactly of the 
 writes for the models that Foretune fits: no categorical splits, no linear leaves.
 """
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-BOOSTER = ("lightgbm.basic", "Booster")
-HANDLES = ("_handle", "handle")
-"""Where a booster keeps its text."""
 HEADER = frozenset(
     ("version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx",
      "objective", "feature_names", "feature_infos", "tree_sizes")
@@ -41,21 +37,6 @@ CATEGORICAL = 1
 """The bit of a decision type that says that its threshold is a set."""
 
 
-def check_boosters(description: Any) -> None:
-    """Refuse (ValueError) texts of boosters, in the description of a file, that are not sound."""
-    nodes = list(_nodes(description))
-    texts: dict[Any, set[str]] = {}
-    for each in nodes:
-        texts.setdefault(each.get("__id__"), set()).add(str(each.get("content")))
-    for each in nodes:
-        if (each.get("__module__"), each.get("__class__")) == BOOSTER:
-            for handle in _handles(each):
-                # Objects of the same number are made once, of whichever comes first.
-                if handle.get("__id__") is not None and len(texts[handle["__id__"]]) > 1:
-                    _refuse("is there twice")
-                check_text(_text_of(handle))
-
-
 def check_text(text: str) -> None:
     """Refuse (ValueError) what LightGBM does not write for a model of plain splits."""
     content = text.encode()
@@ -71,40 +52,6 @@ def check_text(text: str) -> None:
         _check_tree(number, block.decode(errors="replace"), columns)
     if not _END.fullmatch(rest.decode(errors="replace")):
         _refuse("has another end than LightGBM writes")
-
-
-def _nodes(description: Any) -> Iterator[dict[str, Any]]:
-    waiting = [description]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            waiting.extend(each)
-        elif isinstance(each, dict):
-            waiting.extend(each.values())
-            yield each
-
-
-def _handles(booster: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The nodes of a booster's text in its state, which must be a dictionary."""
-    state = booster.get("content")
-    if not isinstance(state, dict) or state.get("__class__") != "dict":
-        _refuse("has no state")
-    inner = state.get("content")
-    if not isinstance(inner, dict):
-        _refuse("has no state")
-    found = [inner[name] for name in HANDLES if name in inner]
-    if not found or not all(isinstance(each, dict) for each in found):
-        _refuse("has no text")
-    return found
-
-
-def _text_of(handle: Mapping[str, Any]) -> str:
-    if handle.get("__loader__") != "JsonNode" or not isinstance(handle.get("content"), str):
-        _refuse("has no text")
-    text = json.loads(handle["content"])
-    if not isinstance(text, str):
-        _refuse("has no text")
-    return text
 
 
 def _header(head: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from foretune.automl.models.booster_text import check_boosters
+from foretune.automl.models.boosters import check_boosters
 from foretune.automl.models.model_trust import TYPES, check_indices, strangers
 from foretune.errors import MissingExtraError, UsageError
 from foretune.experience.naming import listed
@@ -37,8 +37,13 @@ MOST_TIMES = 100
 """So many times its own size a file may have when unpacked; ours have up to 32 times."""
 SMALL, SMALL_TEXT = 2**25, 2**23
 """What every file may have when unpacked, and its JSON, in bytes."""
+BYTES_AN_ELEMENT, FEW_ELEMENTS = 2, 500_000
+"""So many of its own bytes a file has at least for each list, object and comma in its JSON, which
+take time and memory one by one. Ours have 4 or more; few elements are always taken.
+"""
 SHARE_OF_PIPELINES = 15 / 16
 """Of what a file may hold; the rest is for what it says about them."""
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _ARRAY = re.compile(r"[0-9a-f-]{1,36}\.(npy|bin)")
 PACKAGES = ("scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "catboost")
 """Those on whose version the meaning of a fitted pipeline depends."""
@@ -172,8 +177,9 @@ def _content(path: Path) -> bytes:
     if found:
         _refuse(path, f"holds {listed(found)}, which no model needs", "do not use this file")
     try:
-        check_boosters(description)
-    except ValueError as error:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_boosters(description, archive.read)
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
         _refuse(path, f"is damaged ({error})", "fit it again")
     protocol = description.get("protocol") if isinstance(description, dict) else None
     if not isinstance(protocol, int) or protocol < OLDEST_PROTOCOL:
@@ -224,10 +230,21 @@ def _entry(path: Path, content: bytes, name: str) -> Any:
     """The JSON in an entry: without NaN and infinity, which JSON does not have."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return json.loads(archive.read(name), parse_constant=_no_constant)
+            text = archive.read(name)
+        is_small = _elements(text) <= max(FEW_ELEMENTS, len(content) // BYTES_AN_ELEMENT)
+        document = json.loads(text, parse_constant=_no_constant) if is_small else None
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError):
         # RuntimeError: too deep a recursion, a password, an unknown compression.
         _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+    if not is_small:
+        _refuse(path, "has more parts than a file of its size can need", "do not use this file")
+    return document
+
+
+def _elements(text: bytes) -> int:
+    """How many lists, objects and commas a JSON text has outside of its strings."""
+    bare = _STRING.sub(b"", text)
+    return sum(bare.count(mark) for mark in (b"{", b"[", b","))
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile, ParquetWriter
+from pyarrow.parquet import ParquetWriter
 
-from foretune.automl.tables.parquet_files import bytes_of, is_parquet
+from foretune.automl.tables.parquet_files import bytes_of, is_parquet, open_parquet
 from foretune.automl.tables.text_files import BYTES_A_CHARACTER, text_form
 
 BLOCKS = 64
@@ -75,7 +75,7 @@ def _blocks(stream: BinaryIO, end: int, size: int) -> Iterator[bytes]:
 
 
 def _write_parquet(path: Path, size: int, sample: Path) -> bool:
-    file = ParquetFile(path)
+    file = open_parquet(path)
     share = min(1.0, size / max(1, bytes_of(file)))
     groups = file.metadata.num_row_groups
     wanted = min(groups, max(LEAST_GROUPS, round(share * groups)))

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from ConfigSpace import (
     CategoricalHyperparameter,
-    ConfigurationSpace,
     EqualsCondition,
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
@@ -31,6 +30,7 @@ from foretune.experience.importers.deeppipe_layouts import FLAG, LAYOUTS, NONE, 
 from foretune.experience.importers.matrices import ERROR, with_records
 from foretune.progress import SILENT, Progress, tracked
 from foretune.space import Encoded, Space
+from foretune.space.definition import Draft
 
 NEEDED = (
     "pipelines",
@@ -118,7 +118,7 @@ class _Draft:
     """A space under construction, and the cells of its hyperparameters row by row."""
 
     rows: int
-    space: ConfigurationSpace
+    space: Draft
     cells: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def add_choice(self, stage: str, algorithms: list[str], chosen: NDArray[Any]) -> None:
@@ -150,7 +150,7 @@ def _configurations(layout: Layout, table: Floats, selector: Ints) -> tuple[Spac
     """The space of the pipelines and the pipelines in it, in the order of the file."""
     # The authors scaled in single precision, which can overshoot by 2e-7.
     table = np.clip(table, 0.0, 1.0)
-    draft = _Draft(len(table), ConfigurationSpace(name=layout.name))
+    draft = _Draft(len(table), Draft(name=layout.name))
     first = 0
     for position, (stage, encoders) in enumerate(layout.stages.items()):
         parts = []

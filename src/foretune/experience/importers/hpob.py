@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace, UniformFloatHyperparameter
+from ConfigSpace import UniformFloatHyperparameter
 
 from foretune.arrays import Floats
 from foretune.errors import ExperienceError
@@ -18,6 +18,7 @@ from foretune.experience import Direction, Experience, Metric
 from foretune.experience.importers.archive import Archive
 from foretune.progress import SILENT, Progress, tracked
 from foretune.space import Space
+from foretune.space.definition import Draft
 
 PARTS = {
     "train": "meta-train-dataset.json",
@@ -95,8 +96,8 @@ def _experience(
     x = np.concatenate([configurations for configurations, _ in tables])
     sizes = [len(accuracies) for _, accuracies in tables]
     firsts = dict(zip(tasks, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
-    made = ConfigurationSpace(name=f"HPO-B {name}")
-    made.add([UniformFloatHyperparameter(f"x{i}", 0.0, 1.0) for i in range(x.shape[1])])
+    made = Draft(name=f"HPO-B {name}")
+    made.add(*(UniformFloatHyperparameter(f"x{i}", 0.0, 1.0) for i in range(x.shape[1])))
     space = Space.of(made)
     return Experience.build(
         space,

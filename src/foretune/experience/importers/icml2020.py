@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 from ConfigSpace import (
     CategoricalHyperparameter,
-    ConfigurationSpace,
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
@@ -20,6 +19,7 @@ from foretune.experience.importers.inference import infer_space
 from foretune.experience.importers.tables import need_columns, read_table
 from foretune.progress import SILENT, Progress
 from foretune.space import Space
+from foretune.space.definition import Draft
 
 XGBOOST_RANGES = {
     "log2_min_child_weight": (-8.0, 6.0),
@@ -102,16 +102,16 @@ def _space(blackbox: str, configs: pd.DataFrame) -> Space:
     return Space.of(infer_space({str(name): configs[name].tolist() for name in configs}, blackbox))
 
 
-def _xgboost_space() -> ConfigurationSpace:
-    made = ConfigurationSpace(name="XGBoost")
+def _xgboost_space() -> Draft:
+    made = Draft(name="XGBoost")
     for name, (low, high) in XGBOOST_RANGES.items():
         made.add(UniformFloatHyperparameter(name, low, high))
     made.add(UniformIntegerHyperparameter("max_depth_index", 0, XGBOOST_DEPTHS - 1))
     return made
 
 
-def _nas_space() -> ConfigurationSpace:
-    made = ConfigurationSpace(name="NAS-Bench-201")
+def _nas_space() -> Draft:
+    made = Draft(name="NAS-Bench-201")
     for edge in range(NAS_EDGES):
         made.add(CategoricalHyperparameter(f"x{edge}", NAS_OPERATIONS))
     return made

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, OrdinalHyperparameter
+from ConfigSpace import CategoricalHyperparameter, OrdinalHyperparameter
 
 from foretune.arrays import Floats, Ints
 from foretune.errors import ExperienceError
@@ -18,6 +18,7 @@ from foretune.experience.importers.archive import Archive
 from foretune.experience.importers.safe_pickle import load_plain
 from foretune.progress import Progress, tracked
 from foretune.space import Encoded, Space
+from foretune.space.definition import Draft
 
 SECONDS = "train_time"
 
@@ -39,7 +40,7 @@ class Grid:
 
     def space(self) -> Space:
         """Numbers become ordinals: the grid's steps are what could be tried."""
-        made = ConfigurationSpace(name=self.folder)
+        made = Draft(name=self.folder)
         for name, values in self.values.items():
             if isinstance(values[0], str):
                 made.add(CategoricalHyperparameter(name, values))
