@@ -1,7 +1,9 @@
 """Learning to rank by boosted trees."""
 
 import numpy as np
+import pytest
 
+from foretune.errors import ArtifactError
 from foretune.numerics.lambdamart import Ranker, relevances
 
 
@@ -22,3 +24,16 @@ def test_the_gain_is_the_square_of_the_relevance() -> None:
     assert "[lambdarank_truncation_level: 3]" in ranker.text
     scores = ranker.scores(np.array([[0.05, 0.5], [0.5, 0.5], [0.95, 0.5]]))
     assert scores[0] > scores[1] >= scores[2]
+
+
+def test_only_sound_descriptions_are_read() -> None:
+    rng = np.random.default_rng(0)
+    ranker = Ranker.fit(rng.random((30, 2)), rng.integers(0, 4, 30), [15, 15], k=3, seed=0)
+    assert Ranker.read(ranker.text) == ranker
+    for old, new in (
+        ("split_feature=", "split_feature=99999999 "),
+        ("max_feature_idx=1", "max_feature_idx=400000000"),
+        ("left_child=", "left_child=12345 "),
+    ):
+        with pytest.raises(ArtifactError, match="booster"):
+            Ranker.read(ranker.text.replace(old, new, 1))

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from foretune.arrays import Floats, Ints
-from foretune.errors import MissingExtraError
+from foretune.errors import ArtifactError, MissingExtraError
+from foretune.numerics.lightgbm_text import check_text
 
 TREES = 100
 LEAVES = 15
@@ -31,6 +32,17 @@ class Ranker:
 
     text: str
     """LightGBM's own description, which holds all of it."""
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """A description out of a file, checked before LightGBM's compiled parser sees it."""
+        try:
+            check_text(text)
+        except ValueError as error:
+            raise ArtifactError(
+                f"a ranker must be as LightGBM has written it, but {error}: learn the prior again"
+            ) from error
+        return cls(text)
 
     @classmethod
     def fit(

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from foretune.automl.models.booster_catboost import check_catboost
-from foretune.automl.models.booster_text import check_text
 from foretune.automl.models.booster_xgboost import check_xgboost
+from foretune.numerics.lightgbm_text import check_text
 
 Node = dict[str, Any]
 ReadEntry = Callable[[str], bytes]

@@ -105,7 +105,7 @@ def load_knowledge(path: Path, kind: str) -> Knowledge:
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     space = Space.from_json(meta["space"])
     listed = space.unpacked(arrays)
-    ranker = Ranker(arrays["ranker"].tobytes().decode())
+    ranker = Ranker.read(arrays["ranker"].tobytes().decode())
     return Knowledge(space, tuple(meta["names"]), ranker, listed)
 
 

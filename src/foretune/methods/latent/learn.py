@@ -122,7 +122,7 @@ class LatentLearner:
             space,
             embeddings,
             MetaFeatures(tuple(meta["meta_features"]), table),
-            Ranker(text) if text else None,
+            Ranker.read(text) if text else None,
         )
 
 

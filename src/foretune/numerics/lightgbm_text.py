@@ -23,7 +23,7 @@ OF_TREE = ("num_leaves", "num_cat", "is_linear", "shrinkage")
 WHOLE = frozenset(
     ("leaf_count", "split_feature", "decision_type", "left_child", "right_child", "internal_count")
 )
-OBJECTIVES = re.compile(r"regression|binary sigmoid:1|multiclass num_class:(\d{1,6})")
+OBJECTIVES = re.compile(r"regression|lambdarank|binary sigmoid:1|multiclass num_class:(\d{1,6})")
 _WHOLE = re.compile(r"-?\d{1,15}")
 _NUMBER = re.compile(r"-?(\d{1,40}(\.\d{0,40})?(e[-+]?\d{1,3})?|inf)", re.IGNORECASE)
 _END = re.compile(

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from foretune.automl.models.booster_text import check_text
+from foretune.numerics.lightgbm_text import check_text
 from tests.hostile.mutations import CELLS, spoilt_bytes
 
 lightgbm = pytest.importorskip("lightgbm")
