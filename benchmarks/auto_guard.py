@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from foretune.arrays import Floats
-from foretune.bench.demo import demo_experience
-from foretune.bench.pools import pool_of
-from foretune.contracts import Target
+from foretune._base.arrays import Floats
 from foretune.experience import Experience
+from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
+from foretune_lab.bench.demo import demo_experience
+from foretune_lab.bench.pools import pool_of
 
 LOOKS = (5, 10, 20, 30)
 FROM_NOTHING = ("gcp-smooth", "gcp")

@@ -19,7 +19,7 @@ from benchmarks.peers.functions import Function, FunctionProblem, numbers, rippl
 from benchmarks.peers.play import played_by
 from benchmarks.smooth_functions import MethodTuner, best_so_far
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.experience import Direction, Experience
 from foretune.search import METHODS
 from foretune.space import Space

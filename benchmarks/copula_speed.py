@@ -11,8 +11,8 @@ from statistics import median
 
 import numpy as np
 
-from foretune.contracts import Prior, Target
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Prior, Target
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
 

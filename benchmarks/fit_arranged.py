@@ -19,7 +19,7 @@ import pandas as pd
 
 from fit_versus_defaults import scores
 from foretune import ForetuneClassifier, ForetuneRegressor
-from foretune.automl.tables.arrangement import later_rows
+from foretune.tables.row_structure import later_rows
 from new_tables import CLASSES, NUMBERS, New, Row, frame_of, play_or_sum_up
 
 MOST_ROWS = 4_000

@@ -22,13 +22,13 @@ from scipy.stats import wilcoxon
 import fit_versus_defaults
 import new_tables
 from fit_versus_defaults import divided
-from foretune.automl.blending import Blending
-from foretune.automl.conclusion import concluded
-from foretune.automl.fit import Job, Place
+from foretune.automl.final_model.build import concluded
+from foretune.automl.final_model.member_selection import Blending
+from foretune.automl.job import Job, Place
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
-from foretune.automl.unseen import scores_on
+from foretune.automl.test_scores import scores_on
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 from new_tables import CLASSES, New, Row, play_all
 
 WAYS = (1, 3, 5, 10)

@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 
 from fit_versus_defaults import divided, scores
 from foretune import ForetuneClassifier, ForetuneRegressor
-from foretune.automl.tables.columns import ColumnKind
-from foretune.automl.tables.schema import Schema
+from foretune.tables.columns import ColumnKind
+from foretune.tables.schema import Schema
 from new_tables import CLASSES, NUMBERS, New, Row, play_or_sum_up
 
 MOST_ROWS = 4_000

@@ -32,9 +32,9 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import train_test_split
 
 from fit_versus_defaults import divided
-from foretune.automl.collection.sources import sources
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
+from foretune.tables.table import Table
+from foretune.tables.target import Task
+from foretune_lab.collect.table_sources import sources
 from new_tables import CLASSES, NUMBERS, New
 
 TARGET = "target"

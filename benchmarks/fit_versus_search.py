@@ -23,22 +23,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.collection.sources import Source, sources
-from foretune.automl.journal import Journal, Line
-from foretune.automl.knowledge.known import Knowledge
-from foretune.automl.models.effect import Effect
+from foretune.automl.equivalent_configs import Effect
+from foretune.automl.knowledge.knowledge import Knowledge
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.search import HeldTrial, begun_with
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
-from foretune.contracts import Target
+from foretune.automl.trial_runs import HeldTrial, begun_with
 from foretune.experience import Status
-from foretune.experience.meta_features import meta_features
+from foretune.experience.journal import Journal, Line
+from foretune.methods.contracts import Target
 from foretune.run.executor import Limits
 from foretune.run.pool import ProcessPool
 from foretune.search import METHODS, Optimizer, Told
 from foretune.space import Space
 from foretune.space.parameters import Kind
+from foretune.tables.meta_features import meta_features
+from foretune.tables.table import Table
+from foretune.tables.target import Task
+from foretune_lab.collect.table_sources import Source, sources
 
 POOL = 150
 TRIALS = {"auto": 25, "tpe": 40, "random": 100}

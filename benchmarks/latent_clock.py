@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from foretune.bench.results import read
+from foretune_lab.bench.results import read
 
 MOMENTS = 200
 

@@ -16,8 +16,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from foretune.experience import Experience
-from foretune.learning import past_tasks
 from foretune.methods.latent.learn import pre_trained
+from foretune.methods.past_data import past_tasks
 from foretune.numerics.normalise import share_of_better
 from foretune.space.algorithms import Algorithms
 

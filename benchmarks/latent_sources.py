@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from foretune.experience import Experience
-from foretune.learning import PastTask, past_tasks
 from foretune.methods.latent.embedding import Bowls
 from foretune.methods.latent.learn import LatentPrior
 from foretune.methods.latent.sources import MetaFeatures, agreement, fit_ranker
+from foretune.methods.past_data import PastTask, past_tasks
 from foretune.numerics.normalise import share_of_better
 from foretune.search import method
 from foretune.space.algorithms import Algorithms

@@ -13,7 +13,7 @@ from statistics import median
 
 import numpy as np
 
-from foretune.contracts import Target
+from foretune.methods.contracts import Target
 from foretune.methods.latent.learn import LatentPrior, pre_trained
 from foretune.methods.latent.sources import ONE_IN, PANEL, MetaFeatures
 from foretune.search import Optimizer, Told, method

@@ -126,7 +126,7 @@ def played(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[float, ...
 def foretune_player(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[float, ...]]:
     """A method of Foretune."""
     from foretune.search.optimizer import Optimizer
-    from foretune.search.trials import Told
+    from foretune.search.suggestions import Told
 
     space = dict.fromkeys(problem.names, (0.0, 1.0))
     objectives = tuple(f"loss{place}" for place in range(problem.objectives))

@@ -16,17 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.bench.metrics import best_so_far
-from foretune.bench.pools import TaskPool, pool_of
-from foretune.contracts import Prior, Target
+from foretune._base.terminal import TerminalProgress
 from foretune.experience import Experience, Split, for_learning, named_split
+from foretune.methods.contracts import Prior, Target
 from foretune.methods.pipeline.clusters import cluster_metric
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner
 from foretune.methods.pipeline.network import Embedding
 from foretune.methods.pipeline.variants import deeppipe
 from foretune.search import Design, Method, Optimizer, Told
-from foretune.terminal import TerminalProgress
+from foretune_lab.bench.metrics import best_so_far
+from foretune_lab.bench.pools import TaskPool, pool_of
 
 SHARES = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
 LAYERS = (0, 1, 2)

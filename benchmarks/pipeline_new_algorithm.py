@@ -34,16 +34,16 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune.bench.metrics import best_so_far
-from foretune.bench.pools import TaskPool, pool_of
-from foretune.contracts import Prior, Target
+from foretune._base.progress import SILENT
+from foretune._base.terminal import TerminalProgress
 from foretune.experience import Experience, Split, for_learning, named_split
+from foretune.methods.contracts import Prior, Target
 from foretune.methods.pipeline.learn import DeepPipeLearner
 from foretune.methods.pipeline.variants import deeppipe, deeppipe_paper, deeppipe_ri
-from foretune.progress import SILENT
 from foretune.search import Design, Method, Optimizer, Told
 from foretune.space import Encoded, Space
-from foretune.terminal import TerminalProgress
+from foretune_lab.bench.metrics import best_so_far
+from foretune_lab.bench.pools import TaskPool, pool_of
 
 ROWS = ("left out", "random", "known", "no encoders", "new encoder")
 MEET_IT_ANEW = ("random", "no encoders", "new encoder")

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.bench.pools import pool_of
+from foretune._base.arrays import Floats
+from foretune._base.terminal import TerminalProgress
 from foretune.experience import Experience, Split, for_learning, named_split
 from foretune.methods.pipeline.clusters import cluster_metric
 from foretune.methods.pipeline.learn import DeepPipePrior
 from foretune.methods.pipeline.variants import deeppipe
 from foretune.report.embedding import ByLoss, ByName, draw_embedding, flattened, spread_sample
 from foretune.space import Encoded
-from foretune.terminal import TerminalProgress
+from foretune_lab.bench.pools import pool_of
 
 
 def learnt(path: Path, experience: Experience, split: Split) -> DeepPipePrior:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.bench.pools import pool_of
-from foretune.contracts import Target
+from foretune._base.terminal import TerminalProgress
 from foretune.experience import Experience, for_learning, named_split
+from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
-from foretune.terminal import TerminalProgress
+from foretune_lab.bench.pools import pool_of
 
 
 def main() -> None:

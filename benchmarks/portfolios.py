@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.bench.metrics import expected_random_minimum
+from foretune._base.arrays import Floats
 from foretune.experience import Experience, Split, k_fold
 from foretune.methods.zero_shot.build import BUILDERS
 from foretune.methods.zero_shot.jobs import recorded_jobs
@@ -26,6 +25,7 @@ from foretune.methods.zero_shot.panel import panel_of
 from foretune.methods.zero_shot.table import LossTable, loss_table
 from foretune.numerics.greedy import Aggregate, Picks, greedy, mean, missing_as_worst
 from foretune.numerics.normalise import red, reference_loss
+from foretune_lab.bench.metrics import expected_random_minimum
 
 COUNTS = (1, 2, 5)
 LENGTHS = (1, 2, 5, 10)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.bench.metrics import best_so_far, expected_random_minimum
-from foretune.bench.pools import TaskPool, pool_of
-from foretune.contracts import Target
 from foretune.experience import Experience
+from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
+from foretune_lab.bench.metrics import best_so_far, expected_random_minimum
+from foretune_lab.bench.pools import TaskPool, pool_of
 
 
 def run(pool: TaskPool, seed: int, trials: int) -> np.ndarray:

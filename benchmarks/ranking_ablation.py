@@ -22,10 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune.bench.metrics import best_so_far
-from foretune.bench.pools import TaskPool, pool_of
-from foretune.contracts import LearnsMany, Prior, Surrogate, Target
+from foretune._base.progress import SILENT, Progress
 from foretune.experience import Experience, k_fold
+from foretune.methods.contracts import LearnsMany, Prior, Surrogate, Target
 from foretune.methods.ranking.ensemble import random_ensemble
 from foretune.methods.ranking.learn import RandomPrior, RankingLearner
 from foretune.methods.ranking.model import RankingPrior, RankingSurrogate, Settings
@@ -33,8 +32,9 @@ from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.ranking import LOSSES
 from foretune.numerics.training import Layer, advance, as_arrays, begun, bucket, jax_layers
-from foretune.progress import SILENT, Progress
 from foretune.search import METHODS, Method, Optimizer, Told
+from foretune_lab.bench.metrics import best_so_far
+from foretune_lab.bench.pools import TaskPool, pool_of
 
 FOLDS, EPOCHS = 5, 1000
 REPORTED = (5, 10, 25, 50)

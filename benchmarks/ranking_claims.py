@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.bench.compared import Compared
-from foretune.bench.figures import figures_of_ranks
-from foretune.bench.metrics import ranks_by_task
+from foretune_lab.bench.comparison import Compared
+from foretune_lab.bench.figures import figures_of_ranks
+from foretune_lab.bench.metrics import ranks_by_task
 
 REPORTED = (10, 25, 50)
 CLAIMS = {

@@ -24,8 +24,8 @@ from benchmarks.peers.objective import Parameter
 from benchmarks.peers.play import ONE_THREAD, ROOT, played_by
 from benchmarks.peers.run import OURS, Contestant
 
-from foretune.arrays import Floats
-from foretune.contracts import Prior, Target
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Prior, Target
 from foretune.search import METHODS, Method, Optimizer, Told
 from foretune.space import Space
 

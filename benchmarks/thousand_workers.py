@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretune.contracts import Target
+from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
 

@@ -193,7 +193,7 @@ def foretune_player(
 ) -> Iterator[tuple[float, float]]:
     """A method of Foretune."""
     from foretune.search.optimizer import Optimizer
-    from foretune.search.trials import Told
+    from foretune.search.suggestions import Told
 
     space: Config = {f"x{i}": (0.0, 1.0) for i in range(problem.numbers)}
     if problem.choices:

@@ -27,7 +27,7 @@ os.environ.setdefault(
 def own_cache(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache; its folder is made when a test needs it."""
     monkeypatch.setattr(
-        "foretune.cache.cache_folder", lambda: request.getfixturevalue("tmp_path") / "cache"
+        "foretune._base.cache.cache_folder", lambda: request.getfixturevalue("tmp_path") / "cache"
     )
 
 
@@ -37,8 +37,8 @@ def trials_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     For tests of what becomes of trials: a worker process imports for seconds before its first one.
     """
+    from foretune.run.executor_choice import Site
     from foretune.run.inline import InlineExecutor
-    from foretune.run.sites import Site
 
     class Here(InlineExecutor):
         def start(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune.cache import forget, remembered
+from foretune._base.cache import forget, remembered
 
 
 def made_of(made: list[str], key: str = "key") -> str:
@@ -32,7 +32,7 @@ def test_what_was_made_is_not_made_again():
 
 
 def test_the_least_recently_used_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("foretune.cache.MOST_KEPT", 2)
+    monkeypatch.setattr("foretune._base.cache.MOST_KEPT", 2)
     made: list[str] = []
     for age, key in enumerate(["used", "old"]):
         made_of(made, key)

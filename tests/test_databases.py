@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from foretune import databases
-from foretune.databases import file_of, is_sqlite, parse_url, place, with_driver
+from foretune._base import databases
+from foretune._base.databases import file_of, is_sqlite, parse_url, place, with_driver
 from foretune.errors import ForetuneError
 
 
@@ -89,8 +89,8 @@ def test_files_and_servers_are_told_apart():
     ],
 )
 def test_a_url_that_cannot_be_read_is_refused_without_its_password(url):
-    from foretune.experience.importers.optuna_storage import open_storage
-    from foretune.run.optuna_study import check_store
+    from foretune.stores.optuna.storage import open_storage
+    from foretune.stores.optuna.study import check_store
 
     for open_ in (parse_url, check_store, open_storage):
         with pytest.raises(ForetuneError) as refused:

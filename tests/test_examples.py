@@ -19,7 +19,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     title = ""
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(tmp_path_factory.mktemp("examples"))
-        patched.setattr("foretune.cache.cache_folder", lambda: Path("cache").resolve())
+        patched.setattr("foretune._base.cache.cache_folder", lambda: Path("cache").resolve())
         for block in _BLOCK.finditer(PAGE.read_text("utf-8")):
             if block["title"] is not None:
                 title = block["title"]

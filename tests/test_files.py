@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune.errors import UsageError
-from foretune.files import (
+from foretune._base.files import (
     check_folder_of,
     held,
     locked,
@@ -15,6 +14,7 @@ from foretune.files import (
     replace_file,
     write_text,
 )
+from foretune.errors import UsageError
 
 
 def test_an_output_needs_a_folder_that_exists(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from foretune import learning
-from foretune.contracts import Target
 from foretune.experience import Experience, Metric
-from foretune.learning import Catalogue, fair_shares, past_tasks, successes, trial_shares
+from foretune.methods import past_data
+from foretune.methods.contracts import Target
+from foretune.methods.past_data import Catalogue, fair_shares, past_tasks, successes, trial_shares
 from foretune.numerics.scores import midrank_shares, smoothed_shares
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
@@ -20,7 +20,7 @@ class TestCatalogue:
         np.testing.assert_array_equal(Catalogue(known).rows(asked), [1, 0, 0])
 
     def test_many_are_compared_in_parts(self, monkeypatch) -> None:
-        monkeypatch.setattr(learning, "CHUNK", 7)
+        monkeypatch.setattr(past_data, "CHUNK", 7)
         known, others = SPACE.sample(10, seed=0), SPACE.sample(40, seed=1)
         distances = np.linalg.norm(others.x[:, None] - known.x, axis=2)
         rows = Catalogue(known).rows(Encoded.concat([others, known]))
@@ -33,14 +33,14 @@ def test_trials_of_a_described_task_are_scored_by_rank() -> None:
 
 
 def test_of_large_tasks_a_fair_share_is_drawn_at_random_and_always_the_same(monkeypatch) -> None:
-    monkeypatch.setattr(learning, "MOST_ROWS", 40)
-    monkeypatch.setattr(learning, "LEAST_ROWS", 5)
+    monkeypatch.setattr(past_data, "MOST_ROWS", 40)
+    monkeypatch.setattr(past_data, "LEAST_ROWS", 5)
     large, small = fair_shares([1000, 10])
     assert len(set(large.tolist())) == 20
     assert 300 < large.mean() < 700
     assert sorted(small.tolist()) == list(range(10))
     np.testing.assert_array_equal(fair_shares([1000, 10])[0], large)
-    monkeypatch.setattr(learning, "MOST_ROWS", 4)
+    monkeypatch.setattr(past_data, "MOST_ROWS", 4)
     assert [len(rows) for rows in fair_shares([1000, 10])] == [5, 5]
 
 

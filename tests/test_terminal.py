@@ -2,8 +2,8 @@
 
 import time
 
-from foretune import terminal
-from foretune.terminal import TerminalProgress
+from foretune._base import terminal
+from foretune._base.terminal import TerminalProgress
 
 
 def test_a_log_gets_one_line_of_work_that_takes_long(monkeypatch, capsys):

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import rankdata, sem
 
-from foretune.arrays import Floats
-from foretune.bench.metrics import mean_over_seeds
-from foretune.bench.results import Results, curves_of, read
+from foretune._base.arrays import Floats
 from foretune.errors import UsageError
+from foretune_lab.bench.metrics import mean_over_seeds
+from foretune_lab.bench.results import Results, curves_of, read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,10 @@ import numpy as np
 from benchmarks.peers.objective import Floats, Parameter, Past, Problem
 from ConfigSpace import conditions as given
 
-from foretune.bench.pools import TaskPool, pool_of
 from foretune.experience import Experience, Split
 from foretune.space import Space
 from foretune.space.parameters import Kind
+from foretune_lab.bench.pools import TaskPool, pool_of
 
 PAST_ROWS, PAST_TASKS = 5_000, 100
 """At most so many rows of at most so many past tasks are handed to peers, drawn at random among

@@ -25,16 +25,16 @@ from benchmarks.peers.install import described, python_of
 from benchmarks.peers.play import ONE_THREAD, ROOT
 from benchmarks.peers.problems import problem_of
 
-from foretune.bench.plan import held_out
-from foretune.bench.pools import facts_of, pool_of
-from foretune.bench.replay import fingerprint_of_notes
-from foretune.bench.results import Results, Settings, save
-from foretune.bench.run import Run
-from foretune.bench.starts import Start, seed_on_task
+from foretune._base.files import replace_file
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, Split
 from foretune.experience.fingerprints import fingerprint_of_evaluations
-from foretune.files import replace_file
+from foretune_lab.bench.plan import held_out
+from foretune_lab.bench.pools import facts_of, pool_of
+from foretune_lab.bench.replay import fingerprint_of_notes
+from foretune_lab.bench.results import Results, Settings, save
+from foretune_lab.bench.run import Run
+from foretune_lab.bench.starts import Start, seed_on_task
 
 OURS = "foretune"
 START = Start.called("none")

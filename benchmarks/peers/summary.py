@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.bench.metrics import mean_over_seeds
-from foretune.bench.results import RUN, Results, curves_of, read
+from foretune._base.arrays import Floats
 from foretune.errors import UsageError
+from foretune_lab.bench.metrics import mean_over_seeds
+from foretune_lab.bench.results import RUN, Results, curves_of, read
 
 
 @dataclass(frozen=True)

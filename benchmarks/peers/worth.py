@@ -19,9 +19,9 @@ from benchmarks.peers.picture import apart, draw_lines
 from benchmarks.peers.run import Played
 from scipy.stats import sem
 
-from foretune.arrays import Floats
-from foretune.bench.metrics import expected_random_minimum
-from foretune.bench.results import curves_of, read
+from foretune._base.arrays import Floats
+from foretune_lab.bench.metrics import expected_random_minimum
+from foretune_lab.bench.results import curves_of, read
 
 MOST_DRAWS = 5_000
 

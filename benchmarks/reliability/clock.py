@@ -36,6 +36,7 @@ from lives import (
     run_fresh,
 )
 from rows import Row
+
 from stores import cell, check_fit, compare, compare_evaluations, read_sqlite
 
 HERE = Path(__file__).parent

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.contracts import Target
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience, Metric, Status
+from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
-from foretune.search.definition import Method
+from foretune.search.method import Method
 from foretune.space import Space
 
 TRIALS = 5

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lives import FIT, Tally, import_early, prepare
+
 from stores import check_fit
 
 TRIALS = 8
@@ -37,7 +38,7 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
     os.dup2(said, 1)
     os.dup2(said, 2)
     _count_operations(dies_at, after)
-    from foretune.automl.pace import Pace
+    from foretune.automl.final_model.time_model import Pace
     from foretune.cli import main as foretune
 
     Pace.wants_crew = lambda *_: True  # as where the model takes long
@@ -49,9 +50,9 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
 
 def _count_operations(dies_at: int, after: bool) -> None:
     """Note every operation after the last trial in a file, and die at one of them."""
-    from foretune.automl import search
+    from foretune.automl import trial_runs
 
-    tune = search.tune
+    tune = trial_runs.tune
 
     def tuned(*given: object, **named: object) -> object:
         ending = tune(*given, **named)
@@ -75,7 +76,7 @@ def _count_operations(dies_at: int, after: bool) -> None:
 
         return done
 
-    search.tune = tuned
+    trial_runs.tune = tuned
 
 
 def files(folder: Path) -> set[str]:

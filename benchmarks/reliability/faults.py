@@ -92,13 +92,13 @@ def check(trial, fault: str | None) -> None:
 
 def run(method_name: str, trials: int, jobs: int, folder: Path) -> float:
     """Tune with a method, check that every fault is on record, and return the best loss."""
-    from foretune.contracts import Target
     from foretune.experience import Metric, Status
+    from foretune.methods.contracts import Target
     from foretune.run.executor import Limits
-    from foretune.run.objectives import NamedFunction
     from foretune.run.pool import ProcessPool
     from foretune.run.study import Study
-    from foretune.run.tuning import Budget, tune
+    from foretune.run.trial_results import NamedFunction
+    from foretune.run.tuning_loop import Budget, tune
     from foretune.search.optimizer import Optimizer
     from foretune.search.registry import method
     from foretune.space import Space

@@ -223,8 +223,8 @@ def scores(model: Path, folder: Path) -> dict[str, object]:
     """How the model does on rows that it has not learnt from."""
     if not model.exists():
         return {"score": None, "baseline": None}
-    from foretune.automl.models.model import Model
-    from foretune.automl.unseen import scores_on
+    from foretune.automl.final_model.model import Model
+    from foretune.automl.test_scores import scores_on
 
     held = pd.read_csv(folder / "held.csv")
     share = held[TARGET].value_counts(normalize=True)

@@ -37,6 +37,7 @@ from lives import (
     wait_for,
 )
 from mounts import mount_memory, skip_without_namespace, unmount
+
 from stores import Trial, check_fit, compare, compare_evaluations, read_sqlite
 
 SIZE_KIB = 8192

@@ -27,6 +27,7 @@ from pathlib import Path
 
 from bowl import LOG
 from lives import FIT, OUT, TUNE, Tally, import_early, kill, prepare, run_life, start_life
+
 from stores import (
     Trial,
     abandoned_in,

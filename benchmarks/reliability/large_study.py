@@ -33,10 +33,10 @@ def write_study(url: str, trials: int) -> None:
     """Begin a study, run one trial, and copy it with other values."""
     from sqlalchemy import MetaData, create_engine, insert, select
 
-    from foretune.cli.asked import space_asked
+    from foretune.cli.tune_options import space_asked
     from foretune.experience import Metric, Status
-    from foretune.run.addresses import storage_url
     from foretune.run.study import Study
+    from foretune.stores.addresses import storage_url
 
     space = space_asked(Path("space.json"), None)
     settings = {"objective": NAME}

@@ -51,12 +51,12 @@ IMPORT = (
 )
 TUNE_IMPORTS = (
     *("alembic.command", "optuna.storages._rdb.models", "sqlalchemy.orm"),
-    *("foretune.cli", "foretune.cli.display", "foretune.run.optuna_study", "foretune.run.pool"),
-    *("foretune.run.tuning", "foretune.run.telling", "foretune.search.optimizer"),
+    *("foretune.cli", "foretune.cli.display", "foretune.stores.optuna.study", "foretune.run.pool"),
+    *("foretune.run.tuning_loop", "foretune.run.study_story", "foretune.search.optimizer"),
 )
 OTHER_IMPORTS = (
-    *("sklearn.ensemble", "skops.io", "foretune.automl.fit", "foretune.automl.telling"),
-    *("foretune.automl.collection.collect", "foretune.bench.replay"),
+    *("sklearn.ensemble", "skops.io", "foretune.automl.job", "foretune.automl.fit_story"),
+    *("foretune_lab.collect.collect", "foretune_lab.bench.replay"),
     *("foretune.experience.importers",),
 )
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from rows import Row
 
-from foretune.contracts import Target
 from foretune.experience import Experience, Metric
+from foretune.methods.contracts import Target
 from foretune.numerics import anchored
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.gp import GP

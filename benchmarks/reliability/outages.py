@@ -39,6 +39,7 @@ from lives import (
     wait_for,
 )
 from rows import Row
+
 from stores import Trial, compare, compare_evaluations, count_ended, read_sqlite, read_trials
 
 TRIALS = 40

@@ -122,7 +122,7 @@ def check(folder: Path, url: str, trials: int) -> float:
     """Read the study with Optuna, and return the seconds from its first to its last trial."""
     import optuna
 
-    from foretune.run.addresses import storage_url
+    from foretune.stores.addresses import storage_url
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     os.chdir(folder)

@@ -22,8 +22,8 @@ from tests.run.test_objectives import USELESS, Hostile  # noqa: E402
 from foretune.experience import Metric, Status  # noqa: E402
 from foretune.run.executor import Limits  # noqa: E402
 from foretune.run.inline import InlineExecutor  # noqa: E402
-from foretune.run.objectives import NamedFunction, ResultError, measured  # noqa: E402
 from foretune.run.pool import ProcessPool  # noqa: E402
+from foretune.run.trial_results import NamedFunction, ResultError, measured  # noqa: E402
 
 ERROR = Metric("error")
 ADDRESS = re.compile(" at 0x[0-9a-f]+")

@@ -42,6 +42,7 @@ from lives import (
     start_life,
     wait_for,
 )
+
 from stores import Trial, compare, compare_evaluations, read_sqlite
 
 LONGEST_STOP = 60.0
@@ -169,7 +170,7 @@ def main() -> None:
     import_early(only_tune=given.short)
     if not given.short:
         # As where the model takes long: it is fitted by processes, which must end as well.
-        from foretune.automl.pace import Pace
+        from foretune.automl.final_model.time_model import Pace
 
         Pace.wants_crew = lambda *_: True
     root = Path(tempfile.mkdtemp(prefix="stops-"))

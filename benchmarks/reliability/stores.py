@@ -119,8 +119,8 @@ def check_fit(folder: Path, trials: int, tally: Tally) -> int:
     """
     import pandas as pd
 
+    from foretune.automl.final_model.model import Model
     from foretune.automl.knowledge.memory import Memory
-    from foretune.automl.models.model import Model
     from foretune.experience import Experience
 
     saved = Experience.open(folder / OUT / "trials.parquet")

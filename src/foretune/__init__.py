@@ -12,12 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from foretune.automl.estimator_api import ForetuneClassifier, ForetuneRegressor
-    from foretune.automl.models.model import Model
-    from foretune.contracts import Target
+    from foretune.automl.final_model.model import Model
+    from foretune.automl.sklearn_api import ForetuneClassifier, ForetuneRegressor
     from foretune.errors import ForetuneError
     from foretune.experience import Direction, Evaluation, Experience, Metric, Status
     from foretune.integrations.search_cv import ForetuneSearchCV
+    from foretune.methods.contracts import Target
     from foretune.methods.zero_shot.shipped import portfolio
     from foretune.search import METHODS, Method, Optimizer, Suggestion, Told, method
     from foretune.space import Encoded, Space
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __version__: str
 
 _HOMES = {
-    "ForetuneClassifier": "foretune.automl.estimator_api",
-    "ForetuneRegressor": "foretune.automl.estimator_api",
-    "Model": "foretune.automl.models.model",
-    "Target": "foretune.contracts",
+    "ForetuneClassifier": "foretune.automl.sklearn_api",
+    "ForetuneRegressor": "foretune.automl.sklearn_api",
+    "Model": "foretune.automl.final_model.model",
+    "Target": "foretune.methods.contracts",
     "ForetuneError": "foretune.errors",
     "Direction": "foretune.experience",
     "Evaluation": "foretune.experience",

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from foretune.automl.collection.design import shared_configs
-from foretune.automl.knowledge.known import Knowledge, Source
-from foretune.automl.models.scores import scorer
-from foretune.automl.models.spaces import shipped
+from foretune.automl.knowledge.knowledge import Knowledge, Source
+from foretune.automl.metrics import scorer
+from foretune.automl.spaces import shipped
 from foretune.experience import Experience
+from foretune_lab.collect.designs import shared_configs
 
 SPACE = "pipeline-regression"
 ONLY = ("knn", "elastic_net", "rf", "svm")

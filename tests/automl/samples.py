@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 
 def mixed_frame(n=90, seed=0):

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.known import Knowledge
+from foretune.automl.knowledge.knowledge import Knowledge
 from foretune.automl.plan import Wishes
-from foretune.automl.search import begun_with, known_before
-from foretune.contracts import Opening
+from foretune.automl.trial_runs import begun_with, known_before
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Opening
 from foretune.space import Space
 
 from .past import knowledge_of

@@ -11,26 +11,26 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
-from foretune.arrays import Floats, Ints
-from foretune.automl import blending, fitting
-from foretune.automl.blending import Blending, Chosen
-from foretune.automl.conclusion import INTERRUPTED, NONE_SOUND, Conclusion, concluded
-from foretune.automl.crew import Crew
-from foretune.automl.fitting import NO_TIME, NOT_SOUND, Means
-from foretune.automl.models import model_file
-from foretune.automl.models.evaluation import Score, evaluate
-from foretune.automl.models.members import Member, refit
-from foretune.automl.models.model import Model
-from foretune.automl.pace import Pace
+from foretune._base.arrays import Floats, Ints
+from foretune.automl.evaluation import Score, evaluate
+from foretune.automl.final_model import fitting, model_file
+from foretune.automl.final_model import member_selection as blending
+from foretune.automl.final_model.build import INTERRUPTED, NONE_SOUND, Conclusion, concluded
+from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.final_model.fitting import NO_TIME, NOT_SOUND, Means
+from foretune.automl.final_model.member_selection import Blending, Chosen
+from foretune.automl.final_model.model import Model
+from foretune.automl.final_model.time_model import Pace
+from foretune.automl.final_model.worker_pool import Crew
 from foretune.automl.plan import Plan, Wishes, planned
-from foretune.automl.search import HeldTrial, keep_predictions, predictions_path
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
-from foretune.automl.tables.weighting import Weighting
+from foretune.automl.trial_runs import HeldTrial, keep_predictions, predictions_path
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Limits
 from foretune.run.study import StudyTrial
+from foretune.tables.row_weights import Weighting
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 from .samples import mixed_table
 
@@ -573,7 +573,7 @@ def test_a_disk_that_keeps_no_predictions_costs_no_trial(
     def full(*_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("foretune.automl.search.replace_file", full)
+    monkeypatch.setattr("foretune.automl.trial_runs.replace_file", full)
     assert "log_loss" in HeldTrial(table, plan.protocol, tmp_path)(_one_of_each(plan)[0])
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretune.automl import crew
-from foretune.automl.crew import Crew
-from foretune.automl.models.members import refit
+from foretune.automl.final_model import worker_pool
+from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.final_model.worker_pool import Crew
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
 from foretune.run.executor import Limits
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 from .samples import mixed_table
 
@@ -48,7 +48,7 @@ def test_what_a_killed_crew_left_is_removed_and_what_another_one_needs_is_not(
     left.mkdir()
     (left / "alive").touch()
     (left / "table.npz").write_bytes(b"many rows")
-    with crew._workplace(tmp_path) as first, crew._workplace(tmp_path) as second:
+    with worker_pool._workplace(tmp_path) as first, worker_pool._workplace(tmp_path) as second:
         assert {*tmp_path.iterdir()} == {first, second}
     assert list(tmp_path.iterdir()) == []
 
@@ -60,14 +60,14 @@ def test_two_crews_may_remove_what_a_killed_one_left(
     left = tmp_path / "fitting-left"
     left.mkdir()
     (left / "alive").touch()
-    real = crew.held
+    real = worker_pool.held
 
     def held(path: Path) -> object:
         shutil.rmtree(left)
         return real(path)
 
-    monkeypatch.setattr(crew, "held", held)
-    with crew._workplace(tmp_path) as made:
+    monkeypatch.setattr(worker_pool, "held", held)
+    with worker_pool._workplace(tmp_path) as made:
         assert [*tmp_path.iterdir()] == [made]
 
 
@@ -92,7 +92,7 @@ def test_a_process_that_dies_beside_others_is_tried_alone(tmp_path: Path) -> Non
         {"name": "well", "deaths": 0},
         {"name": "once", "deaths": 1},
     ]
-    made = dict(crew._fitted(Dying(tmp_path), dict(enumerate(jobs)), workers=2))
+    made = dict(worker_pool._fitted(Dying(tmp_path), dict(enumerate(jobs)), workers=2))
     assert "SIGKILL" in made[0]
     assert (made[1], made[2]) == ("well", "once")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
@@ -117,13 +117,13 @@ class Hungry:
 
 
 def test_what_had_too_little_memory_beside_others_is_tried_alone(tmp_path: Path) -> None:
-    made = crew._fitted(Hungry(tmp_path), {0: "a", 1: "b"}, workers=2)
+    made = worker_pool._fitted(Hungry(tmp_path), {0: "a", 1: "b"}, workers=2)
     assert dict(made) == {0: "a", 1: "b"}
     assert {path.read_text() for path in tmp_path.iterdir()} == {"xx"}
 
 
 def test_without_others_there_is_no_second_try(tmp_path: Path) -> None:
-    [(_, died)] = crew._fitted(Dying(tmp_path), {0: {"name": "a", "deaths": 1}}, workers=1)
+    [(_, died)] = worker_pool._fitted(Dying(tmp_path), {0: {"name": "a", "deaths": 1}}, workers=1)
     assert "SIGKILL" in died
     assert (tmp_path / "a").read_text() == "x"
 
@@ -142,7 +142,7 @@ def taking(job: str) -> str:
 
 def test_what_takes_more_time_than_it_may_is_ended(tmp_path: Path) -> None:
     """And not tried again: alone it would take as long."""
-    made = crew._fitted(taking, {0: "time", 1: "nothing"}, 2, Limits(cpu_seconds=0.3))
+    made = worker_pool._fitted(taking, {0: "time", 1: "nothing"}, 2, Limits(cpu_seconds=0.3))
     assert dict(made) == {0: "over its limit of 0.3 s of CPU time", 1: "nothing"}
 
 
@@ -151,9 +151,9 @@ def test_what_takes_more_memory_than_it_may_or_than_there_is_is_ended(
     monkeypatch: pytest.MonkeyPatch, free: float, limit: float, said: str
 ) -> None:
     """In gigabytes. Alone, it may take nine tenths of what is free."""
-    monkeypatch.setattr(crew, "free_bytes", lambda: int(free * 2**30))
+    monkeypatch.setattr(worker_pool, "free_bytes", lambda: int(free * 2**30))
     jobs, limits = {0: "memory", 1: "nothing"}, Limits(memory_bytes=int(limit * 2**30))
-    assert dict(crew._fitted(taking, jobs, 2, limits)) == {
+    assert dict(worker_pool._fitted(taking, jobs, 2, limits)) == {
         0: f"out of memory: over its limit of {said} MB",
         1: "nothing",
     }
@@ -175,26 +175,30 @@ class Counting:
 def test_what_takes_more_memory_than_it_may_is_tried_alone_only_if_it_then_has_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: float | None, tries: str
 ) -> None:
-    monkeypatch.setattr(crew, "free_bytes", lambda: None if free is None else int(free * 2**30))
+    monkeypatch.setattr(
+        worker_pool, "free_bytes", lambda: None if free is None else int(free * 2**30)
+    )
     limits = Limits(memory_bytes=2**28)
-    made = crew._fitted(Counting(tmp_path), {0: "memory", 1: "nothing"}, 2, limits)
+    made = worker_pool._fitted(Counting(tmp_path), {0: "memory", 1: "nothing"}, 2, limits)
     assert "out of memory" in dict(made)[0]
     assert (tmp_path / "memory").read_text() == tries
 
 
 def test_what_is_free_is_shared_by_those_who_fit_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "free_bytes", lambda: 1000)
-    assert crew._within_free(Limits(cpu_seconds=7.0), 3) == Limits(
+    monkeypatch.setattr(worker_pool, "free_bytes", lambda: 1000)
+    assert worker_pool._within_free(Limits(cpu_seconds=7.0), 3) == Limits(
         cpu_seconds=7.0, memory_bytes=300
     )
-    monkeypatch.setattr(crew, "free_bytes", lambda: 0)
-    assert crew._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=1)
-    monkeypatch.setattr(crew, "free_bytes", lambda: None)
-    assert crew._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=5)
+    monkeypatch.setattr(worker_pool, "free_bytes", lambda: 0)
+    assert worker_pool._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=1)
+    monkeypatch.setattr(worker_pool, "free_bytes", lambda: None)
+    assert worker_pool._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=5)
 
 
 def test_nobody_waits_for_what_is_no_longer_wanted() -> None:
     made: list[object] = []
-    for each in crew._fitted(taking, {0: "time", 1: "nothing"}, 2, is_enough=lambda: bool(made)):
+    for each in worker_pool._fitted(
+        taking, {0: "time", 1: "nothing"}, 2, is_enough=lambda: bool(made)
+    ):
         made.append(each)
     assert made == [(1, "nothing")]

@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 
-from foretune.automl.discriminant import QuadraticDiscriminant
+from foretune.automl.estimators.discriminant import QuadraticDiscriminant
 
 
 @pytest.mark.parametrize("reg_param", [1e-5, 0.1, 1.0])

@@ -11,9 +11,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, cross_val_score, cross_validate, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from foretune.automl import fitting, search
-from foretune.automl.estimator_api import ForetuneClassifier, ForetuneRegressor
+from foretune.automl import trial_runs
+from foretune.automl.final_model import fitting
 from foretune.automl.knowledge.memory import HOME_VARIABLE, Memory
+from foretune.automl.sklearn_api import ForetuneClassifier, ForetuneRegressor
 from foretune.errors import ForetuneWarning, UsageError
 
 
@@ -218,7 +219,7 @@ def test_trials_in_other_processes_give_the_same(cancer, fitted):
 
 def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
     X, X_new, y, _ = cancer
-    evaluate, calls = search.evaluate, []
+    evaluate, calls = trial_runs.evaluate, []
 
     def interrupted(*given, **named):
         calls.append(given)
@@ -226,7 +227,7 @@ def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
             raise KeyboardInterrupt
         return evaluate(*given, **named)
 
-    monkeypatch.setattr(search, "evaluate", interrupted)
+    monkeypatch.setattr(trial_runs, "evaluate", interrupted)
     classifier = a_classifier(trials=50).fit(X, y)
     assert classifier.fit_.ending == "stopped"
     assert len(classifier.trials_) == 2

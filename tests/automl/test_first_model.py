@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from foretune.automl import first_model
+from foretune.automl.final_model.baseline import baseline_member
+from foretune.automl.final_model.model import Model
 from foretune.automl.first_model import FirstModelKeeper, call_within, fit_first_model
-from foretune.automl.models.baseline import baseline_member
-from foretune.automl.models.model import Model
 from foretune.automl.plan import LEAST_SEARCH_ROWS, Plan, Wishes, most_search_rows, planned
-from foretune.automl.tables.targets import Task
 from foretune.automl.time_budget import TimeBudget
+from foretune.tables.target import Task
 
 from .samples import mixed_frame, mixed_table
 

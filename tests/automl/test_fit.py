@@ -5,18 +5,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.conclusion import concluded
-from foretune.automl.fit import Job, Place
+from foretune.automl.final_model.build import concluded
+from foretune.automl.final_model.model import Model
+from foretune.automl.job import Job, Place
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.models.model import Model
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.identities import fingerprint
-from foretune.automl.tables.targets import Task
-from foretune.automl.unseen import known_rows, scores_on
+from foretune.automl.test_scores import known_rows, scores_on
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.run.study import StudyTrial
+from foretune.tables.identity import fingerprint
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 from .samples import mixed_frame, mixed_table
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from foretune.automl import crew
+from foretune.automl.final_model import worker_pool
 from foretune.automl.first_model import fit_first_model
-from foretune.automl.fit import Job, Place
+from foretune.automl.job import Job, Place
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
+from foretune.tables.target import Task
 
 from .samples import mixed_table
 
@@ -35,7 +35,7 @@ class HangingFit:
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     """A job on ten times the rows of a trial, for which processes fit the model."""
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(crew, "FiledFit", HangingFit)
+    monkeypatch.setattr(worker_pool, "FiledFit", HangingFit)
     wishes = Wishes(trials=2, seconds=SECONDS, only=("knn", "lda"), method="random", ensemble=1)
     table = mixed_table(Task.CLASSIFICATION, 900)
     return Job(table, "class", wishes, Place(tmp_path / "out"), transfer=False, remember=False)
@@ -70,7 +70,7 @@ def test_the_best_learns_from_as_many_rows_as_there_is_time_for(
     made: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fold of 72 rows took 1 s, so 900 rows take 12.5 s; of 9 s, 70% are for 454 rows."""
-    monkeypatch.setattr("foretune.automl.fit.contention", lambda: 1.0)
+    monkeypatch.setattr("foretune.automl.job.contention", lambda: 1.0)
     plan = planned(made.table.sample(90, seed=0), made.wishes)
     made.first = fit_first_model(plan, target="class", seconds=60.0)
     found = made.search(plan)

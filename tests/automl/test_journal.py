@@ -3,9 +3,9 @@ import math
 
 import pytest
 
-from foretune.automl.journal import Journal, Line
 from foretune.errors import UsageError
 from foretune.experience import Status
+from foretune.experience.journal import Journal, Line
 
 FIRST = Line("a", {"x": 0.1, "k": "b"}, Status.DONE, {"accuracy": 0.5}, 0.25)
 SECOND = Line("b", {"x": 1e-9}, Status.TIMEOUT, {}, 3.0, "over its limit")
@@ -38,7 +38,7 @@ def test_a_full_disk_is_named_by_the_file_it_has_no_room_for(path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, "No space left")
 
-    monkeypatch.setattr("foretune.automl.journal.os.fsync", full)
+    monkeypatch.setattr("foretune.experience.journal.os.fsync", full)
     with pytest.raises(OSError, match="No space left") as told:
         Journal(path).add(SECOND)
     assert told.value.filename == str(path)

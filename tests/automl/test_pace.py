@@ -6,13 +6,13 @@ import time
 import numpy as np
 import pytest
 
-from foretune.automl.fit import budget, model_until
-from foretune.automl.pace import Pace
+from foretune.automl.final_model.time_model import Pace
+from foretune.automl.job import budget, model_until
 from foretune.automl.plan import Plan, Wishes, planned
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 from .samples import mixed_table
 

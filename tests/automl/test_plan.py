@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.roles import Roles
-from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
+from foretune.tables.column_roles import Roles
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 from .samples import mixed_table
 

@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from foretune.automl.fit import Place
-from foretune.automl.models.members import refit
-from foretune.automl.models.model import Model
-from foretune.automl.models.spaces import shipped
+from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.final_model.model import Model
+from foretune.automl.job import Place
 from foretune.automl.plan import Wishes
-from foretune.automl.readiness import check_ready
-from foretune.automl.tables.targets import Task
+from foretune.automl.preflight import check_ready
+from foretune.automl.spaces import shipped
 from foretune.errors import UsageError
+from foretune.tables.target import Task
 
 from .samples import mixed_frame, mixed_table
 

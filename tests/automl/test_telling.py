@@ -2,11 +2,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from foretune.automl.fit_story import Words, advice, facts, story
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.targets import Task
-from foretune.automl.telling import Words, advice, facts, story
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_table, table_with_texts
 
 

@@ -10,11 +10,11 @@ from unittest.mock import Mock
 
 import pandas as pd
 import pytest
+from foretune.experience.importers import IMPORTERS
 
 from foretune.cli import foretune as commands
-from foretune.cli.experience import KINDS
+from foretune.cli.import_and_show import KINDS
 from foretune.cli.quantities import SEED
-from foretune.experience.importers import IMPORTERS
 from foretune.run.threads import ONE_NUMERIC_THREAD
 from foretune.search.seeds import LARGEST_SEED
 from foretune.space import Space
@@ -177,7 +177,7 @@ def test_a_benchmark_runs_resumes_and_reports(foretune, experience: Path) -> Non
 
 
 def test_the_shortest_demo_has_numbers_in_its_tables(foretune, tmp_path, monkeypatch) -> None:
-    from foretune.bench import demo
+    from foretune_lab.bench import demo
 
     monkeypatch.setattr(demo, "DEMO_METHODS", ["random", "sobol"])
     words = ("bench", "demo", "--trials", 2, "--seeds", 1, "--jobs", 1, "--out", tmp_path)
@@ -187,7 +187,7 @@ def test_the_shortest_demo_has_numbers_in_its_tables(foretune, tmp_path, monkeyp
 
 
 def test_the_help_names_every_suite_that_can_be_fetched(foretune) -> None:
-    from foretune.bench.fetch import SUITES
+    from foretune_lab.bench.fetch import SUITES
 
     _, shown, _ = foretune("bench", "fetch", "--help")
     [line] = [line for line in shown.splitlines() if "Suites:" in line]

@@ -1,11 +1,11 @@
 import pytest
 from click.testing import CliRunner
 
-from foretune.automl.models.spaces import SPACES
-from foretune.cli import collect as collecting
+from foretune.automl.spaces import SPACES
 from foretune.cli import foretune
-from foretune.cli.collect import LineProgress
 from foretune.experience import Experience
+from foretune_lab.cli import collect as collecting
+from foretune_lab.cli.collect import LineProgress
 from tests.automl.samples import mixed_frame
 
 

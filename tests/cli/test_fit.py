@@ -10,17 +10,17 @@ import optuna
 import pandas as pd
 import pytest
 
-from foretune.automl.fit import Job
-from foretune.automl.models.members import refit
-from foretune.automl.models.model import Model
-from foretune.automl.models.scores import SCORERS
-from foretune.automl.models.spaces import shipped
+from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.final_model.model import Model
+from foretune.automl.job import Job
+from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import DEFAULT_ENSEMBLE
-from foretune.automl.tables.targets import Task
-from foretune.cli.typed import with_trials
+from foretune.automl.spaces import shipped
+from foretune.cli.typed_command import with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.run.study import Study
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame, mixed_table
 
 QUICK = ("--trials", 3, "--only", "knn, lda", "--method", "random", "--jobs", 1, "--no-transfer")
@@ -31,7 +31,7 @@ def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     # A report's map of the space takes as long as the trials here.
-    monkeypatch.setattr("foretune.run.telling.MAPPED", 20)
+    monkeypatch.setattr("foretune.run.study_story.MAPPED", 20)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_ctrl_c_before_a_trial_has_ended_is_a_stop(foretune, train: Path, monkey
 
     words = ("fit", train, "--target", "class", *QUICK)
     with monkeypatch.context() as stopping:
-        stopping.setattr("foretune.automl.search.tune", interrupted)
+        stopping.setattr("foretune.automl.trial_runs.tune", interrupted)
         code, _, error = foretune(*words)
     assert code == 130
     assert "Stopped before a trial had ended; the same command goes on.\n" in error
@@ -178,7 +178,7 @@ def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
 def test_trials_are_kept_and_told_of_also_where_no_model_can_be_made(
     foretune, train: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("foretune.automl.models.model_file.LARGEST_FILE", 1)
+    monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_FILE", 1)
     code, _, error = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Traceback" in error) == (2, False)
     assert "none of 3 trials could (too large for a model file): choose other" in error
@@ -201,7 +201,7 @@ def test_a_model_that_stays_where_no_new_one_can_be_made_is_told_of(
     model, report = Path("train-foretune/model.foretune"), Path("train-foretune/report.html")
     before = model.read_bytes()
     assert "No model was made" not in report.read_text()
-    monkeypatch.setattr("foretune.automl.models.model_file.SHARE_OF_PIPELINES", 0.0)
+    monkeypatch.setattr("foretune.automl.final_model.model_file.SHARE_OF_PIPELINES", 0.0)
     code, _, error = foretune(*words)
     assert (code, model.read_bytes() == before) == (2, True)
     for told in (error, report.read_text()):
@@ -215,7 +215,7 @@ def test_too_little_memory_to_save_a_model_is_a_mistake_with_a_remedy(
     def full(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("foretune.automl.models.model.write_model", full)
+    monkeypatch.setattr("foretune.automl.final_model.model.write_model", full)
     code, _, error = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Traceback" in error) == (2, False)
     assert "packed in memory, but there was too little of it: choose fewer" in error
@@ -232,7 +232,7 @@ def test_ctrl_c_before_a_pipeline_is_fitted_leaves_the_report_of_the_trials(
 
     words = ("fit", train, "--target", "class", *QUICK)
     with monkeypatch.context() as stopping:
-        stopping.setattr("foretune.automl.fitting.refit", interrupted)
+        stopping.setattr("foretune.automl.final_model.fitting.refit", interrupted)
         code, _, error = foretune(*words)
     assert (code, "stopped" in error) == (130, True)
     made = Path("train-foretune")
@@ -247,7 +247,7 @@ def test_trials_are_told_of_also_where_none_succeeded(foretune, train: Path, mon
     def fails(*_: object, **__: object) -> None:
         raise ValueError("no score")
 
-    monkeypatch.setattr("foretune.automl.search.evaluate", fails)
+    monkeypatch.setattr("foretune.automl.trial_runs.evaluate", fails)
     code, _, error = foretune("fit", train, "--target", "class", *QUICK)
     assert code == 2
     assert "none of 3 did (ValueError: no score)" in error
@@ -266,7 +266,7 @@ def test_what_stands_in_for_the_best_trial_is_not_called_the_best(
             raise MemoryError("no room")
         return refit(config, *given, **named)
 
-    monkeypatch.setattr("foretune.automl.fitting.refit", fails_once)
+    monkeypatch.setattr("foretune.automl.final_model.fitting.refit", fails_once)
     code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Best usable of 3 trials: " in shown) == (0, True)
     assert re.search(r"Left out of the model: trial \d \(MemoryError: no room\)\.", shown)
@@ -293,8 +293,8 @@ def test_that_no_trial_beats_a_guess_is_said_of_all_not_of_the_one_that_stands_i
         found = Experience.open("train-foretune/trials.parquet")
         return float(np.sort(found.to_frame()["log_loss"])[1])
 
-    monkeypatch.setattr("foretune.automl.fitting.refit", only_the_last)
-    monkeypatch.setattr("foretune.automl.models.baseline.without_columns", guess)
+    monkeypatch.setattr("foretune.automl.final_model.fitting.refit", only_the_last)
+    monkeypatch.setattr("foretune.automl.final_model.baseline.without_columns", guess)
     code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
     assert (code, "Best usable of 3 trials: " in shown) == (0, True)
     assert "No trial is better" not in shown
@@ -307,7 +307,7 @@ def test_a_test_table_of_which_a_part_is_used_is_told_of(
     def half(path: Path, most_bytes: int) -> float:
         return 0.5 if path.name == "test.csv" else 1.0
 
-    monkeypatch.setattr("foretune.automl.tables.reading._share", half)
+    monkeypatch.setattr("foretune.tables.reading._share", half)
     mixed_frame(seed=2).drop(columns="amount").to_csv("test.csv", index=False)
     code, shown, _ = foretune("fit", train, "--target", "class", "--test", "test.csv", *QUICK)
     said = "The test table is larger than 400 MB: a random 50.0% of its rows is used."
@@ -321,7 +321,7 @@ def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, mo
     def fails(*given: object, **more: object) -> float:
         raise UsageError("no score")
 
-    monkeypatch.setattr("foretune.automl.unseen.scores_on", fails)
+    monkeypatch.setattr("foretune.automl.test_scores.scores_on", fails)
     code, _, error = foretune("fit", train, "--target", "class", "--test", train, *QUICK)
     assert (code, "no score" in error) == (2, True)
     assert Model.open("train-foretune/model.foretune").target == "class"
@@ -455,7 +455,7 @@ def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
 def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatch) -> None:
     opened = Study.open
     monkeypatch.setattr(Study, "open", lambda _, *given, **named: opened(None, *given, **named))
-    monkeypatch.setattr("foretune.automl.readiness.check_store", lambda _: None)
+    monkeypatch.setattr("foretune.automl.preflight.check_store", lambda _: None)
     store = ("--store", "postgresql://me:s3cret@db/x")
     code, _, _ = foretune("fit", train, "--target", "class", *store, *QUICK)
     page = Path("train-foretune/report.html").read_text()
@@ -476,7 +476,7 @@ def test_a_search_that_was_begun_otherwise_is_told_in_the_words_of_fit(
 
 
 def test_an_estimator_that_is_not_installed_is_called_so(foretune, train: Path, monkeypatch):
-    monkeypatch.setattr("foretune.automl.models.spaces.find_spec", lambda name: None)
+    monkeypatch.setattr("foretune.automl.spaces.find_spec", lambda name: None)
     code, _, error = foretune("fit", train, "--target", "class", "--only", "xgboost")
     assert code == 2
     assert "'xgboost', which is not installed: run  pip install 'foretune[boosters]'" in error

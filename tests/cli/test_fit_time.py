@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.models.model import Model
+from foretune.automl.final_model.model import Model
 from tests.automl.samples import mixed_frame
 
 
@@ -14,7 +14,7 @@ from tests.automl.samples import mixed_frame
 def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("foretune.run.telling.MAPPED", 20)
+    monkeypatch.setattr("foretune.run.study_story.MAPPED", 20)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.bench.results import read
+from foretune_lab.bench.results import read
 
 
 def dataset(best: float, seed: int, n: int = 30) -> dict[str, list[list[float]]]:

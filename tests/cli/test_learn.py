@@ -5,20 +5,20 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.automl.knowledge.bundle import Bundle
-from foretune.automl.knowledge.known import own_bundle
-from foretune.automl.knowledge.learning import KEPT_METHODS
+from foretune.automl.knowledge.knowledge import own_bundle
+from foretune.automl.knowledge.learn_bundle import KEPT_METHODS
 from foretune.automl.knowledge.memory import Memory
 from foretune.cli.learn import METHODS, learn_command
 from foretune.experience import Direction, Experience, Metric
+from foretune.run.executor_choice import Site
 from foretune.run.inline import InlineExecutor
-from foretune.run.sites import Site
 from tests.automl.past import SPACE, past
 
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.knowledge.known.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("foretune.automl.knowledge.knowledge.SHIPPED", tmp_path / "nothing")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_lessons_go_where_the_options_say(file, tmp_path, monkeypatch):
         asked.append((site.kind, site.address, workers))
         return InlineExecutor(room)
 
-    monkeypatch.setattr("foretune.run.sites.find_spec", lambda name: True)
+    monkeypatch.setattr("foretune.run.executor_choice.find_spec", lambda name: True)
     monkeypatch.setattr(Site, "pool", pool)
     out = tmp_path / "made"
     words = ("--space", SPACE, "--experience", file, "--out", out, "--method", "zero-shot")

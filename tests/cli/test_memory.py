@@ -4,10 +4,10 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.automl.knowledge.bundle import Bundle
-from foretune.automl.knowledge.known import own_bundle
+from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.knowledge import own_bundle
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.recordings import Remembered
-from foretune.cli.memory import experience_group
+from foretune.cli.experience_memory import experience_group
 from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Evaluation, Experience, Metric
 from foretune.space import Space

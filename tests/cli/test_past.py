@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune.cli.past import carried, check_not_replaced, opened, rename
+from foretune.cli.past_runs import carried, check_not_replaced, opened, rename
 from foretune.errors import ExperienceError, MissingExtraError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.run.study import Study
@@ -119,7 +119,7 @@ def test_a_name_with_its_source_tells_no_password(monkeypatch):
     save("two.parquet", ["t"], seed=1)
     known = Experience.open("two.parquet")
     monkeypatch.setattr(
-        "foretune.experience.importers.optuna.read_each", lambda *_, **__: {"t": known}
+        "foretune.stores.optuna.study_reader.read_each", lambda *_, **__: {"t": known}
     )
     found = read("one.parquet", "postgresql://me:secret@host/db")
     assert found.experience.tasks == ("t", "t (postgresql://me:***@host/db)")

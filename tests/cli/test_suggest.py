@@ -5,17 +5,17 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.automl.knowledge.bundle import Bundle
-from foretune.automl.knowledge.learning import Plan, learn_bundle
-from foretune.automl.knowledge.measures import by_metric
+from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.learn_bundle import Plan, learn_bundle
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.models.scores import SCORERS
-from foretune.automl.models.spaces import shipped
-from foretune.automl.recordings import Remembered
-from foretune.automl.tables.identities import task_name
-from foretune.automl.tables.reading import read_training
-from foretune.automl.tables.roles import Roles
+from foretune.automl.knowledge.metric_choice import by_metric
+from foretune.automl.metrics import SCORERS
+from foretune.automl.spaces import shipped
 from foretune.cli.suggest import suggest_command
 from foretune.experience import Evaluation
+from foretune.tables.column_roles import Roles
+from foretune.tables.identity import task_name
+from foretune.tables.reading import read_training
 from tests.automl.past import ONLY, SPACE, past
 from tests.automl.samples import mixed_frame
 
@@ -32,7 +32,7 @@ def ships(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch, ships):
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.knowledge.known.SHIPPED", ships)
+    monkeypatch.setattr("foretune.automl.knowledge.knowledge.SHIPPED", ships)
 
 
 @pytest.fixture
@@ -151,5 +151,5 @@ def test_mistakes_are_one_sentence(table, words, said):
 
 
 def test_without_past_datasets_there_is_nothing_to_suggest(table, tmp_path, monkeypatch):
-    monkeypatch.setattr("foretune.automl.knowledge.known.SHIPPED", tmp_path / "nothing")
+    monkeypatch.setattr("foretune.automl.knowledge.knowledge.SHIPPED", tmp_path / "nothing")
     assert "suggestions need past datasets" in str(run(table, "--target", "amount").exception)

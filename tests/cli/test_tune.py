@@ -8,12 +8,12 @@ import warnings
 
 import pytest
 from click.testing import CliRunner
+from foretune.experience.importers import import_experience
 
-from foretune.cli.asked import _name_and_direction, metrics_asked, space_asked
 from foretune.cli.tune import tune_command
+from foretune.cli.tune_options import _name_and_direction, metrics_asked, space_asked
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Direction, Experience, Metric, Status
-from foretune.experience.importers import import_experience
 
 SPACE = {
     "x": {"range": [0.0, 1.0]},
@@ -364,13 +364,13 @@ def test_what_past_tasks_taught_is_kept(here, monkeypatch):
 
 
 def test_interruption_says_how_to_go_on(here, monkeypatch):
-    from foretune.run import tuning
+    from foretune.run import tuning_loop
 
     def interrupted(study, *_, **__):
         study.begin(study.space.defaults().dicts()[0], chosen_by="random")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tuning, "tune", interrupted)
+    monkeypatch.setattr(tuning_loop, "tune", interrupted)
     ended = run("tuned_for_tests:number", *SEARCH, "--trials", 3)
     assert ended.exit_code == 130
     assert "the same command goes on from here" in ended.stderr

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.carrying import carried_over, together
-from foretune.experience.narrowing import narrowed
+from foretune.experience.alignment.carry_over import carried_over, together
+from foretune.experience.alignment.restriction import narrowed
 from foretune.space import Space
 from tests.experience.whole_and_part import PART, WHOLE
 from tests.experience.whole_and_part import experience as of_whole

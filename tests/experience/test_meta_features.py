@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from foretune.experience.meta_features import meta_features
+from foretune.tables.meta_features import meta_features
 
 
 def described(x, categorical, y, classification=True):

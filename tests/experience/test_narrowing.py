@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
-from foretune.experience.narrowing import narrowed, reencoded
+from foretune.experience.alignment.restriction import narrowed, reencoded
 from foretune.space import Space
 from tests.experience.whole_and_part import CONFIGS, PART, WHOLE, experience
 

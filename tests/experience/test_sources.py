@@ -3,8 +3,8 @@ from itertools import permutations
 import pytest
 
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.carrying import carried_over, together
-from foretune.experience.sources import Sourced, distinct
+from foretune.experience.alignment.carry_over import carried_over, together
+from foretune.experience.source_merge import Sourced, distinct
 from foretune.space import Space
 
 SPACE = Space.of({"x": (0.0, 1.0), "c": ["a", (1, 2)]})

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.errors import DamagedError, ExperienceError
-from foretune.experience import Experience, store
+from foretune.experience import Experience, parquet_file
 from foretune.space import Space
 
 from .examples import ERROR, NAN, experiences, notes_of, one_metric, rows_of, small
@@ -83,7 +83,7 @@ def test_a_file_may_be_named_in_another_encoding(tmp_path: Path) -> None:
 
 
 def test_several_row_groups(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "ROWS_A_GROUP", 3)
+    monkeypatch.setattr(parquet_file, "ROWS_A_GROUP", 3)
     experience = one_metric({f"t{i}": [float(i), NAN, 2.0] for i in range(10)})
     experience.save(folder / "groups.parquet")
     assert pq.ParquetFile(folder / "groups.parquet").num_row_groups == 7
@@ -113,13 +113,13 @@ def test_a_file_replaced_while_it_is_read_is_read_as_it_was(
     path = folder / "replaced.parquet"
     old, new = one_metric({"a": [1.0, 2.0]}), one_metric({f"t{i}": [3.0] * 5 for i in range(20)})
     old.save(path)
-    decoded = store._decoded
+    decoded = parquet_file._decoded
 
     def after_another_saved(*given: Any) -> Experience:
         new.save(path)
         return decoded(*given)
 
-    monkeypatch.setattr(store, "_decoded", after_another_saved)
+    monkeypatch.setattr(parquet_file, "_decoded", after_another_saved)
     assert rows_of(Experience.open(path)) == rows_of(old)
     monkeypatch.undo()
     assert rows_of(Experience.open(path)) == rows_of(new)
@@ -135,7 +135,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
     def full_disk(*_: Any) -> list[pa.Array]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "_arrays", full_disk)
+    monkeypatch.setattr(parquet_file, "_arrays", full_disk)
     with pytest.raises(ExperienceError, match="No space left on device"):
         one_metric({"a": [1.0]}).save(path)
     assert path.read_bytes() == before
@@ -160,8 +160,8 @@ def test_what_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
 def test_a_large_table_of_configurations_stands_in_the_rows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "LARGEST_CONFIGS", 0)
-    monkeypatch.setattr(store, "SMALLER_GROUP", 3)
+    monkeypatch.setattr(parquet_file, "LARGEST_CONFIGS", 0)
+    monkeypatch.setattr(parquet_file, "SMALLER_GROUP", 3)
 
     @settings(max_examples=40)
     @given(experiences())
@@ -180,7 +180,7 @@ def test_a_large_table_of_configurations_stands_in_the_rows(
 def test_configurations_in_rows_are_read_by_other_tools(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "LARGEST_CONFIGS", 0)
+    monkeypatch.setattr(parquet_file, "LARGEST_CONFIGS", 0)
     space = Space.of({"x": (0.0, 1.0), "model": {"svm": {}, "tree": {"depth": (1, 9)}}})
     configs = space.encode(
         [{"x": 0.5, "model": "svm"}, {"x": 0.25, "model": "tree", "model:tree:depth": 3}]
@@ -206,17 +206,17 @@ def test_configurations_in_rows_are_read_by_other_tools(
 def test_configurations_in_rows_must_be_all_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
 ) -> None:
-    monkeypatch.setattr(store, "LARGEST_CONFIGS", 0)
+    monkeypatch.setattr(parquet_file, "LARGEST_CONFIGS", 0)
     space = Space.of({"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)})
     configs = space.sample(2, seed=0)
     made = Experience.build(space, [ERROR], ["a"], [0, 0, 0], configs, [0, 1, 0], [1.0, 2.0, 3.0])
     made.save(path := tmp_path / "rows.parquet")
-    written = store._text
+    written = parquet_file._text
 
     def forged_text(header: dict[str, Any]) -> bytes:
         return written({**header, **change})
 
-    monkeypatch.setattr(store, "_text", forged_text)
+    monkeypatch.setattr(parquet_file, "_text", forged_text)
     made.save(path)
     with pytest.raises(DamagedError, match=message):
         Experience.open(path)

@@ -3,7 +3,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from foretune.experience.translating import fill, number_in
+from foretune.experience.alignment.translation import fill, number_in
 from foretune.space import Space
 
 

@@ -27,20 +27,20 @@ import pyarrow.parquet as pq
 from safetensors.numpy import load as parse_safetensors
 from safetensors.numpy import save as to_safetensors
 
-from foretune.automl.journal import Journal
+from foretune.automl.final_model.prediction_file import Wanted, predict_file
 from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.models.predicting import Wanted, predict_file
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.reading import read_training
-from foretune.automl.tables.targets import Task
-from foretune.cli.asked import space_asked as space_of_file
+from foretune.cli.tune_options import space_asked as space_of_file
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience
-from foretune.experience.importers.registry import TableColumns, import_experience
+from foretune.experience.journal import Journal
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.search.registry import method
+from foretune.stores.formats import TableColumns, import_experience
+from foretune.tables.reading import read_training
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 from foretune.testing.problems import problem
 from tests.automl.samples import mixed_frame, mixed_table
 from tests.hostile.mutations import (
@@ -313,9 +313,9 @@ def _spoilt_portfolio(rng: Random) -> bytes:
 
 def _models(folder: Path, algorithms: tuple[str, ...]) -> list[Path]:
     """Model files, the first one that of a classification."""
-    from foretune.automl.models.members import refit
-    from foretune.automl.models.model import Model
-    from foretune.automl.models.spaces import shipped
+    from foretune.automl.final_model.fitted_pipeline import refit
+    from foretune.automl.final_model.model import Model
+    from foretune.automl.spaces import shipped
 
     table = mixed_table(Task.CLASSIFICATION, n=60)
     space = shipped("pipeline-classification")
@@ -408,7 +408,7 @@ def _with_spoilt_booster(rng: Random, description: bytes) -> bytes:
 
 
 def _open_model(path: Path) -> None:
-    from foretune.automl.models.model import Model
+    from foretune.automl.final_model.model import Model
 
     Model.open(path).predict(mixed_frame(5))
 
@@ -438,7 +438,7 @@ def _read_training(path: Path) -> None:
 
 
 def _predicting(what: str, file: str, make: Callable[[Random], bytes], model: Path) -> Reader:
-    from foretune.automl.models.model import Model
+    from foretune.automl.final_model.model import Model
 
     opened = Model.open(model)
 

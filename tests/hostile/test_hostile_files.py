@@ -16,21 +16,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foretune.automl.journal import Journal
+from foretune.automl.final_model.model import Model
 from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
-from foretune.automl.models.model import Model
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.reading import read_training
-from foretune.automl.tables.targets import Task
-from foretune.cli.asked import space_asked as space_of_file
+from foretune.cli.tune_options import space_asked as space_of_file
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError
 from foretune.experience import Experience
-from foretune.experience.importers.registry import TableColumns, import_experience
-from foretune.experience.importers.safe_pickle import load_plain
+from foretune.experience.journal import Journal
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.search.registry import method
+from foretune.stores.files.safe_pickle import load_plain
+from foretune.stores.formats import TableColumns, import_experience
+from foretune.tables.reading import read_training
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 from foretune.testing.problems import problem
 from tests.automl.samples import mixed_table
 from tests.hostile.readers import signed_artifact
@@ -134,7 +134,7 @@ def archive(entries):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Files as they should be."""
-    from foretune.automl.models.members import refit
+    from foretune.automl.final_model.fitted_pipeline import refit
 
     folder = tmp_path_factory.mktemp("whole")
     table = mixed_table(Task.CLASSIFICATION, n=40)
@@ -148,7 +148,7 @@ def whole(tmp_path_factory):
 
 
 def naive_bayes():
-    from foretune.automl.models.spaces import shipped
+    from foretune.automl.spaces import shipped
 
     return shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()[0]
 
@@ -167,7 +167,7 @@ def test_a_zip_bomb_is_not_unpacked(entry, whole, tmp_path, monkeypatch):
     entries = entries_of(whole / "m.foretune") | {entry: b" " * 2**23}
     bomb = archive(entries)
     assert len(bomb) < 2**17
-    monkeypatch.setattr("foretune.automl.models.model_file.LARGEST_TEXT", 2**22)
+    monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_TEXT", 2**22)
     monkeypatch.setattr(zipfile.ZipFile, "read", not_to_be_called)
     assert "larger, when unpacked" in refused("m.foretune", bomb, tmp_path)
 
@@ -193,7 +193,7 @@ def test_packed_tables_are_read_and_bombs_are_not(name, pack, tmp_path, monkeypa
     text = b"task,rate,loss\n" + b"".join(b"t,%d,0.5\n" % i for i in range(50))
     (tmp_path / name).write_bytes(pack(text))
     assert len(import_table(tmp_path / name)) == 50
-    monkeypatch.setattr("foretune.experience.importers.packed.ALWAYS_FINE", 2**16)
+    monkeypatch.setattr("foretune.stores.files.compressed.ALWAYS_FINE", 2**16)
     (tmp_path / name).write_bytes(pack(text + b"t,1,0.5\n" * 2**18))
     with pytest.raises(ExperienceError, match="300 times"):
         import_table(tmp_path / name)
@@ -201,7 +201,7 @@ def test_packed_tables_are_read_and_bombs_are_not(name, pack, tmp_path, monkeypa
 
 
 def test_a_bomb_in_the_archive_of_a_benchmark(tmp_path, monkeypatch):
-    monkeypatch.setattr("foretune.experience.importers.packed.ALWAYS_FINE", 2**16)
+    monkeypatch.setattr("foretune.stores.files.compressed.ALWAYS_FINE", 2**16)
     bomb = archive({"meta-test-dataset.json": b"[" + b" " * 2**21 + b"]"})
     (tmp_path / "hpob.zip").write_bytes(bomb)
     with pytest.raises(ExperienceError, match="300 times"):

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foretune.automl.models import model_file
-from foretune.automl.models.model import Model
-from foretune.automl.tables import parquet_files
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.file_sample import write_sample
-from foretune.automl.tables.frames import read_parts
-from foretune.automl.tables.reading import read_table, read_training
+from foretune.automl.final_model import model_file
+from foretune.automl.final_model.model import Model
 from foretune.errors import ForetuneError, UsageError
-from foretune.experience import Experience, store
+from foretune.experience import Experience, parquet_file
+from foretune.tables.formats import parquet
+from foretune.tables.formats.file_sample import write_sample
+from foretune.tables.formats.reader import read_parts
+from foretune.tables.reading import read_table, read_training
+from foretune.tables.table import Table
 from foretune.testing.problems import problem
 
 pytest.importorskip("skops")
@@ -80,7 +80,7 @@ def test_marks_inside_of_texts_are_no_parts(tmp_path):
 @pytest.mark.parametrize("kind", ["numbers", "texts", "lists of texts"])
 def test_a_table_of_rows_that_repeat_is_refused_unread(kind, tmp_path, monkeypatch):
     """A value that repeats takes next to nothing in a Parquet file."""
-    monkeypatch.setattr(parquet_files, "SMALL", 2**22)
+    monkeypatch.setattr(parquet, "SMALL", 2**22)
     path = tmp_path / "t.parquet"
     rows = 2**22 if kind == "numbers" else 2000
     texts = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["a" * 10**5])
@@ -138,7 +138,7 @@ def test_an_experience_with_rows_out_of_nothing_is_refused_unread(tmp_path, monk
             {k: v for k, v in file.metadata.metadata.items() if k.startswith(b"foretune")}
         )
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr(store, "_batches", lambda _: pytest.fail("it was unpacked"))
+    monkeypatch.setattr(parquet_file, "_batches", lambda _: pytest.fail("it was unpacked"))
     with pytest.raises(ForetuneError):
         Experience.open(path)
 

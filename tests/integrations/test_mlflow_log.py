@@ -10,7 +10,7 @@ from foretune.experience import Direction, Metric, Status
 from foretune.integrations import mlflow_log
 from foretune.integrations.mlflow_log import MlflowWatch, logged
 from foretune.run.study import StudyTrial
-from foretune.run.tuning import SILENT_WATCH
+from foretune.run.tuning_loop import SILENT_WATCH
 
 LOSS = Metric("loss", Direction.MIN)
 

@@ -36,10 +36,10 @@ from foretune.errors import (
 )
 from foretune.experience import Status
 from foretune.integrations import search_cv
+from foretune.integrations.estimator_space import SearchSpace
 from foretune.integrations.scipy_distributions import range_of
-from foretune.integrations.search_course import batch_size
 from foretune.integrations.search_cv import ForetuneSearchCV
-from foretune.integrations.search_space import SearchSpace
+from foretune.integrations.search_loop import batch_size
 from foretune.search import METHODS, Optimizer, method
 from foretune.space import Space
 

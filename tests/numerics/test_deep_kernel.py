@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import Silent
 from foretune.numerics import deep_kernel
 from foretune.numerics.deep_kernel import (
     LEAST_NOISE,
@@ -29,7 +30,6 @@ from foretune.numerics.deep_kernel import (
 )
 from foretune.numerics.gp import GP
 from foretune.numerics.transforms import Standardise
-from foretune.progress import Silent
 
 AS_GIVEN = Standardise(0.0, 1.0)
 likelihood = jax.jit(negative_log_likelihood, static_argnums=0)

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.bench.metrics import hypervolume
 from foretune.numerics.acquisition import expected_improvement
 from foretune.numerics.hypervolume import improving_boxes, log_expected_volume
+from foretune_lab.bench.metrics import hypervolume
 
 TWO, FAR = np.array([[1.0, 3.0], [2.0, 1.0]]), np.full(2, -np.inf)
 SURE = 1e-12

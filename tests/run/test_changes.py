@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from foretune.experience import Metric, Status
-from foretune.run.optuna_study import OptunaStudy
 from foretune.run.study import Study, StudyTrial
 from foretune.run.trial_log import TrialLog
 from foretune.space import Space
+from foretune.stores.optuna.study import OptunaStudy
 
 SPACE = Space.of({"x": (0.0, 1.0), "kind": ["a", "b"]})
 

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from foretune.run import calling, inline
+from foretune.run import call, inline
 from foretune.run.inline import InlineExecutor
 
 
@@ -18,7 +18,7 @@ def test_the_work_of_many_threads_takes_what_it_takes_on_the_clock(
     monkeypatch: pytest.MonkeyPatch, of_all_threads: float, on_the_clock: float
 ) -> None:
     """But what others make it wait for does not count."""
-    monkeypatch.setattr(calling, "cpu_seconds", ticking(of_all_threads))
+    monkeypatch.setattr(call, "cpu_seconds", ticking(of_all_threads))
     monkeypatch.setattr(inline, "time", SimpleNamespace(monotonic=ticking(on_the_clock)))
     with InlineExecutor(str) as executor:
         executor.submit(1)

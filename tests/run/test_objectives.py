@@ -6,7 +6,7 @@ import pytest
 
 from foretune.errors import UsageError
 from foretune.experience import Metric
-from foretune.run.objectives import (
+from foretune.run.trial_results import (
     MOST_ENTRIES,
     MOST_NOTES,
     NamedFunction,

@@ -12,8 +12,8 @@ import pytest
 
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
-from foretune.run import guard as guard_module
-from foretune.run import staff
+from foretune.run import limit_watch as guard_module
+from foretune.run import worker_process
 from foretune.run.executor import Limits
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
@@ -189,7 +189,7 @@ def test_a_worker_that_is_never_ready_is_one_clear_error(monkeypatch):
 
 def test_also_one_that_hangs_before_it_reads_a_large_function(monkeypatch):
     monkeypatch.setattr(guard_module, "START_SECONDS", 0.1)
-    monkeypatch.setattr(staff, "PROGRAM", "import time; time.sleep(20)")
+    monkeypatch.setattr(worker_process, "PROGRAM", "import time; time.sleep(20)")
     with (
         ProcessPool(partial(do, bytes(10**7))) as pool,
         pytest.raises(ForetuneError, match="must be ready within"),

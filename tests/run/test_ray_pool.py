@@ -10,8 +10,8 @@ import pytest
 from foretune.errors import ForetuneError, MissingExtraError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Limits
+from foretune.run.executor_choice import Site
 from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_RERUNS, RayPool
-from foretune.run.sites import Site
 from tests.run.jobs import do, parent_of_worker
 from tests.run.test_pool import outcomes
 

@@ -10,7 +10,7 @@ import pytest
 
 from foretune.run import stopping
 from foretune.run.inline import InlineExecutor
-from foretune.run.tuning import Budget, tune
+from foretune.run.tuning_loop import Budget, tune
 from tests.run.test_tuning import bowl, memory, optimizer
 
 pytestmark = [

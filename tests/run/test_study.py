@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from foretune.databases import shown
+from foretune._base.databases import shown
 from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
-from foretune.run.addresses import storage_url
-from foretune.run.optuna_study import check_store
 from foretune.run.study import Study
 from foretune.space import Space
+from foretune.stores.addresses import storage_url
+from foretune.stores.optuna.study import check_store
 
 ERROR = Metric("error")
 SPACE = Space.of(

@@ -8,9 +8,9 @@ import pytest
 from foretune.experience import Direction, Metric, Status
 from foretune.report.page import page
 from foretune.report.story import Source
-from foretune.run import telling
+from foretune.run import study_story
 from foretune.run.study import StudyTrial, best_first
-from foretune.run.telling import Tuned, expected_random, opening, story
+from foretune.run.study_story import Tuned, expected_random, opening, story
 from foretune.search.registry import METHODS
 from foretune.space import Space
 
@@ -78,7 +78,7 @@ def test_a_study_without_a_success_has_a_story():
 
 
 def test_a_choice_among_algorithms_has_a_map(monkeypatch):
-    monkeypatch.setattr(telling, "MAPPED", 20)
+    monkeypatch.setattr(study_story, "MAPPED", 20)
     told = story(tuned(CHOICE))
     assert len(told.embedding) == 30
     assert {point.algorithm for point in told.embedding} == {"svm", "naive"}

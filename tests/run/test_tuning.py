@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from foretune.contracts import Target
 from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Direction, Metric, Status
-from foretune.run import tuning
+from foretune.methods.contracts import Target
+from foretune.run import tuning_loop
 from foretune.run.inline import InlineExecutor
 from foretune.run.study import MemoryStudy, StoreAwayError, Study
-from foretune.run.tuning import Budget, SilentWatch, tune
+from foretune.run.tuning_loop import Budget, SilentWatch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Space
@@ -163,7 +163,7 @@ class Endless:
 
 def test_when_the_time_is_over_running_trials_are_left_to_the_next_run(monkeypatch):
     study, executor = memory(), Endless()
-    monkeypatch.setattr(tuning, "time", executor)
+    monkeypatch.setattr(tuning_loop, "time", executor)
     assert tune(study, optimizer(), executor, Budget(seconds=60.0)) == "time"
     assert executor.now == 60.0
     assert [trial.config for trial in study.left_behind()] == executor.jobs
@@ -176,7 +176,7 @@ def test_what_is_reserved_of_the_time_is_left(monkeypatch):
     """By the trials: an ended one asks for 20 s, and none has ended but those of before."""
     study, executor = memory(), Endless()
     tune(study, optimizer(), InlineExecutor(bowl), Budget(1))
-    monkeypatch.setattr(tuning, "time", executor)
+    monkeypatch.setattr(tuning_loop, "time", executor)
     asked = []
 
     def reserve(trials):
@@ -209,7 +209,7 @@ def test_what_another_process_begins_first_is_not_begun_twice(is_drawn, monkeypa
 
     monkeypatch.setattr(asked, "ask", slow_ask)
     monkeypatch.setattr(study, "locked", watched)
-    monkeypatch.setattr(tuning, "DRAWN", ("random",) if is_drawn else ())
+    monkeypatch.setattr(tuning_loop, "DRAWN", ("random",) if is_drawn else ())
     assert tune(study, asked, InlineExecutor(bowl), Budget(6)) == "trials"
     trials = study.trials()
     ours = [trial.status is Status.DONE for trial in trials]
@@ -319,7 +319,7 @@ import warnings
 from collections import Counter
 from tests.run.test_tuning import ERROR, SPACE, InlineExecutor, bowl, optimizer, tune
 from foretune.run.study import MemoryStudy, StoreAwayError, Study
-from foretune.run.tuning import Budget
+from foretune.run.tuning_loop import Budget
 with Study.open(sys.argv[1], "study", space=SPACE, metrics=[ERROR]) as study:
     tune(study, optimizer(), InlineExecutor(bowl), Budget(12))
 """
@@ -402,7 +402,7 @@ class Away(MemoryStudy):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_store_that_goes_away_and_comes_back_loses_and_doubles_nothing(seed, monkeypatch):
-    monkeypatch.setattr(tuning, "LOOK_AT_STUDY_SECONDS", 0.0)
+    monkeypatch.setattr(tuning_loop, "LOOK_AT_STUDY_SECONDS", 0.0)
     draw = random.Random(seed)
     study = Away({draw.randint(1, 60) for _ in range(12)})
     calls = Counter()
@@ -422,8 +422,8 @@ def test_a_store_that_goes_away_and_comes_back_loses_and_doubles_nothing(seed, m
 
 
 def test_a_store_that_stays_away_ends_the_run(monkeypatch):
-    monkeypatch.setattr(tuning, "LOOK_AT_STUDY_SECONDS", 0.0)
-    monkeypatch.setattr(tuning, "AWAY_SECONDS", 0.1)
+    monkeypatch.setattr(tuning_loop, "LOOK_AT_STUDY_SECONDS", 0.0)
+    monkeypatch.setattr(tuning_loop, "AWAY_SECONDS", 0.1)
     study = Away(range(5, 10**9))
     with pytest.warns(ForetuneWarning, match="trying again"), pytest.raises(StoreAwayError):
         tune(study, optimizer(), InlineExecutor(bowl), Budget(10))

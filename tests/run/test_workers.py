@@ -14,7 +14,7 @@ import pytest
 
 from foretune.errors import ForetuneWarning
 from foretune.experience import Status
-from foretune.run import guard as guard_module
+from foretune.run import limit_watch as guard_module
 from foretune.run.channel import KEY_BYTES, ForeignMessageError, ParentEnd, WorkerEnd, frame
 from foretune.run.executor import Limits
 from foretune.run.outputs import HEAD_BYTES, TAIL_BYTES, ShortenedOutput

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations, Prediction
-from foretune.search.beliefs import MOST_COMPARED, believed_losses, trend, with_beliefs
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Prediction
+from foretune.search.pending_values import MOST_COMPARED, believed_losses, trend, with_beliefs
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})

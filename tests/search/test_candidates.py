@@ -5,7 +5,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
-from foretune.contracts import Observations, Posterior, Surrogate, Target
+from foretune.methods.contracts import Observations, Posterior, Surrogate, Target
 from foretune.search import Design, Method, Optimizer, Told, candidates, method
 from foretune.search.candidates import (
     CLIMBERS,

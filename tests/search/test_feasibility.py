@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations
+from foretune.methods.contracts import Observations
 from foretune.search.feasibility import BARRIER, HOPELESS, learn_feasibility
 from foretune.space import Encoded, Space
 

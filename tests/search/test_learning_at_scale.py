@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
+from foretune._base.progress import SILENT
 from foretune.experience import Experience, Metric
-from foretune.learning import drawn_by_name
 from foretune.methods.auto.learn import AutoLearner
+from foretune.methods.past_data import drawn_by_name
 from foretune.methods.zero_shot import adaptive
 from foretune.methods.zero_shot.adaptive import AdaptiveLearner
-from foretune.methods.zero_shot.early import spread_by_rank
+from foretune.methods.zero_shot.quick_opening import spread_by_rank
 from foretune.methods.zero_shot.table import loss_table, shares_configurations
-from foretune.progress import SILENT
-from foretune.search import ancestry
-from foretune.search.ancestry import fingerprints_of_tasks
-from foretune.search.definition import Design, Method
-from foretune.search.early import EarlyPrior
+from foretune.search import prior_ancestry
+from foretune.search.early_opening import EarlyPrior
+from foretune.search.method import Design, Method
 from foretune.search.optimizer import Optimizer
-from foretune.search.priors import learnt_prior, prior_of
+from foretune.search.prior_ancestry import fingerprints_of_tasks
+from foretune.search.prior_cache import learnt_prior, prior_of
 from foretune.search.registry import METHODS
-from foretune.search.trials import Told
+from foretune.search.suggestions import Told
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": ["u", "v"]})
@@ -56,9 +56,9 @@ def few_forests(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Method:
     """The tiny method as one that ships, with a cache of its own."""
-    monkeypatch.setattr("foretune.cache.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("foretune._base.cache.cache_folder", lambda: tmp_path)
     monkeypatch.setitem(METHODS, "tiny", TINY)
-    monkeypatch.setattr("foretune.search.priors.SHIPPED", frozenset({"tiny"}))
+    monkeypatch.setattr("foretune.search.prior_cache.SHIPPED", frozenset({"tiny"}))
     return TINY
 
 
@@ -258,13 +258,13 @@ class Remembering:
 def test_one_more_task_goes_on_and_others_begin_anew(
     monkeypatch: pytest.MonkeyPatch, tmp_path
 ) -> None:
-    monkeypatch.setattr("foretune.cache.cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(ancestry, "LEAST_TASKS", 20)
+    monkeypatch.setattr("foretune._base.cache.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(prior_ancestry, "LEAST_TASKS", 20)
     whole, learner = experience_of(45), Counting()
 
     def learn(first: int, last: int) -> str:
         part = whole.only(whole.tasks[first:last])
-        ancestry.learnt_on_top("c", learner, part, seed=0, progress=SILENT)
+        prior_ancestry.learnt_on_top("c", learner, part, seed=0, progress=SILENT)
         return learner.calls[-1]
 
     assert learn(0, 19) == "anew 19"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
+from foretune.methods.contracts import Observations, Target
 from foretune.search import Optimizer, Told, method
 from foretune.search.novelty import (
     FAR,

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Posterior, Prediction, Region, Surrogate, Target
 from foretune.errors import (
     ExhaustedError,
     ExperienceError,
@@ -16,11 +15,19 @@ from foretune.errors import (
     UsageError,
 )
 from foretune.experience import Direction, Experience, Metric, Status
+from foretune.methods.contracts import (
+    Observations,
+    Posterior,
+    Prediction,
+    Region,
+    Surrogate,
+    Target,
+)
 from foretune.search import Optimizer, Suggestion, Told, candidates, method
-from foretune.search.beliefs import with_beliefs
 from foretune.search.candidates import Choice, WholeSpace
-from foretune.search.definition import Design
 from foretune.search.local_search import Score
+from foretune.search.method import Design
+from foretune.search.pending_values import with_beliefs
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})

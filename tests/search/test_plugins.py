@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from foretune.cli import foretune
 from foretune.errors import MethodError
 from foretune.search import METHODS, Optimizer, method
-from foretune.search.priors import is_kept
+from foretune.search.prior_cache import is_kept
 from foretune.space import Space
 
 CODE = """

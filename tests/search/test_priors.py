@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from foretune.contracts import Prior, Target
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Prior, Target
 from foretune.search import METHODS, Optimizer
-from foretune.search.definition import Method
-from foretune.search.priors import forget_priors, learnt_prior
+from foretune.search.method import Method
+from foretune.search.prior_cache import forget_priors, learnt_prior
 from foretune.testing.problems import problem
 
 ZERO_SHOT = METHODS["zero-shot"]
@@ -53,7 +53,7 @@ def test_whatever_changes_what_is_learnt_is_learnt_anew(
     learnt_prior(ZERO_SHOT, past.only(past.tasks[1:]))
     turned = Metric(past.metrics[0].name, Direction.MAX)
     learnt_prior(ZERO_SHOT, replace(past, metrics=(turned,)))
-    monkeypatch.setattr("foretune.search.priors.version", lambda name: "99")
+    monkeypatch.setattr("foretune.search.prior_cache.version", lambda name: "99")
     learnt_prior(ZERO_SHOT, past)
     assert len(learnt) == 6
 
@@ -86,7 +86,7 @@ def test_what_was_learnt_without_jax_is_learnt_anew_with_it(
 ) -> None:
     """As `auto` has better experts then."""
     for spec in (None, object()):
-        monkeypatch.setattr("foretune.search.priors.find_spec", lambda name, spec=spec: spec)
+        monkeypatch.setattr("foretune.search.prior_cache.find_spec", lambda name, spec=spec: spec)
         learnt_prior(ZERO_SHOT, past)
     assert len(learnt) == 2
 

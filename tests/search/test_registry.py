@@ -8,8 +8,8 @@ import pytest
 from foretune.errors import MethodError, MissingExtraError
 from foretune.experience import Experience, Metric
 from foretune.search import METHODS, Method, method
-from foretune.search.definition import DESIGNS
-from foretune.search.scoring import ACQUISITIONS
+from foretune.search.acquisition import ACQUISITIONS
+from foretune.search.method import DESIGNS
 from foretune.space import Space
 
 

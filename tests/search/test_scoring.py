@@ -3,10 +3,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from foretune.contracts import Prediction
 from foretune.errors import MethodError
+from foretune.methods.contracts import Prediction
 from foretune.numerics.acquisition import log_expected_improvement
-from foretune.search.scoring import ACQUISITIONS
+from foretune.search.acquisition import ACQUISITIONS
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0)})

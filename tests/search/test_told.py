@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Target
+from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
-from foretune.search.told import ToldTrials
+from foretune.search.trial_buffer import ToldTrials
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0), "kind": ["x", "y"]})

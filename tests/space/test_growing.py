@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.space import Encoded, Space, encoding
-from foretune.space.growing import GrowingConfigs, GrowingRows
+from foretune.space.growable import GrowingConfigs, GrowingRows
 
 SPACE = Space.of(
     {"a": (0.0, 1.0), "n": (1, 9), "model": {"svm": {"c": (1e-3, 1e3, "log")}, "naive": {}}}

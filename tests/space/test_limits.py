@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
 
-from foretune.cli.asked import space_asked
+from foretune.cli.tune_options import space_asked
 from foretune.errors import SpaceError
 from foretune.space import Space, limits
 from foretune.space.neighbours import MOST_CELLS
-from foretune.space.written import written_space
+from foretune.space.text_format import written_space
 
 
 def deep(levels):

@@ -14,10 +14,10 @@ from time import process_time
 import numpy as np
 from benchmarks.peers.objective import Floats, Problem
 
-from foretune.bench.pools import pool_of
-from foretune.contracts import Prior, Target
 from foretune.experience import Experience, Split, for_learning
+from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, Told, method
+from foretune_lab.bench.pools import pool_of
 
 METHODS = ("auto", "gcp-prior", "gp", "random")
 

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from foretune.automl.knowledge.customary import customary
-from foretune.automl.models.baseline import baseline_member, guessed, without_columns
-from foretune.automl.models.evaluation import for_scorer
-from foretune.automl.models.members import Member, refit
-from foretune.automl.models.model import Model
-from foretune.automl.models.scores import SCORERS
+from foretune.automl.evaluation import for_scorer
+from foretune.automl.final_model.baseline import baseline_member, guessed, without_columns
+from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.final_model.model import Model
+from foretune.automl.knowledge.default_configs import customary
+from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import Plan
-from foretune.automl.tables.datasets import Table
 from foretune.automl.time_budget import TimeBudget
 from foretune.report.wording import counted
+from foretune.tables.table import Table
 
 T = TypeVar("T")
 

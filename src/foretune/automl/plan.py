@@ -6,21 +6,21 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Ints
-from foretune.automl.models.evaluation import Protocol
-from foretune.automl.models.scores import check_divisible, scorer
-from foretune.automl.models.spaces import ShippedSpace, shipped
-from foretune.automl.tables.arrangement import Arranged
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
+from foretune._base.arrays import Ints
+from foretune._base.names import listed
+from foretune.automl.evaluation import Protocol
+from foretune.automl.metrics import check_divisible, scorer
+from foretune.automl.spaces import ShippedSpace, shipped
 from foretune.errors import UsageError
 from foretune.experience import Metric
-from foretune.experience.naming import listed
 from foretune.report.wording import counted
 from foretune.run.executor import Limits
-from foretune.run.tuning import Budget
+from foretune.run.tuning_loop import Budget
 from foretune.search.seeds import check_seed
 from foretune.space import Space
+from foretune.tables.row_structure import Arranged
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 DEFAULT_TRIALS = 50
 DEFAULT_ENSEMBLE = 5

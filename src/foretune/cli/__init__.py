@@ -7,12 +7,10 @@ from typing import Any
 
 import click
 
-from foretune.cli.bench import bench_group
-from foretune.cli.collect import collect_command
-from foretune.cli.experience import import_command, show_command
+from foretune.cli.experience_memory import experience_group
 from foretune.cli.fit import fit_command
+from foretune.cli.import_and_show import import_command, show_command
 from foretune.cli.learn import learn_command
-from foretune.cli.memory import experience_group
 from foretune.cli.methods import methods_command
 from foretune.cli.portfolio import portfolio_command
 from foretune.cli.predict import predict_command
@@ -22,6 +20,8 @@ from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning, extras_named
 from foretune.run import stopping
 from foretune.run.threads import ONE_NUMERIC_THREAD
+from foretune_lab.cli.bench import bench_group
+from foretune_lab.cli.collect import collect_command
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
 # wins. This must happen before NumPy is imported, and no command has imported it yet.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foretune.cli.naming import named
+from foretune.cli.names import named
 from foretune.experience import Metric, Status
 from foretune.report.wording import counted, listed
 from foretune.run.study import StudyTrial
@@ -16,7 +16,7 @@ from foretune.run.study import StudyTrial
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from foretune.run.tuning import Watch
+    from foretune.run.tuning_loop import Watch
 
 LINE_SECONDS = 30.0
 """How often a log hears of progress that is no improvement."""

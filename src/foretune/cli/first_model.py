@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
+from foretune._base.terminal import TerminalProgress
+from foretune.automl.final_model.model_file import said_of_itself
 from foretune.automl.first_model import FirstModelKeeper
-from foretune.automl.fit import Place
-from foretune.automl.models.model_file import said_of_itself
+from foretune.automl.job import Place
 from foretune.automl.plan import Plan, Wishes, planned
-from foretune.automl.readiness import check_ready
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.identities import task_name
-from foretune.automl.tables.reading import Training
+from foretune.automl.preflight import check_ready
 from foretune.errors import UsageError
-from foretune.terminal import TerminalProgress
+from foretune.tables.identity import task_name
+from foretune.tables.reading import Training
+from foretune.tables.table import Table
 
 LEAST_SEARCH_SECONDS = 3.0
 """Worker processes take so long to start: with less time there would be no trial."""

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foretune.cli.executors import executor_options
-from foretune.cli.naming import named, names_in
+from foretune.cli.executor_options import executor_options
+from foretune.cli.names import named, names_in
 from foretune.cli.quantities import SEED, memory, seconds
-from foretune.cli.typed import command_of, moment, typed_words, with_trials
+from foretune.cli.typed_command import command_of, moment, typed_words, with_trials
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from foretune.automl.final_model.column_importance import Worth
     from foretune.automl.first_model import FirstModel, FirstModelKeeper
-    from foretune.automl.fit import Fit, Job, Place, Searched
-    from foretune.automl.models.worth import Worth
-    from foretune.automl.tables.reading import Training
-    from foretune.automl.tables.roles import Roles
-    from foretune.automl.telling import Words
+    from foretune.automl.fit_story import Words
+    from foretune.automl.job import Fit, Job, Place, Searched
     from foretune.automl.time_budget import TimeBudget
+    from foretune.tables.column_roles import Roles
+    from foretune.tables.reading import Training
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
@@ -133,19 +133,19 @@ def fit_command(
     """
     began = time.monotonic()
     with _shown("loading libraries"):
+        from foretune._base.terminal import TerminalProgress
         from foretune.automl.first_model import FirstModelKeeper
-        from foretune.automl.fit import Job, Place
+        from foretune.automl.job import Job, Place
         from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
-        from foretune.automl.readiness import check_ready
-        from foretune.automl.search import StoppedBeforeAnyTrial
-        from foretune.automl.tables.roles import Roles
+        from foretune.automl.preflight import check_ready
         from foretune.automl.time_budget import TimeBudget
+        from foretune.automl.trial_runs import StoppedBeforeAnyTrial
         from foretune.cli.display import display
         from foretune.cli.first_model import is_too_late, make_first_model, sample_user
         from foretune.integrations.mlflow_log import logged
-        from foretune.run.sites import Site
+        from foretune.run.executor_choice import Site
         from foretune.run.threads import cores
-        from foretune.terminal import TerminalProgress
+        from foretune.tables.column_roles import Roles
 
     site = Site(executor, address)
     roles = Roles(group, order, names_in(ignore), weight)
@@ -230,7 +230,7 @@ def _end(job: "Job", searched: "Searched", given: "_Given", keeper: "FirstModelK
 @contextmanager
 def _shown(what: str) -> Iterator[None]:
     """Show that work goes on."""
-    from foretune.terminal import TerminalProgress
+    from foretune._base.terminal import TerminalProgress
 
     progress = TerminalProgress()
     progress.start(what, None)
@@ -253,14 +253,14 @@ class _Given:
 def _name(data: Path | None) -> str:
     """The name of the table, which its folder is named after."""
     from foretune.automl.demo import NAME
-    from foretune.automl.tables.frames import table_name
+    from foretune.tables.formats.reader import table_name
 
     return NAME if data is None else table_name(data)
 
 
 def _demo(data: Path | None, target: str | None, test: Path | None, roles: "Roles") -> _Given:
     from foretune.automl.demo import NAME, TARGET, demo_frames
-    from foretune.automl.tables.reading import training_of
+    from foretune.tables.reading import training_of
 
     if data is not None or target is not None or test is not None:
         raise UsageError(
@@ -280,9 +280,9 @@ def _given(
     clock: "TimeBudget",
     use_sample: "Callable[[Training], None]",
 ) -> _Given:
-    from foretune.automl.tables.reading import read_test
-    from foretune.automl.tables.reading_in_time import read_training_in_time
-    from foretune.terminal import TerminalProgress
+    from foretune._base.terminal import TerminalProgress
+    from foretune.tables.reading import read_test
+    from foretune.tables.timed_reading import read_training_in_time
 
     if data is None or target is None:
         lacking = "no table" if data is None else "no --target"
@@ -317,9 +317,9 @@ def _worth(found: "Fit", clock: "TimeBudget") -> "list[Worth]":
 
     It fits the pipeline of the best trial once more.
     """
-    from foretune.automl.models.worth import MOST_SECONDS, column_worth
+    from foretune._base.terminal import TerminalProgress
+    from foretune.automl.final_model.column_importance import MOST_SECONDS, column_worth
     from foretune.run import stopping
-    from foretune.terminal import TerminalProgress
 
     plan = found.plan
     if found.ending == "stopped" or found.conclusion.interrupted:
@@ -351,8 +351,8 @@ class _Measured:
 
 def _with_model(job: "Job", searched: "Searched", given: _Given) -> "Fit":
     """Fit the model and save it. The trials are kept and told of also where there can be none."""
-    from foretune.automl.readiness import check_same_target
-    from foretune.automl.search import ranked
+    from foretune.automl.preflight import check_same_target
+    from foretune.automl.trial_runs import ranked
 
     place, target = job.place, given.training.target
     check_same_target(place.model, target)
@@ -399,7 +399,7 @@ def _tell_of_none(
     job: "Job", searched: "Searched", given: _Given, why: str, instead: str = ""
 ) -> None:
     """Write a report that says why the trials gave no model, and what there is instead."""
-    from foretune.automl.telling import story
+    from foretune.automl.fit_story import story
     from foretune.report.page import write_page
 
     words = _words(searched, given)
@@ -412,9 +412,9 @@ def _tell_of_none(
 
 def _finish(found: "Fit", given: _Given, place: "Place", clock: "TimeBudget") -> None:
     """Say what came of it and write the report; what is said does not depend on a full disk."""
-    from foretune.automl.models.baseline import without_columns
-    from foretune.automl.telling import story
-    from foretune.automl.unseen import scores_on
+    from foretune.automl.final_model.baseline import without_columns
+    from foretune.automl.fit_story import story
+    from foretune.automl.test_scores import scores_on
     from foretune.cli.first_model import predict_command
     from foretune.report.page import write_page
 
@@ -443,7 +443,7 @@ def _finish(found: "Fit", given: _Given, place: "Place", clock: "TimeBudget") ->
 
 def _words(found: "Searched", given: _Given) -> "Words":
     """What every report says beside the result."""
-    from foretune.automl.telling import Words
+    from foretune.automl.fit_story import Words
 
     typed = typed_words()
     return Words(
@@ -457,10 +457,10 @@ def _words(found: "Searched", given: _Given) -> "Words":
 
 def _say(found: "Fit", measured: _Measured) -> None:
     """What came of it, in a few lines."""
-    from foretune.automl.models.baseline import guessed
-    from foretune.automl.models.scores import of_the_model
-    from foretune.automl.search import ranked
-    from foretune.experience.naming import listed
+    from foretune._base.names import listed
+    from foretune.automl.final_model.baseline import guessed
+    from foretune.automl.metrics import of_the_model
+    from foretune.automl.trial_runs import ranked
     from foretune.report.wording import counted
 
     metric, best, tested = found.plan.metric, found.conclusion.best, measured.tested

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from foretune.cli.collect import SPACES
-from foretune.cli.executors import executor_options
+from foretune.cli.executor_options import executor_options
 from foretune.cli.quantities import SEED, seconds
 from foretune.errors import UsageError
+from foretune_lab.cli.collect import SPACES
 
 if TYPE_CHECKING:
-    from foretune.automl.knowledge.learning import Done, Plan
+    from foretune.automl.knowledge.learn_bundle import Done, Plan
     from foretune.experience import Experience
 
 METHODS = ("auto", "gcp-prior")
@@ -78,8 +78,8 @@ def learn_command(
       foretune learn --space pipeline-regression --experience runs.parquet --out knowledge/
       foretune learn --time 30m --jobs 8 --executor ray --address auto
     """
-    from foretune.automl.knowledge.learning import Plan
-    from foretune.run.sites import Site
+    from foretune.automl.knowledge.learn_bundle import Plan
+    from foretune.run.executor_choice import Site
 
     if (file is None) != (out is None) or (file is not None and len(spaces) != 1):
         raise UsageError(
@@ -118,13 +118,13 @@ def _check(methods: tuple[str, ...]) -> None:
 
 
 def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) -> None:
+    from foretune._base.terminal import TerminalProgress
     from foretune.automl.knowledge.bundle import Bundle
-    from foretune.automl.knowledge.learning import learn_bundle
-    from foretune.automl.knowledge.measures import by_metric
-    from foretune.automl.models.scores import check_recorded, scorer
-    from foretune.automl.models.spaces import shipped
+    from foretune.automl.knowledge.learn_bundle import learn_bundle
+    from foretune.automl.knowledge.metric_choice import by_metric
+    from foretune.automl.metrics import check_recorded, scorer
+    from foretune.automl.spaces import shipped
     from foretune.experience import Experience
-    from foretune.terminal import TerminalProgress
 
     experience = Experience.open(file)
     task = shipped(plan.name).task
@@ -150,11 +150,11 @@ def _from_all(
     """Each space in turn, within the time for all of them."""
     import time
 
+    from foretune._base.terminal import TerminalProgress
     from foretune.automl.knowledge.bundle import Bundle
-    from foretune.automl.knowledge.known import own_bundle
-    from foretune.automl.knowledge.learning import learn_bundle
+    from foretune.automl.knowledge.knowledge import own_bundle
+    from foretune.automl.knowledge.learn_bundle import learn_bundle
     from foretune.automl.knowledge.memory import Memory
-    from foretune.terminal import TerminalProgress
 
     end = time.monotonic() + time_
     memory = Memory.of_user()
@@ -176,7 +176,7 @@ def _from_all(
 
 def _views(name: str, metrics: tuple[str, ...]) -> dict[str, "Experience"]:
     """All experience of a space by each metric."""
-    from foretune.automl.knowledge.known import Knowledge
+    from foretune.automl.knowledge.knowledge import Knowledge
 
     views: dict[str, Experience] = {}
     for metric in metrics:
@@ -205,7 +205,7 @@ def _collected(file: Path) -> Mapping[str, Any]:
 
 
 def _say(done: list["Done"]) -> None:
-    from foretune.automl.knowledge.lessons import TIME_IS_OVER
+    from foretune.automl.knowledge.learning_processes import TIME_IS_OVER
 
     for each in done:
         how = each.note or (f"learnt in {each.seconds:.1f} s" if each.seconds else "learnt")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foretune.cli.outputs import check_out
+from foretune.cli.output_paths import check_out
 from foretune.cli.quantities import SEED
 from foretune.errors import UsageError
 
@@ -107,9 +107,9 @@ def _built(
     metric: str | None,
     seed: int,
 ) -> "Portfolio":
+    from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience
     from foretune.methods.zero_shot.build import Recipe, build
-    from foretune.terminal import TerminalProgress
 
     experience = Experience.open(source)
     experience = experience.with_metrics([metric or experience.metrics[0].name])

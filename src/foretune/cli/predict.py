@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from foretune.cli.naming import names_in
+from foretune.cli.names import names_in
 
 
 @click.command("predict")
@@ -37,9 +37,9 @@ def predict_command(
       foretune predict model.foretune new.parquet -o out.parquet --probabilities
       foretune predict model.foretune new.csv --keep id,name | head
     """
-    from foretune.automl.models.model import Model
-    from foretune.automl.models.predicting import Wanted, predict_file
-    from foretune.terminal import TerminalProgress
+    from foretune._base.terminal import TerminalProgress
+    from foretune.automl.final_model.model import Model
+    from foretune.automl.final_model.prediction_file import Wanted, predict_file
 
     wanted = Wanted(probabilities, names_in(keep or None), raw)  # scripts may fill in none
     notes = predict_file(

@@ -2,7 +2,7 @@
 
 import click
 
-from foretune.cli.naming import names_in
+from foretune.cli.names import names_in
 from foretune.errors import UsageError
 
 
@@ -17,7 +17,7 @@ def spaces_command(name: str | None, only: str | None) -> None:
       foretune spaces
       foretune spaces pipeline-classification --only lightgbm,rf
     """
-    from foretune.automl.models.spaces import SPACES, shipped
+    from foretune.automl.spaces import SPACES, shipped
 
     if name is not None:
         click.echo(shipped(name).build(names_in(only)).describe())

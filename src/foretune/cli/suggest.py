@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from foretune.cli.collect import SPACES
-from foretune.cli.naming import names_in
+from foretune.cli.names import names_in
 from foretune.errors import UsageError
+from foretune_lab.cli.collect import SPACES
 
 if TYPE_CHECKING:
-    from foretune.automl.knowledge.known import Knowledge
-    from foretune.automl.knowledge.likeness import Choice
-    from foretune.automl.recordings import Remembered
+    from foretune.automl.knowledge.fit_journal import Remembered
+    from foretune.automl.knowledge.knowledge import Knowledge
+    from foretune.automl.knowledge.task_similarity import Choice
 
 
 @click.command("suggest")
@@ -57,12 +57,12 @@ def suggest_command(
       foretune suggest train.csv --target label
       foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
     """
-    from foretune.automl.fit import described, taught
+    from foretune._base.terminal import TerminalProgress
+    from foretune.automl.job import described, taught
     from foretune.automl.plan import Wishes, planned
-    from foretune.automl.tables.identities import task_name
-    from foretune.automl.tables.reading import read_training
-    from foretune.automl.tables.roles import Roles
-    from foretune.terminal import TerminalProgress
+    from foretune.tables.column_roles import Roles
+    from foretune.tables.identity import task_name
+    from foretune.tables.reading import read_training
 
     roles = Roles(group, order, names_in(ignore), weight)
     training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from foretune.cli.asked import metrics_asked, space_asked
-from foretune.cli.executors import executor_options
-from foretune.cli.past import Past, carried, check_not_replaced, rename
-from foretune.cli.past import opened as opened_past
+from foretune.cli.executor_options import executor_options
+from foretune.cli.past_runs import Past, carried, check_not_replaced, rename
+from foretune.cli.past_runs import opened as opened_past
 from foretune.cli.quantities import SEED, memory, seconds
-from foretune.cli.tuned import Outputs, Search, concluded
+from foretune.cli.tune_options import metrics_asked, space_asked
+from foretune.cli.tune_output import Outputs, Search, concluded
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
     from foretune.experience import Metric
-    from foretune.experience.carrying import Carried
+    from foretune.experience.alignment.carry_over import Carried
     from foretune.report.story import Source
-    from foretune.search.definition import Method
+    from foretune.search.method import Method
     from foretune.search.optimizer import Optimizer
     from foretune.space import Space
 
@@ -131,11 +131,11 @@ def tune_command(
     from foretune.cli.display import display
     from foretune.integrations.mlflow_log import logged
     from foretune.run.executor import Limits
-    from foretune.run.optuna_study import check_store
-    from foretune.run.sites import Site
+    from foretune.run.executor_choice import Site
     from foretune.run.study import Study
-    from foretune.run.tuning import Budget, tune
+    from foretune.run.tuning_loop import Budget, tune
     from foretune.search.registry import method as registered
+    from foretune.stores.optuna.study import check_store
 
     site = Site(executor, address)
     if trials is None and time_ is None:
@@ -197,7 +197,7 @@ def _objective(
     function: str | None, command: str | None, space: "Space", memory_: float | None
 ) -> Any:
     from foretune.run.commands import Command
-    from foretune.run.objectives import NamedFunction
+    from foretune.run.trial_results import NamedFunction
 
     if (function is None) == (command is None):
         raise UsageError(
@@ -219,10 +219,10 @@ def _optimizer(
     chosen: "Method",
     seed: int,
 ) -> "Optimizer":
-    from foretune.contracts import Target
+    from foretune._base.terminal import TerminalProgress
+    from foretune.methods.contracts import Target
     from foretune.search.optimizer import Optimizer
-    from foretune.search.priors import learnt_prior
-    from foretune.terminal import TerminalProgress
+    from foretune.search.prior_cache import learnt_prior
 
     known = None if past is None else past.experience
     prior = learnt_prior(chosen, known, seed=seed, progress=TerminalProgress())
@@ -231,7 +231,7 @@ def _optimizer(
 
 def _source(given: Sequence[str], past: "Carried | None") -> "Source | None":
     """What the search started from, for the report."""
-    from foretune.databases import shown
+    from foretune._base.databases import shown
     from foretune.report.story import Source
 
     if past is None:

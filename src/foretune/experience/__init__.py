@@ -1,6 +1,6 @@
 """What was tried: evaluations of configurations on many tasks, in one table and one file."""
 
-from foretune.experience.model import (
+from foretune.experience.experience import (
     Direction,
     Evaluation,
     Experience,

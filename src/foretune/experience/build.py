@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from foretune.arrays import Bools, Floats, Ints
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune._base.names import check_writable, listed, suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.model import Experience, Metric, Status
-from foretune.experience.naming import check_writable, listed, suggestion
-from foretune.experience.notes import Notes, annotate, checked_starts, moved_starts
+from foretune.experience.annotations import Notes, annotate, checked_starts, moved_starts
+from foretune.experience.experience import Experience, Metric, Status
 from foretune.space import Encoded, Space
 
 

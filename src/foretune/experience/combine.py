@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretune._base.names import listed, suggestion
 from foretune.errors import ExperienceError
+from foretune.experience.annotations import Notes, moved_starts
 from foretune.experience.build import Columns, from_columns, take_rows, unique_configs
-from foretune.experience.model import Evaluation, Experience, Metric, Splits, status_of
-from foretune.experience.naming import listed, suggestion
-from foretune.experience.notes import Notes, moved_starts
+from foretune.experience.experience import Evaluation, Experience, Metric, Splits, status_of
 from foretune.space import Encoded
 
 ALL = slice(None)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from foretune.arrays import Bools, Floats, Ints
-from foretune.experience.model import Experience
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune.experience.experience import Experience
 
 PREFIX = "config:"
 

@@ -9,7 +9,7 @@ import json
 
 import numpy as np
 
-from foretune.experience.model import Experience
+from foretune.experience.experience import Experience
 from foretune.experience.splits import learning_split
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.model import Experience
-from foretune.experience.naming import suggestion
+from foretune.experience.experience import Experience
 
 LEAVE_ONE_OUT = "leave-one-out"
 FOLDS = re.compile(r"(?P<k>\d+)-fold(?::(?P<seed>\d+))?")

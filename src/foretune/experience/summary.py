@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.experience.model import Direction, Experience, Metric, Status
+from foretune._base.arrays import Floats
+from foretune.experience.experience import Direction, Experience, Metric, Status
 
 MOST_TASKS = 20
 

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from foretune.databases import shown
+from foretune._base.databases import shown
 from foretune.errors import ForetuneWarning, UsageError, extras_named
 from foretune.experience import Metric, Status
-from foretune.experience.importers.mlflow_store import first_contact, tracking_uri
-from foretune.run.calling import one_line
+from foretune.run.call import one_line
 from foretune.run.study import StudyTrial
-from foretune.run.tuning import Watch
+from foretune.run.tuning_loop import Watch
+from foretune.stores.mlflow.tracking_store import first_contact, tracking_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

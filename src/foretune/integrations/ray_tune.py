@@ -9,17 +9,17 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from foretune.contracts import Prior, Target
 from foretune.errors import ArtifactError, ExhaustedError, ForetuneWarning, UsageError, extras_named
 from foretune.experience import Experience, Status
-from foretune.experience.importers.inference import as_choice
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
-from foretune.search.given import carried, opened, opened_prior
+from foretune.methods.contracts import Prior, Target
+from foretune.search.arguments import carried, opened, opened_prior
 from foretune.search.optimizer import Optimizer
-from foretune.search.priors import learnt_prior
+from foretune.search.prior_cache import learnt_prior
 from foretune.search.registry import method as method_named
-from foretune.search.trials import Suggestion, Told
+from foretune.search.suggestions import Suggestion, Told
 from foretune.space import Space
+from foretune.stores.files.space_inference import as_choice
 
 with extras_named("the searcher for Ray Tune"):
     from ray.tune.search import Searcher

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretune.errors import SpaceError
-from foretune.experience.importers.inference import as_choice
-from foretune.experience.importers.runs import flattened
-from foretune.integrations.search_space import text_of
+from foretune.integrations.estimator_space import text_of
 from foretune.space import Space
 from foretune.space.parameters import choice_key
+from foretune.stores.files.run_table import flattened
+from foretune.stores.files.space_inference import as_choice
 
 MOST_STEPS = 1000
 """A quantised range with more values than these has no grid worth the name."""

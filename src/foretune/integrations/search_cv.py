@@ -20,15 +20,15 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from foretune.contracts import Prior, Target
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
-from foretune.experience.narrowing import in_other_space
-from foretune.integrations.search_course import Candidate, Course, measured, scores_of
-from foretune.integrations.search_space import SearchSpace
+from foretune.experience.alignment.restriction import in_other_space
+from foretune.integrations.estimator_space import SearchSpace
+from foretune.integrations.search_loop import Candidate, Course, measured, scores_of
+from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
-from foretune.search.given import carried, opened, opened_prior
-from foretune.search.priors import learnt_prior
+from foretune.search.arguments import carried, opened, opened_prior
+from foretune.search.prior_cache import learnt_prior
 from foretune.space import Space
 
 DEFAULT = "auto"

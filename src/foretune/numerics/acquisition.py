@@ -7,7 +7,7 @@ finite input, a standard deviation of zero included.
 import numpy as np
 from scipy.special import erfcx, ndtr
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 
 SMALLEST_STD = 1e-150
 """Stands for a standard deviation of zero, where only the sign of the improvement matters."""

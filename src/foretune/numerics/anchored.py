@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.kernels import squared_distances

@@ -16,8 +16,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse_safetensors
 from safetensors.numpy import save as to_safetensors
 
+from foretune._base.files import replace_file
 from foretune.errors import ArtifactError
-from foretune.files import replace_file
 
 ENTRY = "foretune"
 LARGEST_HEADER = 64 * 2**20

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotri, dpotrs
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.numerics.gp import CHUNK, robust_cholesky
 from foretune.numerics.kernels import squared_distances
 

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import SILENT, Progress
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.training import Descent, advance, begun, bucket
 from foretune.numerics.transforms import standardise
-from foretune.progress import SILENT, Progress
 
 Network: TypeAlias = Any
 """Any pytree of float32 arrays."""

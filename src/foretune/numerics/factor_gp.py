@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotri, dpotrs
 from scipy.optimize import minimize
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.numerics.gp import robust_cholesky, whitened_by
 from foretune.numerics.hyper import prior_mode
 from foretune.numerics.kernels import (

@@ -14,7 +14,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
 from foretune.numerics.kernels import (
     log_lengthscale_gradient,

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Bools, Floats, Ints
+from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import UsageError
 
 Losses: TypeAlias = NDArray[np.floating[Any]]

@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.numerics.acquisition import expected_improvement, log_of_improvement
 
 

@@ -6,7 +6,7 @@ rule through them, are written once. The signal variance belongs to the process,
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 
 
 def matern52(squared: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.errors import ArtifactError, MissingExtraError
 from foretune.numerics.lightgbm_text import check_text
 

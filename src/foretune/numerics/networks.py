@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 
 Layers: TypeAlias = tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
 """Weights (inputs, outputs) and biases (outputs,) of each layer."""

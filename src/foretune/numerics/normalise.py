@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.errors import UsageError
 from foretune.numerics.transforms import standardise
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from foretune.arrays import Bools, Floats
+from foretune._base.arrays import Bools, Floats
 
 
 def scalarise(losses: Floats, transform: Callable[[Floats], Floats]) -> Floats:

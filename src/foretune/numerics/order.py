@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 
 DISTRUST = 0.02
 """The chance that a pair is in either order, whatever the belief says: nobody is ruled out by one

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.numerics.objectives import pareto_front
 from foretune.numerics.transforms import standardise
 

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.numerics.gp import GP
 from foretune.numerics.hyper import GPHyper
 

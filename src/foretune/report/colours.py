@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 
 COLOURS = 7
 """More cannot be told apart by all kinds of colour vision."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.experience import Direction
 from foretune.numerics.objectives import pareto_front
 

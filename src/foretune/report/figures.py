@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.errors import MissingExtraError
 
 if TYPE_CHECKING:

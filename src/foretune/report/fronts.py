@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.experience import Direction, Metric
 from foretune.report.figures import PALETTE, REFERENCE_COLOUR, empty_panels, styled
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.space import Encoded
 
 FEWEST_TRIALS = 10

@@ -10,9 +10,9 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from foretune._base.files import write_text
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.files import write_text
 from foretune.report import sections
 from foretune.report.curves import unbeaten
 from foretune.report.headline import headline

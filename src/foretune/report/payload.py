@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.experience import Status
 from foretune.report.colours import colour_key, colours_of
 from foretune.report.curves import shown_range, unbeaten

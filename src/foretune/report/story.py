@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.space import Space

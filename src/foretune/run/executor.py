@@ -5,7 +5,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.run.calling import Answer
+from foretune.run.call import Answer
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

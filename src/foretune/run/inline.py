@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic
 
-from foretune.run.calling import call
+from foretune.run.call import call
 from foretune.run.executor import Job, Outcome, Result
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from foretune.files import locked
+from foretune._base.files import locked
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

@@ -20,9 +20,9 @@ from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Status
 from foretune.run.channel import ForeignMessageError
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
-from foretune.run.guard import Guard
-from foretune.run.staff import Luggage, Verdict, Worker
+from foretune.run.limit_watch import Guard
 from foretune.run.worker import CHANNEL_LOST, CPU_SIGNAL
+from foretune.run.worker_process import Luggage, Verdict, Worker
 
 NO_LIMITS = Limits(result_bytes=None)
 LOOK_FOR_DEAD_SECONDS = 1.0

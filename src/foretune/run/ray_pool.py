@@ -17,7 +17,7 @@ from typing import Any, Generic
 
 from foretune.errors import ForetuneError, UsageError, extras_named
 from foretune.experience import Status
-from foretune.run.calling import one_line, unsendable
+from foretune.run.call import one_line, unsendable
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.pool import NO_LIMITS, ProcessPool
 

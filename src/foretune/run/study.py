@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from foretune._base.names import check_writable
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
-from foretune.experience.naming import check_writable
-from foretune.run.objectives import finite
 from foretune.run.trial_log import Changes, TrialLog
+from foretune.run.trial_results import finite
 from foretune.space import Space
 
 NOTHING: Mapping[str, Any] = {}
@@ -89,7 +89,7 @@ class Study(ABC):
         check_writable("study", name)
         if url is None:
             return MemoryStudy(name, space, metrics)
-        from foretune.run.optuna_study import OptunaStudy
+        from foretune.stores.optuna.study import OptunaStudy
 
         return OptunaStudy.join(url, name, space=space, metrics=metrics, settings=settings)
 

@@ -19,8 +19,8 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-from foretune.run.family import end_children, end_with, inherit_orphans
 from foretune.run.outputs import ShortenedOutput
+from foretune.run.process_family import end_children, end_with, inherit_orphans
 
 COUNTER = struct.Struct("Q")
 """The number of the trial, in memory that both processes see."""

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from foretune.run.calling import Answer, call, unsendable
+from foretune.run.call import Answer, call, unsendable
 from foretune.run.channel import KEY_BYTES, WorkerEnd
-from foretune.run.family import children, end_children, has_children, inherit_orphans
+from foretune.run.process_family import children, end_children, has_children, inherit_orphans
 from foretune.run.supervisor import COUNTER
 
 CPU_SIGNAL = signal.SIGPROF

@@ -1,8 +1,8 @@
 """Acquisition functions, candidates, ask/tell, and the registry of methods."""
 
-from foretune.search.definition import Design, Method
+from foretune.search.method import Design, Method
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import METHODS, method
-from foretune.search.trials import Suggestion, Told
+from foretune.search.suggestions import Suggestion, Told
 
 __all__ = ["METHODS", "Design", "Method", "Optimizer", "Suggestion", "Told", "method"]

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from scipy.spatial import KDTree
 
-from foretune.arrays import Bools, Ints
-from foretune.contracts import Region
+from foretune._base.arrays import Bools, Ints
 from foretune.errors import ExhaustedError
+from foretune.methods.contracts import Region
 from foretune.search.local_search import NEIGHBOURS_PER_PARAMETER, Score, climb
 from foretune.search.seeds import derived_seed
 from foretune.space import Encoded, Space

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations
 from foretune.numerics.forests import grown
 from foretune.space import Encoded
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.search.seeds import derived_seed
 from foretune.space import Encoded
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
-from foretune.arrays import Bools, Floats, Ints
-from foretune.contracts import Observations
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune.methods.contracts import Observations
 from foretune.space import Encoded
 
 STEEPNESS = 4.0

@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.contracts import (
+from foretune._base.arrays import Floats
+from foretune._base.progress import Progress
+from foretune.errors import ExhaustedError, UsageError
+from foretune.experience import Experience
+from foretune.methods.contracts import (
     Bounded,
     Explaining,
     Informed,
@@ -26,15 +29,9 @@ from foretune.contracts import (
     Target,
     check_encoded,
 )
-from foretune.errors import ExhaustedError, UsageError
-from foretune.experience import Experience
 from foretune.numerics.objectives import pareto_front
-from foretune.progress import Progress
-from foretune.search.beliefs import with_beliefs
-from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
-from foretune.search.definition import Design, Method
-from foretune.search.early import EarlyPrior, whole
-from foretune.search.given import (
+from foretune.search.acquisition import ACQUISITIONS
+from foretune.search.arguments import (
     check_described,
     check_parts,
     losses_told,
@@ -43,16 +40,19 @@ from foretune.search.given import (
     searched,
     suggestions_of,
 )
+from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
+from foretune.search.early_opening import EarlyPrior, whole
+from foretune.search.method import Design, Method
 from foretune.search.outlook import Outlook, learn_outlook
 from foretune.search.pending import Pending
-from foretune.search.priors import default_progress, prior_of
+from foretune.search.pending_values import with_beliefs
+from foretune.search.prior_cache import default_progress, prior_of
 from foretune.search.registry import METHODS
 from foretune.search.registry import method as registered
-from foretune.search.scoring import ACQUISITIONS
 from foretune.search.seeds import derived_seed
 from foretune.search.stages import Stage, Stages, reserve
-from foretune.search.told import ToldTrials
-from foretune.search.trials import Suggestion, Told
+from foretune.search.suggestions import Suggestion, Told
+from foretune.search.trial_buffer import ToldTrials
 from foretune.space import Encoded
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.novelty import Novelty, distinct_losses, learn_novelty
 from foretune.space import Encoded

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from foretune.errors import UsageError
-from foretune.search.trials import Suggestion, Told
+from foretune.search.suggestions import Suggestion, Told
 from foretune.space import Encoded, Space
 
 

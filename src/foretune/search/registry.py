@@ -6,9 +6,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from foretune.contracts import Learner
 from foretune.errors import MethodError
-from foretune.search.definition import Design, Method
+from foretune.methods.contracts import Learner
+from foretune.search.method import Design, Method
 from foretune.search.plugins import offered, plugged_in
 
 

@@ -9,9 +9,9 @@ from enum import Enum, auto
 
 import numpy as np
 
-from foretune.contracts import Opening, Prior, Spreading, Stocked, Target
+from foretune.methods.contracts import Opening, Prior, Spreading, Stocked, Target
 from foretune.search.candidates import nearest
-from foretune.search.definition import Design
+from foretune.search.method import Design
 from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from foretune.arrays import Bools, Floats
+from foretune._base.arrays import Bools, Floats
 from foretune.errors import SpaceError
 from foretune.space.parameters import Kind, Parameter
 

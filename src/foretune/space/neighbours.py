@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
-from foretune.space.activity import Rules
+from foretune._base.arrays import Floats, Ints
+from foretune.space.conditions import Rules
 from foretune.space.parameters import Kind, Parameter
 
 MOST_REDRAWS = 100

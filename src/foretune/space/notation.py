@@ -39,9 +39,9 @@ from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 
 from foretune.errors import SpaceError
 from foretune.space.definition import Draft
+from foretune.space.json_format import gist
 from foretune.space.limits import check_choices, check_count, check_depth, shortened
 from foretune.space.parameters import check_whole
-from foretune.space.serial import gist
 
 SEPARATOR = ":"
 ORDINAL = "ordinal"

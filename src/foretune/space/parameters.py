@@ -19,7 +19,7 @@ from ConfigSpace.hyperparameters import (
     OrdinalHyperparameter,
 )
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.errors import SpaceError
 
 LARGEST_EXACT_INT = 2**53

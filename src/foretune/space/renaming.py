@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 from foretune.errors import SpaceError
+from foretune.space.json_format import PARTS, canonical
 from foretune.space.parameters import Parameter
-from foretune.space.serial import PARTS, canonical
 
 Names: TypeAlias = Mapping[str, str]
 """{old: new} of hyperparameters."""

@@ -6,9 +6,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.stats import qmc
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.errors import SpaceError
-from foretune.space.activity import Rules
+from foretune.space.conditions import Rules
 from foretune.space.parameters import Parameter
 
 RAREST = 1e-4

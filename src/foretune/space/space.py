@@ -8,10 +8,10 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.errors import SpaceError
-from foretune.space import merging, neighbours, optuna, reading, sampling, serial
-from foretune.space.activity import compile_rules
+from foretune.space import configspace_reader, json_format, neighbours, sampling, union
+from foretune.space.conditions import compile_rules
 from foretune.space.definition import Definition, Draft
 from foretune.space.encoding import Encoded, nearest_values
 from foretune.space.notation import from_notation
@@ -19,6 +19,7 @@ from foretune.space.parameters import Kind, Parameter, parameter_of
 from foretune.space.renaming import Choices, Names, Renaming
 from foretune.space.structure import Structure, read_structure
 from foretune.space.table import describe
+from foretune.stores.optuna import distributions
 
 RECENTLY_READ = 8
 """So many spaces are not read again from their text."""
@@ -36,10 +37,10 @@ class Space:
     """
 
     def __init__(self, json_text: str) -> None:
-        self.definition: Definition = serial.read_space(json_text)
+        self.definition: Definition = json_format.read_space(json_text)
         """Hyperparameters, conditions and forbidden clauses as ConfigSpace's objects."""
         # Written anew, so that what a file leaves to defaults does not make two spaces differ.
-        self._json = serial.write_space(self.definition)
+        self._json = json_format.write_space(self.definition)
         self.parameters: tuple[Parameter, ...] = _parameters(self.definition)
         """In the order of the columns of `Encoded.values`, parents before children."""
         self.width: int = self.parameters[-1].columns.stop
@@ -59,14 +60,16 @@ class Space:
                 return given
             given = given.definition
         if isinstance(given, Mapping) and not isinstance(given, ConfigurationSpace):
-            distributions = optuna.are_distributions(given)
-            given = optuna.from_distributions(given) if distributions else from_notation(given)
+            distributions = distributions.are_distributions(given)
+            given = (
+                distributions.from_distributions(given) if distributions else from_notation(given)
+            )
         if not isinstance(given, ConfigurationSpace | Definition | Draft):
             raise SpaceError(
                 "a space must be a ConfigurationSpace, a dict in the short notation, or a dict of "
                 f"Optuna distributions, but got {type(given).__name__}: convert it first"
             )
-        space = Space(serial.write_space(given, stages))
+        space = Space(json_format.write_space(given, stages))
         space._check_stages(stages)
         return space
 
@@ -90,12 +93,12 @@ class Space:
         Foretune does not need it. Making it takes ConfigSpace three times longer for each level of
         nested conditions.
         """
-        return serial.config_space_of(self._json)
+        return json_format.config_space_of(self._json)
 
     @cached_property
     def fingerprint(self) -> str:
         """A sha256 (hex), equal for equal spaces."""
-        return serial.fingerprint_of(self._json)
+        return json_format.fingerprint_of(self._json)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
@@ -147,7 +150,7 @@ class Space:
         fill_defaults: give missing active hyperparameters their default values.
         drop_inactive: forget values given to inactive hyperparameters instead of refusing them.
         """
-        values = reading.read_configs(self.parameters, configs)
+        values = configspace_reader.read_configs(self.parameters, configs)
         return self._checked(values, fill=fill_defaults, drop=drop_inactive)
 
     def decode(self, encoded: Encoded) -> list[dict[str, Any]]:
@@ -172,14 +175,14 @@ class Space:
         None, NaN and what pandas calls missing mean that it is not given. The other arguments are
         those of `encode`.
         """
-        values = reading.read_columns(self.parameters, columns, n)
+        values = configspace_reader.read_columns(self.parameters, columns, n)
         return self._checked(values, fill=fill_defaults, drop=drop_inactive)
 
     def from_values(self, values: Floats) -> Encoded:
         """A batch from exact values (n, H), as in `Encoded.values`; refuses what is not legal."""
         values = self._matrix(values, len(self), "values")
         for column, parameter in enumerate(self.parameters):
-            reading.check_range(parameter, values[:, column])
+            configspace_reader.check_range(parameter, values[:, column])
         return self._checked(values, fill=False, drop=False)
 
     def unpacked(self, arrays: Mapping[str, NDArray[Any]]) -> Encoded:
@@ -197,7 +200,7 @@ class Space:
         if np.isnan(x).any():
             raise SpaceError("points of the unit cube must be numbers, but got NaN: replace it")
         settled = self.rules.settle(nearest_values(self.parameters, np.clip(x, 0.0, 1.0)))
-        reading.check_forbidden(self.parameters, self.rules, settled)
+        configspace_reader.check_forbidden(self.parameters, self.rules, settled)
         return Encoded(self, settled)
 
     def defaults(self) -> Encoded:
@@ -241,7 +244,7 @@ class Space:
 
     def union(self, other: "Space") -> "Space":
         """The smallest space that holds both: parameters and choices gained, ranges widened."""
-        return Space(merging.merged_json(self, other))
+        return Space(union.merged_json(self, other))
 
     def renamed(self, names: Names, *, choices: Choices | None = None) -> "Space":
         """The same space, in which these hyperparameters have other names, {old: new}, and these
@@ -266,8 +269,10 @@ class Space:
         return self.encode(encoded.dicts(), fill_defaults=True)
 
     def _checked(self, values: Floats, *, fill: bool, drop: bool) -> Encoded:
-        checked = reading.check_activity(self.parameters, self.rules, values, fill=fill, drop=drop)
-        reading.check_forbidden(self.parameters, self.rules, checked)
+        checked = configspace_reader.check_activity(
+            self.parameters, self.rules, values, fill=fill, drop=drop
+        )
+        configspace_reader.check_forbidden(self.parameters, self.rules, checked)
         return Encoded(self, checked)
 
     def _matrix(self, given: Floats, width: int, what: str) -> Floats:
@@ -297,7 +302,7 @@ class Space:
                 "condition than 'not equal' there"
             )
         try:
-            reading.check_forbidden(self.parameters, self.rules, settled)
+            configspace_reader.check_forbidden(self.parameters, self.rules, settled)
         except SpaceError as error:
             raise SpaceError(
                 f"forbidden clauses must allow the default configuration, but {error}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from ConfigSpace import conditions as given
 
-from foretune.arrays import Ints
+from foretune._base.arrays import Ints
 from foretune.space.definition import Definition
 from foretune.space.parameters import Kind, Parameter
 

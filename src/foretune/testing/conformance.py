@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations, Prior, Target
+from foretune._base.arrays import Floats
+from foretune._base.progress import SILENT
 from foretune.experience import Status
-from foretune.progress import SILENT
+from foretune.methods.contracts import Observations, Prior, Target
 from foretune.search import Method, Optimizer, Suggestion, Told
 from foretune.space import Encoded
 from foretune.testing.problems import Problem, problem

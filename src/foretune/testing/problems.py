@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.contracts import Target
+from foretune._base.arrays import Floats
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Target
 from foretune.space import Encoded, Space
 
 NOTATIONS: Mapping[str, dict[str, Any]] = {

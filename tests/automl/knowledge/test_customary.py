@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.customary import FEW, customary, is_beyond
-from foretune.automl.knowledge.known import Knowledge
-from foretune.automl.models.spaces import shipped
+from foretune.automl.knowledge.default_configs import FEW, customary, is_beyond
+from foretune.automl.knowledge.knowledge import Knowledge
 from foretune.automl.plan import Wishes
-from foretune.automl.search import begun_with
+from foretune.automl.spaces import shipped
+from foretune.automl.trial_runs import begun_with
 from foretune.space import Space
 
 

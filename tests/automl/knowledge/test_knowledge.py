@@ -10,28 +10,26 @@ import pytest
 
 from foretune.automl.knowledge import bundle as bundles
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle
-from foretune.automl.knowledge.known import Knowledge, forget_learnt, own_bundle
-from foretune.automl.knowledge.learning import (
+from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.knowledge import Knowledge, forget_learnt, own_bundle
+from foretune.automl.knowledge.learn_bundle import (
     KEPT_METHODS,
     Plan,
     comparable,
     learn_bundle,
     portfolio_of,
 )
-from foretune.automl.knowledge.lessons import (
+from foretune.automl.knowledge.learning_processes import (
     Lesson,
     learn_apart,
     read_bytes,
     saved_bytes,
 )
-from foretune.automl.knowledge.likeness import chosen_for, likeness
-from foretune.automl.knowledge.measures import STAND_INS, by_metric, stand_in
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.models.scores import SCORERS, scorer
-from foretune.automl.models.spaces import CLASSIFIERS, REGRESSORS, shipped
-from foretune.automl.recordings import Remembered
-from foretune.automl.tables.targets import Task
-from foretune.contracts import Target
+from foretune.automl.knowledge.metric_choice import STAND_INS, by_metric, stand_in
+from foretune.automl.knowledge.task_similarity import chosen_for, likeness
+from foretune.automl.metrics import SCORERS, scorer
+from foretune.automl.spaces import CLASSIFIERS, REGRESSORS, shipped
 from foretune.errors import (
     ArtifactError,
     ExperienceError,
@@ -40,13 +38,15 @@ from foretune.errors import (
     UsageError,
 )
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
-from foretune.experience.narrowing import narrowed
+from foretune.experience.alignment.restriction import narrowed
+from foretune.methods.contracts import Target
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.run.inline import InlineExecutor
 from foretune.search import METHODS, Optimizer
-from foretune.search.priors import taught_by
-from foretune.search.trials import Told
+from foretune.search.prior_cache import taught_by
+from foretune.search.suggestions import Told
 from foretune.space import Space
+from foretune.tables.target import Task
 from tests.automl.past import ONLY, SPACE, knowledge_of, past
 
 R2, RMSE = (scorer(name, Task.REGRESSION).metric for name in ("r2", "rmse"))
@@ -334,7 +334,7 @@ def test_a_table_is_known_as_long_as_a_prior_that_learnt_from_it_is_kept(ships, 
     learnt_from_all(ships)
     Memory.of_user().forget(SPACE)
     remember([0.5, 0.6, 0.7], task="other@000000000000000b")
-    monkeypatch.setattr("foretune.automl.knowledge.learning.learn_apart", lambda *_, **__: [])
+    monkeypatch.setattr("foretune.automl.knowledge.learn_bundle.learn_apart", lambda *_, **__: [])
     learnt_from_all(ships)  # A new portfolio, and the prior from before.
     mine = knows(ships, without="mine@000000000000000a")
     assert "the shipped prior" in mine.origin(ZERO_SHOT)
@@ -347,7 +347,7 @@ def test_another_seed_or_release_is_not_up_to_date(known, tmp_path, monkeypatch,
     views = {"r2": by_metric(known, R2)}
     bundle, _ = learn_bundle(views, plan, Bundle.open(tmp_path / "made"))
     if changed == "release":
-        monkeypatch.setattr("foretune.search.priors.version", lambda name: "99")
+        monkeypatch.setattr("foretune.search.prior_cache.version", lambda name: "99")
     else:
         plan = replace(plan, seed=7)
     for note in ("", "up to date"):
@@ -429,7 +429,7 @@ def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path, monkeypat
     def stopped(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("foretune.automl.knowledge.learning.learn_apart", stopped)
+    monkeypatch.setattr("foretune.automl.knowledge.learn_bundle.learn_apart", stopped)
     views = {"r2": by_metric(fewer, R2)}
     with pytest.raises(KeyboardInterrupt):
         learn_bundle(views, plan, Bundle.open(folder), ships=fewer)
@@ -483,7 +483,7 @@ def meanwhile(monkeypatch, happens):
             happens()
             yield ended
 
-    monkeypatch.setattr("foretune.automl.knowledge.learning.learn_apart", learnt)
+    monkeypatch.setattr("foretune.automl.knowledge.learn_bundle.learn_apart", learnt)
 
 
 def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatch):
@@ -712,7 +712,7 @@ def test_shipped_knowledge_is_of_the_space_that_ships(name):
 
 @pytest.mark.parametrize("name", shipped_names())
 def test_no_held_out_dataset_is_in_what_ships(name):
-    from foretune.automl.collection.catalogue import group
+    from foretune_lab.collect.catalogue import group
 
     bundle = Bundle.open(SHIPPED)
     known = Experience.open(bundle.path(bundle.spaces[name].experience))

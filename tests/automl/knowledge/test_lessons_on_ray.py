@@ -9,18 +9,18 @@ from threading import Thread
 import pytest
 
 from foretune.automl.knowledge.bundle import Bundle
-from foretune.automl.knowledge.learning import Plan, learn_bundle
-from foretune.automl.knowledge.lessons import (
+from foretune.automl.knowledge.learn_bundle import Plan, learn_bundle
+from foretune.automl.knowledge.learning_processes import (
     TIME_IS_OVER,
     Classroom,
     Lesson,
     learn_apart,
     saved_bytes,
 )
-from foretune.automl.knowledge.measures import by_metric
-from foretune.automl.models.scores import SCORERS
+from foretune.automl.knowledge.metric_choice import by_metric
+from foretune.automl.metrics import SCORERS
+from foretune.run.executor_choice import Site
 from foretune.run.ray_pool import MOST_RERUNS
-from foretune.run.sites import Site
 from foretune.search import METHODS
 from tests.automl.past import SPACE, past
 from tests.run.jobs import parent_of_worker

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.lifting import lifted
-from foretune.contracts import Informed, Observations, Opening, Stocked, Target
+from foretune.automl.knowledge.subspace_priors import lifted
 from foretune.errors import MethodError
 from foretune.methods.auto.learn import AutoPrior
+from foretune.methods.contracts import Informed, Observations, Opening, Stocked, Target
 from foretune.methods.zero_shot.adaptive import AdaptivePrior
 from foretune.search import METHODS, Optimizer
 from tests.experience.whole_and_part import CONFIGS, PART, WHOLE, experience

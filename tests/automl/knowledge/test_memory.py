@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.joining import common_first, joined
+from foretune.automl.knowledge.experience_update import common_first, joined
+from foretune.automl.knowledge.fit_journal import Remembered
 from foretune.automl.knowledge.memory import Memory, home
-from foretune.automl.recordings import Remembered
-from foretune.automl.tables.identities import task_name
-from foretune.automl.tables.targets import Task
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space
+from foretune.tables.identity import task_name
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
 
 SPACE = Space.of({"model": {"knn": {"k": (1, 9)}, "linear": {}}}, stages=("model",))
@@ -254,7 +254,7 @@ def test_a_running_fit_is_left_alone_until_it_ends(memory):
 KILLED = """
 import sys, time
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.recordings import Remembered
+from foretune.automl.knowledge.fit_journal import Remembered
 from foretune.experience import Direction, Metric
 from foretune.space import Space
 from pathlib import Path
@@ -296,7 +296,7 @@ def test_killed_between_merging_and_removing_the_journal_is_merged_once(memory, 
 AT_ONCE = """
 import sys
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.recordings import Remembered
+from foretune.automl.knowledge.fit_journal import Remembered
 from foretune.experience import Direction, Evaluation, Metric
 from foretune.space import Space
 from pathlib import Path
@@ -425,7 +425,7 @@ def test_a_damaged_file_is_not_in_the_way_of_a_fit_that_ends(memory):
 
 def test_a_file_of_a_newer_version_is_no_damaged_one(memory, monkeypatch):
     memory.remember(fit(), [trial(1, 0.5)])
-    monkeypatch.setattr("foretune.experience.store.VERSION", 0)
+    monkeypatch.setattr("foretune.experience.parquet_file.VERSION", 0)
     with pytest.raises(ExperienceError, match="update foretune"):
         memory.recall(NAME)
     # Nor is it in the way of a fit, whose trials wait for who can read it.

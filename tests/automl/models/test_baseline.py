@@ -6,11 +6,11 @@ import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import log_loss, mean_absolute_error, r2_score
 
-from foretune.automl.models.baseline import guessed, without_columns
-from foretune.automl.models.evaluation import Protocol
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
-from foretune.automl.tables.weighting import Weighting
+from foretune.automl.evaluation import Protocol
+from foretune.automl.final_model.baseline import guessed, without_columns
+from foretune.tables.row_weights import Weighting
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 
 def a_table(y):

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretune.automl.models.blend import blend
-from foretune.automl.models.scores import Predictions, scorer
-from foretune.automl.tables.targets import Task
+from foretune.automl.final_model.greedy_blend import blend
+from foretune.automl.metrics import Predictions, scorer
 from foretune.errors import UsageError
+from foretune.tables.target import Task
 
 
 def numbers(*models):

@@ -9,11 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from foretune.automl.models.booster_catboost import check_catboost
-from foretune.automl.models.booster_xgboost import check_xgboost
-from foretune.automl.models.boosters import check_boosters
-from foretune.automl.models.flatbuffer import root
-from foretune.automl.models.ubjson import decode
+from foretune.automl.final_model.booster_catboost import check_catboost
+from foretune.automl.final_model.booster_xgboost import check_xgboost
+from foretune.automl.final_model.boosters import check_boosters
+from foretune.automl.final_model.flatbuffer import root
+from foretune.automl.final_model.ubjson import decode
 from tests.hostile.mutations import spoilt_binary
 
 MUTATIONS = 150

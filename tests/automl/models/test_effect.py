@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.models.effect import TREES, Effect
-from foretune.automl.models.evaluation import Protocol, evaluate
-from foretune.automl.models.spaces import shipped
-from foretune.automl.tables.datasets import Table
-from foretune.contracts import Target
+from foretune.automl.equivalent_configs import TREES, Effect
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.spaces import shipped
+from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
+from foretune.tables.table import Table
 
 SPACE = shipped("pipeline-regression").build()
 ROWS = 60

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from foretune.automl.models.evaluation import Protocol, evaluate
-from foretune.automl.models.members import refit
-from foretune.automl.models.spaces import CASH, CLASSIFIERS, OPTIONAL, REGRESSORS, shipped
-from foretune.automl.tables.targets import Task
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.spaces import CASH, CLASSIFIERS, OPTIONAL, REGRESSORS, shipped
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
 
 CASES = [

@@ -2,13 +2,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.models.evaluation import Protocol, evaluate
-from foretune.automl.models.members import Member, refit
-from foretune.automl.models.model import Model
-from foretune.automl.models.spaces import SPACES, shipped
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.final_model.model import Model
+from foretune.automl.spaces import SPACES, shipped
 from foretune.errors import SpaceError, UsageError
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
 
 METRICS = {

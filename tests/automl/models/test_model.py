@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.models.members import Member, refit
-from foretune.automl.models.model import Model
-from foretune.automl.models.model_file import DESCRIPTION, ENTRY, size_in_file
-from foretune.automl.models.spaces import SPACES, shipped
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.schema import Schema
-from foretune.automl.tables.targets import Task
+from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.final_model.model import Model
+from foretune.automl.final_model.model_file import DESCRIPTION, ENTRY, size_in_file
+from foretune.automl.spaces import SPACES, shipped
 from foretune.errors import UsageError
+from foretune.tables.schema import Schema
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame, mixed_table
 
 pytest.importorskip("skops")
@@ -379,14 +379,16 @@ def test_names_that_lead_elsewhere_and_entries_that_come_twice(saved):
 def test_what_unpacks_to_too_much_is_not_unpacked(saved, monkeypatch):
     rewritten(saved, {ENTRY: lambda text: text + b" " * 1_000_000})
     assert saved.stat().st_size < 300_000
-    monkeypatch.setattr("foretune.automl.models.model_file.LARGEST_TEXT", 1_000_000)
+    monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_TEXT", 1_000_000)
     with pytest.raises(UsageError, match="larger, when unpacked"):
         Model.open(saved)
     rewritten(saved, {ENTRY: bytes.rstrip})
-    monkeypatch.setattr("foretune.automl.models.model_file.LARGEST_FILE", saved.stat().st_size + 1)
+    monkeypatch.setattr(
+        "foretune.automl.final_model.model_file.LARGEST_FILE", saved.stat().st_size + 1
+    )
     with pytest.raises(UsageError, match="larger, when unpacked"):
         Model.open(saved)
-    monkeypatch.setattr("foretune.automl.models.model_file.LARGEST_FILE", 1)
+    monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_FILE", 1)
     with pytest.raises(UsageError, match="larger than a model can be"):
         Model.open(saved)
 

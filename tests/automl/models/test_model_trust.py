@@ -5,7 +5,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from foretune.automl.models.model_trust import check_indices, strangers
+from foretune.automl.final_model.trusted_types import check_indices, strangers
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] + X[:, 1] ** 2 > 0.3).astype(int)

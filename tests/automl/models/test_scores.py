@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from foretune.automl.models.scores import (
+from foretune.automl.metrics import (
     SCORERS,
     Predictions,
     by_shares,
@@ -14,8 +14,8 @@ from foretune.automl.models.scores import (
     of_the_model,
     scorer,
 )
-from foretune.automl.tables.targets import Task
 from foretune.errors import UsageError
+from foretune.tables.target import Task
 
 
 def classes(n_classes, seed):

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.models.evaluation import Protocol
-from foretune.automl.models.members import Member
-from foretune.automl.models.soundness import is_sound
-from foretune.automl.tables.datasets import Table
+from foretune.automl.evaluation import Protocol
+from foretune.automl.final_model.fitted_pipeline import Member
+from foretune.automl.final_model.sanity_check import is_sound
+from foretune.tables.table import Table
 
 
 @dataclass

@@ -1,7 +1,7 @@
 import pytest
 
-from foretune.automl.models import spaces
-from foretune.automl.models.spaces import SPACES, shipped
+from foretune.automl import spaces
+from foretune.automl.spaces import SPACES, shipped
 from foretune.errors import UsageError
 
 TABLE_1 = {

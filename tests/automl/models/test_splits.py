@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.automl.models.evaluation import Protocol
-from foretune.automl.models.splits import cross_validation, dealt_together, hold_out
-from foretune.automl.tables.arrangement import Arranged, Arrangement, later_rows
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.schema import Schema
-from foretune.automl.tables.targets import Task
+from foretune.automl.evaluation import Protocol
+from foretune.automl.folds import cross_validation, dealt_together, hold_out
 from foretune.errors import UsageError
+from foretune.tables.row_structure import Arranged, Arrangement, later_rows
+from foretune.tables.schema import Schema
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 groups_of_rows = st.lists(st.integers(0, 9), min_size=2, max_size=60).filter(
     lambda given: len(set(given)) > 1

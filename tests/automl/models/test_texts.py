@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from foretune.automl.models.effect import Effect
-from foretune.automl.models.evaluation import Protocol, evaluate
-from foretune.automl.models.members import refit
-from foretune.automl.models.model import Model
-from foretune.automl.models.spaces import SPACES, shipped
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.targets import Task
-from foretune.experience.meta_features import meta_features
+from foretune.automl.equivalent_configs import Effect
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.final_model.model import Model
+from foretune.automl.spaces import SPACES, shipped
+from foretune.tables.meta_features import meta_features
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_table, table_with_texts
 
 SCALERS = ("none", "standard", "robust", "quantile")

@@ -9,21 +9,21 @@ import sklearn
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.fixes import parse_version
 
-from foretune.automl.models.baseline import without_columns
-from foretune.automl.models.blend import blend
-from foretune.automl.models.evaluation import Protocol, evaluate
-from foretune.automl.models.members import refit
-from foretune.automl.models.model import Model
-from foretune.automl.models.pipelines import told_weights
-from foretune.automl.models.spaces import SPACES, shipped
-from foretune.automl.models.worth import column_worth
+from foretune.automl.estimators.pipelines import told_weights
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.final_model.baseline import without_columns
+from foretune.automl.final_model.column_importance import column_worth
+from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.final_model.greedy_blend import blend
+from foretune.automl.final_model.model import Model
 from foretune.automl.plan import Wishes, planned
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.roles import Roles
-from foretune.automl.tables.targets import Task
-from foretune.automl.tables.weighting import Weighting
-from foretune.automl.unseen import scores_on
+from foretune.automl.spaces import SPACES, shipped
+from foretune.automl.test_scores import scores_on
 from foretune.errors import UsageError
+from foretune.tables.column_roles import Roles
+from foretune.tables.row_weights import Weighting
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
 
 CANNOT = {"knn", "lda", "qda"}

@@ -4,14 +4,14 @@ import pytest
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import r2_score
 
-from foretune.automl.models import worth
-from foretune.automl.models.evaluation import Protocol
-from foretune.automl.models.members import refit
-from foretune.automl.models.scores import SCORERS
-from foretune.automl.models.spaces import shipped
-from foretune.automl.models.worth import Worth, column_worth
-from foretune.automl.tables.datasets import Table
-from foretune.automl.tables.roles import Roles
+from foretune.automl.evaluation import Protocol
+from foretune.automl.final_model import column_importance
+from foretune.automl.final_model.column_importance import Worth, column_worth
+from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.metrics import SCORERS
+from foretune.automl.spaces import shipped
+from foretune.tables.column_roles import Roles
+from foretune.tables.table import Table
 
 
 def linear(task="regression"):
@@ -86,13 +86,13 @@ def test_what_a_date_has_become_changes_places_together():
 
 def test_only_rows_are_asked_about_that_the_pipeline_has_not_learnt_from(monkeypatch):
     table, asked = a_table(order="day"), []
-    whole = worth.for_scorer
+    whole = column_importance.for_scorer
 
     def watched(member, scorer, held, x):
         asked.append(set(held.y))
         return whole(member, scorer, held, x)
 
-    monkeypatch.setattr(worth, "for_scorer", watched)
+    monkeypatch.setattr(column_importance, "for_scorer", watched)
     protocol = Protocol(("r2",), folds=3)
     column_worth(linear(), table, protocol)
     _, held = protocol.splits(table)[-1]
@@ -101,31 +101,35 @@ def test_only_rows_are_asked_about_that_the_pipeline_has_not_learnt_from(monkeyp
 
 def test_slow_pipelines_are_asked_about_fewer_rows_or_not_at_all(monkeypatch):
     asked = []
-    whole = worth.for_scorer
+    whole = column_importance.for_scorer
 
     def watched(member, scorer, held, x):
         asked.append(len(held))
         return whole(member, scorer, held, x)
 
-    monkeypatch.setattr(worth, "for_scorer", watched)
-    monkeypatch.setattr(worth, "_affordable", lambda *_: 40)
+    monkeypatch.setattr(column_importance, "for_scorer", watched)
+    monkeypatch.setattr(column_importance, "_affordable", lambda *_: 40)
     assert column_worth(linear(), a_table(), Protocol(("r2",)))
     assert set(asked) == {40}
-    monkeypatch.setattr(worth, "_affordable", lambda *_: worth.FEWEST_ROWS - 1)
+    monkeypatch.setattr(
+        column_importance, "_affordable", lambda *_: column_importance.FEWEST_ROWS - 1
+    )
     assert column_worth(linear(), a_table(), Protocol(("r2",))) == []
 
 
 def test_more_time_is_for_more_rows():
     table, scorer = a_table(), SCORERS["r2"]
     member = refit(linear(), table, seed=0)
-    little = worth._affordable(member, scorer, table, 1e-9)
-    assert little < len(table) < worth._affordable(member, scorer, table, 10.0)
+    little = column_importance._affordable(member, scorer, table, 1e-9)
+    assert little < len(table) < column_importance._affordable(member, scorer, table, 10.0)
 
 
 def test_all_shuffles_share_the_time(monkeypatch):
     """Each of the table's columns changes places five times."""
     asked, table = [], a_table()
-    monkeypatch.setattr(worth, "_affordable", lambda *given: asked.append(given[-1]) or 0)
+    monkeypatch.setattr(
+        column_importance, "_affordable", lambda *given: asked.append(given[-1]) or 0
+    )
     assert column_worth(linear(), table, Protocol(("r2",)), seconds=3.0) == []
     assert asked == [3.0 / (5 * len(table.schema.places))]
 

@@ -12,9 +12,9 @@ from optuna.distributions import (
 )
 
 from foretune.experience import Experience, Metric
-from foretune.integrations.optuna.past import Past
-from foretune.integrations.optuna.storage import past_studies, same_storage
 from foretune.space import Space
+from foretune.stores.optuna.past_studies import Past
+from foretune.stores.optuna.stored_trials import past_studies, same_storage
 from tests.integrations.optuna.examples import SPACE, relatives
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -9,11 +9,11 @@ import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 
-from foretune.contracts import Observations, Target
+from foretune._base.progress import SILENT
 from foretune.errors import ExperienceError, ForetuneError, ForetuneWarning, MethodError, UsageError
-from foretune.integrations.optuna import ForetuneSampler, course
+from foretune.integrations.optuna import ForetuneSampler, study_search
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
-from foretune.progress import SILENT
+from foretune.methods.contracts import Observations, Target
 from foretune.search import Method, Optimizer, method, optimizer
 from foretune.search.seeds import derived_seed
 from foretune.space import Space
@@ -175,7 +175,7 @@ def test_a_trial_that_takes_its_suggestion_leaves_no_note():
     space = {"x": (-1.0, 1.0), "lr": (1e-4, 1.0, "log"), "depth": (1, 9)}
     study = in_memory(ForetuneSampler(space=space, seed=0))
     study.optimize(bowl, n_trials=2)
-    assert all(course.SUGGESTED not in trial.system_attrs for trial in study.trials)
+    assert all(study_search.SUGGESTED not in trial.system_attrs for trial in study.trials)
 
 
 def test_a_name_outside_of_the_given_space_is_warned_of_once():
@@ -220,7 +220,7 @@ def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monk
 
         monkeypatch.setattr(module, "derived_seed", made)
 
-    noted(course, "completions")
+    noted(study_search, "completions")
     noted(optimizer, "optimiser")
     study = in_memory(ForetuneSampler("random", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=5))
     for number in range(4):
@@ -544,7 +544,9 @@ def test_it_is_said_if_nothing_is_learnt_from_studies_that_were_given(tmp_path):
 
 def test_without_jax_past_studies_are_learnt_from_by_other_means(monkeypatch):
     named = in_memory(ForetuneSampler("factors", experience=relatives(4, SPACE), seed=0))
-    monkeypatch.setattr("foretune.integrations.optuna.knowledge.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "foretune.integrations.optuna.sampler_knowledge.find_spec", lambda name: None
+    )
     usual = in_memory(ForetuneSampler(experience=relatives(4, SPACE), seed=0))
     for study in (named, usual):
         study.optimize(wells, n_trials=4)

@@ -12,8 +12,8 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from foretune.integrations.optuna.values import UNFIT, inward, outward, representable
 from foretune.space import Space
+from foretune.stores.optuna.values import UNFIT, inward, outward, representable
 
 
 def parameter(distribution: BaseDistribution) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from foretune.contracts import Observations, Prediction, Sceptical, Spreading, Target
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.methods.auto.learn import (
     ODDS_OF_NOTHING,
@@ -14,10 +14,10 @@ from foretune.methods.auto.learn import (
     cheapest_first,
 )
 from foretune.methods.auto.model import AutoSurrogate, MixturePosterior, log_improvement
+from foretune.methods.contracts import Observations, Prediction, Sceptical, Spreading, Target
 from foretune.methods.zero_shot.adaptive import RESERVE, AdaptivePrior
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.order import order_score
-from foretune.progress import SILENT
 from foretune.search import METHODS
 from foretune.space import Encoded, Space
 from foretune.testing.problems import problem

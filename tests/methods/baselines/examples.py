@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foretune.contracts import Prior
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Prior
 from foretune.search import Method, Optimizer, Told
 from foretune.space import Space
 from foretune.testing import problem

@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from foretune.contracts import Observations, Target
 from foretune.errors import ArtifactError, MethodError
-from foretune.methods.baselines import ablr as module
-from foretune.methods.baselines.ablr import Training, ablr, ablr_copula, activations, training_of
-from foretune.methods.baselines.regression import Regression, fit_precisions
+from foretune.methods.contracts import Observations, Target
 from foretune.numerics.transforms import standardise
 from foretune.search import Method, method
 from foretune.space import Space
 from foretune.testing import problem
+from foretune_lab.baselines import ablr as module
+from foretune_lab.baselines.ablr import Training, ablr, ablr_copula, activations, training_of
+from foretune_lab.baselines.regression import Regression, fit_precisions
 from tests.methods.baselines.examples import mean_regret, small_experience
 
 ABLR = Method("ablr", "shared features", ablr, needs_experience=True)

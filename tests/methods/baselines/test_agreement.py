@@ -1,6 +1,6 @@
 import numpy as np
 
-from foretune.methods.baselines.agreement import epanechnikov, rank_distances
+from foretune_lab.baselines.agreement import epanechnikov, rank_distances
 
 
 def test_rank_distances_by_hand():

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Target
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.baselines.algorithm_selection import AlgorithmRegion
+from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
 from foretune.space.algorithms import Algorithms
+from foretune_lab.baselines.algorithm_selection import AlgorithmRegion
 
 SPACE = Space.of({"model": {"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}}})
 CONFIGS = SPACE.sample(40, seed=0)

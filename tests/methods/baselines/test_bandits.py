@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
-from foretune.methods.baselines.bandits import (
-    IndependentSurrogate,
-    RisingBanditSurrogate,
-    remaining,
-    turn,
-)
+from foretune.methods.contracts import Observations, Target
 from foretune.numerics.gp import GP
 from foretune.numerics.transforms import standardise
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
 from foretune.space.algorithms import Algorithms
+from foretune_lab.baselines.bandits import (
+    IndependentSurrogate,
+    RisingBanditSurrogate,
+    remaining,
+    turn,
+)
 
 SPACE = Space.of({"model": {"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "c": {}}})
 

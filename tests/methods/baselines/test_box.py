@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Bounded, Region, Target
 from foretune.errors import MethodError
-from foretune.methods.baselines.box import Box, gp_in_a_box
+from foretune.methods.contracts import Bounded, Region, Target
 from foretune.search import Method, Optimizer, method
 from foretune.space import Space
 from foretune.testing import problem
+from foretune_lab.baselines.bounding_box import Box, gp_in_a_box
 from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
 
 AUTOGP = Method("autogp", "a box", gp_in_a_box, needs_experience=True)

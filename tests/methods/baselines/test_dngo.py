@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations
-from foretune.methods.baselines.ablr import activations
-from foretune.methods.baselines.dngo import UNITS, hidden_layers, random_layers
+from foretune.methods.contracts import Observations
 from foretune.numerics.transforms import standardise
 from foretune.search import METHODS
 from foretune.testing import problem
+from foretune_lab.baselines.ablr import activations
+from foretune_lab.baselines.dngo import UNITS, hidden_layers, random_layers
 from tests.methods.baselines.examples import mean_regret
 
 FLAT = problem("flat")

@@ -5,13 +5,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations, Prior, Target
+from foretune._base.arrays import Floats
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.learning import Catalogue, PastTask
-from foretune.methods.baselines import pmf as room
-from foretune.methods.baselines.factorisation import (
+from foretune.methods.contracts import Observations, Prior, Target
+from foretune.methods.past_data import Catalogue, PastTask
+from foretune.numerics.anchored import informative_subset
+from foretune.numerics.deep_kernel import DeepKernel
+from foretune.numerics.hyper import GPHyper
+from foretune.numerics.transforms import standardise
+from foretune.search import METHODS, Optimizer, Told
+from foretune.space import Space
+from foretune_lab.baselines import pmf as room
+from foretune_lab.baselines.factorisation import (
     RANK,
     LowRank,
     factorise,
@@ -19,15 +26,8 @@ from foretune.methods.baselines.factorisation import (
     renumbered,
     tried_by,
 )
-from foretune.methods.baselines.oboe import OboeSurrogate, informative, oboe
-from foretune.methods.baselines.pmf import PmfPrior, pmf
-from foretune.numerics.anchored import informative_subset
-from foretune.numerics.deep_kernel import DeepKernel
-from foretune.numerics.hyper import GPHyper
-from foretune.numerics.transforms import standardise
-from foretune.progress import SILENT
-from foretune.search import METHODS, Optimizer, Told
-from foretune.space import Space
+from foretune_lab.baselines.oboe import OboeSurrogate, informative, oboe
+from foretune_lab.baselines.pmf import PmfPrior, pmf
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 CONFIGS = SPACE.sample(60, seed=0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations
-from foretune.methods.baselines.forest import LEAST_STD, ForestPosterior, ForestSurrogate
+from foretune.methods.contracts import Observations
+from foretune.methods.forest.forest import LEAST_STD, ForestPosterior, ForestSurrogate
 from foretune.numerics.transforms import standardise
 from tests.methods.baselines.examples import SPACE
 

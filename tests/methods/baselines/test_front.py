@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from foretune.bench.metrics import hypervolume
-from foretune.contracts import Observations, SideBySide, Target
-from foretune.methods.baselines.front import (
+from foretune.methods.contracts import Observations, SideBySide, Target
+from foretune.methods.gp.several_objectives import (
     LEAST_HOPE,
     MARGIN,
     MOST_BOXES,
@@ -17,8 +16,9 @@ from foretune.numerics.hypervolume import improving_boxes
 from foretune.numerics.scores import front_scores
 from foretune.numerics.trend import Trend
 from foretune.search.optimizer import Optimizer
-from foretune.search.trials import Told
+from foretune.search.suggestions import Told
 from foretune.space import Space
+from foretune_lab.bench.metrics import hypervolume
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 BOTH = ("first", "second")

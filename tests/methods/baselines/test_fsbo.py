@@ -6,10 +6,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
-from foretune.learning import PastTask, divided
-from foretune.methods.baselines.fsbo import (
+from foretune.methods.contracts import Observations, Target
+from foretune.methods.past_data import PastTask, divided
+from foretune.numerics.deep_kernel import negative_log_likelihood
+from foretune.numerics.gp import GP
+from foretune.numerics.training import as_arrays
+from foretune.search import METHODS
+from foretune.space import Encoded, Space
+from foretune.testing import problem
+from foretune_lab.baselines.fsbo import (
     FEATURES,
     DeepKernelPosterior,
     FsboPrior,
@@ -20,13 +27,6 @@ from foretune.methods.baselines.fsbo import (
     inputs,
     random_start,
 )
-from foretune.numerics.deep_kernel import negative_log_likelihood
-from foretune.numerics.gp import GP
-from foretune.numerics.training import as_arrays
-from foretune.progress import SILENT
-from foretune.search import METHODS
-from foretune.space import Encoded, Space
-from foretune.testing import problem
 from tests.methods.baselines.examples import mean_regret
 
 FLAT = problem("flat")

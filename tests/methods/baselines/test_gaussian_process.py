@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
-from foretune.methods.baselines.gaussian_process import GaussianProcessPosterior
+from foretune.methods.contracts import Observations, Target
+from foretune.methods.gp.gaussian_process import GaussianProcessPosterior
 from foretune.numerics.gp import GP
 from foretune.numerics.scores import smoothed_scores
 from foretune.numerics.transforms import copula_scores, standardise

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Target
 from foretune.errors import ArtifactError, MethodError
 from foretune.experience import Direction, Experience, Metric
-from foretune.learning import PastTask, check_space, given, past_tasks
-from foretune.methods.baselines.past import (
+from foretune.methods.contracts import Target
+from foretune.methods.past_data import PastTask, check_space, given, past_tasks
+from foretune.methods.rgpe.best_of_past import (
     best_of_each,
     load_configs,
     ordered_tasks,

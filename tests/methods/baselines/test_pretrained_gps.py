@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.baselines.pretrained_gps import _shared_hyper
+from foretune.methods.contracts import Observations, Target
 from foretune.numerics.gp import negative_log_posterior
 from foretune.search import method
 from foretune.space import Space
+from foretune_lab.baselines.pretrained_gps import _shared_hyper
 
 SPACE = Space.of({"model": {"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "never": {}}})
 DRAWN = SPACE.sample(60, seed=0)

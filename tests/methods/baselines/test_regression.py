@@ -4,7 +4,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
-from foretune.methods.baselines.regression import LOG_PRECISIONS, Regression, fit_precisions
+from foretune_lab.baselines.regression import LOG_PRECISIONS, Regression, fit_precisions
 
 RNG = np.random.default_rng(3)
 PHI = RNG.standard_normal((12, 4))

@@ -3,9 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Prediction
-from foretune.methods.baselines.gaussian_process import GaussianProcessPosterior
-from foretune.methods.baselines.rgpe import (
+from foretune.methods.contracts import Observations, Prediction
+from foretune.methods.gp.gaussian_process import GaussianProcessPosterior
+from foretune.methods.rgpe.rgpe import (
     EnsemblePosterior,
     ensemble_weights,
     leave_one_out,

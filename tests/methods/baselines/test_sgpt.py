@@ -3,13 +3,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from foretune.contracts import Observations, Prediction, Target
 from foretune.errors import ArtifactError, MethodError
-from foretune.methods.baselines.sgpt import TransferPosterior, sgpt, sgpt_copula
+from foretune.methods.contracts import Observations, Prediction, Target
 from foretune.search import Method, method
-from foretune.search.scoring import OwnUtility
+from foretune.search.acquisition import OwnUtility
 from foretune.space import Space
 from foretune.testing import problem
+from foretune_lab.baselines.sgpt import TransferPosterior, sgpt, sgpt_copula
 from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
 
 SGPT = Method("sgpt", "past processes vote", sgpt, acquisition="own", needs_experience=True)

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import LearnsMany, Target
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
-from foretune.methods.baselines.sources import Limits, fit_sources
-from foretune.methods.baselines.tst import tst
+from foretune.methods.contracts import LearnsMany, Target
+from foretune.methods.rgpe.source_processes import Limits, fit_sources
 from foretune.numerics.transforms import standardise
-from foretune.progress import SILENT
 from foretune.space import Space
 from foretune.testing import problem
+from foretune_lab.baselines.tst import tst
 from tests.methods.baselines.examples import small_experience
 
 

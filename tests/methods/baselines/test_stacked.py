@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.methods.baselines.stacked import JointDraws, Means, Stacked
+from foretune.methods.rgpe.stacked import JointDraws, Means, Stacked
 from foretune.numerics.gp import GP
 from foretune.numerics.hyper import GPHyper
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Prediction
-from foretune.methods.baselines.tst import TwoStagePosterior
+from foretune.methods.contracts import Observations, Prediction
 from foretune.search import method
 from foretune.testing import problem
+from foretune_lab.baselines.tst import TwoStagePosterior
 from tests.methods.baselines.examples import SPACE, mean_regret
 
 

@@ -1,11 +1,11 @@
 import pytest
 
-from foretune.contracts import Opening, Target
 from foretune.errors import MethodError
-from foretune.methods.baselines.warm_start import warm_started_gp
+from foretune.methods.contracts import Opening, Target
 from foretune.search import Design, Method, Optimizer, method
 from foretune.space import Space
 from foretune.testing import problem
+from foretune_lab.baselines.warm_start import warm_started_gp
 from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
 
 WS_GP = Method(

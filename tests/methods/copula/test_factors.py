@@ -4,9 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Observations, Target
 from foretune.methods.copula import factors as module
 from foretune.methods.copula.factors import (
     LEAST_ODDS,
@@ -15,7 +16,6 @@ from foretune.methods.copula.factors import (
     mean_and_components,
 )
 from foretune.numerics.scores import midrank_scores
-from foretune.progress import SILENT
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})

@@ -6,9 +6,10 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import kstest, norm
 
-from foretune.contracts import Target
+from foretune._base.progress import SILENT, Silent
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Target
 from foretune.methods.copula.learn import Scores, _train, gather
 from foretune.methods.copula.model import Settings
 from foretune.methods.copula.prior import LEAST_SIGMA, load_networks
@@ -24,7 +25,6 @@ from foretune.methods.copula.variants import (
 from foretune.numerics.networks import Layers, initial_layers
 from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import copula_scores, standardise
-from foretune.progress import SILENT, Silent
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -238,14 +238,14 @@ def test_each_objective_has_its_own_network() -> None:
 
 
 def test_large_experience_is_thinned_out_evenly(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.learning.MOST_ROWS", 200)
+    monkeypatch.setattr("foretune.methods.past_data.MOST_ROWS", 200)
     scores = gather(experience((300, 80, 300), lambda x, t: x[:, 0]), copula_scores)
     assert scores.counts.tolist() == [66, 66, 66]
 
 
 def test_scores_are_those_of_the_whole_task_also_where_it_is_thinned_out(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.learning.MOST_ROWS", 60)
-    monkeypatch.setattr("foretune.learning.LEAST_ROWS", 5)
+    monkeypatch.setattr("foretune.methods.past_data.MOST_ROWS", 60)
+    monkeypatch.setattr("foretune.methods.past_data.LEAST_ROWS", 5)
     past = experience((300, 80), lambda x, t: x[:, 0])
     scores = gather(past, copula_scores)
     assert scores.counts.tolist() == [30, 30]

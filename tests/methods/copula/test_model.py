@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from foretune.contracts import Observations, Target
 from foretune.errors import MethodError
+from foretune.methods.contracts import Observations, Target
 from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
 from foretune.methods.copula.prior import Belief, Networks
 from foretune.numerics.gp import GP, fit_hyper

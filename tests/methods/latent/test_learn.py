@@ -4,15 +4,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Prior, Target
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
+from foretune.methods.contracts import Observations, Prior, Target
 from foretune.methods.latent.embedding import random_stack
 from foretune.methods.latent.learn import LatentPrior, _drawn, pre_trained
 from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate, latent_surrogate
 from foretune.methods.latent.sources import MetaFeatures
 from foretune.methods.latent.training import Networks, Source, initial_networks
 from foretune.methods.latent.variants import latent_cash, latent_cash_random, latent_cash_ri
-from foretune.progress import SILENT
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
 from tests.methods.latent.examples import ALGORITHMS, SPACE, experience, losses

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Observations, Target
 from foretune.methods.latent.embedding import Embedding, random_stack
 from foretune.methods.latent.fit import Trials
 from foretune.methods.latent.learn import _drawn, _in_latent_units, padded

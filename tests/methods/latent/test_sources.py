@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from foretune.learning import PastTask
 from foretune.methods.latent.embedding import Embedding, random_stack
 from foretune.methods.latent.sources import MetaFeatures, agreement, fit_ranker, panel
+from foretune.methods.past_data import PastTask
 from foretune.numerics.lambdamart import Ranker
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 

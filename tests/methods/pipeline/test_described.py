@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from foretune.contracts import Target
+from foretune._base.progress import SILENT
 from foretune.experience import Direction, Experience, Metric
-from foretune.learning import PastTask
+from foretune.methods.contracts import Target
+from foretune.methods.past_data import PastTask
 from foretune.methods.pipeline.described import (
     MOST_AXES,
     THEMSELVES,
@@ -21,7 +22,6 @@ from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior
 from foretune.methods.pipeline.training import untrained
 from foretune.numerics.scores import midrank_scores
-from foretune.progress import SILENT
 from foretune.space import Space
 
 SPACE = Space.of({"x": (0.0, 1.0), "y": (0.0, 1.0)})

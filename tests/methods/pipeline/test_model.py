@@ -4,10 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretune.contracts import Observations, Target
+from foretune._base.progress import SILENT
 from foretune.errors import ForetuneWarning, MethodError
 from foretune.experience import Direction, Experience, Metric, Status
-from foretune.learning import PastTask
+from foretune.methods.contracts import Observations, Target
+from foretune.methods.past_data import PastTask
 from foretune.methods.pipeline import training
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
@@ -31,7 +32,6 @@ from foretune.numerics.gp import fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.scores import informed_scores, midrank_scores, midrank_shares
 from foretune.numerics.transforms import standardise
-from foretune.progress import SILENT
 from foretune.space import Encoded, Space
 from tests.methods.pipeline.spaces import PIPELINE
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from foretune.learning import PastTask
+from foretune.methods.past_data import PastTask
 from foretune.methods.pipeline.opening import portfolio
 
 

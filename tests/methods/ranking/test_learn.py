@@ -4,9 +4,10 @@ import numpy as np
 import optax
 import pytest
 
-from foretune.contracts import Target
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Target
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import (
     Ensemble,
@@ -38,7 +39,6 @@ from foretune.methods.ranking.tuning import Tuning
 from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.training import jax_layers
-from foretune.progress import SILENT
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -176,8 +176,8 @@ def test_tasks_are_gathered_in_their_own_units() -> None:
 
 def test_every_configuration_keeps_its_own_loss(monkeypatch) -> None:
     """Of each task at most its share is drawn; losses are in the unit of the whole task."""
-    monkeypatch.setattr("foretune.learning.MOST_ROWS", 24)
-    monkeypatch.setattr("foretune.learning.LEAST_ROWS", 5)
+    monkeypatch.setattr("foretune.methods.past_data.MOST_ROWS", 24)
+    monkeypatch.setattr("foretune.methods.past_data.LEAST_ROWS", 5)
     past = experience(30, 0.1, 0.9)
     evaluations = gather(past)
     assert evaluations.counts.tolist() == [12, 12]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from foretune.contracts import Observations, Target
+from foretune.methods.contracts import Observations, Target
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import one_loss, random_ensemble
 from foretune.methods.ranking.model import LARGEST_LIST, RankingPrior, Settings, _ranks_among

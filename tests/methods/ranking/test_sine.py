@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.contracts import Prior, Target
+from foretune._base.progress import SILENT
 from foretune.experience import Direction, Experience, Metric
-from foretune.progress import SILENT
+from foretune.methods.contracts import Prior, Target
 from foretune.search import METHODS, Design, Method, Optimizer, Told
 from foretune.space import Space
 

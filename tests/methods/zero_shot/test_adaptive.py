@@ -5,9 +5,10 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from foretune.contracts import Observations, Target
+from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.experience import Experience, Metric
+from foretune.methods.contracts import Observations, Target
 from foretune.methods.zero_shot.adaptive import (
     NOISE,
     RESERVE,
@@ -20,7 +21,6 @@ from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import greedy, mean
 from foretune.numerics.normalise import normal_scores
 from foretune.numerics.order import DISTRUST
-from foretune.progress import SILENT
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
 from tests.methods.zero_shot.examples import (

@@ -7,8 +7,8 @@ import pytest
 import foretune
 from foretune.cli.portfolio import BUILDERS as CLI_BUILDERS
 from foretune.cli.portfolio import SHIPPED as CLI_SHIPPED
-from foretune.contracts import Target
 from foretune.errors import ArtifactError, MethodError, UsageError
+from foretune.methods.contracts import Target
 from foretune.methods.zero_shot import build as build_module
 from foretune.methods.zero_shot.build import BUILDERS, Recipe, build, portfolio_start
 from foretune.methods.zero_shot.portfolio import Portfolio, as_python

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
+from foretune._base.files import locked, replace_file, write_text
 from foretune.errors import ArtifactError
-from foretune.files import locked, replace_file, write_text
 
 FORMAT = "foretune-knowledge"
 VERSION = 1

@@ -22,8 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.automl.knowledge.joining import TurnedError, common_first, joined
-from foretune.automl.recordings import (
+from foretune._base.files import held, locked, write_text
+from foretune._base.names import listed
+from foretune.automl.knowledge.experience_update import TurnedError, common_first, joined
+from foretune.automl.knowledge.fit_journal import (
     BROKEN,
     SPOILT,
     Recording,
@@ -31,7 +33,6 @@ from foretune.automl.recordings import (
     read_journal,
     remove_journal,
 )
-from foretune.automl.tables.identities import identity, plain_name
 from foretune.errors import (
     DamagedError,
     ExperienceError,
@@ -41,10 +42,9 @@ from foretune.errors import (
     UsageError,
 )
 from foretune.experience import Evaluation, Experience, Status
-from foretune.experience.naming import listed
-from foretune.experience.narrowing import narrowed
-from foretune.files import held, locked, write_text
+from foretune.experience.alignment.restriction import narrowed
 from foretune.space import Space
+from foretune.tables.identity import identity, plain_name
 
 HOME_VARIABLE = "FORETUNE_HOME"
 ASIDE = ".before-"

@@ -14,19 +14,19 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from foretune.contracts import Prior
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience
-from foretune.experience.importers.optuna_storage import open_storage
-from foretune.integrations.optuna.course import SUGGESTED, Course
-from foretune.integrations.optuna.knowledge import WITH_EXPERIENCE, Knowledge, prior_space
-from foretune.integrations.optuna.past import Past
-from foretune.integrations.optuna.storage import past_studies, same_storage, signs_of
-from foretune.integrations.optuna.values import UNFIT, outward
+from foretune.integrations.optuna.sampler_knowledge import WITH_EXPERIENCE, Knowledge, prior_space
+from foretune.integrations.optuna.study_search import SUGGESTED, Course
+from foretune.methods.contracts import Prior
 from foretune.search import method as method_named
-from foretune.search.given import opened, opened_prior
+from foretune.search.arguments import opened, opened_prior
 from foretune.search.seeds import check_seed, derived_seed
 from foretune.space import Space
+from foretune.stores.optuna.past_studies import Past
+from foretune.stores.optuna.storage import open_storage
+from foretune.stores.optuna.stored_trials import past_studies, same_storage, signs_of
+from foretune.stores.optuna.values import UNFIT, outward
 
 
 class ForetuneSampler(BaseSampler):

@@ -9,12 +9,12 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.contracts import Keep, Learner, Prior, Stocked, Surrogate, Target
+from foretune._base.progress import SILENT, Progress, beating
 from foretune.experience import Experience
-from foretune.learning import check_space
 from foretune.methods.auto.model import AutoSurrogate
+from foretune.methods.contracts import Keep, Learner, Prior, Stocked, Surrogate, Target
+from foretune.methods.past_data import check_space
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.progress import SILENT, Progress, beating
 from foretune.space import Encoded, Space
 
 KIND = "foretune-auto"

@@ -13,8 +13,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from foretune.arrays import Bools, Floats
-from foretune.contracts import (
+from foretune._base.arrays import Bools, Floats
+from foretune.methods.contracts import (
     Observations,
     OwnUtility,
     Posterior,

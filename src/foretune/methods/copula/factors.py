@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
-from foretune.contracts import Observations, Prediction, Target
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.learning import (
+from foretune.methods.contracts import Observations, Prediction, Target
+from foretune.methods.past_data import (
     CachedOnPool,
     PastTask,
     check_space,
@@ -31,7 +32,6 @@ from foretune.numerics.forests import Forest
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.remembered import Remembered
 from foretune.numerics.scores import Shares, informed_scores, midrank_scores
-from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
 KIND = "foretune-factors"

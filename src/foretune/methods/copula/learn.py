@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats
-from foretune.contracts import Prior
+from foretune._base.arrays import Floats
+from foretune._base.progress import Progress, tracked
 from foretune.experience import Experience
-from foretune.learning import fair_shares, given, successes
+from foretune.methods.contracts import Prior
 from foretune.methods.copula.model import CopulaPrior, Settings
 from foretune.methods.copula.prior import Networks, load_networks
+from foretune.methods.past_data import fair_shares, given, successes
 from foretune.numerics.networks import Layers, initial_layers
-from foretune.progress import Progress, tracked
 
 if TYPE_CHECKING:
     from foretune.methods.copula.training import Tasks

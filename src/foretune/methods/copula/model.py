@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune._base.arrays import Floats
 from foretune.errors import MethodError
-from foretune.learning import CachedOnPool, check_space, trial_shares
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.methods.copula.prior import Belief, Networks
+from foretune.methods.past_data import CachedOnPool, check_space, trial_shares
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.scores import DOUBT, Shares, informed_scores, smoothed_shares

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers, rectified, softplus
 from foretune.space import Space

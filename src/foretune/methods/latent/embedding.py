@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.numerics.networks import random_layers
 from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms

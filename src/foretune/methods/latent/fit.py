@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.methods.latent.embedding import Stack, activations, gradients
 from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
 from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune.arrays import Floats, Ints
-from foretune.contracts import Surrogate, Target
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import Progress, tracked
 from foretune.experience import Experience
-from foretune.learning import PastTask, check_space, given, past_tasks
+from foretune.methods.contracts import Surrogate, Target
 from foretune.methods.latent.embedding import Embedding, Stack, random_stack
 from foretune.methods.latent.model import ChoosingSurrogate, latent_surrogate
 from foretune.methods.latent.sources import MetaFeatures, fit_ranker
+from foretune.methods.past_data import PastTask, check_space, given, past_tasks
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.lambdamart import Ranker
 from foretune.numerics.normalise import share_of_better
-from foretune.progress import Progress, tracked
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations, Posterior, Prediction, Target
-from foretune.learning import CachedOnPool
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior, Prediction, Target
 from foretune.methods.latent.embedding import Bowls, Embedding, Stack, activations
 from foretune.methods.latent.fit import HeadFit, Trials
 from foretune.methods.latent.sources import panel
+from foretune.methods.past_data import CachedOnPool
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset
 from foretune.numerics.coregion import CoregionalGP, HyperPrior, Points
 from foretune.numerics.objectives import scalarise

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune.arrays import Floats, Ints
-from foretune.learning import PastTask
+from foretune._base.arrays import Floats, Ints
 from foretune.methods.latent.embedding import Bowls, Embedding
+from foretune.methods.past_data import PastTask
 from foretune.numerics.lambdamart import Ranker, relevances
 from foretune.space import Encoded
 

@@ -13,8 +13,8 @@ from typing import Self
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.learning import PastTask
+from foretune._base.arrays import Floats
+from foretune.methods.past_data import PastTask
 from foretune.methods.pipeline.model import DeepPipe
 from foretune.methods.pipeline.network import Embedding
 from foretune.space import Encoded

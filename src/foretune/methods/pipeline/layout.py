@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Ints
+from foretune._base.arrays import Ints
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind, Parameter
 from foretune.space.structure import Stage

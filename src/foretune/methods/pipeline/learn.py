@@ -8,18 +8,18 @@ from sys import maxsize
 
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.contracts import Prior, Surrogate, Target
+from foretune._base.arrays import Floats
+from foretune._base.progress import Progress
 from foretune.errors import ForetuneWarning, MethodError, SpaceError
 from foretune.experience import Experience, learning_split
-from foretune.learning import PastTask, divided, given, past_tasks, trial_shares
+from foretune.methods.contracts import Prior, Surrogate, Target
+from foretune.methods.past_data import PastTask, divided, given, past_tasks, trial_shares
 from foretune.methods.pipeline.described import Described
 from foretune.methods.pipeline.growth import grown
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.model import GROWTH, DeepPipe, DeepPipeSurrogate, Learnt
 from foretune.methods.pipeline.opening import portfolio
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
 VERSION = 1

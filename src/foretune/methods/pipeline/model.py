@@ -13,9 +13,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Bools, Floats, Ints
-from foretune.contracts import Observations, Posterior, Prediction
-from foretune.learning import CachedOnPool
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune.methods.contracts import Observations, Posterior, Prediction
+from foretune.methods.past_data import CachedOnPool
 from foretune.methods.pipeline.layout import Layout
 from foretune.methods.pipeline.network import Embedding
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.methods.pipeline.layout import Key, Layout, Singles
 from foretune.numerics.networks import Layers
 from foretune.space import Encoded

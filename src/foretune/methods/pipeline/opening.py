@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foretune.arrays import Ints
-from foretune.learning import PastTask
+from foretune._base.arrays import Ints
+from foretune.methods.past_data import PastTask
 from foretune.numerics.greedy import greedy
 from foretune.numerics.normalise import share_of_better
 

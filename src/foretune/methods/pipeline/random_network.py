@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from foretune.contracts import Surrogate, Target
+from foretune._base.progress import Progress
 from foretune.experience import Experience
+from foretune.methods.contracts import Surrogate, Target
 from foretune.methods.pipeline.layout import Layout, Sizes
 from foretune.methods.pipeline.model import GROWTH, DeepPipeSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.progress import Progress
 
 VERSION = 1
 KIND = "foretune-deeppipe-ri"

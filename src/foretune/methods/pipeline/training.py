@@ -8,8 +8,9 @@ from typing import TypeAlias
 import jax.numpy as jnp
 import numpy as np
 
-from foretune.arrays import Floats
-from foretune.learning import CachedOnPool, PastTask
+from foretune._base.arrays import Floats
+from foretune._base.progress import Progress
+from foretune.methods.past_data import CachedOnPool, PastTask
 from foretune.methods.pipeline.layout import Layout, Singles
 from foretune.methods.pipeline.model import DeepPipe, Places
 from foretune.methods.pipeline.network import Embedding
@@ -26,7 +27,6 @@ from foretune.numerics.deep_kernel import (
 )
 from foretune.numerics.remembered import Remembered
 from foretune.numerics.training import as_arrays, bucket, keep_compiled
-from foretune.progress import Progress
 from foretune.space import Encoded
 
 MOST_TASKS, MOST_OBSERVATIONS = 16, 64

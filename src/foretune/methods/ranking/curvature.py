@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.numerics.transforms import standardise
 
 Scores: TypeAlias = NDArray[np.floating[Any]]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats
+from foretune._base.arrays import Floats
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers, rectified
 from foretune.numerics.objectives import scalarise

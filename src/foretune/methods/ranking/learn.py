@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foretune.arrays import Ints
-from foretune.contracts import Prior, Surrogate, Target
+from foretune._base.arrays import Ints
+from foretune._base.progress import Progress, tracked
 from foretune.experience import Experience
-from foretune.learning import fair_shares, given, successes
+from foretune.methods.contracts import Prior, Surrogate, Target
+from foretune.methods.past_data import fair_shares, given, successes
 from foretune.methods.ranking.ensemble import (
     SCORERS,
     Ensemble,
@@ -23,7 +24,6 @@ from foretune.methods.ranking.ensemble import (
 from foretune.methods.ranking.model import RankingPrior, Settings
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers
-from foretune.progress import Progress, tracked
 
 if TYPE_CHECKING:
     from foretune.methods.ranking.training import Tasks

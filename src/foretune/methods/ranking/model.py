@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 
-from foretune.arrays import Floats
-from foretune.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.learning import check_space
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.past_data import check_space
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import Ensemble, Singles, one_loss, scores
 from foretune.methods.ranking.tuning import Tuning, fine_tuned

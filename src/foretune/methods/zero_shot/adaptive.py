@@ -16,12 +16,13 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from foretune.arrays import Floats, Ints
-from foretune.contracts import Observations, Prediction, Target
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import SILENT, Progress
 from foretune.experience import Experience
-from foretune.learning import CachedOnPool, Catalogue, check_space, drawn_by_name, given
-from foretune.methods.zero_shot.early import early_portfolio
+from foretune.methods.contracts import Observations, Prediction, Target
+from foretune.methods.past_data import CachedOnPool, Catalogue, check_space, drawn_by_name, given
 from foretune.methods.zero_shot.jobs import recorded_jobs
+from foretune.methods.zero_shot.quick_opening import early_portfolio
 from foretune.methods.zero_shot.surrogate import (
     MOST_FORESTS,
     completed,
@@ -35,7 +36,6 @@ from foretune.numerics.greedy import Losses, greedy, mean
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
 from foretune.numerics.scores import midrank_scores
-from foretune.progress import SILENT, Progress
 from foretune.space import Encoded, Space
 
 KIND = "foretune-adaptive-portfolio"

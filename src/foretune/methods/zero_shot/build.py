@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
@@ -14,7 +15,6 @@ from foretune.methods.zero_shot.surrogate import MOST_FORESTS, surrogate
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import Aggregate, Picks, aggregate_named
 from foretune.numerics.normalise import NORMALISATIONS
-from foretune.progress import SILENT, Progress
 from foretune.space import Encoded
 
 

@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from foretune.arrays import Bools, Floats, Ints
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.methods.zero_shot.table import LossTable
 from foretune.numerics.greedy import Losses
 from foretune.numerics.normalise import red
-from foretune.progress import SILENT, Progress
 from foretune.space import Encoded
 
 Evaluate: TypeAlias = Callable[[Ints, Ints], Floats]

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foretune.contracts import Surrogate, Target
+from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.learning import check_space
+from foretune.methods.contracts import Surrogate, Target
+from foretune.methods.past_data import check_space
 from foretune.methods.zero_shot.build import Recipe, build
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.progress import Progress
 from foretune.space import Encoded, Space
 
 VERSION = 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.naive import check_shared
 from foretune.methods.zero_shot.panel import panel_of

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.numerics.forests import grown

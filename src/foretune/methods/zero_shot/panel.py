@@ -7,7 +7,7 @@ random panel of tasks estimates the mean well enough.
 
 import numpy as np
 
-from foretune.arrays import Ints
+from foretune._base.arrays import Ints
 from foretune.methods.zero_shot.jobs import Jobs
 
 FULL_TRIALS = 40

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from foretune._base.files import write_text
 from foretune.errors import ArtifactError
-from foretune.files import write_text
 
 FORMAT = "foretune-portfolio"
 VERSION = 1

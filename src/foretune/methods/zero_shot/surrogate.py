@@ -6,11 +6,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune.arrays import Floats, Ints
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import SILENT, Progress, tracked
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.numerics.forests import Forest, grown
 from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
-from foretune.progress import SILENT, Progress, tracked
 
 MOST_FORESTS = 100
 """Where tasks share no configurations, so many of them stand for all, unless this way is asked for:

@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from foretune.arrays import Bools, Floats, Ints
+from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, TaskRecords
-from foretune.learning import drawn_by_name, given
+from foretune.methods.past_data import drawn_by_name, given
 from foretune.numerics.greedy import Losses
 from foretune.numerics.normalise import NORMALISATIONS
 from foretune.numerics.objectives import scalarise

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
-from foretune.run.calling import LONGEST_REASON
+from foretune.run.call import LONGEST_REASON
 from foretune.run.commands.filling import CommandError, Start
 from foretune.run.commands.processes import descendants
 from foretune.run.memory import resident_bytes, size_text

@@ -1,1 +1,0 @@
-"""Building experience: public datasets, which configurations are tried on them, and the trials."""

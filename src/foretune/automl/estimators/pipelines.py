@@ -1,0 +1,219 @@
+"""From a configuration of a shipped space to a scikit-learn pipeline that is not fitted.
+
+A pipeline takes the matrix of a `Table`: numbers, codes of categories, words of texts, NaN where a
+value is missing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretune._base.arrays import Bools, Floats
+from foretune.automl.estimators.factory import Params, cash_classifier, estimator
+from foretune.errors import SpaceError
+from foretune.space.notation import SEPARATOR
+from foretune.tables.target import Task
+
+UNKNOWN_CODE = -1.0
+"""The code of a missing category, where codes are taken as they are."""
+MOST_QUANTILES = 200
+
+
+def build_pipeline(
+    config: Mapping[str, Any],
+    categorical: Bools,
+    task: Task,
+    *,
+    seed: int,
+    texts: Sequence[Bools] = (),
+) -> Any:
+    """The pipeline that a configuration describes.
+
+    categorical: (d,), which columns of the matrix hold codes. texts: for each text, which columns,
+    (d,), are its words.
+    """
+    from sklearn.pipeline import Pipeline
+
+    kinds = _Kinds(categorical, tuple(texts), task, seed)
+    if "algorithm" in config:
+        algorithm, params = _chosen(config, "algorithm")
+        steps = [("columns", _plain_columns(kinds))]
+        steps.append(("estimator", cash_classifier(algorithm, params, seed)))
+        return Pipeline(steps)
+    if "estimator" not in config:
+        raise SpaceError(
+            "a configuration must be one of a shipped space, with 'algorithm' or 'estimator', "
+            f"but got {sorted(config)}: see  foretune spaces"
+        )
+    algorithm, params = _chosen(config, "estimator")
+    steps = [("columns", _columns(config, kinds))]
+    steps += _reducer(*_chosen(config, "reducer"), task, seed)
+    steps.append(("estimator", estimator(algorithm, task, params, seed)))
+    return Pipeline(steps)
+
+
+def told_weights(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
+    """What `fit` is given besides, so that the last step of a pipeline weighs rows (n,).
+
+    Nothing where it cannot (`knn`, `lda`, `qda`, before scikit-learn 1.7 `mlp`): its scores, which
+    are weighed, tell what it is worth then.
+    """
+    from sklearn.utils.validation import has_fit_parameter
+
+    last = pipeline[-1]
+    learns = getattr(last, "regressor", last)
+    if weights is None or not has_fit_parameter(learns, "sample_weight"):
+        return {}
+    return {"estimator__sample_weight": weights}
+
+
+def _chosen(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:
+    """The algorithm of a stage and its hyperparameters by their own names."""
+    algorithm = str(config[stage])
+    prefix = f"{stage}{SEPARATOR}{algorithm}{SEPARATOR}"
+    params = {
+        name.removeprefix(prefix): value
+        for name, value in config.items()
+        if name.startswith(prefix)
+    }
+    return algorithm, params
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """What the columns of a matrix hold, for transformers of each kind."""
+
+    categorical: Bools
+    texts: tuple[Bools, ...]
+    task: Task
+    seed: int
+
+    def transformed(self, numbers: Any, categories: Any, scaler: Any) -> Any:
+        """Each transformer on its columns; alone, where there are no others, which is faster."""
+        from sklearn.compose import ColumnTransformer
+
+        plain = ~np.any([self.categorical, *self.texts], axis=0)
+        if plain.all() or self.categorical.all():
+            return numbers if plain.all() else categories
+        blocks = [("numbers", numbers, plain), ("categories", categories, self.categorical)]
+        for place, words in enumerate(self.texts):
+            blocks.append((f"text {place}", self._text(scaler), words))
+        return ColumnTransformer(
+            [(name, each, np.flatnonzero(of)) for name, each, of in blocks if of.any()]
+        )
+
+    def _text(self, scaler: Any) -> Any:
+        from sklearn.base import clone
+        from sklearn.pipeline import Pipeline
+
+        from foretune.tables.text_encoder import TextEncoder
+
+        encoder = TextEncoder(self.task is Task.CLASSIFICATION, self.seed)
+        return Pipeline([("encoder", encoder), ("scaler", clone(scaler, safe=False))])
+
+
+def _plain_columns(kinds: _Kinds) -> Any:
+    """The paper's preparation (the most frequent value for missing ones), and a common scale."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    def imputer() -> Any:
+        return SimpleImputer(strategy="most_frequent", keep_empty_features=True)
+
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return kinds.transformed(
+        make_pipeline(imputer(), StandardScaler()),
+        make_pipeline(imputer(), encoder),
+        StandardScaler(),
+    )
+
+
+def _columns(config: Mapping[str, Any], kinds: _Kinds) -> Any:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+
+    strategy, _ = _chosen(config, "imputer")
+    scaler, _ = _chosen(config, "scaler")
+    scaled = _SCALERS[scaler](kinds.seed)
+    imputer = SimpleImputer(strategy=strategy, keep_empty_features=True)
+    numbers = Pipeline([("imputer", imputer), ("scaler", scaled)])
+    encoder, params = _chosen(config, "encoder")
+    categories = _ENCODERS[encoder](params, kinds.task, kinds.seed)
+    return kinds.transformed(numbers, categories, scaled)
+
+
+def _reducer(reducer: str, params: Params, task: Task, seed: int) -> list[tuple[str, Any]]:
+    if reducer == "none":
+        return []
+    if reducer == "pca":
+        from sklearn.decomposition import PCA
+
+        return [("reducer", PCA(params["variance"], random_state=seed))]
+    from sklearn.feature_selection import SelectPercentile, f_classif, f_regression
+
+    score = f_classif if task is Task.CLASSIFICATION else f_regression
+    return [("reducer", SelectPercentile(score, percentile=100 * params["share"]))]
+
+
+def _no_scaler(seed: int) -> Any:  # noqa: ARG001
+    return "passthrough"
+
+
+def _standard(seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler()
+
+
+def _robust(seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import RobustScaler
+
+    return RobustScaler()
+
+
+def _quantile(seed: int) -> Any:
+    from sklearn.preprocessing import QuantileTransformer
+
+    return QuantileTransformer(
+        n_quantiles=MOST_QUANTILES, output_distribution="normal", random_state=seed
+    )
+
+
+def _one_hot(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import OneHotEncoder
+
+    return OneHotEncoder(
+        max_categories=params["max_categories"],
+        handle_unknown="infrequent_if_exist",
+        sparse_output=False,
+    )
+
+
+def _ordinal(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
+    from sklearn.impute import SimpleImputer
+
+    return SimpleImputer(strategy="constant", fill_value=UNKNOWN_CODE, keep_empty_features=True)
+
+
+def _target(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
+    from sklearn.preprocessing import TargetEncoder
+
+    # Left to itself it takes whole numbers for classes.
+    kind = "continuous" if task is Task.REGRESSION else "auto"
+    return TargetEncoder(target_type=kind, random_state=seed)
+
+
+_SCALERS: dict[str, Callable[[int], Any]] = {
+    "none": _no_scaler,
+    "standard": _standard,
+    "robust": _robust,
+    "quantile": _quantile,
+}
+_ENCODERS: dict[str, Callable[[Params, Task, int], Any]] = {
+    "one_hot": _one_hot,
+    "ordinal": _ordinal,
+    "target": _target,
+}

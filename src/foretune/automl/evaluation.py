@@ -1,0 +1,191 @@
+"""The score of a configuration on a table: cross-validation where rows are few, else hold-out."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from foretune._base.arrays import Floats, Ints
+from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.folds import cross_validation, hold_out
+from foretune.automl.metrics import SCORERS, Predictions, Scorer, by_shares, scorer
+from foretune.errors import UsageError
+from foretune.tables.row_structure import Arranged, Arrangement, Splits
+from foretune.tables.table import Table
+from foretune.tables.target import Task
+
+FEW_GROUPS = 100
+"""Where rows belong together in fewer groups than this, one split of them is noisy, however many
+rows there are.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a configuration is scored.
+
+    Tables with fewer than `cross_validated_below` rows are cross-validated with `folds` folds;
+    of larger ones, a third is held out once, because then the noise of one split is small beside
+    the differences between configurations. Classes keep their shares in every part. Rows that
+    belong together stay so, and rows in order are scored by what came before them.
+    """
+
+    metrics: tuple[str, ...]
+    """The first one is what is optimised."""
+    folds: int = 5
+    cross_validated_below: int = 2500
+    seed: int = 0
+    shares: tuple[float, ...] = ()
+    """Of the classes, where the model chooses by them: its metrics are measured so as well."""
+
+    def __post_init__(self) -> None:
+        if self.folds < 2 or not self.metrics:
+            raise UsageError(
+                "a protocol needs at least two folds and one metric, but got "
+                f"{self.folds} and {len(self.metrics)}: choose them"
+            )
+
+    def cross_validates(self, table: Table) -> bool:
+        """Whether the table is too small for a single split."""
+        by = table.arrangement
+        few_groups = by and by.kind is Arranged.TOGETHER and by.groups < FEW_GROUPS
+        return bool(few_groups) or len(table) < self.cross_validated_below
+
+    def describe(self, table: Table) -> str:
+        """What is done with this table, for people."""
+        return f"{self._scored(table)}{table.weighed}"
+
+    def _scored(self, table: Table) -> str:
+        rows, splits = f"{len(table):,} rows", self.splits(table)
+        scored = sum(len(held) for _, held in splits)
+        if table.arrangement is not None and table.arrangement.kind is Arranged.IN_ORDER:
+            last = f"the last {scored:,} of {rows} by '{table.arrangement.column}'"
+            if len(splits) == 1:
+                return f"{last}, learning from what comes before"
+            return f"{last}, in {len(splits)} parts, learning from all that comes before each"
+        together = _kept_together(table.arrangement)
+        if scored == len(table):
+            return f"{len(splits)}-fold cross-validation on {rows}{together}"
+        share = f"{scored:,} of" if together else "a third of"
+        parts = f", in {len(splits)} parts" if len(splits) > 1 else ""
+        return f"{share} {rows} held out{parts}{together}"
+
+    def defined_on(self, table: Table) -> "Protocol":
+        """The same without metrics that no split of a table defines; refuses to lose the first."""
+        targets = [table.y[held] for _, held in self.splits(table)]
+        scorers = [scorer(name, table.task) for name in self.metrics]
+        kept = [each.metric.name for each in scorers if any(map(each.defined, targets))]
+        if self.metrics[0] not in kept:
+            others = [each for each in SCORERS.values() if each.task is table.task]
+            names = [each.metric.name for each in others if not each.compares_targets]
+            raise UsageError(
+                f"the metric {self.metrics[0]} compares rows of different targets, but all rows "
+                f"that are scored together have the same one ({self.describe(table)}): choose "
+                f"one of {', '.join(names)}, or add rows with other targets"
+            )
+        return replace(self, metrics=tuple(kept))
+
+    def scorers(self, task: Task) -> dict[str, Scorer]:
+        """What is measured, by name."""
+        plain = [scorer(name, task) for name in self.metrics]
+        classes = [each for each in plain if self.shares and not each.needs_probabilities]
+        measured = [*plain, *(by_shares(each, self.shares) for each in classes)]
+        return {each.metric.name: each for each in measured}
+
+    def splits(self, table: Table) -> Splits:
+        """(rows to learn from, rows to score on), the same for every configuration."""
+        if self.cross_validates(table):
+            return cross_validation(table, self.folds, self.seed)
+        return hold_out(table, self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one evaluation measured."""
+
+    values: dict[str, float]
+    """The mean over the folds that define a metric; without metrics that none does.
+
+    Metrics of classes are of the most probable one, and with shares also by these (`by_shares`).
+    """
+    folds: dict[str, tuple[float, ...]]
+    seconds: float
+    """CPU time of fitting and predicting."""
+    rows: Ints | None = None
+    """(m,), the rows that were scored, in an order that is the same for every configuration."""
+    predictions: Floats | None = None
+    """(m, classes) probabilities, or (m, 1) numbers, each from a model that had not seen it."""
+
+
+def evaluate(
+    config: Mapping[str, Any], table: Table, protocol: Protocol, *, keep_predictions: bool = False
+) -> Score:
+    """Fit and score a configuration on every split.
+
+    keep_predictions: also give what was predicted, for `blend`.
+    """
+    protocol = protocol.defined_on(table)
+    scorers = protocol.scorers(table.task)
+    probabilities = table.task is Task.CLASSIFICATION and (
+        keep_predictions or any(each.needs_probabilities for each in scorers.values())
+    )
+    start = time.process_time()
+    folds: dict[str, list[float]] = {name: [] for name in scorers}
+    kept: list[tuple[Ints, Floats]] = []
+    splits = protocol.splits(table)
+    for learn, held in splits:
+        member = refit(config, table, seed=protocol.seed, rows=learn)
+        given = predicted(
+            member,
+            table.x[held],
+            table.y[held],
+            classes=len(table.classes),
+            probabilities=probabilities,
+            weights=None if table.weights is None else table.weights[held],
+        )
+        for name, each in scorers.items():
+            folds[name].append(each.score(given))
+        if keep_predictions:
+            kept.append((held, given.blendable))
+    targets = [table.y[held] for _, held in splits]
+    values = {name: each.over_folds(folds[name], targets) for name, each in scorers.items()}
+    seconds = time.process_time() - start
+    score = Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
+    if not kept:
+        return score
+    rows, predictions = zip(*kept, strict=True)
+    return replace(score, rows=np.concatenate(rows), predictions=np.concatenate(predictions))
+
+
+def predicted(
+    member: Member,
+    x: Floats,
+    y: Floats,
+    *,
+    classes: int,
+    probabilities: bool,
+    weights: Floats | None = None,
+) -> Predictions:
+    """What a fitted pipeline says of rows x whose targets y are known."""
+    certain = member.probabilities(x, classes) if probabilities else None
+    return Predictions(y, member.predict(x), certain, weights)
+
+
+def for_scorer(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predictions:
+    """What a scorer needs of a pipeline, if the held rows were x."""
+    return predicted(
+        member,
+        x,
+        held.y,
+        classes=len(held.classes),
+        probabilities=scorer.needs_probabilities,
+        weights=held.weights,
+    )
+
+
+def _kept_together(arrangement: Arrangement | None) -> str:
+    if arrangement is None:
+        return ""
+    return f", all of one '{arrangement.column}' together ({arrangement.groups:,} of them)"

@@ -1,0 +1,180 @@
+"""The bytes in which XGBoost keeps its trees, checked before XGBoost's parser sees them.
+
+The parser is compiled code that follows the positions that it reads. So the bytes must be of the
+form that XGBoost writes for the models that Foretune fits: trees with one number a leaf, no
+categories, and one of three objectives.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from foretune.automl.final_model.ubjson import decode
+
+OBJECTIVES = {
+    "reg:squarederror": "reg_loss_param",
+    "binary:logistic": "reg_loss_param",
+    "multi:softprob": "softmax_multiclass_param",
+}
+"""By their names: where they keep their parameters."""
+NUMBERS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
+POSITIONS = ("left_children", "right_children", "parents", "split_indices")
+FLAGS = ("default_left", "split_type")
+OF_CATEGORIES = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+ROOT = 2**31 - 1
+"""The parent of the first node."""
+MOST_COLUMNS = 2**20
+MOST_THREADS = 256
+LONGEST = 500
+"""Characters of a setting."""
+
+
+def check_xgboost(content: bytes) -> None:
+    """Refuse (ValueError) what XGBoost does not write for a model of plain splits."""
+    document = decode(content)
+    try:
+        model, config = document["Model"]["learner"], document["Config"]["learner"]
+        _check_model(model)
+        _check_settings(document["Config"], config, model)
+        _require(set(document) == {"Model", "Config"}, "has other parts than a model")
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError("the bytes of its booster are not whole") from error
+
+
+def _check_model(learner: Mapping[str, Any]) -> None:
+    known = {"attributes", "feature_names", "feature_types", "gradient_booster",
+             "learner_model_param", "objective"}  # fmt: skip
+    booster, about = learner["gradient_booster"], learner["learner_model_param"]
+    _require(set(learner) <= known and not learner["attributes"], "has other parts than a model")
+    _require(set(booster) == {"model", "name"} and booster["name"] == "gbtree", "is of other kind")
+    for name in ("feature_names", "feature_types"):
+        _require(_is_empty(learner.get(name, [])), "names its columns")
+    columns, classes = _whole(about["num_feature"]), _whole(about["num_class"])
+    _require(1 <= columns <= MOST_COLUMNS, "has other columns than it says")
+    _require(_whole(about.get("num_target", "1")) == 1, "has several targets")
+    groups = max(1, classes)
+    base = json.loads(about["base_score"])
+    scores = base if isinstance(base, list) else [base]
+    _require(len(scores) in (1, groups) and all(map(_is_finite, scores)), "begins with no number")
+    _check_objective(learner["objective"], classes)
+    _check_trees(booster["model"], columns, groups)
+
+
+def _check_objective(objective: Mapping[str, Any], classes: int) -> None:
+    place = OBJECTIVES.get(objective["name"], "")
+    _require(place != "" and set(objective) == {"name", place}, "has another objective")
+    is_of_classes = place == "softmax_multiclass_param"
+    _require((classes >= 2) == is_of_classes, "has other classes than it says")
+    if is_of_classes:
+        _require(_whole(objective[place]["num_class"]) == classes, "has other classes than it says")
+
+
+def _check_trees(model: Mapping[str, Any], columns: int, groups: int) -> None:
+    known = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
+    trees, about = model["trees"], model["gbtree_model_param"]
+    _require(set(model) <= known and isinstance(trees, list), "has other parts than trees")
+    _require(all(map(_is_empty, model.get("cats", {}).values())), "has categories")
+    _require(_whole(about["num_trees"]) == len(trees), "has other trees than it says")
+    _require(_whole(about["num_parallel_tree"]) == 1, "has several trees a round")
+    rounds, rest = divmod(len(trees), groups)
+    _require(rounds >= 1 and rest == 0, "has other trees than it says")
+    of_groups = [*range(groups)] * rounds
+    _require([int(each) for each in model["tree_info"]] == of_groups, "mixes up its classes")
+    ends = [int(each) for each in model.get("iteration_indptr", range(0, len(trees) + 1, groups))]
+    _require(ends == [*range(0, len(trees) + 1, groups)], "mixes up its rounds")
+    for number, tree in enumerate(trees):
+        _require(tree["id"] == number, "mixes up its trees")
+        _check_tree(tree, columns)
+
+
+def _check_tree(tree: Mapping[str, Any], columns: int) -> None:
+    known = {"id", "tree_param", *NUMBERS, *POSITIONS, *FLAGS, *OF_CATEGORIES}
+    about = {name: _whole(value) for name, value in tree["tree_param"].items()}
+    _require(set(tree) == known, "has a tree of another kind")
+    sizes = {len(tree[name]) for name in (*NUMBERS, *POSITIONS, *FLAGS)}
+    _require(sizes == {about["num_nodes"]}, "has a tree whose lists have other lengths")
+    _require(about["num_feature"] == columns, "has a tree for other columns")
+    plain = about["num_deleted"] == 0 and about["size_leaf_vector"] in (0, 1)
+    _require(plain, "has a tree of another kind")
+    _require(all(_is_empty(tree[name]) for name in OF_CATEGORIES), "has categories")
+    for name in (*NUMBERS, *POSITIONS, *FLAGS):
+        kind = "f" if name in NUMBERS else "iu"
+        _require(tree[name].ndim == 1 and tree[name].dtype.kind in kind, "mixes up its numbers")
+        _require(kind != "f" or bool(np.isfinite(tree[name]).all()), "predicts what is no number")
+    _require(not tree["split_type"].any(), "has categories")
+    _require(bool((tree["default_left"] <= 1).all()), "has a split of another kind")
+    _check_positions(tree, columns)
+
+
+def _check_positions(tree: Mapping[str, Any], columns: int) -> None:
+    left, right, parents, split = (tree[name].astype(np.int64) for name in POSITIONS)
+    count = len(left)
+    inner = np.flatnonzero(left != -1)
+    _require(bool(((left == -1) == (right == -1)).all()), "has a tree that leads nowhere")
+    children = np.concatenate([left[inner], right[inner]])
+    own = np.concatenate([inner, inner])
+    # Every node but the first is the child of exactly one node before it.
+    _require(bool(np.array_equal(np.sort(children), np.arange(1, count))), "leads nowhere")
+    _require(bool((children > own).all()), "has a tree that leads back")
+    _require(bool((parents[children] == own).all()), "has a tree that leads back")
+    _require(int(parents[0]) in (ROOT, -1), "has a tree that leads back")
+    _require(bool(((split >= 0) & (split < columns)).all()), "splits a column that is not there")
+
+
+def _check_settings(
+    whole: Mapping[str, Any], config: Mapping[str, Any], model: Mapping[str, Any]
+) -> None:
+    """What XGBoost reads beside the trees: the same objective, and few threads of the processor."""
+    _require(config["objective"] == model["objective"], "has two objectives")
+    about = config.get("learner_model_param", model["learner_model_param"])
+    _require(about == model["learner_model_param"], "says two things of itself")
+    settings = config["generic_param"]
+    _require(settings.get("device", "cpu") == "cpu", "needs another device")
+    for name in ("n_jobs", "nthread"):
+        _require(0 <= _whole(settings.get(name, "1")) <= MOST_THREADS, "wants too many threads")
+    booster = config["gradient_booster"]
+    trees = model["gradient_booster"]["model"]["gbtree_model_param"]
+    _require(booster["name"] == "gbtree", "is of other kind")
+    _require(booster.get("gbtree_model_param", trees) == trees, "says two things of itself")
+    for value in _leaves(whole):
+        is_number = isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**31
+        is_text = isinstance(value, str) and len(value) <= LONGEST and value.isprintable()
+        _require(is_number or is_text, "has settings that XGBoost does not have")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from _leaves(each)
+    elif isinstance(value, list | np.ndarray):
+        for each in value:
+            yield from _leaves(each.item() if isinstance(each, np.generic) else each)
+    else:
+        yield value
+
+
+def _is_empty(value: Any) -> bool:
+    return hasattr(value, "__len__") and len(value) == 0
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) < 1e38
+
+
+def _whole(text: Any) -> int:
+    """A whole number, which XGBoost writes as a text."""
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > 9:
+        _refuse("has something else than a whole number")
+    return int(text)
+
+
+def _require(sound: bool, otherwise: str) -> None:
+    if not sound:
+        _refuse(otherwise)
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ValueError(f"its booster {what}")

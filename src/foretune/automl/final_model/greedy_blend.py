@@ -1,0 +1,118 @@
+"""Which models do best together: greedy selection with replacement on out-of-fold predictions.
+
+Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble selection from libraries of models" (ICML
+2004): begin with the best few models, then add, again and again, the model that helps the mean
+most; a model that is added twice counts double. The best model is always part of it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.automl.metrics import Predictions, scorer
+from foretune.errors import UsageError
+from foretune.tables.target import Task
+
+ROUNDS = 50
+"""How many models are added after the first few, with repetition."""
+PATIENCE = 10
+"""After so many that did not help, no more are added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """How much each model counts."""
+
+    weights: Floats
+    """(m,), with sum 1; zero for those left out."""
+    score: float
+    """What the blend scores on the rows it was chosen on."""
+
+
+def blend(
+    predictions: Sequence[Floats],
+    y: Floats,
+    metric: str,
+    task: Task,
+    *,
+    most: int,
+    rounds: int = ROUNDS,
+    folds: Sequence[int] = (),
+    counting: Floats | None = None,
+) -> Blend:
+    """The weights under which the mean of some predictions scores best.
+
+    predictions: (n, classes) probabilities or (n, 1) numbers of each model, which had not seen
+    those rows, all of them finite, the best model first; no copy is made of all, because they may
+    be large. y: (n,), codes or numbers. most: how many models may have a weight. folds: how many
+    of the rows were scored together, in their order; all if empty. counting: (n,), how much rows
+    count; alike if None.
+    """
+    if not len(predictions) or most < 1:
+        raise UsageError(
+            f"a blend needs at least one model and one place, but got {len(predictions)} for at "
+            f"most {most} places: give it more"
+        )
+    loss = _loss_of(y, metric, task, folds or (len(y),), counting)
+    counts, total, lowest = _beginning(predictions, most, loss)
+    found, last_gain = counts.copy(), 0
+    for number in range(rounds):
+        full = np.count_nonzero(counts) >= most
+        allowed = np.flatnonzero(counts).tolist() if full else range(len(predictions))
+        losses = [loss((total + predictions[each]) / (counts.sum() + 1)) for each in allowed]
+        added = allowed[int(np.argmin(losses))]
+        counts[added] += 1
+        total += predictions[added]
+        if min(losses) < lowest:
+            found, lowest, last_gain = counts.copy(), min(losses), number
+        elif number - last_gain >= PATIENCE:
+            break
+    weights: Floats = found / found.sum()
+    return Blend(weights, scorer(metric, task).metric.sign * lowest)
+
+
+def _loss_of(
+    y: Floats, metric: str, task: Task, folds: Sequence[int], counting: Floats | None
+) -> Callable[[Floats], float]:
+    """(n, classes or 1) predictions -> what is minimised, the mean over folds as trials have it.
+
+    Undefined scores count as the worst.
+    """
+    chosen = scorer(metric, task)
+    ends = np.cumsum(folds)
+    parts = [slice(end - size, end) for end, size in zip(ends, folds, strict=True)]
+    targets = [y[part] for part in parts]
+
+    def score(mean: Floats, part: slice) -> float:
+        weights = None if counting is None else counting[part]
+        if task is Task.REGRESSION:
+            return chosen.score(Predictions(y[part], mean[part, 0], weights=weights))
+        codes = mean[part].argmax(axis=1).astype(np.float64)
+        return chosen.score(Predictions(y[part], codes, mean[part], weights))
+
+    def loss(mean: Floats) -> float:
+        scores = [score(mean, part) for part in parts]
+        value = chosen.over_folds(scores, targets)
+        return chosen.metric.sign * value if np.isfinite(value) else np.inf
+
+    return loss
+
+
+def _beginning(
+    predictions: Sequence[Floats], most: int, loss: Callable[[Floats], float]
+) -> tuple[Floats, Floats, float]:
+    """As many of the best models as do best together, once each; of equals, the fewest.
+
+    Returns how often each model counts, the sum of their predictions, what that loses.
+    """
+    total = np.zeros(predictions[0].shape)
+    losses = []
+    for n, each in enumerate(predictions[:most], start=1):
+        total += each
+        losses.append(loss(total / n))
+    best = int(np.argmin(losses)) + 1
+    counts = np.zeros(len(predictions))
+    counts[:best] = 1.0
+    return counts, sum(predictions[:best], np.zeros_like(total)), losses[best - 1]

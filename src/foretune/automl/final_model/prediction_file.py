@@ -1,0 +1,285 @@
+"""Predictions for a file of any size: read, predicted and written some rows at a time."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow.parquet import ParquetWriter
+
+from foretune._base.arrays import Floats
+from foretune._base.files import check_folder_of, replace_file
+from foretune._base.names import listed, suggestion
+from foretune._base.progress import SILENT, Progress
+from foretune.automl.final_model.formulas import without_formulas
+from foretune.automl.final_model.model import Model
+from foretune.errors import UsageError
+from foretune.tables.columns import Column, ColumnKind
+from foretune.tables.formats.reader import read_parts_with_copies, table_bytes
+from foretune.tables.prediction_tables import Seen, with_commas
+from foretune.tables.schema import Schema
+from foretune.tables.target import Task
+
+PART_BYTES = 1 << 25
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+WITH_GAPS = {
+    **{pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype()},
+    **{pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()},
+    **{pa.uint8(): pd.UInt8Dtype(), pa.uint16(): pd.UInt16Dtype()},
+    **{pa.uint32(): pd.UInt32Dtype(), pa.uint64(): pd.UInt64Dtype()},
+}
+"""Types of pandas in which a gap leaves whole numbers whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is written for every row."""
+
+    probabilities: bool = False
+    """One column a class, named TARGET=CLASS."""
+    keep: tuple[str, ...] = ()
+    """Columns that are copied, before the prediction."""
+    raw: bool = False
+    """Texts that a spreadsheet would run as formulas are written as they are."""
+
+
+def predict_file(
+    model: Model,
+    data: Path,
+    out: Path | IO[str],
+    wanted: Wanted,
+    *,
+    progress: Progress = SILENT,
+) -> list[str]:
+    """Predict every row of a file, and give what is worth knowing about it, in sentences.
+
+    out: a CSV, TSV or Parquet file, which is there when all is done, or an open text (CSV).
+    """
+    if wanted.probabilities:
+        model.probabilities(np.empty((0, len(model.schema.features))))  # refuses regression
+    if not isinstance(out, Path):
+        return _predict(model, data, CsvWriter(out, raw=wanted.raw), wanted, progress)
+    _check_out(out, data)
+    notes: list[str] = []
+
+    def write(temporary: Path) -> None:
+        with _writer(temporary, out.suffix.lower(), raw=wanted.raw) as writer:
+            notes.extend(_predict(model, data, writer, wanted, progress))
+
+    replace_file(out, write)
+    return notes
+
+
+def _check_out(out: Path, data: Path) -> None:
+    if out.suffix.lower() not in (*SEPARATORS, *PARQUET):
+        known = ", ".join((*SEPARATORS, *PARQUET))
+        raise UsageError(f"predictions are written to {known}, but got '{out}': rename it")
+    check_folder_of(out)
+    if out.is_dir() or out.resolve() == data.resolve():
+        what = "a folder" if out.is_dir() else "the table itself"
+        raise UsageError(f"predictions need a file of their own, but '{out}' is {what}: rename it")
+
+
+def _predict(
+    model: Model,
+    data: Path,
+    writer: "CsvWriter | ParquetParts",
+    wanted: Wanted,
+    progress: Progress,
+) -> list[str]:
+    rows = 0
+    notes: list[str] = []
+    schema, seen = model.schema, Seen(model.schema)
+    unread: Counter[str] = Counter()
+    progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
+    try:
+        for part, copied in _parts(model, data, wanted.keep):
+            if not rows:
+                _check_keep(model, part, wanted)
+                notes = _ignored(model, part, wanted.keep)
+            # Where a part leaves a doubt about the mark of fractions, those before it decide.
+            schema = schema.as_written_in(part)
+            if not rows:
+                schema.check_numbers(part)
+            seen.add(part, schema)
+            predicted = []
+            for some, x in schema.in_parts(part):
+                unread.update(schema.unread(some, x))
+                predicted.append(_predicted(model, x, wanted))
+            writer.write(copied, pd.concat(predicted, ignore_index=True))
+            rows += len(part)
+            progress.step(note=f"{rows:,} rows")
+    finally:
+        progress.stop()
+    return [
+        f"Predicted '{model.target}' for {rows:,} rows.",
+        *notes,
+        *seen.notes(),
+        *_unread_notes(unread),
+        *_formula_notes(writer),
+    ]
+
+
+def _formula_notes(writer: "CsvWriter | ParquetParts") -> list[str]:
+    count = writer.disarmed if isinstance(writer, CsvWriter) else 0
+    if not count:
+        return []
+    return [
+        f"{count:,} texts that a spreadsheet would run as formulas have an apostrophe before them; "
+        "--raw writes them as they are."
+    ]
+
+
+def _parts(
+    model: Model, data: Path, keep: Sequence[str]
+) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+    """The table some rows at a time, with all numbers as they are written that may have commas.
+
+    The first part shows which ones do, and then the file is begun anew: a later part that has only
+    1.234 would else have arrived as a fraction.
+    """
+    read = partial(read_parts_with_copies, data, keep, part_bytes=PART_BYTES)
+    written = model.schema.written
+    parts = read(texts=written)
+    first = [next(parts)]
+    if more := with_commas(_numbers(model), first[0][0]) - {*written}:
+        parts = read(texts=written | dict.fromkeys(more, ()))
+    else:
+        yield first.pop()  # Kept, it would take as much memory as every later part.
+    yield from parts
+
+
+def _numbers(model: Model) -> Schema:
+    """The columns of the model, and its target where that is a number: a new table may have it."""
+    if model.task is not Task.REGRESSION:
+        return model.schema
+    return model.schema.beside(
+        Column(model.target, ColumnKind.NUMBER, decimal=model.target_decimal)
+    )
+
+
+def _unread_notes(unread: Counter[str]) -> list[str]:
+    if not unread:
+        return []
+    shown = listed([f"{name} ({count:,})" for name, count in unread.most_common()])
+    return [
+        "Values that cannot be read, or that the model's own table did not have, taken as "
+        f"missing, in: {shown}."
+    ]
+
+
+def _predicted(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:
+    if not wanted.probabilities:
+        return pd.DataFrame({model.target: model.predict_rows(x)})
+    shares = model.probabilities(x)
+    columns: dict[str, Any] = {model.target: model.predict_rows(x, shares)}
+    columns |= dict(zip(_of_classes(model), shares.T, strict=True))
+    return pd.DataFrame(columns)
+
+
+def _of_classes(model: Model) -> list[str]:
+    """The names of the columns of probabilities."""
+    return [f"{model.target}={name}" for name in model.classes]
+
+
+def _check_keep(model: Model, part: pd.DataFrame, wanted: Wanted) -> None:
+    made = {model.target: "prediction"}
+    if wanted.probabilities:
+        made |= dict.fromkeys(_of_classes(model), "probability of a class")
+    for name in wanted.keep:
+        if name not in part.columns:
+            names = [str(column) for column in part.columns]
+            raise UsageError(
+                f"columns to keep must be in the table, but there is no '{name}': "
+                f"{suggestion(name, names)}"
+            )
+        if name in made:
+            raise UsageError(
+                f"the {made[name]} is called '{name}', so that no other column can be kept by this "
+                "name: rename it in the table"
+            )
+
+
+def _ignored(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> list[str]:
+    known = {column.name for column in model.schema.columns} | {model.target, *keep}
+    more = [str(name) for name in part.columns if str(name) not in known]
+    return [f"Columns that the model does not know, ignored: {listed(more)}."] if more else []
+
+
+class CsvWriter:
+    """Appends rows to an open text.
+
+    A spreadsheet runs texts that begin with = + - or @ as formulas, so these get an apostrophe
+    before them, which it does not show. `raw` writes them as they are.
+    """
+
+    def __init__(self, stream: IO[str], separator: str = ",", *, raw: bool = False) -> None:
+        self._stream, self._separator, self._header = stream, separator, True
+        self._raw = raw
+        self.disarmed = 0
+        """How many cells and names got an apostrophe."""
+
+    def write(self, copied: pa.Table, predicted: pd.DataFrame) -> None:
+        """Add rows; before the first ones, the names of the columns."""
+        rows = _side_by_side(copied, predicted)
+        if not self._raw:
+            rows, count = without_formulas(rows, names=self._header)
+            self.disarmed += count
+        rows.to_csv(self._stream, sep=self._separator, index=False, header=self._header)
+        self._header = False
+
+
+class ParquetParts:
+    """Appends rows to a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: ParquetWriter | None = None
+
+    def write(self, copied: pa.Table, predicted: pd.DataFrame) -> None:
+        """Add rows, with the types of the first ones."""
+        table = _typed_as_before(copied, predicted)
+        if self._writer is None:
+            self._writer = ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _typed_as_before(copied: pa.Table, predicted: pd.DataFrame) -> pa.Table:
+    """One table, in which what is copied has the types it had, of which pandas may lose some.
+
+    With it goes what pandas needs to know to read whole numbers with gaps as such again.
+    """
+    whole = copied.select([field.name for field in copied.schema if field.type in WITH_GAPS])
+    told = pa.Table.from_pandas(_side_by_side(whole, predicted), preserve_index=False)
+    made = told.select(list(predicted.columns))
+    schema = pa.schema([*copied.schema, *made.schema], metadata=told.schema.metadata)
+    return pa.Table.from_arrays([*copied.columns, *made.columns], schema=schema)
+
+
+def _side_by_side(copied: pa.Table, predicted: pd.DataFrame) -> pd.DataFrame:
+    # What the table says of its index does not hold for some of its columns.
+    kept = copied.replace_schema_metadata(None).to_pandas(types_mapper=WITH_GAPS.get)
+    rows: pd.DataFrame = pd.concat([kept, predicted], axis="columns")
+    return rows
+
+
+@contextmanager
+def _writer(path: Path, suffix: str, *, raw: bool) -> Iterator[CsvWriter | ParquetParts]:
+    if suffix in PARQUET:
+        with closing(ParquetParts(path)) as parts:
+            yield parts
+    else:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            yield CsvWriter(stream, SEPARATORS[suffix], raw=raw)

@@ -1,0 +1,133 @@
+"""The report of a fit: what the page needs, gathered from what the job did."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foretune.automl.final_model.column_importance import Worth
+from foretune.automl.job import Fit, Searched
+from foretune.automl.metrics import SCORERS, of_the_model
+from foretune.automl.trial_runs import ranked
+from foretune.experience import Direction
+from foretune.report.story import ColumnLoss, MapPoint, Source, Story, StoryTrial, steps_of
+from foretune.run.study_story import expected_random, mapped, opening, versions
+from foretune.search.registry import method
+from foretune.tables.columns import counted_kinds
+from foretune.tables.table import Table
+from foretune.tables.target import Task
+
+STEPS = ("imputer", "encoder", "scaler", "reducer", "estimator")
+"""The stages in the order in which data flows through them."""
+PACKAGES = ("foretune", "scikit-learn", "lightgbm", "xgboost", "catboost", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the caller knows about the run beside its result."""
+
+    title: str
+    when: str = ""
+    command: str = ""
+    assumptions: Sequence[str] = ()
+    test_score: float | None = None
+    without_columns: float | None = None
+    """What a guess scores that knows no column."""
+    columns: Sequence[Worth] = ()
+    """What columns are worth to the best pipeline, the most first."""
+    next_steps: Sequence[tuple[str, str]] = ()
+
+
+def story(found: Searched, table: Table, words: Words) -> Story:
+    """The story of a fit, or of a search of which no model could be made."""
+    plan, knowledge = found.plan, found.knowledge
+    conclusion = found.conclusion if isinstance(found, Fit) else None
+    best = conclusion.best if conclusion else next(iter(ranked(found.trials, plan)), None)
+    members = conclusion.members if conclusion else ()
+    remarks = [conclusion.remark] if conclusion and conclusion.remark else []
+    sources = () if knowledge is None else knowledge.sources
+    return Story(
+        title=words.title,
+        space=plan.space,
+        metrics=[SCORERS[name].metric for name in plan.protocol.metrics],
+        trials=[
+            StoryTrial(
+                t.number,
+                t.config,
+                t.status,
+                of_the_model(t.values, plan.shares),
+                t.seconds,
+                t.reason,
+                t.chosen_by,
+            )
+            for t in found.trials
+        ],
+        when=words.when,
+        command=words.command,
+        facts=facts(table),
+        assumptions=[*words.assumptions, *plan.notes, *remarks],
+        best=best.number if best else None,
+        stands_in=conclusion is not None and conclusion.stands_in,
+        choice=plan.shipped.choice,
+        pipeline=steps_of(plan.space, best.config, STEPS) if best else (),
+        test_score=words.test_score,
+        ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),
+        without_model=conclusion is None,
+        blended=conclusion.blended if conclusion else None,
+        without_columns=words.without_columns,
+        columns=[ColumnLoss(each.column, each.lost, each.is_sure) for each in words.columns],
+        transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
+        advice=advice(found),
+        expected_random=_expected_random(found),
+        embedding=_map(found),
+        timings=found.timings,
+        versions=versions(PACKAGES),
+        next_steps=words.next_steps,
+    )
+
+
+def facts(table: Table) -> list[tuple[str, str]]:
+    """What a reader wants to know about the data first."""
+    kinds = Counter(column.kind for column in table.schema.columns)
+    missing = float(table.schema.gaps(table.x).mean()) if table.x.size else 0.0
+    about = [
+        ("rows", f"{len(table):,}"),
+        ("columns", f"{kinds.total()} ({counted_kinds(kinds)})"),
+        ("missing values", f"{missing:.1%}"),
+        ("task", str(table.task)),
+    ]
+    if table.task is Task.CLASSIFICATION:
+        about.append(("classes", str(len(table.classes))))
+    return about
+
+
+def advice(found: Searched) -> list[str]:
+    """What the method did and why, a sentence each."""
+    chosen = method(found.wishes.method)
+    said = [f"{chosen.name}: {chosen.summary}."]
+    if found.knowledge is None:
+        said.append("It started from nothing, because it was not given any experience.")
+    else:
+        said += [f"{note}." for note in found.knowledge.notes]
+    by = [trial.chosen_by for trial in found.trials]
+    opened = opening(by, None if found.knowledge is None else "datasets")
+    return [*said, *filter(None, (opened, found.relied_on))]
+
+
+def _map(found: Searched) -> list[MapPoint] | None:
+    """The trials among configurations that were not tried; None where none succeeded."""
+    plan = found.plan
+    good = ranked(found.trials, plan)
+    if not good:
+        return None
+    return mapped(plan.space, plan.metric, good, plan.shipped.choice, seed=found.wishes.seed)
+
+
+def _expected_random(found: Searched) -> list[float] | None:
+    """The best that random search is expected to find."""
+    plan = found.plan
+    # No score that is minimised is below 0, and none that is maximised above 1.
+    bounds = (0.0, math.inf) if plan.metric.direction is Direction.MIN else (-math.inf, 1.0)
+    return expected_random(
+        plan.space, plan.metric, found.trials, seed=found.wishes.seed, within=bounds
+    )

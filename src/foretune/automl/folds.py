@@ -1,0 +1,102 @@
+"""Which rows a pipeline learns from and which it is scored on."""
+
+import numpy as np
+
+from foretune._base.arrays import Floats, Ints
+from foretune.automl.metrics import differ
+from foretune.errors import UsageError
+from foretune.tables.row_structure import FIRST_SCORED, Arranged, Splits, later_rows
+from foretune.tables.table import Table
+
+HELD_OUT = 1 / 3
+
+
+def cross_validation(table: Table, folds: int, seed: int) -> Splits:
+    """Every row is scored once; of rows in order, the later half, by what came before them.
+
+    Only where there is something to learn before.
+    """
+    if _kind(table) is Arranged.IN_ORDER:
+        return _learnable(later_rows(_values(table), first=FIRST_SCORED, parts=folds), table)
+    part = _dealt(table, folds, seed)
+    return _learnable([_by_part(part, each) for each in np.unique(part)], table)
+
+
+def hold_out(table: Table, seed: int) -> Splits:
+    """A third of the rows is scored once; of rows in order, the last third."""
+    if _kind(table) is Arranged.IN_ORDER:
+        return _learnable(later_rows(_values(table), first=1.0 - HELD_OUT, parts=1), table)
+    part = _dealt(table, round(1 / HELD_OUT), seed)
+    if _kind(table) is not Arranged.TOGETHER:
+        return [_by_part(part, 0)]
+    # Parts of rows that belong together may differ much in size.
+    away = np.abs(np.bincount(part) - HELD_OUT * len(part))
+    return _learnable([_by_part(part, int(np.argmin(away)))], table)
+
+
+def dealt_together(groups: Ints, y: Floats, parts: int, rng: np.random.Generator) -> Ints:
+    """(n,), the part of each row, one for all rows of a group.
+
+    Groups of much the same size are dealt in the order of their mean target, the largest first,
+    each to the smallest part so far: parts are as even as can be in both.
+    """
+    sizes = np.bincount(groups)
+    means = np.bincount(groups, weights=y) / sizes
+    shuffled = rng.permutation(len(sizes))
+    order = np.lexsort((means[shuffled], -np.floor(np.log2(sizes[shuffled]))))
+    part_of = np.empty(len(sizes), dtype=np.int64)
+    rows = np.zeros(parts)
+    for group in shuffled[order]:
+        part_of[group] = np.argmin(rows)
+        rows[part_of[group]] += sizes[group]
+    dealt: Ints = part_of[groups]
+    return dealt
+
+
+def _learnable(splits: Splits, table: Table) -> Splits:
+    """Without models of rows that all have the same target: most pipelines refuse to learn that.
+
+    Early rows, or those of other groups, may be such; rows that are dealt at random are not.
+    """
+    by = table.arrangement
+    usable = [(learn, held) for learn, held in splits if by is None or differ(table.y[learn])]
+    if by is not None and not differ(table.y):
+        raise UsageError(
+            "rows to learn from must differ in their target, but all have the same one: choose "
+            "another target, or add rows with other values of it"
+        )
+    if by is not None and not usable:
+        those = "that come first" if by.kind is Arranged.IN_ORDER else "of other groups"
+        raise UsageError(
+            f"rows to learn from must differ in their target, but by '{by.column}' those {those} "
+            "all have the same one: choose another column, or leave it out"
+        )
+    return usable
+
+
+def _dealt(table: Table, parts: int, seed: int) -> Ints:
+    """(n,), the part of each row; each class, or range of the target, is spread evenly."""
+    rng = np.random.default_rng(seed)
+    if _kind(table) is Arranged.TOGETHER:
+        _, groups = np.unique(_values(table), return_inverse=True)
+        return dealt_together(groups, table.y, parts, rng)
+    order = rng.permutation(len(table))
+    # Sorting by the target and dealing the rows out like cards stratifies both kinds of tasks.
+    order = order[np.argsort(table.y[order], kind="stable")]
+    part = np.empty(len(table), dtype=np.int64)
+    part[order] = np.arange(len(table)) % parts
+    return part
+
+
+def _by_part(part: Ints, scored: int) -> tuple[Ints, Ints]:
+    return np.flatnonzero(part != scored), np.flatnonzero(part == scored)
+
+
+def _kind(table: Table) -> Arranged | None:
+    return None if table.arrangement is None else table.arrangement.kind
+
+
+def _values(table: Table) -> Floats:
+    if table.arrangement is None:
+        raise ValueError("the rows of the table have no arrangement")
+    return table.arrangement.values

@@ -1,1 +1,0 @@
-"""Models for tables: shipped search spaces, pipelines, their scores, and files of fitted ones."""

@@ -1,0 +1,83 @@
+"""What must hold before the first trial, so that no search is lost at its end."""
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+
+from foretune.automl.final_model.model_file import said_of_itself
+from foretune.automl.job import Place
+from foretune.automl.metrics import check_divisible
+from foretune.automl.plan import Wishes
+from foretune.automl.test_scores import known_rows
+from foretune.errors import MissingExtraError, UsageError
+from foretune.search.registry import method
+from foretune.stores.optuna.study import check_store
+from foretune.tables.table import Table
+
+
+def check_ready(
+    wishes: Wishes,
+    place: Place,
+    table: Table,
+    test: pd.DataFrame | None,
+    target: str,
+    *,
+    store: str | None = None,
+) -> None:
+    """Refuse what could only fail later, or replace the model of another target: a method,
+    packages, a folder, a store, a test table.
+    """
+    method(wishes.method)
+    for package in ("optuna", "skops"):
+        # Looked for only: importing skops takes a second, which belongs to the end of the search.
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "automl", "foretune fit")
+    _check_writable(place.folder)
+    if store is not None:
+        check_store(store)
+    check_same_target(place.model, target)
+    if test is not None:
+        known, y = known_rows(
+            test,
+            target,
+            table.task,
+            table.classes,
+            decimal=table.target_decimal,
+            weighting=table.weighting,
+        )
+        table.schema.as_written_in(known).check_numbers(known)
+        check_divisible(wishes.metric, y, of=" of the test table")
+
+
+def check_same_target(model: Path, target: str) -> None:
+    """Refuse a folder whose model predicts another column: this one would take its place.
+
+    Looked at before the search, and again before saving: another fit may have saved meanwhile.
+    """
+    try:
+        before = said_of_itself(model)["target"]
+    except (UsageError, LookupError, OSError):
+        return  # There is none, or none of ours that could be lost.
+    if before != target:
+        raise UsageError(
+            f"a folder holds the model of one target, but '{model}' predicts '{before}', and here "
+            f"it is '{target}': choose another folder with -o FOLDER"
+        )
+
+
+def _check_writable(folder: Path) -> None:
+    existing = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not existing.is_dir():
+        raise UsageError(
+            f"the output must be a folder, but '{existing}' is a file: choose another with --out"
+        )
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"the folder of the output must be writable, but '{existing}' is not "
+            f"({error.strerror}): choose another with --out"
+        ) from error

@@ -1,0 +1,397 @@
+"""The main job as scikit-learn estimators: fit, predict, and what was tried."""
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from foretune._base.arrays import Floats
+from foretune._base.files import write_text
+from foretune._base.names import listed
+from foretune.automl.final_model.build import concluded
+from foretune.automl.final_model.fitting import Means
+from foretune.automl.final_model.member_selection import Blending
+from foretune.automl.final_model.worker_pool import Crew
+from foretune.automl.fit_story import Words, facts, story
+from foretune.automl.job import Fit, budget, described, model_until, taught
+from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.knowledge import Knowledge
+from foretune.automl.knowledge.memory import Memory
+from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned
+from foretune.automl.sklearn_input import (
+    as_array,
+    as_frame,
+    new_name,
+    with_roles,
+    without_times,
+)
+from foretune.automl.trial_runs import (
+    FiledTrial,
+    HeldTrial,
+    Runs,
+    known_before,
+    searched,
+)
+from foretune.errors import ForetuneWarning, UsageError
+from foretune.experience import Evaluation, Experience
+from foretune.experience.data_frame import with_columns
+from foretune.report.page import page
+from foretune.run.inline import InlineExecutor
+from foretune.run.pool import ProcessPool
+from foretune.run.study import Study, StudyTrial
+from foretune.tables.column_roles import Roles
+from foretune.tables.identity import task_name
+from foretune.tables.number_formats import no_mark
+from foretune.tables.table import LEAST_ROWS, Table
+from foretune.tables.target import Task
+
+TARGET = "target"
+ESTIMATOR_TRIALS = 20
+"""Fewer than those of the command: an estimator is often fitted many times over."""
+
+
+class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
+    """What the classifier and the regressor share."""
+
+    _task: Task
+
+    def __init__(  # noqa: PLR0913 - one argument a setting, as scikit-learn wants it
+        self,
+        *,
+        trials: int | None = ESTIMATOR_TRIALS,
+        seconds: float | None = None,
+        metric: str | None = None,
+        space: str | None = None,
+        only: tuple[str, ...] = (),
+        method: str = "auto",
+        jobs: int | None = None,
+        ensemble: int = DEFAULT_ENSEMBLE,
+        transfer: bool = True,
+        remember: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.trials = trials
+        self.seconds = seconds
+        self.metric = metric
+        self.space = space
+        self.only = only
+        self.method = method
+        self.jobs = jobs
+        self.ensemble = ensemble
+        self.transfer = transfer
+        self.remember = remember
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+    ) -> Self:
+        """Search for a pipeline and fit it to all rows.
+
+        sample_weight: (n,), how much rows count, in learning and in scores; 0 leaves one out.
+        groups: (n,), rows of one value are scored by pipelines that have seen none of them. order:
+        (n,), numbers or dates; rows are scored by pipelines that have seen earlier ones alone.
+        """
+        frame, target, roles = self._training(
+            X, y, sample_weight=sample_weight, groups=groups, order=order
+        )
+        table = Table.of(frame, target, name=type(self).__name__, task=self._task, roles=roles)
+        self._search(table, target)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """(n,) predictions."""
+        check_is_fitted(self)
+        return self.model_.predict(self._frame(X))
+
+    @property
+    def best_config_(self) -> dict[str, Any]:
+        """The configuration of the best trial, of those that could be fitted to all rows."""
+        check_is_fitted(self)
+        return dict(self.fit_.conclusion.best.config)
+
+    @property
+    def best_score_(self) -> float:
+        """The metric of that trial, on rows it had not learnt from."""
+        check_is_fitted(self)
+        return float(self.fit_.conclusion.best.values[self.fit_.plan.metric.name])
+
+    @property
+    def trials_(self) -> pd.DataFrame:
+        """A row each trial that ended: its configuration, what was measured, what chose it."""
+        check_is_fitted(self)
+        ended = [trial for trial in self.fit_.trials if trial.status is not None]
+        frame = self.fit_.experience().to_frame().drop(columns="task")
+        return frame.assign(
+            chosen_by=[trial.chosen_by for trial in ended],
+            reason=[trial.reason for trial in ended],
+        )
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The report of the search, one HTML page; also written to `path`, if given."""
+        check_is_fitted(self)
+        if path is not None:
+            _check_page(Path(path))
+        fit, words = self.fit_, Words(title=type(self).__name__)
+        told = story(fit, fit.plan.table, words)
+        text = page(replace(told, facts=self.facts_))
+        if path is not None:
+            write_text(Path(path), text)
+        return text
+
+    # Searching
+
+    def _search(self, table: Table, target: str) -> None:
+        began = time.monotonic()
+        wishes = self._wishes()
+        plan = planned(table, wishes)
+        about = described(plan, task_name(table))
+        knowledge = taught(plan, about.task, own=self.remember) if self.transfer else None
+        known = known_before(wishes, knowledge, about.meta_features)
+        with (
+            TemporaryDirectory(prefix="foretune-") as folder,
+            Study.open(None, about.task, space=plan.space, metrics=[plan.metric]) as study,
+        ):
+            predictions = Path(folder) if self.ensemble > 1 else None
+            with self._runs(plan, wishes, Path(folder), predictions) as runs:
+                ending, relied_on = searched(
+                    plan,
+                    wishes,
+                    known,
+                    study,
+                    runs,
+                    budget(plan, wishes, rows=len(table), since=began, workers=self.jobs or 1),
+                )
+            trials = tuple(study.trials())
+            if self.remember:
+                _remember(about, trials)
+            crew = None
+            if self.jobs is not None:
+                crew = Crew(self.jobs, Path(folder), wishes.trial_memory)
+            conclusion = concluded(
+                plan,
+                table,
+                trials,
+                target=target,
+                blending=None if predictions is None else Blending(self.ensemble, predictions),
+                means=Means(crew, until=model_until(wishes, since=began)),
+            )
+        if conclusion.remark:
+            warnings.warn(conclusion.remark, ForetuneWarning, stacklevel=3)
+        fit = Fit(
+            plan=plan,
+            wishes=wishes,
+            about=about,
+            trials=trials,
+            ending=ending,
+            knowledge=knowledge,
+            relied_on=relied_on,
+            timings=(("all of it", time.monotonic() - began),),
+            conclusion=conclusion,
+        )
+        self._keep(fit, facts(table))
+
+    def _keep(self, fit: Fit, about_table: list[tuple[str, str]]) -> None:
+        """What a fitted estimator holds. It travels: rows and open files stay behind."""
+        no_rows = fit.plan.table.rows(np.empty(0, dtype=np.int64))
+        knowledge = None if fit.knowledge is None else _closed(fit.knowledge)
+        self.model_ = fit.conclusion.model
+        self.facts_ = about_table
+        self.fit_ = replace(fit, plan=replace(fit.plan, table=no_rows), knowledge=knowledge)
+
+    def _wishes(self) -> Wishes:
+        if isinstance(self.only, str):
+            raise UsageError(
+                f"only must be a sequence of estimators, but got the text '{self.only}': write "
+                f"({self.only!r},)"
+            )
+        return Wishes(
+            trials=self.trials,
+            seconds=self.seconds,
+            metric=self.metric,
+            space=self.space,
+            only=tuple(self.only),
+            method=self.method,
+            jobs=1 if self.jobs is None else self.jobs,
+            ensemble=self.ensemble,
+            seed=_seed(self.random_state),
+        )
+
+    @contextmanager
+    def _runs(
+        self, plan: Plan, wishes: Wishes, folder: Path, predictions: Path | None
+    ) -> Iterator[Runs]:
+        """Where trials run: here, or in other processes, which read the table from a file."""
+        if self.jobs is None:
+            with InlineExecutor(HeldTrial(plan.table, plan.protocol, predictions)) as here:
+                yield here
+            return
+        file = folder / "table.npz"
+        plan.table.save(file)
+        function = FiledTrial(file, plan.protocol, predictions)
+        with ProcessPool(function, workers=self.jobs, limits=wishes.limits) as there:
+            yield there
+
+    # What scikit-learn gives
+
+    def _training(
+        self, X: ArrayLike, y: ArrayLike, **given: ArrayLike | None
+    ) -> tuple[pd.DataFrame, str, Roles]:
+        """All columns in one table, the name of the target, and what others are for.
+
+        given: what is known of the rows besides.
+        """
+        x, target = validate_data(
+            self,
+            without_times(X),
+            as_array(y),
+            dtype=None,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=LEAST_ROWS,
+            y_numeric=self._task is Task.REGRESSION,
+        )
+        frame = as_frame(X, x)
+        self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
+        frame, roles = with_roles(frame, **given)
+        # Now, because a class that only rows of weight 0 have is none.
+        counts = roles.counting(frame, np.ones(len(frame), dtype=np.bool_), no_mark)
+        name = new_name(TARGET, frame)
+        return with_columns(frame[counts], {name: self._target(target[counts])}), name, roles
+
+    def _frame(self, X: ArrayLike) -> pd.DataFrame:
+        """With the columns of the fit: by name where both have names, else by position."""
+        x = validate_data(
+            self, without_times(X), dtype=None, ensure_all_finite="allow-nan", reset=False
+        )
+        frame = as_frame(X, x)
+        named = self._from_frame and isinstance(X, pd.DataFrame)
+        if named and set(frame.columns) == set(self._columns):
+            return frame
+        return frame.set_axis(list(self._columns), axis="columns")
+
+    def _target(self, y: NDArray[Any]) -> NDArray[Any]:
+        return y
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        return tags
+
+
+class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[misc]
+    """A classifier that finds its own pipeline, starting from what worked on other datasets.
+
+    Arguments:
+        trials, seconds: what ends the search, in time to fit the model; either may be None.
+        metric: log_loss, accuracy, balanced_accuracy, auc, f1_macro, matthews or brier. By default
+            log_loss, and where a class is rare, classes are chosen by how far their probability
+            exceeds their share.
+        space, only: a shipped space, and the estimators to which it is narrowed.
+        method: an entry of the registry.
+        jobs: worker processes with limits of time and memory; None runs trials in this process.
+        ensemble: blend at most so many pipelines; 1 is the best alone.
+        transfer: whether past datasets teach the search.
+        remember: whether this search teaches later ones, and earlier ones this.
+
+    Example:
+        >>> classifier = ForetuneClassifier(trials=10).fit(X, y)
+        >>> classifier.predict_proba(X_new)
+    """
+
+    _task = Task.CLASSIFICATION
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """(n, classes) probabilities, in the order of `classes_`."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._frame(X))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """(n,) labels."""
+        codes = super().predict(X)
+        labels: NDArray[Any] = self.classes_[codes.astype(np.int64)]
+        return labels
+
+    def _target(self, y: NDArray[Any]) -> NDArray[Any]:
+        try:
+            classes, codes = np.unique(y, return_inverse=True)
+        except TypeError:
+            kinds = sorted({type(label).__name__ for label in y})
+            raise UsageError(
+                f"the labels in y must be of one type, but got {listed(kinds)}: write all of them "
+                "as texts, or all as numbers"
+            ) from None
+        check_classification_targets(y)
+        if len(classes) < 2:
+            # Said here, because the table knows codes only.
+            raise UsageError(
+                f"a classification needs at least two classes, but y holds only '{classes[0]}': "
+                "add rows of another class"
+            )
+        self.classes_ = classes
+        return codes
+
+
+class ForetuneRegressor(RegressorMixin, _ForetuneEstimator):  # type: ignore[misc]
+    """A regressor that finds its own pipeline; arguments as of `ForetuneClassifier`, with the
+    metrics r2 (by default), rmse, mae, median_absolute_error and mape.
+    """
+
+    _task = Task.REGRESSION
+
+
+def _check_page(path: Path) -> None:
+    """Refuse a path at which no page can be written."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(
+            f"the folder of a report must exist, but there is no '{folder}': make it first"
+        )
+    if path.is_dir():
+        raise UsageError(f"a report must be a file, but '{path}' is a folder: name a file in it")
+
+
+def _seed(state: int | np.random.RandomState | None) -> int:
+    """The number itself, or a number drawn from the state."""
+    if isinstance(state, int | np.integer):
+        return int(state)
+    return int(check_random_state(state).randint(np.iinfo(np.int32).max))
+
+
+def _remember(about: Remembered, trials: Sequence[StudyTrial]) -> None:
+    """Write trials into the user's memory."""
+    evaluations = [
+        Evaluation(about.task, trial.config, trial.values, trial.status, trial.seconds)
+        for trial in trials
+        if trial.status is not None
+    ]
+    Memory.of_user().remember(about, evaluations)
+
+
+def _closed(knowledge: Knowledge) -> Knowledge:
+    """What to say about knowledge, without the files it was read from."""
+    sources = tuple(replace(source, open=_opened_once) for source in knowledge.sources)
+    return replace(knowledge, sources=sources, shelves=())
+
+
+def _opened_once() -> Experience:
+    raise ValueError("the experience of a fit is not kept with it")

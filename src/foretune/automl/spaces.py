@@ -1,0 +1,238 @@
+"""The search spaces that ship, and narrowing them.
+
+`cash` is Table 1 of the paper on a shared latent space for algorithm selection: twelve classifiers
+of scikit-learn and their hyperparameters, on the scales of its Table 5. The `pipeline` spaces
+choose an algorithm at each of five steps. Estimators of packages that are not installed are left
+out of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, TypeAlias
+
+from foretune._base.names import suggestion
+from foretune.errors import MissingExtraError, UsageError
+from foretune.space import Space
+from foretune.tables.target import Task
+
+Notation: TypeAlias = Mapping[str, Any]
+SHARE = (1e-3, 1.0, "log")
+COUNT = (1, 50)
+LEAST = (2, 512, "log")
+
+CASH: dict[str, Notation] = {
+    "adaboost": {"learning_rate": (1e-3, 1.0, "log"), "n_estimators": COUNT},
+    "bagging": {"max_features": SHARE, "n_estimators": COUNT, "max_samples": SHARE},
+    "decision_tree": {
+        "max_features": SHARE,
+        "max_depth": COUNT,
+        "min_samples_leaf": LEAST,
+        "min_samples_split": LEAST,
+    },
+    "extra_trees": {
+        "max_features": SHARE,
+        "n_estimators": COUNT,
+        "max_depth": COUNT,
+        "min_samples_leaf": LEAST,
+        "min_samples_split": LEAST,
+    },
+    # Its lower bound of 1e-15 is below what ConfigSpace keeps of a number: the exponent instead.
+    "gaussian_nb": {"log10_var_smoothing": (-15.0, 0.0)},
+    "gradient_boosting": {
+        "learning_rate": (1e-3, 1.0, "log"),
+        "n_estimators": COUNT,
+        "max_features": SHARE,
+        "max_depth": COUNT,
+        "min_samples_split": LEAST,
+    },
+    "knn": {"n_neighbors": COUNT, "p": (1, 2), "weights": ["uniform", "distance"]},
+    "logistic": {"C": (1e-3, 1e3, "log")},
+    "mlp": {
+        "learning_rate_init": (1e-5, 1e-1, "log"),
+        "alpha": (1e-2, 1e2, "log"),
+        "units_1": (16, 128, "log"),
+        "units_2": (32, 256, "log"),
+        "units_3": (8, 64, "log"),
+    },
+    "qda": {"reg_param": (1e-5, 1.0, "log")},
+    "rf": {
+        "max_features": SHARE,
+        "n_estimators": COUNT,
+        "max_depth": COUNT,
+        "min_samples_leaf": LEAST,
+        "min_samples_split": LEAST,
+    },
+    "svc": {"gamma": (1e-8, 1e4, "log"), "C": (1e-3, 1e3, "log")},
+}
+
+PREPARATION: dict[str, Notation] = {
+    "imputer": {"mean": {}, "median": {}, "most_frequent": {}},
+    "encoder": {"one_hot": {"max_categories": (5, 50, "log")}, "ordinal": {}, "target": {}},
+    "scaler": {"none": {}, "standard": {}, "robust": {}, "quantile": {}},
+    "reducer": {
+        "none": {},
+        "pca": {"variance": (0.7, 0.999)},
+        "select": {"share": (0.1, 0.9)},
+    },
+}
+_FOREST: Notation = {
+    "n_estimators": (50, 300, "log"),
+    "max_features": (0.1, 1.0),
+    "min_samples_leaf": (1, 20, "log"),
+}
+_BOOSTED: Notation = {
+    "n_estimators": (30, 500, "log"),
+    "learning_rate": (0.01, 0.3, "log"),
+    "colsample": (0.4, 1.0),
+    "subsample": (0.5, 1.0),
+    "l2": (1e-3, 1e2, "log"),
+}
+_NEIGHBOURS: Notation = {
+    "n_neighbors": (1, 50, "log"),
+    "p": (1, 2),
+    "weights": ["uniform", "distance"],
+}
+_NETWORK: Notation = {
+    "learning_rate_init": (1e-4, 1e-1, "log"),
+    "alpha": (1e-6, 1e1, "log"),
+    "layers": (1, 3),
+    "units": (16, 128, "log"),
+}
+_BOTH: dict[str, Notation] = {
+    "lightgbm": {
+        **_BOOSTED,
+        "num_leaves": (4, 128, "log"),
+        "min_child_samples": (2, 60, "log"),
+    },
+    "xgboost": {**_BOOSTED, "max_depth": (2, 10), "min_child_weight": (1e-2, 20.0, "log")},
+    "catboost": {
+        "n_estimators": (30, 500, "log"),
+        "learning_rate": (0.01, 0.3, "log"),
+        "depth": (2, 9),
+        "l2": (1e-1, 1e2, "log"),
+    },
+    "hist_boosting": {
+        "max_iter": (30, 300, "log"),
+        "learning_rate": (0.01, 0.3, "log"),
+        "max_leaf_nodes": (4, 128, "log"),
+        "min_samples_leaf": (2, 60, "log"),
+        "l2": (1e-3, 1e2, "log"),
+    },
+    "rf": _FOREST,
+    "extra_trees": _FOREST,
+    "knn": _NEIGHBOURS,
+    "mlp": _NETWORK,
+}
+CLASSIFIERS: dict[str, Notation] = {
+    **_BOTH,
+    "logistic": {"C": (1e-4, 1e3, "log"), "balanced": [False, True]},
+    "svm": {"C": (1e-2, 1e3, "log"), "gamma": (1e-4, 1e1, "log")},
+    "lda": {"shrinkage": (1e-3, 1.0, "log")},
+    "naive_bayes": {"log10_var_smoothing": (-12.0, 0.0)},
+}
+REGRESSORS: dict[str, Notation] = {
+    **_BOTH,
+    "elastic_net": {"alpha": (1e-5, 1e1, "log"), "l1_ratio": (0.01, 1.0)},
+    "svm": {"C": (1e-2, 1e3, "log"), "gamma": (1e-4, 1e1, "log"), "epsilon": (1e-3, 0.5, "log")},
+}
+OPTIONAL = ("lightgbm", "xgboost", "catboost")
+"""Estimators that are packages of their own, by their names."""
+EXTRAS = {"lightgbm": "automl", "xgboost": "boosters", "catboost": "boosters"}
+"""What to install them with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedSpace:
+    """A search space by name: what it is for and how it is built."""
+
+    name: str
+    summary: str
+    task: Task
+    metrics: tuple[str, ...]
+    """What is measured when nothing else is asked for."""
+    choice: str
+    """The hyperparameter that chooses the estimator."""
+    algorithms: Callable[[], Mapping[str, Notation]]
+    stages: Mapping[str, Notation]
+    """What else is chosen: steps before the estimator."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return shipped, (self.name,)
+
+    def build(self, only: Sequence[str] = ()) -> Space:
+        """The space, narrowed to the estimators `only` where that is not empty."""
+        self.check(only)
+        chosen = {name: of for name, of in self.algorithms().items() if not only or name in only}
+        return Space.of({**self.stages, self.choice: chosen}, stages=(*self.stages, self.choice))
+
+    def missing(self) -> list[str]:
+        """Estimators that it would have if their packages were installed."""
+        wanted = {"pipeline-classification": CLASSIFIERS, "pipeline-regression": REGRESSORS}
+        return [name for name in wanted.get(self.name, {}) if name not in self.algorithms()]
+
+    def check(self, only: Sequence[str]) -> None:
+        """Refuse estimators that it does not have."""
+        known = self.algorithms()
+        for name in only:
+            if name in self.missing():
+                raise MissingExtraError(name, EXTRAS[name], f"the estimator '{name}'")
+            if name not in known:
+                raise UsageError(
+                    f"the space '{self.name}' can be narrowed to {', '.join(known)}, but not to "
+                    f"'{name}': {suggestion(name, list(known))}"
+                )
+
+
+def installed(algorithms: Mapping[str, Notation]) -> dict[str, Notation]:
+    """Those whose packages can be imported."""
+    return {
+        name: of
+        for name, of in algorithms.items()
+        if name not in OPTIONAL or find_spec(name) is not None
+    }
+
+
+SPACES: dict[str, ShippedSpace] = {
+    space.name: space
+    for space in (
+        ShippedSpace(
+            "cash",
+            "twelve classifiers of scikit-learn, one to five hyperparameters each",
+            Task.CLASSIFICATION,
+            ("accuracy", "balanced_accuracy"),
+            "algorithm",
+            lambda: CASH,
+            {},
+        ),
+        ShippedSpace(
+            "pipeline-classification",
+            "imputer, encoder, scaler, reducer and a classifier",
+            Task.CLASSIFICATION,
+            ("accuracy", "balanced_accuracy", "auc", "log_loss"),
+            "estimator",
+            lambda: installed(CLASSIFIERS),
+            PREPARATION,
+        ),
+        ShippedSpace(
+            "pipeline-regression",
+            "imputer, encoder, scaler, reducer and a regressor",
+            Task.REGRESSION,
+            ("r2", "rmse"),
+            "estimator",
+            lambda: installed(REGRESSORS),
+            PREPARATION,
+        ),
+    )
+}
+
+
+def shipped(name: str) -> ShippedSpace:
+    """The shipped space with this name."""
+    found = SPACES.get(name)
+    if found is None:
+        raise UsageError(
+            f"a shipped space must be one of {', '.join(SPACES)}, but got '{name}': "
+            f"{suggestion(name, list(SPACES))}"
+        )
+    return found

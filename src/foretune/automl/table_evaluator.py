@@ -1,0 +1,50 @@
+"""What a worker process does with one trial of a collection."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.spaces import OPTIONAL
+from foretune.tables.table import Table
+from foretune_lab.collect.prepared_tables import table_path
+
+LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL)
+OPEN_TABLES = 8
+
+Trial: TypeAlias = tuple[str, Mapping[str, Any]]
+"""A task and a configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableTrial:
+    """Evaluates trials on the prepared tables of a folder."""
+
+    folder: Path
+    protocol: Protocol
+
+    def prepare(self) -> None:
+        """Load the libraries while the worker starts."""
+        load_libraries()
+
+    def __call__(self, trial: Trial) -> dict[str, float]:
+        """The values of all metrics."""
+        task, config = trial
+        return evaluate(config, opened(table_path(self.folder, task)), self.protocol).values
+
+
+def load_libraries() -> None:
+    """Import what trials need, so that the first one is not charged for it."""
+    for library in LIBRARIES:
+        if find_spec(library) is not None:
+            import_module(library)
+
+
+@lru_cache(maxsize=OPEN_TABLES)
+def opened(path: Path) -> Table:
+    """A table by its file, kept open for the next trial."""
+    return Table.open(path)

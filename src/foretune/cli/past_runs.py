@@ -1,0 +1,383 @@
+"""The past runs that `foretune tune` starts from: experience files, and studies in stores."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from foretune.errors import ExperienceError, UsageError
+
+if TYPE_CHECKING:
+    from foretune.experience import Experience, Metric
+    from foretune.experience.alignment.carry_over import Carried
+    from foretune.experience.source_merge import Sourced
+    from foretune.space import Space
+
+FILES = ".parquet"
+TABLES = (".csv", ".tsv")
+REASONS_SAID = 3
+"""So many reasons why studies do not fit are given; who has more is told the names."""
+NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+"""What reading a value as Python writes it may raise."""
+
+Made = TypeVar("Made")
+
+
+@dataclass
+class Past:
+    """What was given, each file and each study for itself."""
+
+    parts: "list[Sourced]" = field(default_factory=list)
+    unfit: list[tuple[str, ExperienceError]] = field(default_factory=list)
+    """Studies that cannot be used, and why."""
+
+    @property
+    def told(self) -> "Sourced | None":
+        """The file that says what is searched and measured, where the user does not."""
+        return next((part for part in self.parts if part.is_file), None)
+
+
+def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
+    """Read experience files, and all studies of stores but the one that is tuned."""
+    from foretune._base.databases import shown
+    from foretune.experience import Experience
+    from foretune.experience.source_merge import Sourced
+
+    past = Past()
+    for source in _each_once(sources):
+        if _is_file(source):
+            _check_there(source)
+            past.parts.append(Sourced(shown(source), Experience.open(Path(source))))
+        else:
+            _add_studies(past, source, store, study)
+    return past
+
+
+def rename(past: Past, texts: Sequence[str]) -> None:
+    """Give hyperparameters of past runs, wherever they occur, the names of today, OLD=NEW, and
+    choices theirs, NAME:OLD=NEW.
+    """
+    renamings = _new_names(texts)
+    for old in renamings:
+        if past.parts and all(_place(old, part.experience.space) is None for part in past.parts):
+            _refuse_unknown(old, past)
+
+    def made(known: "Experience") -> "Experience":
+        names: dict[str, str] = {}
+        choices: dict[str, dict[Any, Any]] = {}
+        for old, new in renamings.items():
+            match _place(old, known.space):
+                case str(name):
+                    names[name] = new
+                case (name, choice):
+                    now = new if isinstance(choice, str) else _value(new)
+                    choices.setdefault(name, {})[choice] = now
+        return known.renamed(names, choices=choices) if names or choices else known
+
+    parts = _fitting(past, past.parts, made)
+    past.parts = [replace(part, experience=known) for part, known in parts]
+
+
+def _new_names(texts: Sequence[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for text in texts:
+        old, is_one, new = text.partition("=")
+        if not (old and is_one and new):
+            raise UsageError(
+                f"--rename needs two names, but got '{text}': write OLD=NEW, or NAME:OLD=NEW for a "
+                "choice"
+            )
+        if old in names:
+            raise UsageError(
+                f"--rename must name each hyperparameter once, but got '{old}' twice: leave one out"
+            )
+        names[old] = new
+    return names
+
+
+def _place(old: str, space: "Space") -> str | tuple[str, Any] | None:
+    """The hyperparameter that is called so, or the one that has a choice called so; None where
+    there is neither.
+    """
+    if old in space.names:
+        return old
+    for parameter in space.parameters:
+        for choice in parameter.choices:
+            if old == f"{parameter.name}:{choice}":
+                return parameter.name, choice
+    return None
+
+
+def _refuse_unknown(old: str, past: Past) -> None:
+    from foretune._base.names import suggestion
+
+    spaces = [part.experience.space for part in past.parts]
+    names = {name for space in spaces for name in space.names}
+    choices = {f"{p.name}:{c}" for space in spaces for p in space.parameters for c in p.choices}
+    raise UsageError(
+        f"--rename needs a hyperparameter of past runs, or a choice of one, but none has '{old}': "
+        f"{suggestion(old, sorted(names | choices if ':' in old else names))}"
+    )
+
+
+def carried(
+    past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
+) -> "Carried | None":
+    """What past runs say about the space that is tuned, by its metrics; says what is not used."""
+    from foretune._base.names import listed
+    from foretune.experience.alignment.translation import assumed_numbers
+
+    values = _assumed_values(assumed, space)
+    assumed_numbers(space, values)
+    found = _together(past, space, metrics, values)
+    _say_unfit(past.unfit)
+    if found is not None and not found.is_whole:
+        told = found.told()
+        click.echo(f"{told[0].upper()}{told[1:]}{_hint(found)}.", err=True)
+    if found is not None and found.in_vain:
+        in_vain = listed(found.in_vain)
+        click.echo(f"--assume of {in_vain} changes nothing: past runs have recorded it.", err=True)
+    return found
+
+
+def _hint(found: "Carried") -> str:
+    """How past runs can be told to know what is searched."""
+    hints = []
+    if found.unknown:
+        other_name = ", --rename OLD=NEW what they called it" if found.gone else ""
+        hints.append(f"--assume NAME=VALUE tells what they had{other_name}")
+    chosen = (p.name for p in found.experience.space.parameters if not p.is_number)
+    if name := next((name for name in chosen if name in found.outside), None):
+        hints.append(f"--rename {name}:OLD=NEW tells what a choice is called now")
+    return "".join(f"; {hint}" for hint in hints)
+
+
+def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:
+    """Say how many studies are not used and why: what holds for most of them comes first.
+
+    A single example might be a study without trials, which says nothing about the others.
+    """
+    from foretune._base.names import listed
+
+    by_reason: dict[str, list[str]] = {}
+    for name, error in unfit:
+        by_reason.setdefault(str(error), []).append(name)
+    reasons = sorted(by_reason.items(), key=lambda reason: -len(reason[1]))
+    for why, names in reasons[:REASONS_SAID]:
+        click.echo(f"{_studies(names)} not fit, such as '{names[0]}': {why}.", err=True)
+    others = [name for _, names in reasons[REASONS_SAID:] for name in names]
+    if others:
+        click.echo(f"{_studies(others)} not fit for other reasons: {listed(others)}.", err=True)
+
+
+def _studies(names: Sequence[str]) -> str:
+    """How many they are, to be read before "not"."""
+    return f"{len(names)} past {'study does' if len(names) == 1 else 'studies do'}"
+
+
+def check_not_replaced(out: Path, sources: Sequence[str]) -> None:
+    """Refuse to write the trials where past runs are read from, which would be lost."""
+    from foretune._base.databases import place
+
+    if any(place(str(out)) == place(source) for source in sources if _is_file(source)):
+        raise UsageError(
+            f"the output must be another file than the --experience, but got '{out}' for both: "
+            "name another"
+        )
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Say in which source it is that something does not fit."""
+    try:
+        yield
+    except ExperienceError as error:
+        raise ExperienceError(f"'{source}' does not fit: {error}") from error
+
+
+def _is_file(source: str) -> bool:
+    return source.endswith(FILES) and "://" not in source
+
+
+def _each_once(sources: Sequence[str]) -> list[str]:
+    """Without other spellings of the same."""
+    from foretune._base.databases import place
+    from foretune.stores.optuna.study_reader import need_optuna
+
+    if not all(map(_is_file, sources)):
+        need_optuna()
+    found: dict[tuple[str, ...], str] = {}
+    for source in sources:
+        found.setdefault(place(source), source)
+    return list(found.values())
+
+
+def _check_there(source: str) -> None:
+    """Refuse a file that is not there, or that nothing was written to."""
+    from foretune._base.databases import file_of
+
+    path = file_of(source)
+    if path is None:
+        return
+    if not path.exists():
+        raise ExperienceError(
+            f"past runs must lie in a file or store that exists, but there is no '{path}': correct "
+            "its path, or leave it out"
+        )
+    if path.suffix.lower() in TABLES:
+        raise ExperienceError(
+            f"past runs must lie in an experience file or a store, but '{path}' is a table: turn "
+            "it into an experience with 'foretune import table'"
+        )
+    if not _is_begun(source):
+        raise ExperienceError(
+            f"past runs must lie in a file or store that holds some, but '{path}' is empty: name "
+            "another, or leave it out"
+        )
+
+
+def _is_begun(store: str) -> bool:
+    """Whether something was written to a store: a server's is asked when it is opened."""
+    from foretune._base.databases import file_of
+
+    path = file_of(store)
+    return path is None or (path.exists() and path.stat().st_size > 0)
+
+
+def _add_studies(past: Past, source: str, store: str, study: str) -> None:
+    from foretune._base.databases import place, shown
+    from foretune._base.terminal import TerminalProgress
+    from foretune.experience.source_merge import Sourced
+    from foretune.stores.optuna.study_reader import read_each
+
+    own = place(source) == place(store)
+    if own and not _is_begun(store):
+        return  # the first study of all
+    _check_there(source)
+    besides = [study] if own else []
+    read = read_each(source, besides=besides, progress=TerminalProgress())
+    if not read and not own:
+        click.echo(f"There are no studies in {shown(source)} to learn from.", err=True)
+    for name, found in read.items():
+        if isinstance(found, ExperienceError):
+            past.unfit.append((name, found))
+        else:
+            past.parts.append(Sourced(shown(source), found, is_file=False))
+
+
+def _together(
+    past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
+) -> "Carried | None":
+    """What fits of all."""
+    from foretune.experience.alignment.carry_over import carried_over, together
+    from foretune.experience.source_merge import distinct
+
+    measured = [
+        replace(part, experience=known)
+        for part, known in _fitting(
+            past, _named(past.parts, metrics), lambda known: _measured(known, metrics)
+        )
+    ]
+    apart = distinct(measured)
+    found = list(_fitting(past, apart, lambda known: carried_over(known, space, assumed=assumed)))
+    _say_named([part for part, _ in found], metrics)
+    return together([each for _, each in found]) if found else None
+
+
+def _say_named(parts: "Sequence[Sourced]", metrics: "Sequence[Metric]") -> None:
+    """Say how many of the studies that are used do not name what they measure."""
+    from foretune._base.names import listed
+
+    nameless = [part.experience.tasks[0] for part in parts if part.is_nameless]
+    if nameless:
+        told = listed([metric.name for metric in metrics])
+        click.echo(f"{_studies(nameless)} not name what was measured: taken for {told}.", err=True)
+
+
+def _fitting(
+    past: Past, parts: "Sequence[Sourced]", made: "Callable[[Experience], Made]"
+) -> "Iterator[tuple[Sourced, Made]]":
+    """What is made of those that fit; a file must, for it was named."""
+    for part in parts:
+        try:
+            yield part, made(part.experience)
+        except ExperienceError as error:
+            if part.is_file:
+                with naming(part.source):
+                    raise
+            past.unfit.append((part.experience.tasks[0], error))
+
+
+def _named(parts: "Sequence[Sourced]", metrics: "Sequence[Metric]") -> "list[Sourced]":
+    """Studies that do not name what they measure are taken to measure what is tuned.
+
+    Optuna asks for no names, so few of its studies have them.
+    """
+    from foretune.stores.optuna.study_reader import unnamed
+
+    names = unnamed(len(metrics))
+    if names == tuple(metric.name for metric in metrics):
+        return list(parts)
+    return [
+        replace(part, experience=_renamed(part.experience, metrics), is_nameless=True)
+        if not part.is_file and tuple(metric.name for metric in part.experience.metrics) == names
+        else part
+        for part in parts
+    ]
+
+
+def _renamed(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
+    """Past runs with the names of these metrics, and directions of their own."""
+    pairs = zip(known.metrics, metrics, strict=True)
+    return replace(known, metrics=tuple(replace(own, name=each.name) for own, each in pairs))
+
+
+def _measured(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
+    """Past runs by the metrics that are tuned."""
+    measured = known.with_metrics([metric.name for metric in metrics])
+    for own, metric in zip(measured.metrics, metrics, strict=True):
+        if own != metric:
+            raise ExperienceError(
+                f"past runs must mean the same by '{metric.name}', but some are for "
+                f"{own.direction} and the search is for {metric.direction}: leave them out"
+            )
+    return measured
+
+
+def _assumed_values(texts: Sequence[str], space: "Space") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, value = _assumed(text, space)
+        if name in values:
+            raise UsageError(
+                f"--assume must name each hyperparameter once, but got '{name}' twice: leave one "
+                "out"
+            )
+        values[name] = value
+    return values
+
+
+def _assumed(text: str, space: "Space") -> tuple[str, Any]:
+    """A name, and the value that the text stands for among those of the hyperparameter."""
+    name, is_one, value = text.partition("=")
+    if not is_one:
+        raise UsageError(
+            f"--assume needs a hyperparameter and its value, but got '{text}': write NAME=VALUE"
+        )
+    choices = next((each.choices for each in space.parameters if each.name == name), ())
+    if (same := next((each for each in choices if str(each) == value), None)) is not None:
+        return name, same
+    return name, _value(value)
+
+
+def _value(text: str) -> Any:
+    """What Python reads it as, or the text itself."""
+    from foretune.stores.files.python_literals import read_literal
+
+    try:
+        return read_literal(text)
+    except NOT_A_LITERAL:
+        return text

@@ -1,0 +1,140 @@
+"""What `foretune tune` is asked for: a space, and what to optimise."""
+
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foretune.cli.past_runs import naming
+from foretune.errors import ForetuneWarning, UsageError
+
+if TYPE_CHECKING:
+    from foretune.experience import Metric
+    from foretune.experience.source_merge import Sourced
+    from foretune.space import Space
+
+_LONGER = ("minimise", "minimize", "minimum", "maximise", "maximize", "maximum")
+
+_GROWING = re.compile(
+    r"acc|accuracy|auc|auroc|f1|r2|precision|recall|score|reward|map|ndcg|bleu|iou|throughput"
+)
+"""What a part of the name of a metric is, of which more is mostly better."""
+
+
+def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
+    """The space in a file, or else that of past runs."""
+    from foretune.space.limits import refuse_depth
+    from foretune.space.text_format import written_space
+
+    if path is None:
+        if past is None:
+            raise UsageError(
+                "tune needs to know what may be tried, but got no --space: give one, "
+                "`foretune tune --help` shows how"
+            )
+        return past.experience.space
+    if not path.is_file():
+        raise UsageError(
+            f"a space must be a JSON file, but there is no file '{path}': write one, "
+            "`foretune tune --help` shows how"
+        )
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        refuse_depth()
+    except ValueError as error:
+        raise UsageError(
+            f"a space must be a JSON file, but '{path}' is not ({error}): correct it there"
+        ) from None
+    if not isinstance(document, dict):
+        raise UsageError(
+            f"a space must be a JSON object, but '{path}' holds something else: write "
+            '{"name": {"range": [low, high]}, ...}'
+        )
+    space = written_space(text)
+    if not isinstance(document.get("hyperparameters"), list):
+        _doubt_pairs(space)
+    return space
+
+
+def _doubt_pairs(space: "Space") -> None:
+    """Say that a list of two numbers is no range, which it looks like."""
+    from foretune.space import Kind
+
+    for each in space.parameters:
+        if each.kind is Kind.CATEGORICAL and _may_be_bounds(each.choices):
+            low, high = each.choices
+            warnings.warn(
+                f"'{each.name}' is either {low} or {high}: if values between them are meant, too, "
+                f'stop and write {{"range": [{low}, {high}]}}',
+                ForetuneWarning,
+                stacklevel=2,
+            )
+
+
+def _may_be_bounds(choices: Sequence[Any]) -> bool:
+    if len(choices) != 2 or not all(type(each) in (int, float) for each in choices):
+        return False
+    low, high = choices
+    has_between = isinstance(low, float) or isinstance(high, float) or high - low > 1
+    return bool(low < high and has_between)
+
+
+def metrics_asked(
+    given: Sequence[str], direction: str | None, past: "Sourced | None"
+) -> "list[Metric]":
+    """What is optimised: as it was given, or else what past runs measured first."""
+    from foretune.experience import Direction, Metric
+
+    asked = [_name_and_direction(text, direction) for text in given]
+    if len(dict(asked)) < len(asked):
+        raise UsageError(
+            f"each --metric must be another one, but got {', '.join(given)}: name each once"
+        )
+    if past is None:
+        asked = asked or [("loss", direction)]
+        _doubt(asked)
+        return [Metric(name, Direction(way or "min")) for name, way in asked]
+    asked = asked or [(past.experience.metrics[0].name, direction)]
+    with naming(past.source):
+        found = past.experience.with_metrics([name for name, _ in asked]).metrics
+    for metric, (_, way) in zip(found, asked, strict=True):
+        if way is not None and Direction(way) is not metric.direction:
+            raise UsageError(
+                f"a direction must be the experience's, but there '{metric.name}' is "
+                f"{metric.direction}: leave it out"
+            )
+    return list(found)
+
+
+def _doubt(asked: "Sequence[tuple[str, str | None]]") -> None:
+    """Say that a metric without a direction is minimised, if few would want that."""
+    for name, way in asked:
+        parts = re.split(r"[^a-z0-9]+", name.lower())
+        if way is None and any(map(_GROWING.fullmatch, parts)):
+            warnings.warn(
+                f"'{name}' is minimised: if more of it is better, stop and begin another --study "
+                f"with --metric {name}:max",
+                ForetuneWarning,
+                stacklevel=2,
+            )
+
+
+def _name_and_direction(text: str, usual: str | None) -> tuple[str, str | None]:
+    """`NAME:min`, or a name alone, for which --direction holds."""
+    before, colon, end = text.rpartition(":")
+    has_way = colon and end.lower() in ("min", "max")
+    if colon and end.lower() in _LONGER:
+        raise UsageError(
+            f"the direction of a --metric must be min or max, but got '{text}': write "
+            f"{before}:{end[:3].lower()}"
+        )
+    name, way = (before, end.lower()) if has_way else (text, usual)
+    if not name.strip():
+        raise UsageError(
+            f"a --metric must have a name, but got '{text}': write NAME, NAME:min or NAME:max"
+        )
+    return name, way

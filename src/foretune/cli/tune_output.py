@@ -1,0 +1,179 @@
+"""What `foretune tune` says and writes in the end."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from foretune.cli.output_paths import check_experience_out, check_out
+from foretune.cli.typed_command import command_of, moment, typed_words, with_trials
+
+if TYPE_CHECKING:
+    from foretune.experience import Experience, Metric
+    from foretune.report.story import Source
+    from foretune.run.study import Study, StudyTrial
+    from foretune.run.tuning_loop import Ending
+    from foretune.search.method import Method
+
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it, and whatever else stops the command."""
+NOTHING_FOUND = 1
+"""The exit code where no trial has succeeded, so that a script does not go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The files to write beside the store."""
+
+    experience: Path | None
+    report: Path | None
+
+    def __post_init__(self) -> None:
+        if self.experience is not None:
+            check_experience_out(self.experience)
+        if self.report is not None:
+            check_out(self.report, ".html")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was searched, how, and how long."""
+
+    study: "Study"
+    method: "Method"
+    past: "Source | None"
+    learning_seconds: float
+    seconds: float
+    seed: int
+
+
+def concluded(
+    search: Search,
+    trials: "Sequence[StudyTrial]",
+    relied_on: str,
+    ending: "Ending | None",
+    outputs: Outputs,
+) -> int:
+    """Say and write what came of it, and return the exit code."""
+    from foretune.experience import Status
+
+    ended = [trial for trial in trials if trial.status is not None]
+    succeeded = any(trial.status is Status.DONE for trial in ended)
+    if outputs.experience is not None and succeeded:
+        _experience(search.study, ended).save(outputs.experience)
+        click.echo(f"Saved {outputs.experience}", err=True)
+    _say(ended, search.study, relied_on)
+    if outputs.report is not None:
+        _write_report(search, trials, relied_on, outputs.report)
+    if ending is None:
+        click.echo("Stopped; the same command goes on from here.", err=True)
+        return STOPPED
+    if ending == "exhausted":
+        click.echo("Stopped: no configuration of the space was found untried.", err=True)
+    if not succeeded:
+        _say_how_to_go_on(ending)
+    return 0 if succeeded else NOTHING_FOUND
+
+
+def _experience(study: "Study", trials: "Sequence[StudyTrial]") -> "Experience":
+    from foretune.experience import Experience
+
+    names = [metric.name for metric in study.metrics]
+    return Experience.build(
+        study.space,
+        study.metrics,
+        [study.name],
+        [0] * len(trials),
+        study.space.encode([trial.config for trial in trials]),
+        list(range(len(trials))),
+        [[trial.values.get(name, float("nan")) for name in names] for trial in trials],
+        status=[int(trial.status or 0) for trial in trials],
+        seconds=[trial.seconds for trial in trials],
+    )
+
+
+def _write_report(
+    search: Search, trials: "Sequence[StudyTrial]", relied_on: str, path: Path
+) -> None:
+    from foretune.report.page import write_page
+    from foretune.run.study_story import Tuned, story
+
+    typed = typed_words()
+    tuned = Tuned(
+        title=search.study.name,
+        space=search.study.space,
+        metrics=search.study.metrics,
+        trials=trials,
+        method=search.method,
+        seed=search.seed,
+        relied_on=relied_on,
+        past=search.past,
+        when=moment(),
+        command=command_of(typed),
+        timings=[("learning", search.learning_seconds), ("searching", search.seconds)],
+        next_steps=[("Go on", with_trials(typed, 2 * len(trials)))],
+    )
+    write_page(story(tuned), path)
+    click.echo(f"Report {path}", err=True)
+
+
+def _say_how_to_go_on(ending: "Ending") -> None:
+    """Failed trials are kept, so the same command may not try anything again."""
+    anew = "begin anew with another --store or --study"
+    if ending == "trials":
+        anew = f"raise --trials, or {anew}"
+    elif ending != "exhausted":
+        return
+    click.echo(f"Failed trials count: to try again, {anew}.", err=True)
+
+
+def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None:
+    """How it went; the best configuration alone on standard output."""
+    from foretune._base.databases import shown
+    from foretune.report.wording import counted
+    from foretune.run.study import best_first
+
+    done = best_first(trials, study.metrics[0])
+    reasons = Counter(trial.reason for trial in trials if trial.reason)
+    failed = len(trials) - len(done)
+    click.echo(f"{counted(len(trials), 'trial')} ended, {failed} of them failed", err=True)
+    for reason, times in reasons.most_common(3):
+        click.echo(f"  {times} x {reason}", err=True)
+    if relied_on:
+        click.echo(relied_on, err=True)
+    if done:
+        _say_best(done, study.metrics)
+    store = shown(study.url)
+    click.echo(f"Study '{study.name}' in {store}: optuna-dashboard shows it", err=True)
+    if done:
+        click.echo(f"Another --study starts from it with --experience {store}", err=True)
+
+
+def _say_best(done: "Sequence[StudyTrial]", metrics: "Sequence[Metric]") -> None:
+    """The best of the trials that succeeded, or those that no other beats in all metrics."""
+    from foretune.cli.display import Score
+    from foretune.report.wording import listed
+
+    names = [metric.name for metric in metrics]
+    if len(names) == 1:
+        best, [name] = done[0], names
+        click.echo(f"Best {name}: {best.values[name]:.6g}, of trial {best.number}", err=True)
+        click.echo(json.dumps(best.config, indent=2, default=str))
+        return
+    score = Score(metrics)
+    for trial in done:
+        score.take(trial)
+    click.echo(f"{len(score.unbeaten)} unbeaten in {listed(names)}", err=True)
+    found = [
+        {
+            "trial": trial.number,
+            "values": {name: trial.values[name] for name in names},
+            "config": trial.config,
+        }
+        for trial in score.unbeaten
+    ]
+    click.echo(json.dumps(found, indent=2, default=str))

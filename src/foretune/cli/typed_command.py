@@ -1,0 +1,36 @@
+"""The command as it was typed, for reports that tell how to do it again."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+
+def typed_words() -> list[str]:
+    """What was typed after the program's name, without passwords: reports are shared."""
+    from foretune._base.databases import shown
+
+    return [shown(word) for word in sys.argv[1:]]
+
+
+def command_of(words: Sequence[str]) -> str:
+    """The command line of these words."""
+    return shlex.join(["foretune", *words])
+
+
+def with_trials(words: Sequence[str], trials: int) -> str:
+    """The command line of these words, with another number of trials."""
+    left = iter(words)
+    others = []
+    for word in left:
+        if word == "--trials":
+            next(left, None)
+        elif not word.startswith("--trials="):
+            others.append(word)
+    return command_of([*others, "--trials", str(trials)])
+
+
+def moment() -> str:
+    """When a report is written."""
+    from datetime import datetime
+
+    return datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")

@@ -1,0 +1,120 @@
+"""Experience of one space in another: what both can say, exactly, and nothing else.
+
+A user may lack an estimator that the shipped experience knows, or exclude it. Configurations that
+the user's space does not have are left out; the others are the same configurations there.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from foretune._base.arrays import Floats, Ints
+from foretune.errors import ExperienceError
+from foretune.experience import Experience
+from foretune.experience.build import take_rows, unique_configs
+from foretune.space import Encoded, Space
+from foretune.space.parameters import Kind, Parameter
+
+ILLEGAL = np.nan
+"""Stands for a value that a hyperparameter cannot have."""
+
+
+def reencoded(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
+    """Those of `configs` that `space` has, encoded there, and which rows they were.
+
+    A hyperparameter that only `space` knows gets its default. A configuration is left out where a
+    value, or a hyperparameter that is active, does not exist in `space`, where conditions make
+    others active than before, and where the combination is forbidden.
+    """
+    if configs.space == space:
+        return Encoded(space, configs.values), np.arange(len(configs))
+    known = {parameter.name: column for column, parameter in enumerate(configs.space.parameters)}
+    values = np.full((len(configs), len(space)), np.nan)
+    legal = np.ones(len(configs), dtype=bool)
+    for column, (parameter, condition) in enumerate(
+        zip(space.parameters, space.rules.conditions, strict=True)
+    ):
+        active = np.ones(len(configs), dtype=bool) if condition is None else condition(values)
+        if parameter.name not in known:
+            values[active, column] = parameter.number_of(parameter.default)
+            continue
+        source = known[parameter.name]
+        numbers = moved(configs.space.parameters[source], parameter, configs.values[:, source])
+        legal &= (configs.active[:, source] == active) & ~(active & np.isnan(numbers))
+        values[active, column] = numbers[active]
+    gone = [column for name, column in known.items() if name not in space.names]
+    legal &= ~configs.active[:, gone].any(axis=1) & ~space.rules.forbidden(values)
+    rows = np.flatnonzero(legal)
+    return space.from_values(values[rows]), rows
+
+
+def narrowed(experience: Experience, space: Space) -> Experience:
+    """The evaluations of `experience` whose configurations `space` has, in that space.
+
+    Tasks of which nothing is left are left out.
+    """
+    if experience.space == space:
+        return experience
+    known = in_other_space(experience, *reencoded(experience.configs, space))
+    if known is None:
+        raise ExperienceError(
+            "experience must hold configurations of the space it is narrowed to, but none of "
+            f"{len(experience.configs)} lies in {space!r}: narrow it less"
+        )
+    return known
+
+
+def in_other_space(experience: Experience, configs: Encoded, kept: Ints) -> Experience | None:
+    """The evaluations of some configurations, which are `configs` in another space.
+
+    Tasks of which nothing is left are left out; None where nothing is left at all.
+
+    kept: which configurations of the experience these were.
+    """
+    table, there = unique_configs(configs)
+    place = np.full(len(experience.configs), -1, dtype=np.int32)
+    place[kept] = there
+    rows = np.flatnonzero(place[experience.config_index] >= 0)
+    if len(rows) == 0:
+        return None
+    left = take_rows(experience, rows)
+    starts = {
+        task: {name: tuple(int(place[i]) for i in of if place[i] >= 0) for name, of in all_.items()}
+        for task, all_ in experience.starts.items()
+    }
+    known = replace(
+        left,
+        space=configs.space,
+        configs=table,
+        config_index=place[left.config_index],
+        starts=starts,
+    )
+    return known.only(experience.tasks[index] for index in np.unique(known.task_index))
+
+
+def moved(source: Parameter, to: Parameter, column: Floats) -> Floats:
+    """(n,): a column of the one hyperparameter as numbers of the other, NaN where it has none."""
+    if not source.is_number:
+        table = np.array([*(_number_in(to, choice) for choice in source.choices), np.nan])
+        numbers: Floats = table[np.where(np.isnan(column), -1, column).astype(np.int64)]
+        return numbers
+    if not to.is_number:
+        return np.array([_number_in(to, value) for value in column.tolist()])
+    with np.errstate(invalid="ignore"):
+        fits = (column >= to.low) & (column <= to.high)
+        if to.kind is Kind.INT:
+            fits &= column == np.rint(column)
+    return np.where(fits, column, ILLEGAL)
+
+
+def _number_in(to: Parameter, value: object) -> float:
+    """The number that stands for one value of another space, NaN where there is none."""
+    if not to.is_number:
+        index = to.index_of(value)
+        return ILLEGAL if index is None else float(index)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ILLEGAL
+    if not to.low <= value <= to.high:  # a whole number beyond any float among them
+        return ILLEGAL
+    whole = to.kind is not Kind.INT or float(value).is_integer()
+    return float(value) if whole else ILLEGAL

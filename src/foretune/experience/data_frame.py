@@ -1,0 +1,193 @@
+"""Between an experience and a pandas data frame."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from foretune._base.names import suggestion
+from foretune.errors import ExperienceError
+from foretune.experience.annotations import Notes
+from foretune.experience.build import Columns, from_columns
+from foretune.experience.experience import METRIC_PREFIX, Direction, Experience, Metric, Status
+from foretune.space import Encoded, Space
+
+CONFIG = "config:"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameColumns:
+    """Which columns of a frame hold what."""
+
+    task: str
+    metrics: Mapping[str, Direction]
+    config: str | None = None
+    status: str | None = None
+    seconds: str | None = None
+    fidelity: str | None = None
+
+
+def experience_of(space: Any, frame: pd.DataFrame, columns: FrameColumns) -> Experience:
+    """The evaluations in the rows of `frame`; tasks in the order of their first row.
+
+    space: as `Space.of` takes it.
+    """
+    space = Space.of(space)
+    _check_frame(frame)
+    _check_metrics(columns.metrics)
+    column = _column(frame, columns.task)
+    if column.isna().any():
+        raise ExperienceError(
+            f"every row must name its task, but column '{columns.task}' is empty in "
+            f"{int(column.isna().sum())} rows: fill or drop them"
+        )
+    codes, names = pd.factorize(column.astype(str))
+    values = [numbers_of(frame, _found(frame, METRIC_PREFIX, name)) for name in columns.metrics]
+    given = Columns(
+        task_index=codes,
+        config_index=np.arange(len(frame)),
+        values=np.column_stack(values) if values else np.empty((len(frame), 0)),
+        status=None if columns.status is None else _status(frame, columns.status),
+        seconds=None if columns.seconds is None else numbers_of(frame, columns.seconds),
+        fidelity=None if columns.fidelity is None else numbers_of(frame, columns.fidelity),
+    )
+    metrics = [Metric(name, way) for name, way in columns.metrics.items()]
+    configs = _configs(space, frame, columns)
+    return from_columns(space, metrics, [str(n) for n in names], configs, given, Notes({}, {}, {}))
+
+
+def frame_of(experience: Experience) -> pd.DataFrame:
+    """One row an evaluation.
+
+    A metric or a hyperparameter that bears another column's name gets a prefix, by which
+    `experience_of` finds it again.
+    """
+    names = np.array(experience.tasks, dtype=object)
+    labels = np.array([each.name for each in Status], dtype=object)
+    own = {"status": labels[experience.status], "seconds": experience.seconds}
+    if experience.fidelity is not None:
+        own["fidelity"] = experience.fidelity
+    metrics = {
+        _prefixed(METRIC_PREFIX, metric.name, {*own, "task"}): experience.values[:, column]
+        for column, metric in enumerate(experience.metrics)
+    }
+    parameters = [parameter.name for parameter in experience.space.parameters]
+    table = pd.DataFrame(experience.configs.dicts(), columns=parameters)
+    hyperparameters = {
+        _prefixed(CONFIG, name, {*own, *metrics, "task"}): table[name].to_numpy()[
+            experience.config_index
+        ]
+        for name in parameters
+    }
+    return pd.DataFrame({"task": names[experience.task_index], **hyperparameters, **metrics, **own})
+
+
+def _prefixed(prefix: str, name: str, others: Collection[str]) -> str:
+    return prefix + name if name in others else name
+
+
+def with_columns(
+    frame: pd.DataFrame, columns: "Mapping[str, pd.Series[Any] | NDArray[Any]]"
+) -> pd.DataFrame:
+    """The frame with these columns, whatever they are called: `assign` takes none called self."""
+    changed = frame.copy(deep=False)
+    for name, column in columns.items():
+        changed[name] = column
+    return changed
+
+
+def _found(frame: pd.DataFrame, prefix: str, name: str) -> str:
+    """The column of a metric or a hyperparameter: by its prefix where it has one."""
+    return prefix + name if prefix + name in frame else name
+
+
+def _check_frame(frame: Any) -> None:
+    if not isinstance(frame, pd.DataFrame):
+        raise ExperienceError(
+            f"evaluations must stand in a pandas DataFrame, but got {type(frame).__name__}: write "
+            "pd.DataFrame(rows)"
+        )
+
+
+def _check_metrics(metrics: Any) -> None:
+    if not isinstance(metrics, Mapping):
+        raise ExperienceError(
+            f"metrics must be given with their directions, but got {metrics!r}: "
+            "write metrics={'accuracy': 'max'}"
+        )
+
+
+def _configs(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Encoded:
+    if columns.config is None:
+        held = {p.name: _found(frame, CONFIG, p.name) for p in space.parameters}
+        present = {name: _column(frame, held[name]) for name in held if held[name] in frame}
+        return space.from_columns(present, len(frame))
+    return space.encode([_parsed(text, columns.config) for text in _column(frame, columns.config)])
+
+
+def _parsed(text: Any, name: str) -> dict[str, Any]:
+    try:
+        config = json.loads(text)
+    except (TypeError, ValueError):
+        config = None
+    if not isinstance(config, dict):
+        raise ExperienceError(
+            f"column '{name}' must hold one JSON object a row, but got {text!r}: "
+            'write configurations as {"name": value}'
+        )
+    return config
+
+
+def _column(frame: pd.DataFrame, name: str) -> "pd.Series[Any]":
+    if name not in frame:
+        known = [str(column) for column in frame.columns]
+        raise ExperienceError(
+            f"a named column must be in the table, but '{name}' is not: {suggestion(name, known)}"
+        )
+    column = frame[name]
+    if isinstance(column, pd.DataFrame):
+        raise ExperienceError(
+            f"a column that is read must be the only one of its name, but {column.shape[1]} are "
+            f"called '{name}': rename or drop the others"
+        )
+    return column
+
+
+def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """The numbers, or seconds, in a column."""
+    column = _column(frame, name)
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        column = column.dt.total_seconds()  # the unit of the numbers inside differs by origin
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        raise ExperienceError(
+            f"column '{name}' must hold numbers, but got moments such as {column.iloc[0]}: name "
+            "another, or the durations between them"
+        )
+    numbers = pd.to_numeric(column, errors="coerce")
+    wrong = column[numbers.isna() & column.notna()]
+    if len(wrong):
+        raise ExperienceError(
+            f"column '{name}' must hold numbers, but got {wrong.iloc[0]!r}: correct or empty it"
+        )
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _status(frame: pd.DataFrame, name: str) -> NDArray[np.int8]:
+    """Status numbers, or their names in any case."""
+    known: dict[str, int] = {}
+    for each in Status:
+        known |= {each.name: each.value, str(each.value): each.value}
+    column = _column(frame, name)
+    # Numbers beside a gap, or out of a file, may be read as 0.0.
+    texts = column.astype(str).str.strip().str.upper().str.removesuffix(".0")
+    found = texts.map(known)
+    if found.isna().any():
+        raise ExperienceError(
+            f"column '{name}' must hold one of {', '.join(each.name for each in Status)}, "
+            f"but got {column[found.isna()].iloc[0]!r}: rename it"
+        )
+    return found.to_numpy().astype(np.int8)

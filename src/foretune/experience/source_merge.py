@@ -1,0 +1,101 @@
+"""Past runs from several sources: no run twice, and tasks that only share a name kept apart."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from foretune.experience.experience import Experience
+from foretune.space.parameters import choice_key
+
+Run: TypeAlias = tuple[tuple[Any, ...], tuple[float | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced:
+    """An experience and where it comes from."""
+
+    source: str
+    """As messages name it."""
+    experience: Experience
+    is_file: bool = True
+    """Whether somebody named it; of a store everything is read, and not all of it need fit."""
+    is_nameless: bool = False
+    """Whether its metrics bear the names of others, because it had none for them."""
+
+
+def distinct(parts: Sequence[Sourced]) -> list[Sourced]:
+    """The tasks of all parts, each once, whatever the order of the parts; all measure the same.
+
+    Of tasks of the same name, one whose runs another has too is left out. Those that are left are
+    different ones: all but the first are named by their sources as well.
+    """
+    ordered = sorted(parts, key=lambda part: (part.source, part.experience.tasks))
+    holders: dict[str, list[int]] = {}
+    for number, part in enumerate(ordered):
+        for name in part.experience.tasks:
+            holders.setdefault(name, []).append(number)
+    names: list[dict[str, str]] = [{} for _ in ordered]
+    for name, numbers in holders.items():
+        first, *others = _with_runs_of_their_own(name, ordered, numbers)
+        names[first][name] = name
+        for number in others:
+            names[number][name] = f"{name} ({ordered[number].source})"
+    kept = zip(ordered, names, strict=True)
+    return [replace(part, experience=_named(part.experience, own)) for part, own in kept if own]
+
+
+def _with_runs_of_their_own(
+    name: str, parts: Sequence[Sourced], numbers: Sequence[int]
+) -> list[int]:
+    """Those parts whose task of that name is not within the same task of another."""
+    if len(numbers) == 1:
+        return list(numbers)
+    tasks = {number: _Task(parts[number].experience, name) for number in numbers}
+    kept = list(numbers)
+    for one in reversed(numbers):
+        # One at a time: by what both have recorded, each of several may lie within another.
+        if any(tasks[one].is_within(tasks[other]) for other in kept if other != one):
+            kept.remove(one)
+    return kept
+
+
+class _Task:
+    """What was tried and found on one task."""
+
+    def __init__(self, experience: Experience, name: str) -> None:
+        records = experience.task(name)
+        self._names = set(experience.space.names)
+        self._configs = records.configs.dicts()
+        self._losses = [
+            tuple(None if math.isnan(loss) else loss for loss in row)  # NaN equals nothing
+            for row in records.losses.tolist()
+        ]
+
+    def is_within(self, other: "_Task") -> bool:
+        """Whether all runs are among the other's, by what both have recorded."""
+        if not set(self._losses) <= set(other._losses):
+            return False
+        common = sorted(self._names & other._names)
+        return bool(common) and self._runs(common) <= other._runs(common)
+
+    def _runs(self, names: Sequence[str]) -> set[Run]:
+        return {
+            (tuple(choice_key(config.get(name)) for name in names), losses)
+            for config, losses in zip(self._configs, self._losses, strict=True)
+        }
+
+
+def _named(experience: Experience, names: Mapping[str, str]) -> Experience:
+    """The tasks that have names there, under these."""
+    left = experience.only(names) if len(names) < len(experience.tasks) else experience
+    return replace(
+        left,
+        tasks=tuple(names[name] for name in left.tasks),
+        meta_features={names[name]: of for name, of in left.meta_features.items()},
+        splits={
+            split: {part: tuple(names[name] for name in of) for part, of in parts.items()}
+            for split, parts in left.splits.items()
+        },
+        starts={names[name]: of for name, of in left.starts.items()},
+    )

@@ -1,0 +1,168 @@
+"""What a search starts from: a method, and the space and the prior that past studies give it."""
+
+import hashlib
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+from foretune._base.cache import remembered
+from foretune.errors import ForetuneWarning, MethodError, UsageError
+from foretune.methods.contracts import Prior, Target
+from foretune.search import Method, Optimizer, method
+from foretune.search.prior_cache import PRIORS, is_kept, learner_here
+from foretune.space import Space
+from foretune.stores.optuna.distributions import from_distributions
+from foretune.stores.optuna.past_studies import Past
+from foretune.stores.optuna.study_space import KnownSpace
+
+WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "auto"
+"""The methods that are used where none is named: `auto` would learn for minutes."""
+WITHOUT_NETWORKS = "factors"
+"""In the place of the first where JAX is missing, which it needs to learn."""
+FEWEST_STUDIES = 3
+"""Unless a method is named, fewer past studies than these are not worth learning from."""
+
+
+@dataclass
+class Knowledge:
+    """A method and its sources; either a ready prior, or a table of past studies, or neither."""
+
+    name: str | None
+    """Of the method; None for the default ones."""
+    past: Past | None = None
+    prior: Prior | None = None
+    space: Space | None = None
+    """Given by the user; else it is read off the trials."""
+    was_given: bool = False
+    """Whether the user named the past studies: it is said then if nothing is learnt from them."""
+    _learnt: dict[tuple[str, str], Prior] = field(default_factory=dict)
+
+    def space_for(self, known: KnownSpace) -> Space | None:
+        """The space to search: given, usual in the past as long as it fits, or the study's own."""
+        if self.space is not None:
+            return self.space
+        usual = None if self.past is None else self.past.usual_space
+        if usual is not None and fits(usual, known):
+            return usual
+        return known.space()
+
+    def first_guess(self) -> dict[str, Any]:
+        """A configuration for a study of which nothing is known yet; any names, possibly none."""
+        learns = self.name is None or method(self.name).transfers
+        return self.past.typical_best if learns and self.past is not None else {}
+
+    def optimizer(self, space: Space, objectives: int, seed: int) -> Optimizer:
+        """An optimiser that has been told nothing yet."""
+        chosen, prior = self._method_and_prior(space)
+        if objectives > 1 and not chosen.several_objectives:
+            raise MethodError(
+                f"the method '{chosen.name}' has one objective, but the study has {objectives}: "
+                "choose another method"
+            )
+        names = tuple(f"loss_{number}" for number in range(objectives))
+        return Optimizer(Target(space, names), chosen, prior, seed=seed)
+
+    def _method_and_prior(self, space: Space) -> tuple[Method, Prior]:
+        if self.prior is not None:
+            return method(self.name or WITH_EXPERIENCE), self.prior
+        if self.name is not None:
+            chosen = method(self.name)
+            return chosen, self._learn(chosen, space)
+        lacking = self._lacking(space)
+        if lacking is None:
+            return usual_method(), self._learn(usual_method(), space)
+        if self.was_given:
+            warnings.warn(lacking, ForetuneWarning, stacklevel=2)
+        from_nothing = method(WITHOUT_EXPERIENCE)
+        return from_nothing, from_nothing.learn(None, seed=0)
+
+    def _lacking(self, space: Space) -> str | None:
+        """Why nothing is learnt unless a method is named; None where it is."""
+        if self.past is None:
+            return "nothing is learnt from past studies: there are none"
+        experience = self.past.experience_in(space)
+        studies = 0 if experience is None else len(experience.tasks)
+        if studies >= FEWEST_STUDIES:
+            return None
+        return (
+            f"nothing is learnt from past studies: '{usual_method().name}' needs {FEWEST_STUDIES} "
+            f"that fit this study's space, but there are {studies}: name a method to learn from "
+            "fewer, such as 'auto'"
+        )
+
+    def _learn(self, chosen: Method, space: Space) -> Prior:
+        """The prior for one space, from memory, from disk, or from the past studies."""
+        key = (chosen.name, space.fingerprint)
+        if key not in self._learnt:
+            self._learnt[key] = self._from_past(chosen, space)
+        return self._learnt[key]
+
+    def _from_past(self, chosen: Method, space: Space) -> Prior:
+        if not chosen.transfers:
+            return chosen.learn(None, seed=0)
+        past = self.past
+        experience = None if past is None else past.experience_in(space)
+        if past is None or experience is None:
+            if not chosen.needs_experience:
+                return chosen.learn(None, seed=0)
+            raise MethodError(
+                f"the method '{chosen.name}' learns from past studies, but none was found that "
+                "shares half of this study's hyperparameters: give other experience, or choose a "
+                "method that can start from nothing, such as 'auto'"
+            )
+        learn = partial(chosen.learn, experience, seed=0)
+        if not is_kept(chosen):
+            return learn()
+        return remembered(
+            PRIORS,
+            _key(chosen, space, past),
+            load=chosen.load,
+            make=learn,
+            save=lambda prior, path: prior.save(path),
+        )
+
+
+def usual_method() -> Method:
+    """What learns from past studies where no method is named."""
+    return method(WITHOUT_NETWORKS if find_spec("jax") is None else WITH_EXPERIENCE)
+
+
+def prior_space(prior: Prior) -> Space:
+    """The space that a given prior holds for."""
+    space = getattr(prior, "space", None)
+    if not isinstance(space, Space):
+        raise UsageError(
+            f"a prior is used in the space it was learnt on, but a {type(prior).__name__} does not "
+            "say which: give it as `space`"
+        )
+    return space
+
+
+def fits(usual: Space, known: KnownSpace) -> bool:
+    """Whether the study asks for what the usual space holds, as far as its trials tell.
+
+    Hyperparameters of the usual space that depend on others may not have been asked for yet.
+    """
+    distributions = known.distributions
+    if not distributions:
+        return True
+    expected = {p.name: p for p in usual.parameters}
+    own = Space.of(from_distributions(distributions, rounded_later=True))
+    always = {
+        p.name
+        for p, condition in zip(usual.parameters, usual.rules.conditions, strict=True)
+        if condition is None and p.size > 1
+    }
+    return always <= set(own.names) <= set(expected) and all(
+        (p.kind, p.low, p.high, p.log, p.choices) == (q.kind, q.low, q.high, q.log, q.choices)
+        for p, q in ((p, expected[p.name]) for p in own.parameters)
+    )
+
+
+def _key(chosen: Method, space: Space, past: Past) -> str:
+    """Names all that a prior follows from; another release may learn otherwise."""
+    parts = [learner_here(chosen), version("foretune"), space.fingerprint, past.digest()]
+    return f"optuna-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"

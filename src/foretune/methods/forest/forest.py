@@ -1,0 +1,65 @@
+"""Random-forest optimisation in the manner of SMAC.
+
+Each tree's prediction counts as a sample of the loss: their mean and spread are the belief. Trees
+take inactive hyperparameters as a value of their own (-1), so conditional spaces need no filling.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior, Prediction
+from foretune.methods.random.stateless import StatelessLearner
+from foretune.numerics.forests import grown
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded
+
+TREES = 20
+FEATURES_PER_SPLIT = 5 / 6
+LEAST_STD = 1e-3
+"""Keeps a forest whose trees agree (everywhere near an observation) from being certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForestPosterior:
+    """A fitted forest, read tree by tree."""
+
+    trees: list[Any]
+    best: float
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and spread of the trees' predictions."""
+        each = self._by_tree(x)
+        return Prediction(each.mean(axis=0), np.maximum(each.std(axis=0), LEAST_STD))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """The predictions of `n` trees drawn at random."""
+        drawn = np.random.default_rng(seed).integers(len(self.trees), size=n)
+        return self._by_tree(x)[drawn]
+
+    def _by_tree(self, x: Encoded) -> Floats:
+        codes = x.codes.astype(np.float32)
+        return np.stack([tree.predict(codes)[:, 0] for tree in self.trees])
+
+
+@dataclass(frozen=True, slots=True)
+class ForestSurrogate:
+    """Grows a new forest after every trial."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The forest's belief after all successful and believed trials."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        good = seen.successes()
+        y = scalarise(good.losses, standardise)
+        tree = DecisionTreeRegressor(max_features=FEATURES_PER_SPLIT, min_samples_split=3)
+        trees = grown(tree, good.configs.codes.astype(np.float32), y, trees=TREES, seed=seed)
+        return ForestPosterior(trees, float(y.min()))
+
+
+def forest() -> StatelessLearner:
+    """The learner of random-forest search."""
+    return StatelessLearner("rf", lambda _: ForestSurrogate())

@@ -1,0 +1,163 @@
+"""Several objectives side by side: a process for each, and trials that widen the front.
+
+A weighted sum, whatever its weights, would go to one place of the front, or where the front is
+hollow to its ends. Here a trial is worth the hypervolume that it is expected to add, in the unit of
+the scores, so that no objective counts more for its scale.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from typing import Self
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior, Prediction, Target
+from foretune.numerics.anchored import (
+    LARGEST_GP,
+    AnchoredFit,
+    farthest_first,
+    informative_subset,
+)
+from foretune.numerics.hypervolume import Boxes, improving_boxes, log_expected_volume
+from foretune.numerics.objectives import pareto_front
+from foretune.numerics.scores import front_scores
+from foretune.numerics.trend import Trend, TrendedGP
+from foretune.space import Encoded
+
+MARGIN = 0.1
+"""How far the hypervolume is measured beyond the trials, so that their worst counts, too."""
+LEAST_HOPE = 0.1
+"""At least so far below the best scores a trial may gain, however little was gained lately."""
+MOST_POINTS = 100
+"""So many points of a front are looked at."""
+MOST_BOXES = 1000
+"""So many boxes are: n points of L objectives make up to (n + L - 1 over L - 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPosterior:
+    """The conditioned processes, and what would improve on the front."""
+
+    models: tuple[TrendedGP, ...]
+    boxes: Boxes
+    log_unit: float
+    """Of the volume, by which it becomes as long as a score."""
+    best: float
+    """The least average of the scores."""
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation of the average of the scores."""
+        mean, std = self._each(x)
+        return Prediction(mean.mean(axis=1), np.sqrt(np.square(std).sum(axis=1)) / len(self.models))
+
+    def predict_each(self, x: Encoded) -> Floats:
+        """(len(x), objectives), the mean of each score."""
+        return self._each(x)[0]
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Joint draws of the average of the scores."""
+        rng = np.random.default_rng(seed)
+        drawn: Floats = np.mean([model.sample(x.x, n, rng) for model in self.models], axis=0)
+        return drawn
+
+    def log_utility(self, x: Encoded) -> Floats:
+        """The logarithm of the hypervolume that each is expected to add."""
+        return log_expected_volume(*self._each(x), self.boxes) - self.log_unit
+
+    def _each(self, x: Encoded) -> tuple[Floats, Floats]:
+        """Means and standard deviations of all scores, (len(x), objectives) each."""
+        means, stds = zip(*(model.predict(x.x) for model in self.models), strict=True)
+        return np.column_stack(means), np.column_stack(stds)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontSurrogate:
+    """Fits a trend and a process to the scores of each objective."""
+
+    fits: tuple[AnchoredFit, ...]
+    """Of what each trend leaves over; told are the losses of all objectives, then the columns."""
+
+    @classmethod
+    def of(cls, target: Target) -> Self:
+        """For the objectives of a target, each on its own."""
+        groups, objectives = target.space.column_groups, len(target.objectives)
+        order = partial(_order, objectives=objectives)
+        outputs = (
+            partial(_left_over, objectives=objectives, place=place) for place in range(objectives)
+        )
+        return cls(tuple(AnchoredFit(output=each, order=order, groups=groups) for each in outputs))
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials; what is believed of pending ones counts."""
+        del seed
+        good = seen.successes()
+        x, real = good.configs.x, ~good.believed
+        told = np.hstack([good.losses, x])[real]
+        scores = front_scores(good.losses)
+        keep = informative_subset(x, _front_first(scores), LARGEST_GP)
+        models = tuple(
+            TrendedGP.condition(
+                x[keep], column[keep], fit.hyper(x[real], told), Trend.fit(x[real], column[real])
+            )
+            for fit, column in zip(self.fits, scores.T, strict=True)
+        )
+        front = _front(scores)
+        # Measured from the worst trials only the ends of a front would count, and measured from
+        # these a short front would stay short.
+        reference = 0.5 * (scores.max(axis=0) + front.max(axis=0)) + MARGIN
+        extents = reference - front.min(axis=0)
+        log_unit = float(np.log(extents).mean()) * (len(models) - 1)
+        boxes = improving_boxes(front, reference, front.min(axis=0) - _hopes(scores[real]))
+        return FrontPosterior(models, boxes, log_unit, float(scores[real].mean(axis=1).min()))
+
+
+def _left_over(told: Floats, *, objectives: int, place: int) -> Floats:
+    """(n,), what the trend leaves over of the scores of the objective in this place."""
+    scores, x = front_scores(told[:, :objectives])[:, place], told[:, objectives:]
+    return scores - Trend.fit(x, scores)(x)
+
+
+def _order(told: Floats, *, objectives: int) -> Floats:
+    return _front_first(front_scores(told[:, :objectives]))
+
+
+def _hopes(scores: Floats) -> Floats:
+    """(L,), how far below its best score each objective may gain: as far as it has come in the
+    later half of the trials.
+
+    Without an end to hope the ends of a front, beside which a process knows little, would be tried
+    again and again.
+    """
+    before = scores[: max(len(scores) // 2, 1)].min(axis=0)
+    hopes: Floats = np.maximum(before - scores.min(axis=0), LEAST_HOPE)
+    return hopes
+
+
+def _front(scores: Floats) -> Floats:
+    """The points that no other dominates; of very many the most balanced one and others far from
+    it and from each other.
+    """
+    front = np.unique(scores[pareto_front(scores)], axis=0)
+    most = _most_points(scores.shape[1])
+    if len(front) <= most:
+        return front
+    balanced = int(front.mean(axis=1).argmin())
+    others = np.delete(front, balanced, axis=0)
+    spread = farthest_first(others, front[[balanced]], most - 1)
+    return np.concatenate([front[[balanced]], others[spread]])
+
+
+def _front_first(scores: Floats) -> Floats:
+    """(n,), lower for better trials: by their average, but all of the front before the others."""
+    average: Floats = scores.mean(axis=1)
+    return average - np.ptp(average) * pareto_front(scores)
+
+
+def _most_points(objectives: int) -> int:
+    """How many points a front may have, for its boxes to be few enough."""
+    points = 1
+    while points < MOST_POINTS and comb(points + objectives, objectives - 1) <= MOST_BOXES:
+        points += 1
+    return points

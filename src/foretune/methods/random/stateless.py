@@ -1,0 +1,55 @@
+"""Learner and prior of methods that take nothing from past tasks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretune._base.progress import Progress
+from foretune.errors import ArtifactError
+from foretune.experience import Experience
+from foretune.methods.contracts import Surrogate, Target
+from foretune.numerics.artifact import load_artifact, save_artifact
+
+KIND = "foretune-stateless"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StatelessPrior:
+    """Nothing was learnt: only which surrogate to make, by name."""
+
+    name: str
+    make: Callable[[Target], Surrogate]
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """A surrogate for the target's own trials."""
+        return self.make(target)
+
+    def save(self, path: Path) -> None:
+        """Write the name."""
+        save_artifact(path, kind=KIND, version=VERSION, meta={"name": self.name}, arrays={})
+
+
+@dataclass(frozen=True, slots=True)
+class StatelessLearner:
+    """Gives the same prior whatever the experience."""
+
+    name: str
+    make: Callable[[Target], Surrogate]
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> StatelessPrior:
+        """Learn nothing."""
+        del experience, seed, progress
+        return StatelessPrior(self.name, self.make)
+
+    def load(self, path: Path) -> StatelessPrior:
+        """Check that the file was saved for this surrogate."""
+        meta, _ = load_artifact(path, kind=KIND, newest_version=VERSION)
+        if meta.get("name") != self.name:
+            raise ArtifactError(
+                f"a prior can be loaded only by the method that saved it, but {path} was saved by "
+                f"'{meta.get('name')}' and not by '{self.name}': choose that method, or learn anew"
+            )
+        return StatelessPrior(self.name, self.make)

@@ -1,0 +1,81 @@
+"""The past tasks' best configurations, which some baselines open with or stay near."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import Progress
+from foretune.experience import Experience
+from foretune.methods.contracts import Prior
+from foretune.methods.past_data import PastTask, given, past_tasks
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.normalise import unchanged
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded, Space
+
+VERSION = 1
+MadeOf = TypeVar("MadeOf", bound=Prior)
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfEachLearner(Generic[MadeOf]):
+    """Finds the best configuration of each past task, of which a prior is made."""
+
+    kind: str
+    """Of the artifact that keeps them."""
+    prior: Callable[[Encoded], MadeOf]
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> MadeOf:
+        """Nothing here is random."""
+        del seed, progress
+        experience = given(experience)
+        rows = best_of_each(ordered_tasks(experience))
+        return self.prior(experience.configs.take(rows))
+
+    def load(self, path: Path) -> MadeOf:
+        """Read saved configurations."""
+        return self.prior(load_configs(path, self.kind))
+
+
+def ordered_tasks(experience: Experience) -> list[PastTask]:
+    """Past tasks whose z puts evaluations in order: one loss as it is, several standardised.
+
+    Standardised, all losses beside an enormous one would be equal.
+    """
+    return past_tasks(experience, unchanged if len(experience.metrics) == 1 else standardise)
+
+
+def best_of_each(tasks: Sequence[PastTask]) -> Ints:
+    """The best configuration of each task, each once; those come first that are good on most.
+
+    A configuration's order is its mean rank over all tasks: the share of a task's evaluations
+    that were better, and a half where it was not evaluated.
+    """
+    best = np.unique([task.best for task in tasks])
+    shares = [_share_of_better(task, best) for task in tasks]
+    return np.asarray(best[np.argsort(np.mean(shares, axis=0), kind="stable")])
+
+
+def _share_of_better(task: PastTask, rows: Ints) -> Floats:
+    """(len(rows),) for ascending `rows` of the experience's configurations."""
+    shares = np.full(len(rows), 0.5)
+    own = np.flatnonzero(np.isin(task.rows, rows))
+    better = np.searchsorted(np.sort(task.z), task.z[own]) / len(task.z)
+    shares[np.searchsorted(rows, task.rows[own])] = better
+    return shares
+
+
+def save_configs(path: Path, kind: str, configs: Encoded) -> None:
+    """Write configurations and their space as an artifact of this kind."""
+    meta = {"space": configs.space.to_json()}
+    save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=configs.packed())
+
+
+def load_configs(path: Path, kind: str) -> Encoded:
+    """What `save_configs` wrote."""
+    meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
+    return Space.from_json(meta["space"]).unpacked(arrays)

@@ -1,0 +1,195 @@
+"""Past tasks as Gaussian processes of their own, which several baselines let speak of the target.
+
+Each process is fitted once, to a subsample of its task. What it says about a recorded pool is
+remembered for as long as the target is tuned.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune._base.progress import Progress, tracked
+from foretune.experience import Experience
+from foretune.methods.contracts import Prediction, Prior, Surrogate, Target
+from foretune.methods.past_data import CachedOnPool, PastTask, check_space, given, past_tasks
+from foretune.methods.rgpe.stacked import Stacked
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.gp import GP, fit_hyper
+from foretune.numerics.hyper import GPHyper
+from foretune.space import Encoded, Space
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of the past becomes processes."""
+
+    evaluations: int
+    """A process is conditioned on at most so many evaluations of its task."""
+    fitted: int
+    """Its hyperparameters are fitted to at most so many of these: an iteration costs their cube."""
+    tasks: int | None = None
+    """At most so many tasks, drawn at random; all where None."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A Gaussian process for each past task, in the unit that its task's losses were brought to."""
+
+    space: Space
+    processes: tuple[GP, ...]
+
+    @cached_property
+    def stacked(self) -> Stacked:
+        """All processes at once, for single configurations."""
+        return Stacked(self.processes)
+
+    def about(self, target: Target) -> "Voices":
+        """What the processes say about one target."""
+        check_space(self.space, target)
+        return Voices(
+            tuple(CachedOnPool(partial(_mean, p), target.pool) for p in self.processes),
+            tuple(CachedOnPool(partial(_belief, p), target.pool) for p in self.processes),
+            self.stacked,
+        )
+
+    def save(self, path: Path, kind: str) -> None:
+        """Write what each process learnt from, and its hyperparameters."""
+        arrays = {}
+        for number, process in enumerate(self.processes):
+            arrays[f"x{number}"], arrays[f"y{number}"] = process.x, process.y
+            arrays[f"hyper{number}"] = process.hyper.to_vector()
+        meta = {"space": self.space.to_json(), "tasks": len(self.processes)}
+        save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
+
+    @classmethod
+    def load(cls, path: Path, kind: str) -> "Sources":
+        """Condition the saved processes again."""
+        meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
+        processes = tuple(
+            GP.condition(
+                arrays[f"x{number}"],
+                arrays[f"y{number}"],
+                GPHyper.from_vector(arrays[f"hyper{number}"]),
+            )
+            for number in range(meta["tasks"])
+        )
+        return cls(Space.from_json(meta["space"]), processes)
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """The M past processes, read at configurations of one target."""
+
+    means: tuple[Callable[[Encoded], Floats], ...]
+    """Of each process: configurations -> means (len(x),)."""
+    beliefs: tuple[Callable[[Encoded], Prediction], ...]
+    """Of each process: configurations -> means and standard deviations."""
+    stacked: Stacked
+
+
+def _mean(process: GP, x: Encoded) -> Floats:
+    return process.mean(x.x)
+
+
+def _belief(process: GP, x: Encoded) -> Prediction:
+    return Prediction(*process.predict(x.x))
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesPrior:
+    """Past processes, and how a method lets them speak."""
+
+    kind: str
+    sources: Sources
+    listen: Callable[[Voices, Target], Surrogate]
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The target's own process beside those of the past."""
+        return self.listen(self.sources.about(target), target)
+
+    def save(self, path: Path) -> None:
+        """Write the past processes."""
+        self.sources.save(path, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesLearner:
+    """Fits the past tasks' processes; `output` brings the losses of each task to one unit."""
+
+    name: str
+    output: Callable[[Floats], Floats]
+    limits: Limits
+    listen: Callable[[Voices, Target], Surrogate]
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress
+    ) -> SourcesPrior:
+        """One process a task, on a subsample of its evaluations."""
+        [sources] = fit_sources(experience, self.output, self.limits, [seed], progress)
+        return SourcesPrior(self._kind, sources, self.listen)
+
+    def learn_many(
+        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
+    ) -> list[Prior]:
+        """The same for each seed, with what seeds have in common fitted once."""
+        each = fit_sources(experience, self.output, self.limits, seeds, progress)
+        return [SourcesPrior(self._kind, sources, self.listen) for sources in each]
+
+    def load(self, path: Path) -> SourcesPrior:
+        """Read saved processes."""
+        return SourcesPrior(self._kind, Sources.load(path, self._kind), self.listen)
+
+    @property
+    def _kind(self) -> str:
+        return f"foretune-{self.name}"
+
+
+def fit_sources(
+    experience: Experience | None,
+    output: Callable[[Floats], Floats],
+    limits: Limits,
+    seeds: Sequence[int],
+    progress: Progress,
+) -> list[Sources]:
+    """The processes with each of the seeds, which decide what is drawn where there is too much.
+
+    `output` brings the losses of each task to one unit. A process that several seeds have in
+    common is fitted once.
+    """
+    experience = given(experience)
+    tasks = past_tasks(experience, output)
+    known: dict[tuple[int, bytes, bytes], GP] = {}
+
+    def process(number: int, rng: np.random.Generator) -> GP:
+        told = tasks[number].subsample(limits.evaluations, rng)
+        fitted = told.subsample(limits.fitted, rng)
+        key = (number, told.rows.tobytes(), fitted.rows.tobytes())
+        if key not in known:
+            known[key] = _process(told, fitted, experience.configs)
+        return known[key]
+
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    chosen = [_some(len(tasks), limits.tasks, rng) for rng in rngs]
+    pairs = [(seed, number) for seed, numbers in enumerate(chosen) for number in numbers]
+    made: list[list[GP]] = [[] for _ in seeds]
+    for seed, number in tracked(pairs, progress, "fitting past tasks", len(pairs)):
+        made[seed].append(process(number, rngs[seed]))
+    return [Sources(experience.space, tuple(processes)) for processes in made]
+
+
+def _some(n: int, limit: int | None, rng: np.random.Generator) -> list[int]:
+    """Ascending numbers below n, at most `limit` of them."""
+    if limit is None or n <= limit:
+        return list(range(n))
+    return sorted(rng.choice(n, limit, replace=False).tolist())
+
+
+def _process(told: PastTask, fitted: PastTask, configs: Encoded) -> GP:
+    hyper = fit_hyper(configs.take(fitted.rows).x, fitted.z, groups=configs.space.column_groups)
+    return GP.condition(configs.take(told.rows).x, told.z, hyper)

@@ -1,0 +1,161 @@
+"""What callers give to an optimiser: opened, converted, and refused in a sentence."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.errors import ForetuneWarning, MethodError, UsageError
+from foretune.experience import Experience, Status, status_of
+from foretune.experience.alignment.carry_over import carried_over
+from foretune.methods.contracts import Prior, Target
+from foretune.search.acquisition import ACQUISITIONS
+from foretune.search.method import DESIGNS, Method
+from foretune.search.suggestions import Suggestion, Told
+from foretune.space import Space
+
+Each = TypeVar("Each")
+
+
+def opened(experience: Any) -> Experience | None:
+    """An experience that may be given as the path of its file."""
+    if isinstance(experience, Experience | None):
+        return experience
+    if isinstance(experience, str | Path):
+        return Experience.open(experience)
+    raise UsageError(
+        f"an experience must be an Experience or the path of one, but got "
+        f"{type(experience).__name__}: give Experience.open(path), or the path"
+    )
+
+
+def opened_prior(prior: Any, method: Method) -> Prior | None:
+    """What a method has learnt, which may be given as the path of its file."""
+    if isinstance(prior, Prior | None):
+        return prior
+    if isinstance(prior, str | Path):
+        return method.load(Path(prior))
+    raise UsageError(
+        f"a prior must be a Prior or the path of one, but got {type(prior).__name__}: give what "
+        f"method('{method.name}').learn returns, or the path that it was saved to"
+    )
+
+
+def searched(space: Any, past: Experience | None) -> tuple[Space, Experience | None]:
+    """The space to search, and what past runs say about it."""
+    if space is None:
+        if past is None:
+            raise UsageError(
+                "an optimiser needs to know what may be tried, but got neither a space nor an "
+                'experience: give a space, such as {"lr": (1e-4, 1e-1, "log")}'
+            )
+        return past.space, past
+    given = Space.of(space)
+    return given, None if past is None else carried(past, given, stacklevel=4)
+
+
+def carried(
+    past: Experience, space: Space, *, assumed: Mapping[str, Any] | None = None, stacklevel: int = 2
+) -> Experience:
+    """What past runs say about the space that is searched, with a warning if that is not all.
+
+    assumed: as `Experience.in_space` takes it. stacklevel: whose line the warning names.
+    """
+    found = carried_over(past, space, assumed=assumed)
+    if not found.is_whole:
+        how = " (past.in_space(space, assumed={...}) says which values they had, "
+        how += "past.renamed({old: new}) what they called it)"
+        said = found.told() + how * bool(found.unknown)
+        warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
+    return found.experience
+
+
+def outcomes_of(outcomes: Any) -> list[Told]:
+    """What is told, as a list."""
+    return _listed(outcomes, Told, "tell([Told(loss, id=suggestion.id)])")
+
+
+def suggestions_of(suggestions: Any) -> list[Suggestion]:
+    """What is taken as pending, as a list."""
+    return _listed(suggestions, Suggestion, "assume_pending([Suggestion(id, config, reason)])")
+
+
+def _listed(given: Any, kind: type[Each], call: str) -> list[Each]:
+    """All of one kind; `call` is how one writes it."""
+    found = list(given) if isinstance(given, Iterable) else None
+    if found is None or not all(isinstance(each, kind) for each in found):
+        raise UsageError(
+            f"{call.partition('(')[0]} takes a list of {kind.__name__}, but got {given!r}: write "
+            f"{call}"
+        )
+    return found
+
+
+def losses_told(outcome: Told, objectives: Sequence[str]) -> Floats:
+    """(L,), one loss for each objective; all NaN where the trial failed in any way."""
+    failed = np.full(len(objectives), np.nan)
+    if status_of(outcome.status) is not Status.DONE:
+        return failed
+    losses = _losses_of(outcome.losses)
+    if not np.isfinite(losses).all():
+        return failed
+    if losses.shape != failed.shape:
+        got = f"{losses.size}" if losses.ndim == 1 else f"an array of shape {losses.shape}"
+        raise UsageError(
+            f"an outcome needs one loss for each of {list(objectives)}, but got {got}: tell "
+            f"{len(objectives)} number(s)"
+        )
+    return losses
+
+
+def _losses_of(losses: Any) -> Floats:
+    """What is told of the objectives, as an array; one number may stand alone."""
+    try:
+        parts = losses if isinstance(losses, list | tuple) else [losses]
+        if not all(_is_number(part) for part in parts):
+            raise TypeError("a truth value, a text or nothing is no loss")
+        return np.atleast_1d(np.asarray(losses, dtype=float))
+    except OverflowError:
+        # A whole number that no float can hold counts as infinite, which is a failure.
+        return np.array([np.inf])
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"losses must be numbers, but got {losses!r}: tell one number for each objective, or "
+            "NaN (or status=Status.FAILED) where the trial failed"
+        ) from error
+
+
+def _is_number(part: Any) -> bool:
+    """Whether a loss, or an array of them, is told in numbers: NumPy would read texts and None."""
+    given = np.asarray(part)
+    if given.dtype == object:
+        return not any(isinstance(each, bool | str | bytes | None) for each in given.flat)
+    return given.dtype.kind not in "bSU"
+
+
+def check_parts(method: Method) -> None:
+    """Refuse a method of somebody's own that names parts which are not there.
+
+    A design by an unknown name would be drawn at random, and nobody would notice.
+    """
+    for part, name, known in (
+        ("design", method.design.how, DESIGNS),
+        ("acquisition", method.acquisition, tuple(ACQUISITIONS)),
+    ):
+        if name not in known:
+            raise MethodError(
+                f"the {part} of the method '{method.name}' must be one of {', '.join(known)}, but "
+                f"got {name!r}: choose one of them"
+            )
+
+
+def check_described(method: Method, target: Target) -> None:
+    """Refuse a target without meta-features where the method chooses by them."""
+    if method.needs_meta_features and not target.meta_features:
+        raise MethodError(
+            f"the method '{method.name}' chooses by meta-features, but the target has none: "
+            "describe it (meta_features of the Target), or choose a method that needs none"
+        )

@@ -1,0 +1,93 @@
+"""What a method is made of: a learner, a design for the start, an acquisition function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretune._base.progress import SILENT, Progress
+from foretune.errors import ArtifactError, ForetuneError, MethodError, extras_named
+from foretune.experience import Experience
+from foretune.methods.contracts import Learner, Prior
+from foretune.search.seeds import check_seed
+
+DESIGNS = ("random", "sobol", "per-algorithm", "prior")
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How the first trials are chosen, before the surrogate has anything to learn from."""
+
+    how: str
+    """`random`, `sobol`, `per-algorithm` (random ones of each algorithm in turn), or `prior`
+    (Thompson draws from what past tasks taught)."""
+    trials: int | None
+    """How many, of each algorithm where they are drawn so; None means all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to choose trials: a learner, a design for the start, an acquisition function."""
+
+    name: str
+    summary: str
+    learner: Callable[[], Learner]
+    design: Design = Design("random", 5)
+    acquisition: str = "ei"
+    needs_experience: bool = False
+    uses_experience: bool = False
+    """Whether past tasks help it where there are any, though it can do without."""
+    needs_meta_features: bool = False
+    several_objectives: bool = True
+
+    @property
+    def transfers(self) -> bool:
+        """Whether past tasks teach it anything."""
+        return self.needs_experience or self.uses_experience
+
+    def learn(
+        self, experience: Experience | None, *, seed: int, progress: Progress = SILENT
+    ) -> Prior:
+        """What the method takes from past tasks; methods that do not transfer take nothing."""
+        self.check(experience, seed=seed)
+        with extras_named(f"the method '{self.name}'"):
+            return self.learner().learn(experience, seed=seed, progress=progress)
+
+    def check(self, experience: Experience | None, *, seed: int) -> None:
+        """Refuse a seed that is none, and experience that the method cannot learn from."""
+        check_seed(seed)
+        if self.needs_experience and experience is None:
+            raise MethodError(
+                f"the method '{self.name}' learns from past tasks, but got no experience: "
+                "give one (--experience FILE), or choose a method that starts from nothing"
+            )
+        if self.transfers and experience is not None:
+            self._check_teaches(experience)
+
+    def _check_teaches(self, experience: Experience) -> None:
+        if experience.space.width == 0:
+            raise MethodError(
+                f"the method '{self.name}' learns what past tasks preferred, but their space has "
+                f"constants alone ({', '.join(experience.space.names)}): leave the experience "
+                "out, or give that of a wider space"
+            )
+        described = (experience.meta_features.get(task) for task in experience.tasks)
+        if self.needs_meta_features and not any(described):
+            raise MethodError(
+                f"the method '{self.name}' learns from meta-features, but none of the "
+                f"{len(experience.tasks)} past tasks has any: give experience with meta-features, "
+                "or choose a method that needs none"
+            )
+
+    def load(self, path: Path) -> Prior:
+        """Read a prior that was saved for this method."""
+        with extras_named(f"the method '{self.name}'"):
+            try:
+                return self.learner().load(path)
+            except (ForetuneError, ImportError, OSError):
+                raise
+            except Exception as error:
+                # A file may be whole and signed, and yet not be what the method makes its prior of.
+                raise ArtifactError(
+                    f"a prior must be one that the method '{self.name}' has saved, but '{path}' "
+                    f"does not fit it ({type(error).__name__}: {error}): learn it again"
+                ) from error

@@ -1,0 +1,73 @@
+"""What pending trials are believed to end with, so that a batch spreads."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior, means_of_each
+from foretune.space import Encoded
+
+MOST_COMPARED = 1_000
+"""Predicting all of 100,000 trials would take longer than everything else about a suggestion."""
+
+
+def with_beliefs(told: Observations, pending: Encoded, posterior: Posterior) -> Observations:
+    """The told trials, and the pending ones as if they had ended as `posterior` predicts."""
+    good = _informative(told.successes())
+    expected = means_of_each(posterior, pending)
+    known = means_of_each(posterior, good.configs)
+    width = good.losses.shape[1]
+    columns = zip(
+        np.broadcast_to(expected, (len(pending), width)).T,
+        np.broadcast_to(known, (len(good), width)).T,
+        good.losses.T,
+        strict=True,
+    )
+    believed = np.column_stack([believed_losses(*column) for column in columns])
+    return Observations(
+        Encoded.concat([told.configs, pending]),
+        np.concatenate([told.losses, believed]),
+        np.concatenate([told.believed, np.ones(len(pending), dtype=bool)]),
+    )
+
+
+def _informative(good: Observations) -> Observations:
+    """The trials whose predictions are compared with those of pending ones: half of them the best,
+    by the mean of their ranks, and half spread evenly over the search.
+    """
+    if len(good) <= MOST_COMPARED:
+        return good
+    half = MOST_COMPARED // 2
+    ranks = rankdata(good.losses, axis=0).mean(axis=1)
+    best = np.argsort(ranks, kind="stable")[:half]
+    spread = np.linspace(0, len(good) - 1, half).astype(np.int64)
+    rows = np.union1d(best, spread)
+    return Observations(good.configs.take(rows), good.losses[rows], good.believed[rows])
+
+
+def believed_losses(expected: Floats, known: Floats, losses: Floats) -> Floats:
+    """(m,), what pending trials are believed to end with, of which `expected` (m,) is predicted.
+
+    The surrogate predicts in a unit of its own, `known` (n,) of the trials that ended with `losses`
+    (n,). A pending trial is believed to end like the one whose prediction is nearest, moved on
+    along the trend of losses against predictions.
+    """
+    nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
+    with np.errstate(over="ignore"):
+        believed = losses[nearest] + (expected - known[nearest]) * trend(known, losses)
+    finite: Floats = np.where(np.isfinite(believed), believed, losses[nearest])
+    return finite
+
+
+def trend(predictions: Floats, losses: Floats) -> float:
+    """How much the losses (n,) grow with the predictions (n,), by least squares."""
+    centred = predictions - predictions.mean()
+    variance = float(centred @ centred)
+    if not variance:
+        return 0.0
+    # A power of two: it rounds nothing, and keeps sums of huge losses finite.
+    unit = np.exp2(np.frexp(np.abs(losses).max())[1] - 1)
+    scaled = losses / unit
+    with np.errstate(over="ignore"):
+        slope = float(centred @ (scaled - scaled.mean()) / variance * unit)
+    return slope if np.isfinite(slope) else 0.0

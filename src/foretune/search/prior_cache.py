@@ -1,0 +1,125 @@
+"""What a method has learnt from past tasks, kept so that it never learns the same twice."""
+
+import hashlib
+import sys
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+
+from foretune._base.cache import forget, remembered
+from foretune._base.progress import SILENT, LoggedProgress, Progress
+from foretune._base.terminal import TerminalProgress
+from foretune.errors import extras_named
+from foretune.experience import Experience
+from foretune.experience.fingerprints import fingerprint_of_lessons
+from foretune.methods.contracts import Learner, LearnsInParts, OpensEarly, Prior
+from foretune.search.early_opening import EarlyPrior
+from foretune.search.method import Method
+from foretune.search.prior_ancestry import ANCESTRY, learnt_on_top
+from foretune.search.registry import METHODS, SHIPPED
+
+PRIORS = "priors"
+"""The folder of the user's cache that keeps them."""
+PARTS = "parts"
+"""The folder for the parts of priors, which are finished one after the other."""
+
+
+def default_progress() -> Progress:
+    """A bar on a terminal, lines in the log elsewhere."""
+    return TerminalProgress() if sys.stderr.isatty() else LoggedProgress()
+
+
+def prior_of(
+    method: Method,
+    experience: Experience | None,
+    *,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> Prior:
+    """The learnt prior; of many past tasks one that opens at once and learns when it has to."""
+    if experience is None or not method.transfers:
+        return learnt_prior(method, experience, seed=seed, progress=progress)
+    method.check(experience, seed=seed)
+    with extras_named(f"the method '{method.name}'"):
+        learner = method.learner()
+    learn = partial(learnt_prior, method, experience, seed=seed, progress=progress)
+    if isinstance(learner, OpensEarly):
+        first = learner.early_opening(experience, seed=seed)
+        return learn() if first is None else EarlyPrior(first, learn)
+    return learn()
+
+
+def learnt_prior(
+    method: Method,
+    experience: Experience | None,
+    *,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> Prior:
+    """What the method learns from the experience; from the user's cache if it did so before."""
+    if experience is None or not method.transfers:
+        return method.learn(experience, seed=seed, progress=progress)
+    if not is_kept(method):
+        return method.learn(experience, seed=seed, progress=progress)
+    said = f"{taught_by(experience, seed)} {learner_here(method)}"
+    return remembered(
+        PRIORS,
+        _key(said),
+        load=method.load,
+        make=partial(_learnt_in_parts, method, experience, seed=seed, progress=progress),
+        save=lambda prior, path: prior.save(path),
+    )
+
+
+def _learnt_in_parts(
+    method: Method, experience: Experience, *, seed: int, progress: Progress
+) -> Prior:
+    """What the method learns; its finished parts are kept, should the work be stopped."""
+    method.check(experience, seed=seed)
+    with extras_named(f"the method '{method.name}'"):
+        learner = method.learner()
+    if not isinstance(learner, LearnsInParts):
+        return method.learn(experience, seed=seed, progress=progress)
+
+    def keep(name: str, part: Learner, known: Experience, read: Experience) -> Prior:
+        return remembered(
+            PARTS,
+            _key(f"{taught_by(read, seed)} {method.name} {name}"),
+            load=part.load,
+            make=partial(learnt_on_top, name, part, known, seed=seed, progress=progress),
+            save=lambda prior, path: prior.save(path),
+        )
+
+    with extras_named(f"the method '{method.name}'"):
+        return learner.learn_in_parts(experience, seed=seed, progress=progress, keep=keep)
+
+
+def _key(said: str) -> str:
+    return hashlib.sha256(said.encode()).hexdigest()[:40]
+
+
+def is_kept(method: Method) -> bool:
+    """Whether what it has learnt is kept: of methods of somebody's own, which change between two
+    runs, name and release say nothing.
+    """
+    return method.name in SHIPPED and METHODS[method.name] is method
+
+
+def learner_here(method: Method) -> str:
+    """The method's name, and what it has to learn without: `auto` then asks other experts."""
+    return method.name if find_spec("jax") else f"{method.name} without JAX"
+
+
+def taught_by(experience: Experience, seed: int) -> str:
+    """A fingerprint (hex) of all that decides what a method learns: also the seed and the release.
+
+    What is kept under another one is learnt anew.
+    """
+    said = f"{fingerprint_of_lessons(experience)} {seed} {version('foretune')}"
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def forget_priors() -> None:
+    """Delete what was learnt on the way: it knew what is to be forgotten."""
+    for kind in (PRIORS, PARTS, ANCESTRY):
+        forget(kind)

@@ -1,0 +1,296 @@
+"""Configurations as people write them, read column by column into exact numbers.
+
+Every refusal names the hyperparameter, the value, the allowed range, and the row.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Real
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from foretune._base.arrays import Bools, Floats
+from foretune.errors import SpaceError
+from foretune.space.conditions import Rules
+from foretune.space.parameters import Kind, Parameter, choice_key
+
+ABSENT = float("nan")
+"""Stands in a column for a name that a configuration does not hold (None may be a choice).
+
+It is this one object, told by identity from any NaN that a user gives; being a float, it does not
+slow NumPy down.
+"""
+
+Part: TypeAlias = tuple[int, int]
+"""The row of the whole with which a part of it begins, and how many rows the whole has."""
+LARGEST_FLOAT = int(np.finfo(np.float64).max)
+
+PLAIN_NUMBERS = frozenset({float, int, type(None), np.float64, np.int64})
+"""Types that NumPy converts just as we would; anything else is looked at one by one."""
+
+
+def read_configs(parameters: Sequence[Parameter], configs: Sequence[Mapping[str, Any]]) -> Floats:
+    """(n, H) numbers of `configs`, NaN where a name is absent or None."""
+    rows = [c if type(c) is dict else _as_dict(c, i, len(configs)) for i, c in enumerate(configs)]
+    unknown = set().union(*rows) - {p.name for p in parameters}
+    if unknown:
+        _refuse_unknown(unknown, rows, parameters)
+    values = np.full((len(rows), len(parameters)), np.nan, order="F")
+    for column, parameter in enumerate(parameters):
+        name = parameter.name
+        values[:, column] = read_column(parameter, [row.get(name, ABSENT) for row in rows])
+    return values
+
+
+def read_columns(
+    parameters: Sequence[Parameter], columns: Mapping[str, Collection[Any]], n: int
+) -> Floats:
+    """(n, H) numbers of `columns`, NaN where a cell is None or NaN or a column is not there.
+
+    Where None is one of the choices, an empty cell means that choice.
+    """
+    unknown = set(columns) - {p.name for p in parameters}
+    if unknown:
+        _refuse_unknown(unknown, [], parameters)
+    values = np.full((n, len(parameters)), np.nan, order="F")
+    for column, parameter in enumerate(parameters):
+        cells = columns.get(parameter.name)
+        if cells is None:
+            continue
+        if len(cells) != n:
+            raise SpaceError(
+                f"column '{parameter.name}' must have {n} cells like the others, but has "
+                f"{len(cells)}: give one value (or None) for each configuration"
+            )
+        empty = None if _has_none(parameter) else ABSENT
+        values[:, column] = read_column(parameter, _with_gaps(cells, empty))
+    return values
+
+
+def read_column(parameter: Parameter, cells: list[Any]) -> Floats:
+    """(n,) numbers of one column; refuses what is not a legal value."""
+    if parameter.is_number:
+        column = _read_numbers(parameter, cells)
+        check_range(parameter, column)
+        return column
+    return _read_choices(parameter, cells)
+
+
+def _has_none(parameter: Parameter) -> bool:
+    return any(choice is None for choice in parameter.choices)
+
+
+def _read_numbers(parameter: Parameter, cells: list[Any]) -> Floats:
+    if not set(map(type, cells)) <= PLAIN_NUMBERS:
+        cells = [_number(parameter, cell, row, len(cells)) for row, cell in enumerate(cells)]
+    try:
+        column = np.array(cells, dtype=np.float64)
+    except OverflowError:
+        row = next(i for i, c in enumerate(cells) if isinstance(c, int) and abs(c) > LARGEST_FLOAT)
+        _refuse_value(parameter, cells[row], row, len(cells))
+    gaps = np.flatnonzero(np.isnan(column))
+    if len(gaps) != cells.count(ABSENT) + cells.count(None):
+        row = next(int(g) for g in gaps if cells[g] is not ABSENT and cells[g] is not None)
+        _refuse_value(parameter, cells[row], row, len(cells))
+    return column
+
+
+def _number(parameter: Parameter, cell: Any, row: int, n: int) -> float:
+    if cell is None or cell is ABSENT:
+        return ABSENT
+    if isinstance(cell, np.ndarray) and cell.ndim == 0:
+        cell = cell.item()
+    if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real):
+        _refuse_value(parameter, cell, row, n)
+    return cell if isinstance(cell, int) else float(cell)
+
+
+def _read_choices(parameter: Parameter, cells: list[Any]) -> Floats:
+    if _all_plain(parameter, cells):
+        lookup: dict[Any, float] = {c: float(i) for i, c in enumerate(parameter.choices)}
+        lookup |= {None: np.nan, ABSENT: np.nan}
+        found = list(map(lookup.get, cells))
+    else:
+        found = _look_up_by_key(parameter, cells)
+    if None in found:
+        row = found.index(None)
+        _refuse_value(parameter, cells[row], row, len(cells))
+    return np.array(found, dtype=np.float64)
+
+
+def _all_plain(parameter: Parameter, cells: list[Any]) -> bool:
+    """Whether choices and cells are of one simple type, among which a dict mistakes nothing."""
+    types = {type(choice) for choice in parameter.choices}
+    if len(types) > 1 or not types <= {str, bool, int}:
+        return False
+    # By type and identity: not everything that is a cell can be compared.
+    kinds = list(map(type, cells))
+    absent = list(map(id, cells)).count(id(ABSENT))
+    return kinds.count(*types) + kinds.count(type(None)) + absent == len(cells)
+
+
+def _look_up_by_key(parameter: Parameter, cells: list[Any]) -> list[float | None]:
+    """The general way: it tells True from 1, and finds 1 for 1.0 and for NumPy's 1."""
+    by_key = {choice_key(c): float(i) for i, c in enumerate(parameter.choices)}
+    by_key.setdefault(choice_key(None), np.nan)
+    by_key[choice_key(ABSENT)] = np.nan
+    found: list[float | None] = []
+    for cell in cells:
+        try:
+            found.append(by_key.get(choice_key(cell)))
+        except TypeError:  # what cannot be hashed is no choice
+            found.append(None)
+    return found
+
+
+def _with_gaps(cells: Collection[Any], empty: Any) -> list[Any]:
+    """A list in which every None and NaN of a table, and all that pandas misses, is `empty`."""
+    listed = cells.tolist() if hasattr(cells, "tolist") else list(cells)
+    if hasattr(cells, "isna"):
+        return [empty if gap else cell for cell, gap in zip(listed, cells.isna(), strict=True)]
+    return [empty if cell is None or _is_nan(cell) else cell for cell in listed]
+
+
+def _is_nan(cell: Any) -> bool:
+    return isinstance(cell, float) and math.isnan(cell)
+
+
+def check_range(parameter: Parameter, column: Floats) -> None:
+    """Refuse numbers outside the range, and fractions of what is counted."""
+    with np.errstate(invalid="ignore"):
+        bad = (column < parameter.low) | (column > parameter.high)
+        if parameter.kind is not Kind.FLOAT:
+            bad |= ~np.isnan(column) & (column != np.rint(column))
+    if bad.any():
+        row = int(np.argmax(bad))
+        _refuse_value(parameter, column[row].item(), row, len(column))
+
+
+def check_activity(
+    parameters: Sequence[Parameter],
+    rules: Rules,
+    values: Floats,
+    *,
+    fill: bool,
+    drop: bool,
+    where: Part | None = None,
+) -> Floats:
+    """Hold given values against the conditions, parents first.
+
+    `fill`: give missing active hyperparameters their defaults; `drop`: forget values given to
+    inactive ones. Otherwise both are refused, but None for an inactive name is no value.
+    `where`: which part of all rows these are, for messages.
+    """
+    checked = values.copy(order="K")
+    for column, (parameter, condition) in enumerate(zip(parameters, rules.conditions, strict=True)):
+        cells = checked[:, column]
+        present = ~np.isnan(cells)
+        active = np.ones(len(cells), dtype=bool) if condition is None else condition(checked)
+        surplus = present & ~active
+        if drop or (surplus.any() and _only_none(parameter, cells[surplus])):
+            cells[surplus] = np.nan
+        elif surplus.any():
+            _refuse_inactive(parameter, cells, surplus, where or (0, len(cells)))
+        missing = active & ~present
+        if fill:
+            cells[missing] = parameter.number_of(parameter.default)
+        elif missing.any():
+            _refuse_missing(parameter, missing, where or (0, len(cells)))
+    return checked
+
+
+def check_forbidden(
+    parameters: Sequence[Parameter], rules: Rules, values: Floats, *, where: Part | None = None
+) -> None:
+    """Refuse settled rows that match a forbidden clause."""
+    for clause in rules.forbidden_clauses:
+        hit = clause.holds(values)
+        if hit.any():
+            row = int(np.argmax(hit))
+            named = ", ".join(
+                f"{parameters[i].name}={value_text(parameters[i], values[row, i].item())}"
+                for i in clause.columns
+                if not np.isnan(values[row, i])
+            )
+            raise SpaceError(
+                f"the combination {clause.text} is forbidden, but got {named}"
+                f"{_where_in(row, where or (0, len(values)))}: change one of them"
+            )
+
+
+def value_text(parameter: Parameter, number: float) -> str:
+    """A number of the values matrix as the user would write it."""
+    if parameter.is_number:
+        return f"{int(number)}" if parameter.kind is Kind.INT else f"{number:g}"
+    return repr(parameter.choices[int(number)])
+
+
+def _only_none(parameter: Parameter, indices: Floats) -> bool:
+    return _has_none(parameter) and all(parameter.choices[int(i)] is None for i in indices)
+
+
+def _as_dict(config: Any, row: int, n: int) -> dict[str, Any]:
+    if not isinstance(config, Mapping):
+        raise SpaceError(
+            f"a configuration must be a mapping of names to values, but got "
+            f"{type(config).__name__} {config!r}{_where(row, n)}: pass a dict"
+        )
+    return dict(config)
+
+
+def check_value(parameter: Parameter, cell: Any, row: int, n: int) -> None:
+    """Refuse a cell of one of n rows that is not legal."""
+    try:
+        read_column(parameter, [cell])
+    except SpaceError:
+        number = parameter.is_number and isinstance(cell, int) and abs(cell) <= LARGEST_FLOAT
+        _refuse_value(parameter, float(cell) if number and cell is not True else cell, row, n)
+
+
+def _where_in(row: int, part: Part) -> str:
+    first, n = part
+    return _where(first + row, n)
+
+
+def _where(row: int, n: int) -> str:
+    return f" in row {row}" if n > 1 else ""
+
+
+def _refuse_value(parameter: Parameter, cell: Any, row: int, n: int) -> NoReturn:
+    noun = {Kind.FLOAT: "a number in", Kind.INT: "an integer in"}.get(parameter.kind, "one of")
+    shown = f"{cell:g}" if type(cell) is float else repr(cell)
+    raise SpaceError(
+        f"hyperparameter '{parameter.name}' must be {noun} {parameter.allowed}, but got "
+        f"{shown}{_where(row, n)}: change the value or the space"
+    )
+
+
+def _refuse_inactive(parameter: Parameter, cells: Floats, surplus: Bools, part: Part) -> NoReturn:
+    row = int(np.argmax(surplus))
+    raise SpaceError(
+        f"hyperparameter '{parameter.name}' {parameter.allowed} must be left out where its "
+        f"condition does not hold, but got {value_text(parameter, cells[row].item())}"
+        f"{_where_in(row, part)}: drop it or change its parent"
+    )
+
+
+def _refuse_missing(parameter: Parameter, missing: Bools, part: Part) -> NoReturn:
+    row = int(np.argmax(missing))
+    raise SpaceError(
+        f"hyperparameter '{parameter.name}' is active and needs a value in {parameter.allowed}, "
+        f"but none was given{_where_in(row, part)}: add it, or ask for defaults"
+    )
+
+
+def _refuse_unknown(
+    unknown: set[str], rows: Sequence[Mapping[str, Any]], parameters: Sequence[Parameter]
+) -> NoReturn:
+    name = min(unknown, key=str)
+    row, value = next(((i, r[name]) for i, r in enumerate(rows) if name in r), (0, None))
+    got = f"got {name!r}={value!r}{_where(row, len(rows))}" if rows else f"got a column {name!r}"
+    known = ", ".join(p.name for p in parameters[:20]) + (", ..." if len(parameters) > 20 else "")
+    raise SpaceError(
+        f"every name must be a hyperparameter of the space ({known}), but {got}: "
+        "correct the name or remove it"
+    )

@@ -1,0 +1,97 @@
+"""Where studies are stored: what a user writes, as a URL that the database library takes."""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from foretune._base.databases import (
+    DRIVERS,
+    NO_OPTIONS,
+    SQLITE,
+    check_writable,
+    holds_sqlite,
+    parse_url,
+    shown,
+    sqlite_path,
+    sqlite_url,
+    with_driver,
+)
+from foretune.errors import UsageError
+
+SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
+
+
+def storage_url(given: str) -> str:
+    """The URL of a storage; the path of an SQLite file is one as well."""
+    if "://" not in given:
+        if not given.endswith(SQLITE_FILES):
+            raise UsageError(
+                "a store must be a URL (sqlite:///PATH, postgresql://..., mysql://...) or the path "
+                f"of an SQLite file ending with {', '.join(SQLITE_FILES)}, but got '{given}': "
+                "name the file so, or write sqlite:/// before its path"
+            )
+        return _sqlite_url(Path(given))
+    kind = given.split("://", 1)[0]
+    if kind == "sqlite":
+        if not given.startswith(SQLITE):
+            raise UsageError(
+                f"an SQLite store must be written as {SQLITE}PATH, but got '{shown(given)}': "
+                "write three slashes before the path, and one more where it begins with one"
+            )
+        return _sqlite_url(sqlite_path(given), parse_url(given).query)
+    if kind.partition("+")[0] not in DRIVERS:
+        raise UsageError(
+            f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one"
+        )
+    return with_driver(given)
+
+
+def _sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
+    """The URL of a file.
+
+    Its path is absolute, for connections are opened when they are needed, from wherever one is
+    then.
+    """
+    check_file(path)
+    return sqlite_url(path.absolute(), query)
+
+
+def check_file(path: Path) -> None:
+    """Refuse what cannot be an SQLite file."""
+    check_writable(str(path))
+    if path.name in ("", ":memory:"):
+        raise UsageError("an SQLite store needs a file, but got none: write sqlite:///PATH")
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"the folder of a store must exist, but there is no '{path.parent}': make it first"
+        )
+    if path.is_dir():
+        raise UsageError(f"a store must be a file, but '{path}' is a folder: name a file in it")
+    if path.exists() and path.stat().st_size:
+        if not holds_sqlite(path):
+            raise UsageError(
+                f"a store must be an SQLite file, but '{path}' is something else: name another file"
+            )
+        _check_whole(path)
+
+
+def _check_whole(path: Path) -> None:
+    """Refuse an SQLite file that is damaged; one that is busy is waited for later."""
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        pass
+    except sqlite3.DatabaseError as error:
+        raise UsageError(
+            f"a store must be an SQLite file that is whole, but '{path}' is damaged ({error}): put "
+            "a copy of it in its place, or name another file"
+        ) from error
+
+
+def log_ahead(path: Path) -> None:
+    """Let an SQLite file be read while it is written to. The file remembers it."""
+    with closing(sqlite3.connect(path, timeout=60.0)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")

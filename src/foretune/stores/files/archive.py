@@ -1,0 +1,89 @@
+"""Files that lie in a folder or in a zip archive (a wheel is one), seen alike."""
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from foretune.errors import ExperienceError
+from foretune.stores.files.compressed import DAMAGED, check_size
+
+
+def existing(source: Path | str) -> Path:
+    """`source` as a path that exists."""
+    path = Path(source)
+    if not path.exists():
+        raise ExperienceError(
+            f"the source of an import must exist, but there is no '{path}': correct its path"
+        )
+    return path
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The files below a folder or inside a zip archive, by their relative POSIX paths."""
+
+    path: Path
+    members: tuple[str, ...]
+
+    @classmethod
+    def at(cls, source: Path | str) -> "Archive":
+        """The archive at `source`; a file that is no archive holds itself alone."""
+        path = existing(source)
+        if path.is_dir():
+            below = (p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
+            return cls(path, _outermost_first(below))
+        if zipfile.is_zipfile(path):
+            try:
+                with zipfile.ZipFile(path) as zipped:
+                    names = [i.filename for i in zipped.infolist() if not i.is_dir()]
+            except (ValueError, *DAMAGED) as error:
+                raise _not_whole(path, error) from error
+            return cls(path, _outermost_first(names))
+        return cls(path, (path.name,))
+
+    def find(self, ending: str) -> str | None:
+        """The outermost member whose path ends with `ending` (whole parts), or None."""
+        wanted = PurePosixPath(ending).parts
+        for member in self.members:
+            if PurePosixPath(member).parts[-len(wanted) :] == wanted:
+                return member
+        return None
+
+    def need(self, ending: str) -> str:
+        """The member whose path ends with `ending`."""
+        member = self.find(ending)
+        if member is None:
+            raise ExperienceError(
+                f"the source must hold a file '{ending}', but '{self.path}' does not: "
+                "give the folder or the wheel that it came in"
+            )
+        return member
+
+    @contextmanager
+    def open(self, member: str) -> Iterator[IO[bytes]]:
+        """Read one member as bytes."""
+        if self.path.is_dir():
+            with (self.path / member).open("rb") as stream:
+                yield stream
+        elif not zipfile.is_zipfile(self.path):
+            with self.path.open("rb") as stream:
+                yield stream
+        else:
+            try:
+                with zipfile.ZipFile(self.path) as zipped, zipped.open(member) as stream:
+                    entry = zipped.getinfo(member)
+                    check_size(member, entry.compress_size, entry.file_size)
+                    yield stream
+            except DAMAGED as error:  # also what whoever reads the stream meets there
+                raise _not_whole(self.path, error) from error
+
+
+def _not_whole(path: Path, error: Exception) -> ExperienceError:
+    return ExperienceError(f"an archive must be whole, but '{path}' is not ({error}): get it again")
+
+
+def _outermost_first(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: (name.count("/"), name)))

@@ -1,0 +1,219 @@
+"""The cells of one column, each different value once: a row then costs a small number."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from foretune._base.arrays import Bools
+
+Rows: TypeAlias = NDArray[Any]
+"""A mask of rows, or their positions."""
+MANY_DIFFERENT = 0.5
+"""If more of the first numbers than this share differ, numbers are kept cell by cell."""
+LOOKED_AT = 1 << 16
+"""Numbers that are looked at to find this out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The n cells of a column.
+
+    Several values may be equal only if `codes` is None.
+    """
+
+    values: Any
+    """The values in the order in which they come first: a list, or an array of float64 or int64."""
+    codes: NDArray[Any] | None
+    """(n,), the position in `values` of each cell, -1 if it is empty.
+
+    None if cell i has value i; NaN is then an empty cell.
+    """
+
+    @classmethod
+    def of(cls, column: "Sequence[Any] | Cells") -> "Cells":
+        """The cells of a list, in which None and NaN are empty."""
+        if isinstance(column, Cells):
+            return column
+        codes = np.empty(len(column), dtype=np.int32)
+        seen: dict[Any, int] = {}
+        values: list[Any] = []
+        for row, cell in enumerate(column):
+            codes[row] = _code_of(cell, seen, values)
+        return cls(values, smallest(codes, len(values)))
+
+    @classmethod
+    def of_numbers(cls, numbers: NDArray[Any]) -> "Cells":
+        """The cells of an array of float64 or int64, in which NaN is empty."""
+        start = numbers[:LOOKED_AT]
+        if len(np.unique(start)) > MANY_DIFFERENT * len(start):
+            return cls(numbers, None)
+        codes, values = pd.factorize(numbers)
+        return cls(values, smallest(codes, len(values)))
+
+    @classmethod
+    def gaps(cls, n: int) -> "Cells":
+        """n empty cells."""
+        return cls([], np.full(n, -1, dtype=np.int8))
+
+    def __len__(self) -> int:
+        return len(self.values) if self.codes is None else len(self.codes)
+
+    @cached_property
+    def present(self) -> Bools:
+        """(n,), True where a cell has a value."""
+        if self.codes is not None:
+            return self.codes >= 0
+        here: Bools = ~np.isnan(self.values)
+        return here
+
+    @property
+    def in_numbers(self) -> bool:
+        """Whether all values are numbers in an array."""
+        return isinstance(self.values, np.ndarray)
+
+    def coded(self) -> "Cells":
+        """The same cells with codes, each value once."""
+        if self.codes is not None:
+            return self
+        codes, values = pd.factorize(self.values)
+        return Cells(values, smallest(codes, len(values)))
+
+    @cached_property
+    def different(self) -> Any:
+        """The different values in the order in which they come first: a list, or an array."""
+        return self.coded().values
+
+    @property
+    def kinds(self) -> set[type]:
+        """The types of the values."""
+        if not self.in_numbers:
+            return set(map(type, self.values))
+        some = self.present.any()
+        return {int if self.values.dtype.kind == "i" else float} if some else set()
+
+    def at(self, index: int) -> Any:
+        """The value of one cell, None if it is empty."""
+        if not self.present[index]:
+            return None
+        value = self.values[index if self.codes is None else self.codes[index]]
+        return value.item() if isinstance(value, np.generic) else value
+
+    def take(self, rows: Rows) -> "Cells":
+        """The cells of some rows; a value that none of them has is forgotten."""
+        if self.codes is None:
+            return Cells(self.values[rows], None)
+        return _pruned(self.values, self.codes[rows])
+
+    def with_none(self, rows: Bools | None = None) -> "Cells":
+        """The same cells with the value None in place of gaps: of all, or of those in `rows`."""
+        gaps = ~self.present if rows is None else rows & ~self.present
+        if not gaps.any():
+            return self
+        own = self.coded()
+        assert own.codes is not None
+        codes = np.where(gaps, len(own.values), own.codes)
+        return Cells([*as_list(own.values), None], smallest(codes, len(own.values) + 1))
+
+    def filled(self, other: "Cells") -> "Cells":
+        """The same cells with those of `other` in place of gaps."""
+        own = self.coded()
+        codes, theirs = own.codes, other.coded().codes
+        assert codes is not None
+        assert theirs is not None
+        moved = np.where(theirs < 0, -1, theirs.astype(np.int64) + len(own.values))
+        joined = [*as_list(own.values), *as_list(other.values)]
+        return Cells(joined, np.where(codes < 0, moved, codes)).mapped(lambda value: value)
+
+    def without(self, rows: Bools) -> "Cells":
+        """The same cells, empty where `rows` is True."""
+        own = self.coded()
+        assert own.codes is not None
+        return _pruned(own.values, np.where(rows, -1, own.codes))
+
+    def mapped(self, function: Callable[[Any], Any]) -> "Cells":
+        """The cells with other values; None and NaN make empty cells."""
+        return self.replaced([function(value) for value in as_list(self.different)])
+
+    def replaced(self, others: Sequence[Any]) -> "Cells":
+        """The cells with `others` in place of the values `different`."""
+        codes = self.coded().codes
+        assert codes is not None
+        seen: dict[Any, int] = {}
+        values: list[Any] = []
+        moved = add_values(others, seen, values)
+        return Cells(values, smallest(np.append(moved, np.int32(-1))[codes], len(values)))
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many cells have each of the values `different`."""
+        codes = self.coded().codes
+        assert codes is not None
+        return np.bincount(codes[codes >= 0], minlength=len(self.different))
+
+    def where(self, wanted: Callable[[Any], bool]) -> Bools:
+        """(n,), True where the value of a cell is wanted."""
+        own = self.coded()
+        assert own.codes is not None
+        here: Bools = np.array([*map(wanted, as_list(own.values)), False], np.bool_)[own.codes]
+        return here
+
+    def tolist(self) -> list[Any]:
+        """The cells one by one, None where empty."""
+        own = self.coded()
+        assert own.codes is not None
+        values = [*as_list(own.values), None]
+        return [values[code] for code in own.codes.tolist()]
+
+
+def as_list(values: Any) -> list[Any]:
+    """Values as Python knows them."""
+    listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return listed
+
+
+def smallest(codes: NDArray[Any], size: int) -> NDArray[Any]:
+    """Codes below `size` (and -1) in the type that takes the least memory."""
+    kinds = (np.int8, np.int16, np.int32)
+    kind = next((kind for kind in kinds if size <= np.iinfo(kind).max), np.int64)
+    return codes.astype(kind, copy=False)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None or NaN."""
+    # NaN is the one number that differs from itself; asking for its type would cost far more.
+    return value is None or (value != value) is True  # noqa: PLR0124
+
+
+def add_values(given: Iterable[Any], seen: dict[Any, int], values: list[Any]) -> NDArray[np.int32]:
+    """The codes of these values; new ones are added to `seen` and `values`."""
+    return np.array([_code_of(value, seen, values) for value in given], dtype=np.int32)
+
+
+def _code_of(value: Any, seen: dict[Any, int], values: list[Any]) -> int:
+    """The position of a value; True and 1 are two, and so are lists that look the same."""
+    if is_missing(value) or value is pd.NA or value is pd.NaT:
+        return -1
+    try:
+        code = seen.setdefault((type(value), value), len(values))
+    except TypeError:  # it cannot be hashed
+        code = len(values)
+    if code == len(values):
+        values.append(value)
+    return code
+
+
+def _pruned(values: Any, codes: NDArray[Any]) -> Cells:
+    """Cells without the values that no cell has, in the order in which the others come first."""
+    used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
+    present = codes[codes >= 0]
+    first = np.full(len(values), len(codes), dtype=np.int64)
+    np.minimum.at(first, present, np.arange(len(present)))
+    order = np.argsort(first, kind="stable")[: np.count_nonzero(used)]
+    moved = np.full(len(values) + 1, -1, dtype=np.int64)
+    moved[order] = np.arange(len(order))
+    kept = values[order] if isinstance(values, np.ndarray) else [values[i] for i in order.tolist()]
+    return Cells(kept, smallest(moved[codes], len(order)))

@@ -1,0 +1,148 @@
+"""Columns of a table that may not be what they are taken for: a user can correct it."""
+
+import re
+import shlex
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from foretune._base.names import listed
+from foretune.errors import ForetuneWarning
+from foretune.stores.files.cell_columns import Cells
+from foretune.stores.files.outcomes import are_outcomes
+from foretune.stores.files.space_inference import NUMBER
+from foretune.stores.files.table_files import WORDS
+
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+PARTS_OF_NAMES = re.compile(r"[A-Z]+\d*(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
+DURATION = re.compile(r"(\d+ days? )?\d+:\d{2}:\d{2}(\.\d+)?")
+RUN_TIMES = frozenset({"duration", "elapsed", "runtime", "seconds", "walltime"})
+MEASURED = frozenset(
+    {"accuracy", "auc", "f1", "logloss", "mae", "mse", "precision", "recall", "rmse", "score"}
+)
+"""Words in the names of fractions that a run gives; a precision of 16 or 32 is given to it."""
+RECORDED = frozenset(
+    {
+        *("author", "commit", "created", "date", "datetime", "finished", "host", "hostname"),
+        *("started", "timestamp", "user"),
+    }
+)
+"""Words in the names of columns that say when, where and by whom a run was made."""
+IGNORE = "--ignore"
+PREFIXES = ("params_", "params.", "config/", "param_")
+"""What Optuna, MLflow, Ray Tune and scikit-learn write before the names of hyperparameters."""
+
+Columns = Mapping[str, Cells]
+
+
+def say_doubts(columns: Mapping[str, Sequence[Any] | Cells], *, by_name: bool) -> None:
+    """Warn of what each column may be instead of what it is taken for.
+
+    by_name: whether a column is taken for a hyperparameter for want of another meaning.
+    """
+    cells = {name: Cells.of(column) for name, column in columns.items()}
+    _say_thousands(cells)
+    _say_numbers(cells)
+    if by_name:
+        _say_no_hyperparameters(cells)
+
+
+def _say_thousands(cells: Columns) -> None:
+    """Numbers beside texts such as 1,000, which may be a number or two (of layers)."""
+    for name, values in _with_texts(cells).items():
+        texts = {value for value in values if isinstance(value, str)}
+        if any(map(_is_number, values)) and all(map(THOUSANDS.fullmatch, texts)):
+            _warn(
+                f"'{name}' has numbers and the text '{min(texts)}', so all of them are choices; "
+                "write the number without commas if it is one"
+            )
+
+
+def _say_numbers(cells: Columns) -> None:
+    """Texts that are all numbers, as Parquet files of MLflow's parameters have them."""
+    for name, values in _with_texts(cells).items():
+        texts = {value for value in values if isinstance(value, str) and value not in WORDS}
+        only_texts = all(isinstance(value, str) for value in values)
+        if texts and only_texts and all(map(NUMBER.fullmatch, texts)):
+            _warn(
+                f"'{name}' holds numbers as texts, such as '{min(texts)}', so they are choices; "
+                "save them as numbers if they are"
+            )
+
+
+def _with_texts(cells: Columns) -> dict[str, list[Any]]:
+    """The different values of the columns in which there is a text."""
+    return {name: column.values for name, column in cells.items() if str in column.kinds}
+
+
+def _say_no_hyperparameters(cells: Columns) -> None:
+    """What is known of a run only once it is made: no search could choose it."""
+    options: dict[str, list[str]] = {}
+    for name, column in cells.items():
+        option = _option_for(name, column)
+        # A table has one column of outcomes, and one of run times.
+        option = IGNORE if option in options else option
+        if option:
+            options.setdefault(option, []).append(name)
+    if not options:
+        return
+    names = [name for name in cells if any(name in meant for meant in options.values())]
+    prefix = _prefix_in(cells, names)
+    if prefix:  # It leaves out whatever has another name.
+        options = {"--config-prefix": [prefix]} | options
+        options.pop(IGNORE, None)
+    said = " ".join(f"{option} {shlex.quote(_joined(meant))}" for option, meant in options.items())
+    _warn(
+        f"{listed(names)}: taken for hyperparameters, but probably none; if so, import again with "
+        f"{said}"
+    )
+
+
+def _prefix_in(names: Collection[str], doubted: Collection[str]) -> str:
+    """What a tool has written before the names of its hyperparameters; none where it has not."""
+    found = (prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in names))
+    prefix = next(found, "")
+    return "" if prefix and any(name.startswith(prefix) for name in doubted) else prefix
+
+
+def _option_for(name: str, column: Cells) -> str:
+    """The option that says what a column probably is; none where it may be a hyperparameter."""
+    words = [part.lower() for part in PARTS_OF_NAMES.findall(name)]
+    last = words[-1] if words else ""
+    numbers = column.kinds <= {int, float}
+    fractions = numbers and _has_fractions(column)
+    if not numbers and are_outcomes(column.values):
+        return "--status"
+    if RUN_TIMES & {*words} and (numbers or all(map(_is_duration, column.values))):
+        return "--seconds"
+    measured = fractions and (MEASURED & {*words} or last == "loss")
+    # A dimension of users is no user; but numbers may count users, or seconds since 1970.
+    recorded = last in (RECORDED | {"id"} if numbers else RECORDED)
+    return IGNORE if measured or recorded or (RECORDED & {*words} and not numbers) else ""
+
+
+def _joined(names: Sequence[str]) -> str:
+    return ",".join(f'"{name}"' if "," in name else name for name in names)
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _has_fractions(column: Cells) -> bool:
+    """Whether a number among the numbers of a column is not whole."""
+    numbers = np.asarray(column.values, dtype=np.float64)
+    return bool((numbers[~np.isnan(numbers)] % 1 != 0).any())
+
+
+def _is_duration(cell: Any) -> bool:
+    """Whether a cell is a time span, if perhaps as pandas writes it: 0 days 00:01:30."""
+    as_text = isinstance(cell, str) and DURATION.fullmatch(cell) is not None
+    return isinstance(cell, timedelta) or as_text
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ForetuneWarning, stacklevel=4)

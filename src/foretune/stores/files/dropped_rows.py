@@ -1,0 +1,26 @@
+"""What a user hears of evaluations that were recorded but are no part of the experience."""
+
+import warnings
+from collections.abc import Sequence
+
+from foretune._base.names import listed
+from foretune.errors import ForetuneWarning
+
+NOT_ENDED = "have not ended"
+TOLD_IN_PART = "failed before all of their hyperparameters were recorded"
+
+
+def say_left_out(what: str, why: str, tasks: Sequence[str], *, stacklevel: int) -> None:
+    """Warn of evaluations that are left out; silent where there are none.
+
+    what: how the source calls them, such as "trials".
+    why: what is with them, to be read after "trials that".
+    tasks: the task of each of them.
+    stacklevel: of whom the warning names as its source; this function is 1.
+    """
+    if tasks:
+        warnings.warn(
+            f"{what} that {why} are left out: {len(tasks)} of {listed(list(dict.fromkeys(tasks)))}",
+            ForetuneWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,112 @@
+"""How evaluations ended, in the words that other tools write into their tables."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from foretune.errors import ExperienceError
+from foretune.experience import Status
+from foretune.stores.files.cell_columns import Cells, as_list
+from foretune.stores.files.dropped_rows import NOT_ENDED, say_left_out
+
+OWN = "Foretune"
+TOOLS: Mapping[str, Mapping[str, Status | None]] = {
+    OWN: {each.name: each for each in Status},
+    "Optuna": {
+        "COMPLETE": Status.DONE,
+        "PRUNED": Status.FAILED,
+        "FAIL": Status.FAILED,
+        "RUNNING": None,
+        "WAITING": None,
+    },
+    "MLflow": {
+        "FINISHED": Status.DONE,
+        "FAILED": Status.FAILED,
+        "KILLED": Status.FAILED,
+        "RUNNING": None,
+        "SCHEDULED": None,
+    },
+    "Ray Tune": {
+        "TERMINATED": Status.DONE,
+        "ERROR": Status.FAILED,
+        "RUNNING": None,
+        "PENDING": None,
+        "PAUSED": None,
+    },
+    "SMAC": {
+        "SUCCESS": Status.DONE,
+        "CRASHED": Status.FAILED,
+        "TIMEOUT": Status.TIMEOUT,
+        "MEMORYOUT": Status.FAILED,
+        "RUNNING": None,
+    },
+    "W&B": {
+        "FINISHED": Status.DONE,
+        "CRASHED": Status.FAILED,
+        "FAILED": Status.FAILED,
+        "KILLED": Status.FAILED,
+        "RUNNING": None,
+        "PENDING": None,
+        "PREEMPTING": None,
+        "PREEMPTED": None,
+    },
+}
+"""What each tool calls them; None where an evaluation has not ended."""
+WORDS: Mapping[str, Status | None] = {
+    word: status for words in TOOLS.values() for word, status in words.items()
+} | {str(each.value): each for each in Status}
+
+
+def statuses_of(column: Cells, name: str) -> Cells:
+    """How evaluations ended, a Status each; empty where one has not ended.
+
+    name: of the column.
+    """
+    _check_words(column, name)
+    return column.mapped(lambda cell: WORDS[_word(cell)])
+
+
+def check_ended(statuses: Cells, name: str, tasks: Cells) -> None:
+    """Warn of rows that have not ended, and refuse a table in which none has.
+
+    name: of the column of outcomes; tasks: the task of each row.
+    """
+    ended = statuses.present
+    say_left_out("rows", NOT_ENDED, tasks.take(~ended).tolist(), stacklevel=5)
+    if not ended.any():
+        raise ExperienceError(
+            f"an experience needs an evaluation that has ended, but by column '{name}' none of "
+            f"{len(statuses)} has: import the table again when they have"
+        )
+
+
+def are_outcomes(column: Iterable[Any]) -> bool:
+    """Whether all cells are words for how something ended, and one says that it went well."""
+    words = {_word(cell) if isinstance(cell, str) else "" for cell in column}
+    return words <= {*WORDS} and any(WORDS[word] is Status.DONE for word in words)
+
+
+def _word(cell: Any) -> str:
+    """A cell as WORDS have it.
+
+    Python may have written the name of a type before it, as in TrialState.COMPLETE; numbers beside
+    a gap are read as 0.0.
+    """
+    return str(cell).strip().upper().removesuffix(".0").rpartition(".")[2]
+
+
+def _check_words(column: Cells, name: str) -> None:
+    """Refuse what says nothing: it must pass neither for a success nor for a failure."""
+    unknown = [cell for cell in as_list(column.different) if _word(cell) not in WORDS]
+    if unknown:
+        own = [each.name for each in Status]
+        others = [tool for tool in TOOLS if tool != OWN]
+        raise ExperienceError(
+            f"column '{name}' must say how evaluations ended, in our own words "
+            f"({', '.join(own)}) or in those of {', '.join(others[:-1])} or {others[-1]}, but got "
+            f"'{unknown[0]}': write {', '.join(own[:-1])} or {own[-1]} instead"
+        )
+    if not column.present.all():
+        raise ExperienceError(
+            f"every row must say how it ended, but column '{name}' is empty in "
+            f"{int((~column.present).sum())} rows: fill them, or leave these rows out"
+        )

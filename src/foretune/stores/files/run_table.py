@@ -1,0 +1,252 @@
+"""Runs that a tracking tool has recorded: a task, a configuration, and whatever numbers it logged.
+
+Such tools know neither the space nor which number is to become small or large. The space is
+inferred from the configurations as for tables, or given; the metrics are named by the user.
+"""
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from foretune._base.arrays import Bools
+from foretune._base.names import listed
+from foretune.errors import ExperienceError, ForetuneWarning, UsageError
+from foretune.experience import Experience, Metric, Status
+from foretune.space import Encoded, Parameter, Space
+from foretune.space.text_format import written_space
+from foretune.stores.files.archive import existing
+from foretune.stores.files.cell_columns import Cells, is_missing
+from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, say_left_out
+from foretune.stores.files.failed_rows import told_in_full as rows_told_in_full
+from foretune.stores.files.space_inference import as_choice, infer_space
+from foretune.stores.formats import TableColumns, check_ignored, direction_of
+
+MOST_NAMED = 12
+MOST_LISTS = 30
+"""Lists are taken as choices if at most so many are different."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run."""
+
+    task: str
+    config: Mapping[str, Any]
+    values: Mapping[str, float]
+    """By the name of the metric."""
+    failed: bool = False
+    seconds: float = float("nan")
+    nothing: Collection[str] = ()
+    """Hyperparameters that were recorded as None or NaN, and so are not in `config`."""
+    ended: bool = True
+
+    def names(self, parameter: str) -> bool:
+        """Whether it says something of a hyperparameter, if perhaps None."""
+        return parameter in self.config or parameter in self.nothing
+
+    @staticmethod
+    def of(
+        task: str,
+        params: Mapping[str, Any],
+        values: Mapping[str, float],
+        *,
+        failed: bool,
+        seconds: float,
+        ended: bool = True,
+    ) -> "Run":
+        """A run with these hyperparameters, lists, None and NaN among them."""
+        nothing = frozenset(name for name, value in params.items() if is_missing(value))
+        config = {name: as_choice(params[name]) for name in params if name not in nothing}
+        return Run(task, config, values, failed, seconds, nothing, ended)
+
+
+def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Experience:
+    """The runs as an experience; one without all the metrics counts as failed.
+
+    Runs that have not ended are left out, and so are those that failed too early.
+
+    columns: the metrics (`values`) and perhaps the file of the space; nothing else applies.
+    """
+    runs = _only(runs, [run.ended for run in runs], NOT_ENDED)
+    if not runs:
+        raise ExperienceError(f"an experience needs a run that has ended, but '{source}' has none")
+    metrics = _metrics(runs, columns.values, source)
+    runs = _without(runs, columns.ignored)
+    done = [_succeeded(run, metrics) for run in runs]
+    if not any(done):
+        raise ExperienceError(
+            f"an experience needs a run that succeeded, but there is none in '{source}'"
+        )
+    kept = told_in_full(runs, done)
+    runs, done = _only(runs, kept, TOLD_IN_PART), list(compress(done, kept))
+    space, configs = _configurations(runs, columns)
+    tasks = list(dict.fromkeys(run.task for run in runs))
+    nothing = [float("nan")] * len(metrics)
+    return Experience.build(
+        space,
+        metrics,
+        tasks,
+        [tasks.index(run.task) for run in runs],
+        configs,
+        np.arange(len(runs)),
+        [
+            [run.values[m.name] for m in metrics] if good else nothing
+            for run, good in zip(runs, done, strict=True)
+        ],
+        status=[Status.DONE if good else Status.FAILED for good in done],
+        seconds=[run.seconds for run in runs],
+    )
+
+
+def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
+    """Refuse what only tables have."""
+    given = {
+        "config_column": columns.config_column,
+        "config_prefix": columns.config_prefix,
+        "status": columns.status,
+        "seconds": columns.seconds,
+        "fidelity": columns.fidelity,
+        "task": None if task else columns.task,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"the option '{name}' belongs to table, but the kind is '{kind}': leave it out"
+            )
+
+
+def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested configuration with one name a value, its parts joined by `/`."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flattened(value, f"{prefix}{name}/")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _metrics(runs: Sequence[Run], wanted: Mapping[str, str], source: str) -> tuple[Metric, ...]:
+    known = dict.fromkeys(name for run in runs for name in run.values)
+    shown = ", ".join(f"'{name}'" for name in list(known)[:MOST_NAMED]) or "none"
+    if not wanted:
+        raise ExperienceError(
+            f"it must be said which metric counts and which way is better, but '{source}' does not "
+            f"tell: name one of {shown}, such as --value NAME:min"
+        )
+    for name in wanted:
+        if name not in known:
+            raise ExperienceError(
+                f"a metric must be one that the runs logged, but got '{name}': choose among {shown}"
+            )
+    return tuple(Metric(name, direction_of(name, direction)) for name, direction in wanted.items())
+
+
+def _without(runs: Sequence[Run], ignored: Sequence[str]) -> list[Run]:
+    """The runs without what is no hyperparameter."""
+    known = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
+    check_ignored(ignored, list(known))
+    return [
+        replace(
+            run,
+            config={name: run.config[name] for name in run.config if name not in ignored},
+            nothing=frozenset(run.nothing).difference(ignored),
+        )
+        for run in runs
+    ]
+
+
+def _succeeded(run: Run, metrics: Sequence[Metric]) -> bool:
+    known = (run.values.get(metric.name, float("nan")) for metric in metrics)
+    return not run.failed and all(map(isfinite, known))
+
+
+def _only(runs: Sequence[Run], wanted: Sequence[bool], others: str) -> list[Run]:
+    """The wanted runs; a warning says what is with the others."""
+    lost = [run.task for run, good in zip(runs, wanted, strict=True) if not good]
+    say_left_out("runs", others, lost, stacklevel=5)
+    return list(compress(runs, wanted))
+
+
+def told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> list[bool]:
+    """Which runs did not fail before they had logged all their hyperparameters."""
+    names = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
+    cells = {name: Cells.of([run.config.get(name) for run in runs]) for name in names}
+    told = {name: np.array([run.names(name) for run in runs]) for name in names}
+    whole: list[bool] = rows_told_in_full(cells, told, np.array(done)).tolist()
+    return whole
+
+
+def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, Encoded]:
+    """The space of all runs, and their configurations in it."""
+    if columns.space is None:
+        cells = _hyperparameters(runs)
+        space = Space.of(infer_space(cells, told=_told(cells, runs)))
+        return space, space.from_columns(cells, len(runs))
+    space = written_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
+    known = {p.name: [_cell(run, p) for run in runs] for p in space.parameters}
+    configs = space.from_columns(known, len(runs), fill_defaults=True, drop_inactive=True)
+    _check_nothing(runs, space, configs)
+    return space, configs
+
+
+def _hyperparameters(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """What the runs say of each hyperparameter, None where nothing.
+
+    A list that never changes, or that changes with nearly every run, is a setting of the program.
+    """
+    cells = _all_cells(runs)
+    lists = {
+        name: len({run.config.get(name) for run in runs if run.names(name)})
+        for name, column in cells.items()
+        if any(isinstance(value, tuple) for value in column)
+    }
+    many = [name for name, different in lists.items() if different > MOST_LISTS]
+    if many:
+        warnings.warn(
+            f"{listed(many)} hold more than {MOST_LISTS} different lists, too many for choices: "
+            "they are left out",
+            ForetuneWarning,
+            stacklevel=2,
+        )
+    return {name: cells[name] for name in cells if 1 < lists.get(name, 2) <= MOST_LISTS}
+
+
+def _all_cells(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for run in runs for name in run.config)
+    return {name: [run.config.get(name) for run in runs] for name in names}
+
+
+def _told(cells: Mapping[str, Sequence[Any]], runs: Sequence[Run]) -> dict[str, Bools]:
+    """Where the runs name a hyperparameter, of those that they sometimes name as None."""
+    return {
+        name: np.array([run.names(name) for run in runs])
+        for name in cells
+        if any(name in run.nothing for run in runs)
+    }
+
+
+def _cell(run: Run, parameter: Parameter) -> Any:
+    """What a run says of a hyperparameter; None stands for the default unless it is a choice."""
+    name = parameter.name
+    if run.names(name) or None not in parameter.choices:
+        return run.config.get(name)
+    return parameter.default
+
+
+def _check_nothing(runs: Sequence[Run], space: Space, configs: Encoded) -> None:
+    """Refuse None where the space has no such choice: the default would stand for it."""
+    for column, parameter in enumerate(space.parameters):
+        said = np.array([parameter.name in run.nothing for run in runs])
+        wrong = said & configs.active[:, column]
+        if wrong.any() and None not in parameter.choices:
+            raise ExperienceError(
+                f"a hyperparameter must have a value of the space, but '{parameter.name}' is None "
+                f"in {np.count_nonzero(wrong)} of {len(runs)} runs: make None a choice of it, or "
+                "leave these runs out"
+            )

@@ -1,0 +1,258 @@
+"""Reading a CSV or Parquet file, a part at a time, into columns that take little memory."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foretune._base.arrays import Bools
+from foretune._base.progress import SILENT, Progress
+from foretune.errors import ExperienceError
+from foretune.stores.files.archive import existing
+from foretune.stores.files.cell_columns import Cells
+from foretune.stores.files.column_builder import ColumnBuilder
+from foretune.stores.files.compressed import DAMAGED
+from foretune.stores.files.csv_parts import ROWS_AT_ONCE, CsvFile, has_padding
+
+CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
+PARQUET = (".parquet", ".pq")
+WORDS = ("None", "null")
+"""What a program writes for nothing, and what a choice may be called as well."""
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a file, column by column."""
+
+    path: Path
+    names: Sequence[str]
+    """All columns of the file."""
+    columns: dict[str, Cells]
+    """Those that were asked for."""
+    rows: NDArray[np.int64] | None = None
+    """(n,), which rows of the file these are; None if they are all."""
+    csv: CsvFile | None = None
+    """How the file is written, if it is a CSV file."""
+
+    def __len__(self) -> int:
+        return max(map(len, self.columns.values()), default=0)
+
+    def row(self, index: int) -> int:
+        """Which row of the file a row is."""
+        return index if self.rows is None else int(self.rows[index])
+
+    def take(self, rows: Bools) -> "Table":
+        """Only these rows."""
+        if rows.all():
+            return self
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
+        chosen = np.flatnonzero(rows)
+        return replace(
+            self, columns=columns, rows=chosen if self.rows is None else self.rows[chosen]
+        )
+
+    def renamed(self, names: Mapping[str, str]) -> "Table":
+        """The columns under other names; those without one are left out."""
+        return replace(
+            self,
+            columns={new: self.columns[old] for old, new in names.items()},
+            names=list(names.values()),
+        )
+
+    def words(self, names: Collection[str], *, prefix: str = "") -> dict[str, Cells]:
+        """Of the columns `names` of a CSV file the cells with one of WORDS, which were read as
+        gaps; empty elsewhere.
+
+        In a Parquet file a text is a text, so there is nothing to find.
+
+        prefix: what stands before `names` in the file.
+        """
+        if self.csv is None or not names:
+            return {}
+        held = {prefix + name: name for name in names}
+        written = _texts(self.csv, list(held), keep_default_na=False)
+        found = {}
+        for name, column in written.items():
+            here = column if self.rows is None else column.take(self.rows)
+            found[held[name]] = here.mapped(lambda cell: cell if cell in WORDS else None)
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """The columns as pandas has them."""
+        return pd.DataFrame(
+            {
+                name: column.values if column.codes is None else column.tolist()
+                for name, column in self.columns.items()
+            }
+        )
+
+
+def read_table(
+    source: Path | str,
+    progress: Progress = SILENT,
+    *,
+    texts: Collection[str] = (),
+    wanted: Callable[[str], bool] = lambda _: True,
+) -> Table:
+    """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
+
+    texts: columns that stay as CSV writes them, so that 007 and 7 are not the same, and NA is a
+        name; only what is empty is a gap there.
+    wanted: which columns are read.
+    """
+    path = existing(source)
+    _check_ending(path)
+    try:
+        if is_parquet(path):
+            table = _read_parquet(path, progress, wanted)
+        else:
+            table = _read_csv(CsvFile.at(path), progress, texts, wanted)
+    except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
+        raise _unreadable(path, error) from error
+    if len(table) == 0:
+        raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
+    return table
+
+
+def is_parquet(source: Path | str) -> bool:
+    """Whether a table is a Parquet file, going by its name."""
+    return str(source).lower().endswith(PARQUET)
+
+
+def need_columns(known: Sequence[str], names: Iterable[str], source: Path | str) -> None:
+    """Refuse a table with the columns `known` that lacks one of the columns `names`."""
+    for name in names:
+        if name not in known:
+            shown = ", ".join(f"'{column}'" for column in list(known)[:12])
+            raise ExperienceError(
+                f"the table '{Path(source).name}' must have a column '{name}', but it has "
+                f"{shown}: name another column, or another file"
+            )
+
+
+def _check_ending(path: Path) -> None:
+    if not path.name.lower().endswith((*CSV, *PARQUET)):
+        raise ExperienceError(
+            f"a table must be a CSV (also packed) or Parquet file, but got '{path.name}': its "
+            f"name must end with one of {', '.join((*CSV, *PARQUET))}"
+        )
+
+
+def _read_csv(
+    file: CsvFile, progress: Progress, texts: Collection[str], wanted: Callable[[str], bool]
+) -> Table:
+    names = [name for name in file.names if wanted(name)]
+    as_text = dict.fromkeys((name for name in names if name in texts), str)
+    size = file.path.stat().st_size
+    steps = _Steps(progress, "reading the table (MiB)", size)
+    builders = {name: ColumnBuilder() for name in names}
+    n = 0
+    with steps:
+        for part in file.parts(names, steps.reach, dtype=as_text):
+            if not file.padded and has_padding(part):
+                return _read_csv(file.stripped(), progress, texts, wanted)
+            for name, builder in builders.items():
+                builder.add(part[name])
+            n += len(part)
+    if n == 0:
+        return Table(file.path, file.names, {}, csv=file)
+    columns = {}
+    mixed = [name for name in names if len(builders[name].kinds) > 1]
+    for name in names:
+        builder = builders.pop(name)
+        if name not in mixed:
+            columns[name] = builder.finish(whole=True)
+    if mixed:  # words and numbers, but in different parts: all of them are texts
+        columns |= _texts(file, mixed)
+    # pandas takes names such as NA for gaps.
+    gaps = [name for name in as_text if not columns[name].present.all()]
+    if gaps:
+        columns |= _texts(file, gaps, keep_default_na=False, na_values=[""])
+    columns = {name: columns[name] for name in names}
+    return Table(file.path, file.names, columns, csv=file)
+
+
+def _texts(file: CsvFile, names: Sequence[str], **how: Any) -> dict[str, Cells]:
+    """Columns of a CSV file as texts."""
+    builders = {name: ColumnBuilder() for name in names}
+    for part in file.parts(names, dtype=str, **how):
+        for name, builder in builders.items():
+            builder.add(part[name])
+    return {name: builder.finish(whole=False) for name, builder in builders.items()}
+
+
+def _read_parquet(path: Path, progress: Progress, wanted: Callable[[str], bool]) -> Table:
+    names, parts = _parquet_parts(path, wanted)
+    chosen = [name for name in names if wanted(name)]
+    builders = {name: ColumnBuilder() for name in chosen}
+    n = 0
+    progress.start("reading the table", None)
+    try:
+        for part in parts:
+            for name, builder in builders.items():
+                builder.add(part[name])
+            n += len(part)
+            progress.step(note=f"{n:,} rows")
+    finally:
+        progress.stop()
+    columns = {}
+    for name in chosen if n else ():
+        columns[name] = builders.pop(name).finish(whole=True)
+    return Table(path, names, columns)
+
+
+def _parquet_parts(
+    path: Path, wanted: Callable[[str], bool]
+) -> tuple[list[str], Iterator[pd.DataFrame]]:
+    """The columns, and the rows some at a time."""
+    if path.is_dir():  # of several files
+        frame = pd.read_parquet(path).rename(columns=str).reset_index(drop=True)
+        return list(frame.columns), iter([frame])
+    file = pq.ParquetFile(path)
+    names = [str(name) for name in file.schema_arrow.empty_table().to_pandas().columns]
+    # What else is there may number the rows.
+    chosen = [name for name in file.schema_arrow.names if name not in names or wanted(name)]
+
+    def parts() -> Iterator[pd.DataFrame]:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=chosen, use_threads=False):
+            yield batch.to_pandas().rename(columns=str).reset_index(drop=True)
+
+    return names, parts()
+
+
+class _Steps:
+    """Says how many MiB of a file have been read."""
+
+    def __init__(self, progress: Progress, what: str, size: int) -> None:
+        self._progress, self._what, self._total = progress, what, max(1, size // MIB)
+        self._at = 0
+
+    def __enter__(self) -> "_Steps":
+        self._progress.start(self._what, self._total)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def reach(self, position: int) -> None:
+        """Say that so many bytes have been read."""
+        at = min(self._total, position // MIB)
+        self._progress.step(at - self._at)
+        self._at = at
+
+
+def _unreadable(path: Path, error: Exception) -> ExperienceError:
+    if isinstance(error, UnicodeDecodeError):
+        return ExperienceError(
+            f"a table must be a text in UTF-8, but '{path}' is in another encoding: save it as "
+            "UTF-8"
+        )
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return ExperienceError(f"'{path}' cannot be read as a table: {reason}")

@@ -1,0 +1,122 @@
+"""Runs that MLflow has tracked: one task an experiment, one evaluation a run.
+
+MLflow keeps parameters as text: numbers, truth values and nothing are read back as what they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foretune._base.databases import shown
+from foretune._base.names import suggestion
+from foretune._base.progress import SILENT, Progress, tracked
+from foretune.errors import ExperienceError, extras_named
+from foretune.experience import Experience
+from foretune.stores.files.run_table import Run, check_columns, experience_of
+from foretune.stores.files.space_inference import Scalar, read_back
+from foretune.stores.formats import NO_COLUMNS, TableColumns
+from foretune.stores.mlflow.tracking_store import existing_uri, first_contact
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment
+    from mlflow.entities import Run as TrackedRun
+
+PAGE = 1000
+SUCCEEDED, FAILED = "FINISHED", ("FAILED", "KILLED")
+"""How a run has ended; others still run or wait."""
+
+
+def read(
+    source: Path | str,
+    *,
+    columns: TableColumns = NO_COLUMNS,
+    studies: Sequence[str] = (),
+    progress: Progress = SILENT,
+) -> Experience:
+    """The ended runs of the experiments at the tracking URI `source`, or in an SQLite file.
+
+    columns: `values` names the metrics that count; `task` a tag or a parameter that tells the task
+        apart, where an experiment holds several; `space` the file of the space, else it is
+        inferred. Parameters that the space does not have are left out.
+    studies: which experiments; all of them if none is named.
+    """
+    check_columns(columns, "mlflow", task=True)
+    with extras_named("reading MLflow runs"):
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+    uri, named = existing_uri(str(source)), shown(str(source))
+    try:
+        with first_contact():
+            client = MlflowClient(uri)
+            experiments = _named(list(_experiments(client)), studies, named)
+        found = tracked(experiments, progress, "reading experiments", len(experiments))
+        runs = [run for one in found for run in _runs(client, one, columns.task)]
+    except MlflowException as error:
+        first = shown(str(error).strip().splitlines()[0])
+        raise ExperienceError(f"'{named}' cannot be read as an MLflow store: {first}") from error
+    return experience_of(runs, columns, named)
+
+
+def _experiments(client: "MlflowClient") -> "Iterator[Experiment]":
+    token = None
+    while True:
+        page = client.search_experiments(page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _named(
+    experiments: "list[Experiment]", wanted: Sequence[str], source: str
+) -> "list[Experiment]":
+    known = {experiment.name: experiment for experiment in experiments}
+    for name in wanted:
+        if name not in known:
+            raise ExperienceError(
+                f"an experiment must be one of those in '{source}', but got '{name}': "
+                f"{suggestion(name, list(known))}"
+            )
+    return [known[name] for name in wanted] or experiments
+
+
+def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) -> Iterator[Run]:
+    """The runs of an experiment, the earliest first."""
+    token = None
+    order = ["attributes.start_time ASC"]
+    while True:
+        page = client.search_runs(
+            [experiment.experiment_id], max_results=PAGE, order_by=order, page_token=token
+        )
+        yield from (_run(tracked_run, experiment.name, task) for tracked_run in page)
+        token = page.token
+        if not token:
+            return
+
+
+def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
+    info, data = tracked_run.info, tracked_run.data
+    params = {name: read_back(text) for name, text in data.params.items()}
+    name: Scalar = experiment
+    if task is not None:
+        name = params.pop(task, data.tags.get(task))
+    if name is None:
+        if info.status == SUCCEEDED:
+            raise ExperienceError(
+                f"each run must have the tag or parameter '{task}' that names its task, but "
+                f"run {info.run_id} of '{experiment}' does not: add the tag, or name the "
+                "experiments to read (--study)"
+            )
+        # Whatever else it logged, of a task that nobody knows it tells nothing.
+        name, params = experiment, {}
+    # MLflow counts in milliseconds.
+    seconds = (info.end_time - info.start_time) / 1000 if info.end_time else float("nan")
+    return Run.of(
+        str(name),
+        params,
+        dict(data.metrics),
+        failed=info.status != SUCCEEDED,
+        seconds=seconds,
+        ended=info.status in (SUCCEEDED, *FAILED),
+    )

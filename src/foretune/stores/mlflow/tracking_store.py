@@ -1,0 +1,53 @@
+"""Where MLflow keeps its runs: what a user writes, as a tracking URI, and the first contact."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from foretune._base.databases import SQLITE, holds_sqlite, sqlite_path, sqlite_url
+from foretune.errors import ExperienceError
+from foretune.stores.files.archive import existing
+
+PLACES = ("databricks", "databricks-uc", "uc")
+"""Tracking URIs of a single word."""
+IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
+"""What MLflow reads before each request: how often it asks again, and for how many seconds it
+waits. By itself it asks seven times more with growing pauses, which takes over four minutes."""
+
+
+def tracking_uri(given: str) -> str:
+    """The tracking URI of a store; the path of an SQLite file is one as well."""
+    if "://" in given:
+        return given
+    path = Path(given)
+    return sqlite_url(path) if path.is_file() and holds_sqlite(path) else given
+
+
+def existing_uri(given: str) -> str:
+    """The tracking URI of a store to read; MLflow would create an SQLite file that is not there."""
+    uri = tracking_uri(given)
+    if uri.startswith(SQLITE):
+        path = existing(sqlite_path(uri))
+    elif ":" in given or given in PLACES:
+        return uri
+    else:
+        path = existing(given)
+    if path.is_file() and not holds_sqlite(path):
+        raise ExperienceError(
+            f"the file of an MLflow store must be an SQLite database, but '{path}' is something "
+            "else: name another file, or a tracking URI"
+        )
+    return uri
+
+
+@contextmanager
+def first_contact() -> Iterator[None]:
+    """Inside it, a server that does not answer is given up soon, unless the user says otherwise."""
+    added = {name: value for name, value in IMPATIENT.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)

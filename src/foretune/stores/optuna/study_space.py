@@ -1,0 +1,100 @@
+"""What the ended trials of a define-by-run study say about its space.
+
+The hyperparameters are all that were ever asked for, each with the union of its ranges. One that
+some trials lack is active where another one takes certain values, as far as the trials tell; a
+later trial that contradicts such a rule corrects it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from foretune.space import Space
+from foretune.stores.files.space_inference import (
+    MOST_PARENT_VALUES,
+    add_conditions,
+    explain_missing,
+)
+from foretune.stores.optuna.distribution_union import Seen, united
+from foretune.stores.optuna.distributions import from_distributions
+from foretune.stores.optuna.values import representable
+
+Kind: TypeAlias = tuple[frozenset[str], tuple[float, ...]]
+"""The names that a trial has, and the values that may decide about names."""
+
+
+class KnownSpace:
+    """The space of one study, which grows as its trials end."""
+
+    def __init__(self) -> None:
+        self._distributions: dict[str, BaseDistribution] = {}
+        self._examples: dict[Kind, Mapping[str, Any]] = {}
+        """One configuration of each kind: of the same names and the same choices."""
+        self._space: Space | None = None
+        self._grown = False
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """What the space holds, as Optuna writes it."""
+        return representable(self._distributions)
+
+    def learn(self, trial: FrozenTrial) -> None:
+        """Take in an ended trial; one that failed may have ended before it had asked for all."""
+        if trial.state is TrialState.FAIL:
+            return
+        for name, distribution in trial.distributions.items():
+            known = self._distributions.get(name)
+            if known != distribution:
+                both = [known, distribution] if known is not None else [distribution]
+                self._distributions[name] = united(Seen("", name, one) for one in both)[name]
+                self._grown = True
+        kind = _kind(trial)
+        if kind not in self._examples:
+            self._examples[kind] = trial.params
+            # As long as all trials have the same names, there are no conditions to tell.
+            self._grown |= len({names for names, _ in self._examples}) > 1
+
+    def space(self) -> Space | None:
+        """The space so far; None as long as nothing is known that could be chosen."""
+        if self._grown:
+            self._space, self._grown = self._made(), False
+        return self._space
+
+    def _made(self) -> Space | None:
+        distributions = self.distributions
+        if not distributions:
+            return None
+        return conditional_space(distributions, list(self._examples.values()))
+
+
+def conditional_space(
+    distributions: Mapping[str, BaseDistribution], examples: Sequence[Mapping[str, Any]]
+) -> Space:
+    """The space of the distributions, with the conditions that the examples tell."""
+    config_space = from_distributions(distributions, rounded_later=True)
+    cells = {name: [example.get(name) for example in examples] for name in distributions}
+    present = {
+        name: np.array([name in example for example in examples], dtype=bool)
+        for name in distributions
+    }
+    add_conditions(config_space, explain_missing(cells, present))
+    return Space.of(config_space)
+
+
+def _kind(trial: FrozenTrial) -> Kind:
+    """What decides which other hyperparameters a program asks for."""
+    choices = tuple(
+        distribution.to_internal_repr(trial.params[name])
+        for name, distribution in sorted(trial.distributions.items())
+        if _may_decide(distribution)
+    )
+    return frozenset(trial.params), choices
+
+
+def _may_decide(distribution: BaseDistribution) -> bool:
+    if isinstance(distribution, IntDistribution):
+        return (distribution.high - distribution.low) // distribution.step < MOST_PARENT_VALUES
+    return isinstance(distribution, CategoricalDistribution)

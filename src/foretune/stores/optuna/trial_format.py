@@ -1,0 +1,114 @@
+"""Trials as Optuna stores them: real parameters with distributions, so that its tools show them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foretune.experience import Metric, Status
+from foretune.run.heartbeat import Owner
+from foretune.run.study import StudyTrial
+from foretune.space import Kind, Parameter, Space
+from foretune.stores.optuna.labels import OWNER, SECONDS, STATUS, Labels
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+BEAT = "foretune:beat"
+"""System attribute: a number that grows while the owner lives."""
+ABANDONED = "abandoned"
+"""User attribute: how many processes died while they ran the trial."""
+REASON, CHOSEN_BY, NOTES, ALSO = "reason", "chosen_by", "notes", "also"
+"""User attributes; `also` holds values of metrics that are not optimised."""
+NOT_ENDED: Mapping[str, Any] = {SECONDS: None, REASON: "", STATUS: None, NOTES: {}, ALSO: {}}
+"""What is said at the end of a trial, as it is before; where nothing else is said, it is absent."""
+
+
+class Translation:
+    """Between the trials of one space and Optuna's."""
+
+    def __init__(self, space: Space, metrics: Sequence[Metric]) -> None:
+        self._metrics = tuple(metrics)
+        self._labels = Labels(space)
+        self._distributions = {
+            p.name: _distribution(p, self._labels.of(p.name)) for p in space.parameters
+        }
+
+    def running(self, config: Mapping[str, Any], owner: Owner, chosen_by: str) -> "FrozenTrial":
+        """A trial that is about to be stored as running."""
+        from optuna.trial import TrialState, create_trial
+
+        return create_trial(
+            state=TrialState.RUNNING,
+            params={name: self._labels.written(name, value) for name, value in config.items()},
+            distributions={name: self._distributions[name] for name in config},
+            user_attrs={CHOSEN_BY: chosen_by} if chosen_by else {},
+            system_attrs={OWNER: owner.record()},
+        )
+
+    def trial(self, frozen: "FrozenTrial") -> StudyTrial:
+        """A stored trial."""
+        attributes = frozen.user_attrs
+        notes = dict(attributes.get(NOTES, {}))
+        if ABANDONED in attributes:
+            notes[ABANDONED] = attributes[ABANDONED]
+        return StudyTrial(
+            number=frozen.number,
+            config=self._labels.config(frozen.params),
+            status=_status(frozen),
+            values=self._values(frozen),
+            seconds=math.nan if attributes.get(SECONDS) is None else float(attributes[SECONDS]),
+            reason=str(attributes.get(REASON, "")),
+            chosen_by=str(attributes.get(CHOSEN_BY, "")),
+            notes=notes,
+        )
+
+    def outcome(
+        self,
+        status: Status,
+        values: Mapping[str, float],
+        seconds: float,
+        reason: str,
+        notes: Mapping[str, Any],
+    ) -> tuple[list[float] | None, dict[str, Any]]:
+        """Optuna's values, and the user attributes, of a trial that has ended."""
+        done = status is Status.DONE
+        names = [metric.name for metric in self._metrics] if done else []
+        attributes: dict[str, Any] = {
+            SECONDS: None if math.isnan(seconds) else seconds,
+            REASON: reason,
+            STATUS: status.name if status is Status.TIMEOUT else None,
+            NOTES: dict(notes),
+            ALSO: {name: float(value) for name, value in values.items() if name not in names},
+        }
+        told = {key: value for key, value in attributes.items() if value != NOT_ENDED[key]}
+        return [float(values[name]) for name in names] if done else None, told
+
+    def _values(self, frozen: "FrozenTrial") -> dict[str, float]:
+        also = frozen.user_attrs.get(ALSO, {})
+        if frozen.state.name != "COMPLETE":
+            return dict(also)
+        names = [metric.name for metric in self._metrics]
+        return {**dict(zip(names, frozen.values, strict=True)), **also}
+
+
+def _status(frozen: "FrozenTrial") -> Status | None:
+    if not frozen.state.is_finished():
+        return None
+    if frozen.state.name == "COMPLETE":
+        return Status.DONE
+    return Status[frozen.user_attrs.get(STATUS) or Status.FAILED.name]
+
+
+def _distribution(parameter: Parameter, labels: Sequence[Any]) -> "BaseDistribution":
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    if parameter.kind is Kind.FLOAT:
+        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+    if parameter.kind is Kind.INT:
+        return IntDistribution(int(parameter.low), int(parameter.high), log=parameter.log)
+    return CategoricalDistribution(labels)

@@ -1,0 +1,93 @@
+"""Reading a study from its database: only trials that began or ended since the last look.
+
+Optuna's own interface returns all trials at every look, and makes many objects of every row. With
+100,000 trials a look took longer than a suggestion.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from foretune.run.trial_log import TrialLog
+from foretune.stores.optuna.database import StudyTables
+from foretune.stores.optuna.labels import OWNER
+
+if TYPE_CHECKING:
+    from optuna.storages import RDBStorage
+    from optuna.trial import FrozenTrial
+    from sqlalchemy import Connection
+
+    from foretune.stores.optuna.trial_format import Translation
+
+AT_ONCE = 5_000
+"""Trials that are read by one query: memory holds no more rows than that."""
+IDS_AT_ONCE = 500
+"""Databases limit how many values one query may name."""
+NOT_FOUND = "Record does not exist."
+"""What Optuna says of a study or a trial that was deleted meanwhile."""
+
+
+class TrialReader:
+    """The trials of one study that Foretune began, as far as they were read."""
+
+    def __init__(self, database: "RDBStorage", study_id: int, translation: "Translation") -> None:
+        self.log = TrialLog()
+        self._engine = database.engine
+        self._study_id = study_id
+        self._translation = translation
+        self._last_id = -1
+        """Ids grow with every trial, and the study's lock keeps them in the order of begin."""
+        self._unfinished: dict[int, str] = {}
+        """Id -> state of the trials that may still change."""
+
+    def refresh(self) -> TrialLog:
+        """Read what is new, and return the log with it."""
+        with self._engine.connect() as connection:
+            self._check_there(connection)
+            self._read_changed(connection)
+            while new := StudyTables(connection, self._study_id, self._last_id).trials(AT_ONCE):
+                self._last_id = new[-1]._trial_id
+                self._take_in(new)
+                if len(new) < AT_ONCE:
+                    break
+        return self.log
+
+    def unfinished(self) -> "list[FrozenTrial]":
+        """The trials that run or wait, with the signs of life of their owners."""
+        self.refresh()
+        with self._engine.connect() as connection:
+            found = list(self._with_ids(connection, sorted(self._unfinished)))
+        return [frozen for frozen in found if not frozen.state.is_finished()]
+
+    def _check_there(self, connection: "Connection") -> None:
+        from sqlalchemy import text
+
+        query = text("SELECT 1 FROM studies WHERE study_id = :study")
+        if connection.execute(query, {"study": self._study_id}).first() is None:
+            raise KeyError(NOT_FOUND)
+
+    def _read_changed(self, connection: "Connection") -> None:
+        """Read the trials again that were running or waiting and are no longer."""
+        states: dict[int, str] = {}
+        for ids in _parts(sorted(self._unfinished)):
+            states |= StudyTables(connection, self._study_id, ids=ids).states()
+        changed = [id_ for id_, state in self._unfinished.items() if states.get(id_) != state]
+        self._take_in(self._with_ids(connection, changed))
+
+    def _with_ids(self, connection: "Connection", ids: list[int]) -> "Iterator[FrozenTrial]":
+        for part in _parts(ids):
+            yield from StudyTables(connection, self._study_id, ids=part).trials()
+
+    def _take_in(self, found: "Iterable[FrozenTrial]") -> None:
+        """Put into the log what Foretune began; other trials of the study are not its own."""
+        for frozen in found:
+            self._unfinished.pop(frozen._trial_id, None)
+            if OWNER not in frozen.system_attrs:
+                continue
+            self.log.put(self._translation.trial(frozen))
+            if not frozen.state.is_finished():
+                self._unfinished[frozen._trial_id] = frozen.state.name
+
+
+def _parts(ids: list[int]) -> Iterator[tuple[int, ...]]:
+    for first in range(0, len(ids), IDS_AT_ONCE):
+        yield tuple(ids[first : first + IDS_AT_ONCE])

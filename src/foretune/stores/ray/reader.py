@@ -1,0 +1,134 @@
+"""What Ray Tune leaves in its folders: one task an experiment, one evaluation a trial.
+
+Of each trial `params.json` and the last line of `result.json` are read, which are plain JSON. The
+state files of an experiment hold pickled objects: they are not opened.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foretune._base.progress import SILENT, Progress, tracked
+from foretune.errors import ExperienceError
+from foretune.experience import Experience
+from foretune.stores.files.archive import existing
+from foretune.stores.files.run_table import Run, check_columns, experience_of, flattened
+from foretune.stores.formats import NO_COLUMNS, TableColumns
+
+PARAMS, RESULTS, ERROR = "params.json", "result.json", "error.txt"
+CONFIG, SECONDS = "config", "time_total_s"
+PART = "{...}"
+"""Stands for a part of a configuration where other trials have a value in its place, or None."""
+
+
+def read(
+    source: Path | str, *, columns: TableColumns = NO_COLUMNS, progress: Progress = SILENT
+) -> Experience:
+    """The trials in `source`: the folder of an experiment, or one with several of them.
+
+    columns: `values` names the metrics that count, `space` the file of the space, else it is
+        inferred. The last report of a trial is its result. A trial that raised counts as failed;
+        one that has not reported anything counts as not ended, and is left out.
+    """
+    check_columns(columns, "ray", task=False)
+    root = existing(source)
+    folders = sorted(path.parent for path in root.rglob(PARAMS))
+    if not folders:
+        raise ExperienceError(
+            f"results of Ray Tune are folders with a file {PARAMS}, but '{root}' has none: give "
+            "the folder of an experiment, such as ~/ray_results/NAME"
+        )
+    tasks = _tasks({folder.parent for folder in folders}, root)
+    reading = tracked(folders, progress, "reading", len(folders))
+    configs = [_object((folder / PARAMS).read_bytes(), folder / PARAMS) for folder in reading]
+    runs = [
+        _run(folder, tasks[folder.parent], config)
+        for folder, config in zip(folders, _flat(configs), strict=True)
+    ]
+    return experience_of(runs, columns, str(source))
+
+
+def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
+    """What experiments are called: as their folder, with its way from `root` where two share it."""
+    names = {path: _text(path.resolve().name) for path in experiments}
+    times = Counter(names.values())
+    return {
+        path: name if times[name] == 1 else _text(path.relative_to(root).as_posix())
+        for path, name in names.items()
+    }
+
+
+def _text(path: str) -> str:
+    """A path as a text: bytes that are no characters are written out, as in caf\\xe9."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _flat(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The configurations with one name a value.
+
+    What tune.choice([None, {...}]) gave is a choice by its own name, on which its parts depend.
+    """
+    flat = [flattened(config) for config in configs]
+    parts = [set(_parts(config)) for config in configs]
+    chosen = set().union(*flat) & set().union(*parts)
+    return [
+        config | dict.fromkeys(sorted(chosen & own), PART)
+        for config, own in zip(flat, parts, strict=True)
+    ]
+
+
+def _parts(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The names of what is nested, as `flattened` joins them."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield f"{prefix}{name}"
+            yield from _parts(value, f"{prefix}{name}/")
+
+
+def _run(folder: Path, task: str, config: Mapping[str, Any]) -> Run:
+    failed = (folder / ERROR).exists()
+    last = _last_line(folder / RESULTS)
+    # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
+    said = flattened({} if last is None else last)
+    values = {name: float(value) for name, value in said.items() if _is_number(value)}
+    seconds = values.get(SECONDS, float("nan"))
+    plain = {name: value for name, value in config.items() if _is_plain(value)}
+    ended = failed or last is not None
+    return Run.of(task, plain, values, failed=failed, seconds=seconds, ended=ended)
+
+
+def _last_line(path: Path) -> dict[str, Any] | None:
+    """The last whole report; a line that was being written when the program died is none."""
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    for line in reversed(lines):
+        try:
+            last = _object(line, path)
+        except ExperienceError:
+            continue
+        last.pop(CONFIG, None)
+        return last
+    return None
+
+
+def _object(text: bytes, path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ExperienceError(f"'{path}' must be JSON, but it is not: {error}") from error
+    if not isinstance(found, dict):
+        raise ExperienceError(f"'{path}' must hold a JSON object, but it holds something else")
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_plain(value: object) -> bool:
+    """What a hyperparameter can be; lists of other things are settings of the program."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | str | None)

@@ -1,0 +1,92 @@
+"""What the user says columns are for, beside the target."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from foretune._base.arrays import Bools
+from foretune._base.names import suggestion
+from foretune.errors import UsageError
+from foretune.tables.number_formats import TableMark, table_mark
+from foretune.tables.row_structure import Arrangement
+from foretune.tables.row_weights import Weighting, weights_in
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Columns that are more, or less, than something to learn from."""
+
+    group: str | None = None
+    """Rows of one value belong together; not learnt from, because new rows have other values."""
+    order: str | None = None
+    """Numbers or dates by which rows follow each other; learnt from as any other column is."""
+    ignored: tuple[str, ...] = ()
+    """Not learnt from."""
+    weight: str | None = None
+    """How much rows count; not learnt from. Those of weight 0 are left out."""
+
+    def check(self, frame: pd.DataFrame, target: str) -> None:
+        """Refuse columns that are not there, or that cannot be two things at once."""
+        if self.group is not None and self.order is not None:
+            raise UsageError(
+                "rows are kept together or scored in their order, but got both a column of groups "
+                f"('{self.group}') and one of the order ('{self.order}'): leave one of them out"
+            )
+        named = {"group": self.group, "order": self.order, "weight": self.weight}
+        if self.weight is not None and self.weight in (self.group, self.order):
+            raise UsageError(
+                "the weights of rows must be in a column of their own, but got "
+                f"'{self.weight}' for another role as well: choose another column"
+            )
+        asked = {name: role for role, name in named.items() if name is not None}
+        for name in (*asked, *self.ignored):
+            role = asked.get(name, "ignored")
+            if name not in frame.columns:
+                raise UsageError(
+                    f"the {role} column must be in the table, but there is no '{name}': "
+                    f"{suggestion(name, list(frame.columns))}"
+                )
+            if name == target:
+                raise UsageError(
+                    f"the {role} column must be another one than the target, but got '{name}' for "
+                    "both: choose another column"
+                )
+
+    def left_out(self) -> list[str]:
+        """The columns that are not learnt from."""
+        roles = [name for name in (self.group, self.weight) if name is not None]
+        return list(dict.fromkeys((*roles, *self.ignored)))
+
+    def counted(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
+        """Without the rows of weight 0; those without a target need no weight, and stay."""
+        known = frame[target].notna().to_numpy()
+        if self.weight is None or not known.any():
+            return frame
+        return frame[self.counting(frame, known, table_mark(frame)) | ~known]
+
+    def counting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Bools:
+        """(n,), which of the `known` (n,) rows have a weight above 0."""
+        if self.weight is None:
+            return known
+        weights = weights_in(self.weight, frame[self.weight][known], mark)
+        counting = known.copy()
+        counting[known] = weights > 0.0
+        return counting
+
+    def weighting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Weighting | None:
+        """How much the rows that are learnt from count; None where all count alike."""
+        if self.weight is None:
+            return None
+        return Weighting.of(self.weight, frame[self.weight][known], mark)
+
+    def arrangement(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Arrangement | None:
+        """How the rows that are learnt from belong together, or follow each other.
+
+        known: (n,), which rows these are. mark: how the table writes numbers that can be read in
+        two ways.
+        """
+        if self.group is not None:
+            return Arrangement.together(self.group, frame[self.group][known])
+        if self.order is not None:
+            return Arrangement.in_order(self.order, frame[self.order], mark, known)
+        return None

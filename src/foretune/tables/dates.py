@@ -1,0 +1,183 @@
+"""Dates: the ways in which a column of them may be written, and the numbers that they become.
+
+All values of a column are written in one way. Where the day and the month could change places in
+every value, the day comes first. A year of two digits could also change places, and its century
+is not said: such dates are read only where the values leave no choice.
+"""
+
+import re
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune._base.arrays import Floats
+from foretune.tables.number_formats import LOOKED_AT
+
+FIRST_PARTS = ("days", "month", "weekday", "hour")
+"""What dates became before there were more parts: saved columns that name none have these."""
+PARTS = (*FIRST_PARTS, "day of month", "day of year")
+"""What becomes of a date: days since 1970 with their fraction, and what repeats."""
+
+BARE_FORMATS = ("ISO8601", "%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d")
+"""Without a clock, but for ISO 8601, which knows one. The first that fits is taken."""
+DAYS = (
+    *("%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d"),
+    *("%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y"),
+)
+"""Before a clock or alone. The first that fits is taken; %b is a name of a month, short or long."""
+DAYS_OF_SHORT_YEARS = ("%m/%d/%y", "%d/%m/%y", "%y/%m/%d", "%d.%m.%y", "%d-%b-%y")
+"""The same, but taken only where no other one fits."""
+LONGEST_OF_SHORT_YEARS = 50
+"""Dates with years of two digits that are further apart may lie in two centuries."""
+CLOCKS = (
+    *("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p"),
+    *(", %H:%M", ", %H:%M:%S", ", %I:%M %p", ", %I:%M:%S %p", ", %I:%M%p", ", %I:%M:%S%p"),
+)
+"""What may follow a day."""
+FORMATS = frozenset(
+    (*BARE_FORMATS, *(day + clock for day in (*DAYS, *DAYS_OF_SHORT_YEARS) for clock in CLOCKS))
+)
+"""All ways in which the dates of a column may be written."""
+
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTH_OF = {
+    **{name: number for number, name in enumerate(_MONTHS, start=1)},
+    **{name[:3]: number for number, name in enumerate(_MONTHS, start=1)},
+    "sept": 9,
+}
+_DIGIT = re.compile(r"\d")
+_DOTTED = re.compile(r"\s*\d\d\.\d\d\.\d\d")
+_WORD = re.compile("[A-Za-z]+")
+_SHAPE = re.compile(
+    rf"(?:\d{{1,4}}|{'|'.join(_MONTH_OF)})[-/. ]\s*(?:\d{{1,2}}|{'|'.join(_MONTH_OF)})"
+    r"(?:[-/.]|,?\s+)\d{1,4}"
+    r"(?P<clock>(?P<comma>,?)\s+\d{1,2}:\d\d(?P<seconds>:\d\d)?(?P<half>(?P<gap>\s?)[ap]m)?)?",
+    re.IGNORECASE,
+)
+"""What dates look like that no bare format fits. Reading with a format costs far more."""
+
+_BEGINNING = r"\s*(?:\d{1,4}[-/. ]|[A-Za-z]{3,9} \d)"
+"""Of all dates, but for years alone and those without a mark, which are numbers too."""
+
+
+def date_format(present: "pd.Series[Any]") -> str:
+    """How all values are written, if they are dates; else ""."""
+    if _is_no_date(present.iloc[0]):
+        return ""
+    for bare in BARE_FORMATS:
+        if _fits(present, bare):
+            return bare
+    clock = _clock(present.iloc[0])
+    if clock is None:
+        return ""
+    for day in DAYS:
+        if _fits(present, day + clock):
+            return day + clock
+    short = [day + clock for day in DAYS_OF_SHORT_YEARS if _fits(present, day + clock)]
+    return short[0] if len(short) == 1 and _in_one_century(present, short[0]) else ""
+
+
+def _fits(present: "pd.Series[Any]", date_format: str) -> bool:
+    # Most columns are no dates, which their first values show.
+    some = read_dates(present.iloc[:LOOKED_AT], date_format)
+    return not some.isna().any() and not read_dates(present, date_format).isna().any()
+
+
+def possible_formats(texts: "pd.Series[str]") -> tuple[str, ...]:
+    """The ways in which those of the texts may be written that are dates; none where few are."""
+    if texts.str.match(_BEGINNING).mean() < 0.5:
+        return ()
+    clock = next((found for text in texts if (found := _clock(text)) is not None), None)
+    if clock is None:
+        return BARE_FORMATS
+    return (*BARE_FORMATS, *(day + clock for day in (*DAYS, *DAYS_OF_SHORT_YEARS)))
+
+
+def _clock(text: Any) -> str | None:
+    """How the clock of a date is written, "" where it has none; None for what is no date."""
+    shape = _SHAPE.fullmatch(text) if isinstance(text, str) else None
+    if shape is None:
+        return None
+    if not shape["clock"]:
+        return ""
+    hours = "%I:%M" if shape["half"] else "%H:%M"
+    seconds = ":%S" if shape["seconds"] else ""
+    half = (" %p" if shape["gap"] else "%p") if shape["half"] else ""
+    return f"{shape['comma']} {hours}{seconds}{half}"
+
+
+def _in_one_century(present: "pd.Series[Any]", date_format: str) -> bool:
+    """Whether years of two digits are close enough for their order to be the one they were in.
+
+    Even where all are taken for those of another century, their distances are right.
+    """
+    years = read_dates(present, date_format).dt.year
+    return bool(years.max() - years.min() < LONGEST_OF_SHORT_YEARS)
+
+
+def is_date(given: "pd.Series[Any]") -> bool:
+    """Whether the column has arrived as dates or as periods, which are dates by their beginning."""
+    dtype = given.dtype
+    return isinstance(dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(dtype)
+
+
+def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
+    """(n,), NaT where no date stands that is written so; "" as ISO 8601 has it."""
+    written = date_format or "ISO8601"
+    if isinstance(given.dtype, pd.PeriodDtype):
+        given = given.dt.to_timestamp()
+    if not pd.api.types.is_datetime64_any_dtype(given.dtype):
+        values = given.astype(object)
+        given = values.mask(values.map(_is_no_date))
+        if written.startswith("%d.%m.%y"):
+            given = given.mask(given.map(_is_version))
+        if "%b" in written:
+            # The names that pandas reads depend on the language of the computer, and are either
+            # short or long, which a column that has only seen May does not say.
+            given = given.map(_with_numbered_month, na_action="ignore")
+            written = written.replace("%b", "month %m")
+    # Without a format pandas would guess one, and another one for rows in another order.
+    read = pd.to_datetime(given, errors="coerce", format=written, utc=True)
+    return read.dt.tz_localize(None)
+
+
+def _is_no_date(value: Any) -> bool:
+    """Of numbers pandas makes times since 1970, and of `now` and `today` what the clock says."""
+    return isinstance(value, Number) or (isinstance(value, str) and not _DIGIT.search(value))
+
+
+def _is_version(value: Any) -> bool:
+    """Whether three numbers, such as 2.4.10, need not be a day, a month and a year: 02.04.10."""
+    return isinstance(value, str) and not _DOTTED.match(value)
+
+
+def _with_numbered_month(value: Any) -> Any:
+    """A text with `month 5` for May, which no numbers alone can be taken for."""
+    if not isinstance(value, str):
+        return value
+    return _WORD.sub(_numbered_month, value)
+
+
+def _numbered_month(word: re.Match[str]) -> str:
+    number = _MONTH_OF.get(word[0].lower())
+    return word[0] if number is None else f"month {number}"
+
+
+def date_parts(dates: "pd.Series[pd.Timestamp]", parts: tuple[str, ...]) -> Floats:
+    """(n, number of parts), NaN where there is no date."""
+    found: dict[str, pd.Series[Any]] = {
+        # In microseconds, because nanoseconds do not reach beyond the years 1677 and 2262.
+        "days": (dates - pd.Timestamp(0).as_unit("us")) / pd.Timedelta(days=1),
+        "month": dates.dt.month,
+        "weekday": dates.dt.day_of_week,
+        "hour": dates.dt.hour,
+        "day of month": dates.dt.day,
+        "day of year": dates.dt.day_of_year,
+    }
+    columns = [found[part].to_numpy(dtype=np.float64, na_value=np.nan) for part in parts]
+    return np.column_stack(columns)

@@ -1,0 +1,73 @@
+"""Reading KEEL and ARFF files, whose header names the columns and says what they hold."""
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from foretune.tables.formats.text_form import TextForm, check_names, numbers_or_texts
+
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{\[]+)\s*(.*)", re.IGNORECASE)
+_OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
+"""How the type of an attribute of numbers begins; a range may follow it."""
+_END = r"\s*(?:(?=,)|(?:(?<=\s)%.*)?$)"
+"""Behind a value: the next one, or the end of the row, or a comment."""
+_WORD = r"(?:(?<!\s)[^,\s]|[^,\s%])[^,\s]*"
+"""Of a value without quotes; behind a space, a percent sign begins a comment."""
+_CELL = re.compile(rf"(?:^|,)\s*((?:{_QUOTED})(?={_END})|(?:{_WORD}(?:\s+{_WORD})*)?){_END}")
+"""A value of a row, with its quotes where it has some."""
+_QUOTE_OR_COMMENT = re.compile("['\"%]")
+_NOT_KNOWN = ("", "?", "<null>")
+"""What is no value where it has no quotes; None, NA or null may be one in these files."""
+
+
+def read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
+    """KEEL or ARFF: `@attribute` lines that name and type the columns, then the rows."""
+    with path.open(encoding=form.encoding) as lines:
+        kinds = _attributes(path, lines)
+        if not kinds:
+            raise ValueError("its header has no @attribute")
+        rows = []
+        for line in lines:
+            text = line.strip()
+            if text and not text.startswith("%"):
+                cells = _cells(text)
+                if len(cells) != len(kinds):
+                    raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
+                rows.append(cells)
+    frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
+    return frame.apply(lambda column: _typed(column, kinds[str(column.name)]))
+
+
+def _cells(row: str) -> list[str | None]:
+    """The values of a row; those in quotes may hold commas, and quotes behind a backslash."""
+    if not _QUOTE_OR_COMMENT.search(row):
+        return [None if cell in _NOT_KNOWN else cell for cell in map(str.strip, row.split(","))]
+    return [None if cell in _NOT_KNOWN else _unquoted(cell) for cell in _CELL.findall(row)]
+
+
+def _unquoted(text: str) -> str:
+    if "'" not in text and '"' not in text:
+        return text
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if quoted else text.strip("'\"")
+
+
+def _attributes(path: Path, lines: Iterator[str]) -> dict[str, str]:
+    """The names of the columns up to `@data`, and the type of each as it is written."""
+    header = takewhile(lambda line: not line.strip().lower().startswith("@data"), lines)
+    found = [_ATTRIBUTE.match(line.strip()) for line in header]
+    kinds = [(_unquoted(each[1]), each[2]) for each in found if each is not None]
+    check_names(path, [name for name, _ in kinds])
+    return dict(kinds)
+
+
+def _typed(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
+    if kind.startswith("{"):
+        return column.astype("category")
+    # Texts and dates stay as they are written.
+    return numbers_or_texts(column) if _OF_NUMBERS.match(kind) else column

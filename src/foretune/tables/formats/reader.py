@@ -1,0 +1,308 @@
+"""Reading tables as people keep them: CSV, Parquet, KEEL and ARFF files."""
+
+import csv
+import os
+import warnings
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.lib import ArrowException
+
+from foretune.errors import UsageError
+from foretune.experience.data_frame import with_columns
+from foretune.tables.formats.arff import read_attributes
+from foretune.tables.formats.parquet import (
+    batches,
+    bytes_of,
+    frame_of,
+    is_parquet,
+    open_parquet,
+)
+from foretune.tables.formats.text_form import (
+    MISSING,
+    READ,
+    TextForm,
+    column_names,
+    gaps_beside,
+    numbers_or_texts,
+    rows_of_one_column,
+    text_form,
+    with_gaps,
+)
+
+PART_BYTES = 1 << 26
+Texts = Mapping[str, Collection[str]]
+"""Names of columns, and values of each."""
+NO_TEXTS: Texts = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a text file without types is written."""
+
+    separator: str | None = None
+    """Found out when None; `" "` is any run of white space."""
+    header: bool = True
+    """Without one, the columns are named c0, c1, ..."""
+    decimal: str = "."
+
+
+PLAIN = Layout()
+
+
+def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Texts = NO_TEXTS) -> pd.DataFrame:
+    """The table in a file, with missing values as missing; its kind is read off name and content.
+
+    Nominal attributes of KEEL and ARFF files become categorical columns even if they look like
+    numbers. Types of plain text are left to pandas.
+    texts: columns that stay as they are written, such as 007, where the file has no types, and what
+    is known to be a value there although it looks like a gap.
+    """
+    with _one_sentence(path):
+        if is_parquet(path):
+            return _unpadded(frame_of(open_parquet(path).read()))
+        form = text_form(path, layout.separator)
+        if form.has_attributes:
+            return read_attributes(path, form)
+        frame = _without_padding(_checked(lambda: _csv(path, form, layout, texts)), texts)
+        if not layout.header:
+            frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
+        return frame
+
+
+def read_parts(
+    path: Path, *, part_bytes: int = PART_BYTES, texts: Texts = NO_TEXTS
+) -> Iterator[pd.DataFrame]:
+    """The same table as `read_frame`, some rows at a time, each part about so large in the file.
+
+    A part may have other types than the next one. KEEL and ARFF files come in one part.
+    texts: as of `read_frame`.
+    """
+    for part, _ in read_parts_with_copies(path, (), part_bytes=part_bytes, texts=texts):
+        yield part
+
+
+def read_parts_with_copies(
+    path: Path, names: Sequence[str], *, part_bytes: int = PART_BYTES, texts: Texts = NO_TEXTS
+) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+    """The same parts as of `read_parts`, each with a faithful copy of the columns of these names.
+
+    A copy has the types of the file, or the cells as they are written where it has none: pandas
+    makes fractions of whole numbers with gaps, and 7 of 007. Names that the table does not have
+    are left out.
+    """
+    with _one_sentence(path):
+        if is_parquet(path):
+            for batch in batches(path, part_bytes):
+                frame = _unpadded(frame_of(batch))
+                yield frame, batch.select(_present(names, batch.column_names))
+            return
+        form = text_form(path)
+        if form.has_attributes:
+            frame = read_attributes(path, form)
+            copied = frame[_present(names, frame.columns)]
+            yield frame, pa.Table.from_pandas(copied, preserve_index=False)
+            return
+        rows = max(1, int(part_bytes / form.bytes_a_row))
+        with (
+            closing(_csv_parts(path, form, rows, texts)) as parts,
+            closing(_written_cells(path, form, names, rows)) as copies,
+        ):
+            while (part := _checked(lambda: next(parts, None))) is not None:
+                yield part, next(copies)
+
+
+def has_types(path: Path) -> bool:
+    """Whether a file says what its columns hold, as Parquet, KEEL and ARFF files do."""
+    with _one_sentence(path):
+        return is_parquet(path) or text_form(path).has_attributes
+
+
+def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
+    """A column of a file without types as it is written, gaps included, some rows at a time."""
+    with _one_sentence(path):
+        form = text_form(path)
+        rows = max(1, int(PART_BYTES / form.bytes_a_row))
+        for part in _written_parts(path, form, rows, [position]):
+            yield part.iloc[:, 0]
+
+
+def table_name(path: Path) -> str:
+    """The name of a file without its ending, as a text for databases and names of other files.
+
+    Names of files are bytes, and those that are no characters would be refused later.
+    """
+    name = os.fsencode(path.stem).decode("utf-8", "replace")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        # Where the system knows fewer characters. A question mark would begin a part of an address.
+        return name.encode("ascii", "replace").decode().replace("?", "_")
+    return name
+
+
+def table_bytes(path: Path) -> int:
+    """How large the table in a file is: as text, or as Parquet before compression."""
+    with _one_sentence(path):
+        return bytes_of(open_parquet(path)) if is_parquet(path) else path.stat().st_size
+
+
+def form_notes(path: Path) -> list[str]:
+    """What was assumed about the form of a file: its characters, and lines that are a title."""
+    if is_parquet(path):
+        return []
+    form = text_form(path)
+    encoding, title = form.encoding, [line for line in form.before[: form.title] if line.strip()]
+    told = {
+        "cp1252": "The file is not written in UTF-8 and was read as Windows-1252.",
+        "latin-1": "The file is not written in UTF-8 and was read as Latin-1.",
+        "utf-16": "The file was read as UTF-16.",
+        "utf-32": "The file was read as UTF-32.",
+    }
+    notes = [told[encoding]] if encoding in told else []
+    if title:
+        first = title[0].strip(f'{form.separator}" \r\n')
+        notes.append(f"What is above the names of the columns, '{first}', was taken for a title.")
+    return notes
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file, as a `UsageError`."""
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "none"
+        raise UsageError(f"a table must be a file, but there is {what} at '{path}': check the path")
+    try:
+        yield
+    except UsageError:
+        raise
+    except (ValueError, csv.Error, OSError, ArrowException) as error:
+        said = " ".join(str(error).split())
+        raise UsageError(
+            f"a table must be a {READ} file, but '{path}' cannot be read as one ({said}): check "
+            "its format"
+        ) from error
+
+
+def _written_cells(
+    path: Path, form: TextForm, names: Sequence[str], rows: int
+) -> Generator[pa.Table, None, None]:
+    """Columns of a file without types as they are written, so many rows at a time.
+
+    They are read apart from the others, so that a copy changes nothing in what is read besides.
+    """
+    known = [name.strip() for name in _csv(path, form, PLAIN, nrows=0).columns]
+    present = _present(names, known)
+    if not present:
+        yield from repeat(pa.table({}))
+    positions = [known.index(name) for name in present]
+    texts = pa.schema([(name, pa.large_string()) for name in present])
+    for part in _written_parts(path, form, rows, positions):
+        cells = part.where(part != "", None)
+        yield pa.Table.from_pandas(cells, schema=texts, preserve_index=False)
+
+
+def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Those of the names that a table has, each once."""
+    there = set(known)
+    return [name for name in dict.fromkeys(names) if name in there]
+
+
+def _csv_parts(
+    path: Path, form: TextForm, rows: int, texts: Texts
+) -> Generator[pd.DataFrame, None, None]:
+    with _csv(path, form, PLAIN, texts, chunksize=rows) as parts:
+        for part in parts:
+            yield _without_padding(part, texts)
+
+
+def _written_parts(
+    path: Path, form: TextForm, rows: int, positions: Sequence[int]
+) -> Generator[pd.DataFrame, None, None]:
+    """Some columns as they are written, gaps included: NA is the code of Namibia."""
+    written: dict[str, Any] = {"dtype": str, "na_filter": False, "usecols": positions}
+    with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
+        for part in parts:
+            part.columns = part.columns.str.strip()
+            yield _unpadded(part)
+
+
+def _csv(path: Path, form: TextForm, layout: Layout, texts: Texts = NO_TEXTS, **more: Any) -> Any:
+    """A data frame, or with a `chunksize` a reader of frames with so many rows.
+
+    White space may be around names and texts, by which some programs make columns equally wide.
+    """
+    names = column_names(path, form) if layout.header else []
+    header = sum(1 for line in form.before if line.strip())
+    if len(names) == 1 and (rows := rows_of_one_column(path, form)):
+        header = len(form.before)
+        more = {"skip_blank_lines": False, "nrows": rows, **more}
+    if texts:
+        known = {name: str(name).strip() for name in _csv(path, form, layout, nrows=0).columns}
+        more["dtype"] = {name: str for name in known if known[name] in texts}
+        more["na_values"] = {name: gaps_beside(texts.get(known[name], ())) for name in known}
+    return pd.read_csv(
+        path,
+        sep=r"\s+" if form.separator == " " else form.separator,
+        header=header if layout.header else None,
+        decimal=layout.decimal,
+        encoding=form.encoding,
+        # Else a text whose name ends in .zip would be opened as an archive.
+        compression=None,
+        keep_default_na=False,
+        skipinitialspace=True,
+        low_memory=False,
+        # Else a first column without a name becomes an index, and all names are shifted.
+        index_col=False,
+        **{"na_values": list(MISSING), **more},
+    )
+
+
+def _without_padding(frame: pd.DataFrame, texts: Texts) -> pd.DataFrame:
+    """What a file without types would hold if no white space were around anything in it."""
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    return with_columns(
+        frame,
+        {
+            name: with_gaps(cells, texts[name]) if name in texts else numbers_or_texts(cells)
+            for name, cells in _trimmed(frame).items()
+        },
+    )
+
+
+def _unpadded(frame: pd.DataFrame) -> pd.DataFrame:
+    return with_columns(frame, _trimmed(frame))
+
+
+def _trimmed(frame: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
+    """The columns in which white space is around some text, without it."""
+    padded = [str(name) for name, column in frame.items() if _is_padded(column)]
+    return {name: frame[name].str.strip() for name in padded}
+
+
+def _is_padded(column: "pd.Series[Any]") -> bool:
+    if not pd.api.types.is_string_dtype(column.dtype):
+        return False
+    try:
+        cells = pa.array(column, from_pandas=True)
+    except (ArrowException, OverflowError):
+        return False  # Of several types, or of whole numbers that no type holds.
+    are_texts = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
+    return are_texts and bool(pc.any(pc.not_equal(cells, pc.utf8_trim_whitespace(cells))).as_py())
+
+
+def _checked(read: Callable[[], Any]) -> Any:
+    """What `read` gives; where pandas would leave values out, it is a `ValueError`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return read()
+        except pd.errors.ParserWarning:
+            raise ValueError("its rows have more values than its first line has names") from None

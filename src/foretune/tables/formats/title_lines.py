@@ -1,0 +1,58 @@
+"""A title above the names of a table's columns, as sheets that were saved as text have it."""
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from itertools import islice
+
+from foretune.tables.formats.separators import ROWS_LOOKED_AT, SEPARATORS, whole_lines
+
+MOST_LINES = 10
+"""Of a title."""
+LEAST_ROWS = 3
+"""Of the table below it."""
+
+
+def lines_of_title(start: str) -> int:
+    """How many lines at the start of a text file come before the names, blank ones among them.
+
+    A title fills one cell of its line, and below it is a whole table: names, and several rows of
+    equally many values, with numbers in one of the columns throughout. Less could be texts.
+    """
+    lines = [*islice(StringIO(whole_lines(start), newline=""), MOST_LINES + ROWS_LOOKED_AT)]
+    return max(_lines_above(lines, separator) for separator in SEPARATORS)
+
+
+def _lines_above(lines: Sequence[str], separator: str) -> int:
+    filled = [_filled(line, separator) for line in lines[: MOST_LINES + 1]]
+    above = next((place for place, cells in enumerate(filled) if cells > 1), 0)
+    return above if any(filled[:above]) and _is_table(lines[above:], separator) else 0
+
+
+def _filled(line: str, separator: str) -> int:
+    """How many cells of a line hold anything."""
+    if line.count('"') % 2:
+        return 2  # a cell of several lines, which is no title
+    cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    return sum(1 for cell in cells if cell.strip())
+
+
+def _is_table(lines: Sequence[str], separator: str) -> bool:
+    """Whether lines begin with names, and go on with rows that fit them."""
+    text = StringIO("".join(lines), newline="")
+    try:
+        rows = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
+        names, *others = [row for row in rows if row]
+    except (csv.Error, ValueError):
+        return False
+    return (
+        len(others) >= LEAST_ROWS
+        and all(len(row) == len(names) for row in others)
+        and all(name.strip() and not _is_number(name) for name in names)
+        and any(all(map(_is_number, column)) for column in zip(*others, strict=True))
+    )
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell holds a number, or a date, however it is written."""
+    return any(mark.isdigit() for mark in cell) and not any(mark.isalpha() for mark in cell)

@@ -1,0 +1,292 @@
+"""Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, CHF 5, 12 %, (5) and 5,00- for -5.
+
+Where thousands and fractions look alike, as in 1,234 and 1.234, a column does not say what it
+means. Then the other columns of its table do: those that leave no doubt, where they agree.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from foretune._base.arrays import Bools, Floats
+
+MARKS = ".,"
+"""What may divide a number from its fraction, the likelier one first."""
+SPACES = " \u00a0\u202f"
+APOSTROPHES = "'\u2019"
+THOUSANDS = {".": f",{APOSTROPHES}{SPACES}", ",": f".{APOSTROPHES}{SPACES}"}
+"""What may divide thousands, by the mark of fractions."""
+SIGNS = "$€£¥₹₩₽₺₪฿"
+CODES = {
+    **{"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹"},
+    **{"CHF": "\ue000", "Fr.": "\ue000", "R$": "\ue001", "BRL": "\ue001"},
+    **{"kr": "\ue002", "kr.": "\ue002", "SEK": "\ue003", "NOK": "\ue004", "DKK": "\ue005"},
+    **{"zł": "\ue006", "PLN": "\ue006", "Kč": "\ue007", "CZK": "\ue007"},
+    **{"Ft": "\ue008", "HUF": "\ue008", "CAD": "\ue009", "AUD": "\ue00a", "CNY": "\ue00b"},
+}
+"""Currencies by their letters, and what says the same in one character. Where none does, it is one
+of private use, which tables hardly have; models keep it, so it never changes."""
+CURRENCIES = SIGNS + "".join(sorted({*CODES.values()} - {*SIGNS}))
+UNITS = f"{CURRENCIES}%"
+MINUS = "\u2212-"
+"""The sign of books, and the hyphen, which ends a class of characters or else is a range."""
+AROUND = f"+{MINUS}{UNITS}{SPACES}"
+"""What may stand before the digits of a number, and behind them."""
+LOOKED_AT = 100
+"""So many texts mostly show what a column is, or is not."""
+_NEGATIVE = rf"^\D*[{MINUS}]"
+"""How numbers begin that are below zero; a sign behind a digit is that of a power of ten."""
+_IN_BRACKETS = (
+    rf"^([{CURRENCIES}]?[{SPACES}]?)"
+    rf"\([{SPACES}]?([^()+{MINUS}]+?)[{SPACES}]?\)"
+    rf"([{SPACES}]?[{UNITS}]?)$"
+)
+"""How bookkeepers write numbers below zero: (5), $(5), (5 €)."""
+_SIGN_BEHIND = (
+    rf"^([^()+{MINUS}]*\d[{MARKS}][^()+{MINUS}]*\d)"
+    rf"[{SPACES}]?[{MINUS}]([{SPACES}]?[{UNITS}]?)$"
+)
+"""How some programs do: 5,00- and 1.234- €. Without a mark, 2- may be a grade."""
+_NO_SIGN = re.compile(
+    rf"\s*(?:\([\d{MARKS}{APOSTROPHES}\s]+\)|[\d{MARKS}{APOSTROPHES}\s]+[{MINUS}])\s*"
+)
+"""Both without a unit, which may be something else."""
+_OTHER_DIGIT = r"[^\P{Nd}0-9]"
+
+
+def _apart(code: str) -> str:
+    """Of a code before or behind a number, with what stands around it.
+
+    Letters stand apart from the digits: USD1001 and EUR5 are names of something. R$5 is none.
+    """
+    behind = "()" if code.endswith("$") else rf"([{SPACES}]|[)]?$)"
+    return rf"(^[(+{MINUS}]?|[{SPACES}]){re.escape(code)}{behind}"
+
+
+REWRITTEN = (
+    *((re.escape(code), _apart(code), rf"\1{sign}\2") for code, sign in CODES.items()),
+    (r"\(", _IN_BRACKETS, r"-\1\2\3"),
+    (rf"\d[{SPACES}]?[{MINUS}]", _SIGN_BEHIND, r"-\1\2"),
+)
+"""What is written in another way, in order: what such texts have, the pattern, what stands for it.
+"""
+_RARE = rf"[\p{{L}}(]|\d[{SPACES}]?[{MINUS}]|{_OTHER_DIGIT}"
+"""What texts have of which `REWRITTEN` may know another way, or whose digits are not 0 to 9."""
+
+
+def _pattern(mark: str) -> str:
+    """Of all numbers with this mark, as Arrow searches texts."""
+    currency, space = f"[{CURRENCIES}]", f"[{SPACES}]?"
+    between = "|".join(rf"(?:{re.escape(each)}\d{{3}})+" for each in THOUSANDS[mark])
+    if mark == ".":
+        between += r"|(?:,\d{2})+,\d{3}"  # As in India: 12,34,567.
+    # Thousands never begin with a zero, so that 0,125 can only be a fraction.
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{between})|\d+)"
+    return (
+        rf"^[+{MINUS}]?{space}{currency}?{space}[{MINUS}]?{whole}(?:{re.escape(mark)}\d+)?"
+        rf"(?:[eE][+-]?\d+)?{space}(?:{currency}|%)?$"
+    )
+
+
+PATTERNS = {mark: _pattern(mark) for mark in MARKS}
+
+
+TableMark = Callable[[], str]
+"""What a table says where a column leaves a doubt: a mark, or "". Asked only then."""
+
+
+def no_mark() -> str:
+    """What is said of a column without a table."""
+    return ""
+
+
+def decimal_mark(present: "pd.Series[Any]", table: TableMark = no_mark) -> str:
+    """What divides whole numbers from fractions, if all texts are numbers of one unit; else "".
+
+    Where thousands and fractions look alike, the table decides; if it does not, 1,234 is 1234.
+    """
+    return "" if _all_below_zero(present) else new_numbers_mark(present, table)
+
+
+def new_numbers_mark(present: "pd.Series[Any]", table: TableMark) -> str:
+    """The same where the column held numbers before: now all of them may be in brackets."""
+    marks = _possible_marks(present)
+    return (marks if len(marks) < 2 else table()) or marks[:1]
+
+
+def new_mark(present: "pd.Series[Any]", table: TableMark, before: str) -> str:
+    """The mark of a column that held numbers before, and in a new table may hold others beside.
+
+    What most of those texts show that leave no doubt is believed, then what the new table says,
+    then the mark of before; without any, 1,234 is 1234, as in the table of the fit.
+    """
+    texts = only_texts(present).value_counts()
+    if texts.empty:
+        return before
+    point, comma = (_are_numbers(_as_arrow(texts.index), mark) for mark in MARKS)
+    times = texts.to_numpy()
+    points, commas = times[point & ~comma].sum(), times[comma & ~point].sum()
+    if points == commas:
+        return table() or before or MARKS[0]
+    return "." if points > commas else ","
+
+
+def table_mark(frame: pd.DataFrame, otherwise: str = "") -> TableMark:
+    """The mark on which all columns agree that leave no doubt; else `otherwise`."""
+    return cache(partial(_agreed, frame, otherwise))
+
+
+def _agreed(frame: pd.DataFrame, otherwise: str) -> str:
+    shown = {_sure_mark(column) for _, column in frame.items()} - {""}
+    return shown.pop() if len(shown) == 1 else otherwise
+
+
+def _sure_mark(column: "pd.Series[Any]") -> str:
+    if pd.api.types.is_float_dtype(column.dtype):
+        return "." if _has_fractions(column) and not maybe_thousands(column) else ""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return ""
+    present = column.dropna()
+    marks = "" if _all_below_zero(present) else _possible_marks(present)
+    return marks if len(marks) == 1 else ""
+
+
+def _has_fractions(column: "pd.Series[float]") -> bool:
+    return len(_not_whole(column)) > 0
+
+
+def maybe_thousands(column: "pd.Series[float]") -> bool:
+    """Whether every number that is not whole has up to three digits before its point and after.
+
+    Then the point may have divided thousands in the file: 1.234 for 1234.
+    """
+    parts = _not_whole(column)
+    in_thousandths = 1000.0 * parts
+    whole = np.abs(in_thousandths - np.round(in_thousandths)) < 1e-6
+    return bool(len(parts) and (whole & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)).all())
+
+
+def points_in_doubt(frame: pd.DataFrame) -> list[str]:
+    """The columns that have arrived as fractions, and whose points may have divided thousands."""
+    floats = frame.select_dtypes("float")
+    return [str(name) for name, column in floats.items() if maybe_thousands(column)]
+
+
+def _not_whole(column: "pd.Series[float]") -> Floats:
+    present = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    parts: Floats = present[np.isfinite(present) & (present != np.round(present))]
+    return parts
+
+
+def _possible_marks(present: "pd.Series[Any]") -> str:
+    """The marks with which all values are numbers of one unit: none, one or both."""
+    # Most texts are no numbers, which the first ones show.
+    return _marks_of(present) if _marks_of(present.iloc[:LOOKED_AT]) else ""
+
+
+def _marks_of(present: "pd.Series[Any]") -> str:
+    texts = _as_arrow(present.drop_duplicates())
+    marks = "".join(mark for mark in MARKS if _are_numbers(texts, mark).all())
+    return marks if marks and len(_units(texts)) <= 1 else ""
+
+
+def _all_below_zero(present: "pd.Series[Any]") -> bool:
+    """Whether brackets, or a minus behind, tell no value from another; most columns end at their
+    first.
+
+    Then they are no signs of numbers below zero: (1,2) may be a pair, and (030) a prefix.
+    """
+    return all(isinstance(cell, str) and _NO_SIGN.fullmatch(cell) for cell in present)
+
+
+def only_texts(given: "pd.Series[Any]") -> "pd.Series[Any]":
+    """The cells that are texts."""
+    if isinstance(given.dtype, pd.StringDtype):
+        return given.dropna()
+    return given[[isinstance(cell, str) for cell in given]]
+
+
+def units_in(present: "pd.Series[Any]") -> set[str]:
+    """The signs of units that stand in texts."""
+    texts = _as_arrow(only_texts(present).drop_duplicates())
+    return {*"".join(_units(texts))}
+
+
+def named_units(units: Iterable[str]) -> str:
+    """Units as people write them; of those with letters alone the first name."""
+    names = {sign: code for code, sign in reversed(CODES.items()) if sign not in SIGNS}
+    return " ".join(sorted(names.get(unit, unit) for unit in units))
+
+
+def unit_of(numbers: "pd.Series[Any]") -> str:
+    """The signs beside numbers that have one unit; "" where they have none."""
+    return "".join(sorted(units_in(numbers)))
+
+
+def numbers_written(values: "pd.Index[Any]", mark: str) -> Floats:
+    """(n,), the number that each text writes, or that stands there already; else NaN."""
+    numbers = _numbers(_as_arrow(values), mark)
+    if not isinstance(values.dtype, pd.StringDtype):
+        for place, value in enumerate(values):
+            if isinstance(value, int | float | Decimal | np.integer | np.floating):
+                numbers[place] = float(value)
+    return numbers
+
+
+def _numbers(texts: pa.Array, mark: str) -> Floats:
+    """(n,), the numbers that texts write; NaN where one writes none."""
+    digits = pc.utf8_trim(texts, AROUND)
+    for divider in THOUSANDS[mark]:
+        digits = pc.replace_substring(digits, divider, "")
+    sizes = pc.replace_substring(digits, mark, ".").to_numpy(zero_copy_only=False)
+    sizes[~_are_numbers(texts, mark)] = "nan"
+    negative = pc.match_substring_regex(texts, _NEGATIVE).to_numpy(zero_copy_only=False)
+    numbers: Floats = np.where(negative, -1.0, 1.0) * sizes.astype(np.float64)
+    return numbers
+
+
+def _are_numbers(texts: pa.Array, mark: str) -> Bools:
+    found: Bools = pc.match_substring_regex(texts, PATTERNS[mark]).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _units(texts: pa.Array) -> list[str]:
+    """The different units that stand before numbers and behind them; "" is one, of none."""
+    if not _any_has(texts, f"[{UNITS}]"):
+        return [""]
+    found: list[str] = pc.unique(pc.replace_substring_regex(texts, f"[^{UNITS}]+", "")).to_pylist()
+    return found
+
+
+def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
+    """The texts of values as `PATTERNS` know numbers: without white space around them, with signs
+    for units, a minus for brackets, and the digits of any script as 0 to 9.
+    """
+    if isinstance(values.dtype, pd.StringDtype):
+        texts = pa.array(values, pa.large_string())
+    else:
+        # Half a character, which Arrow has none of, is part of no number.
+        encoded = [str(value).encode(errors="replace") for value in values]
+        texts = pa.array(encoded, pa.large_string())
+    texts = pc.utf8_trim_whitespace(texts)
+    if not _any_has(texts, _RARE):
+        return texts
+    for having, pattern, instead in REWRITTEN:
+        if _any_has(texts, having):
+            texts = pc.replace_substring_regex(texts, pattern, instead)
+    if not _any_has(texts, _OTHER_DIGIT):
+        return texts
+    known = [re.sub(r"\d", lambda digit: str(int(digit[0])), text) for text in texts.to_pylist()]
+    return pa.array(known, pa.large_string())
+
+
+def _any_has(texts: pa.Array, pattern: str) -> bool:
+    """Searching is far cheaper than replacing what most texts do not have."""
+    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())

@@ -1,0 +1,113 @@
+"""How the numbers of a new table are written, beside those of the table of the fit."""
+
+import pandas as pd
+
+from foretune._base.names import listed
+from foretune.tables.cells import some_of
+from foretune.tables.columns import Column, ColumnKind
+from foretune.tables.number_formats import named_units, points_in_doubt, units_in
+from foretune.tables.remarks import points_notes
+from foretune.tables.schema import Schema
+
+LOOKED_AT = 10_000
+"""At most so many rows, from all over a table, show how its numbers are written."""
+
+
+def with_commas(schema: Schema, frame: pd.DataFrame) -> set[str]:
+    """The columns of numbers that may have decimal commas in a new table.
+
+    Where the table of the fit, whose columns the schema has, had none, all of them. Where it had
+    some, a column that came with points then comes with points again.
+    """
+    found = schema.as_written_in(some_of(frame, LOOKED_AT)).columns
+    columns = [column for column in found if column.name in frame.columns]
+    commas = {column.name for column in columns if column.decimal == ","}
+    if not commas or any(column.decimal == "," for column in schema.columns):
+        return commas
+    return {column.name for column in columns if column.kind is ColumnKind.NUMBER}
+
+
+class Seen:
+    """What is worth knowing about how the numbers of a new table are written, part by part."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._columns = [each for each in schema.columns if each.kind is ColumnKind.NUMBER]
+        self._marks: dict[str, set[str]] = {column.name: set() for column in self._columns}
+        self._units: dict[str, set[str]] = {}
+        """Of each column that has come with numbers."""
+        self._in_doubt: set[str] = set()
+
+    def add(self, part: pd.DataFrame, schema: Schema) -> None:
+        """Note how the numbers of a part are written, as which `schema` reads it."""
+        for column in schema.columns:
+            if column.name not in self._marks:
+                continue
+            self._marks[column.name].add(column.decimal)
+            if column.name in part.columns and part[column.name].notna().any():
+                units = units_in(part[column.name]) if column.decimal else set()
+                self._units.setdefault(column.name, set()).update(units)
+        self._in_doubt.update(points_in_doubt(part))
+
+    def notes(self) -> list[str]:
+        """Sentences for people."""
+        return [
+            *self._other_marks(),
+            *self._several_units(),
+            *self._other_units(),
+            *self._points(),
+        ]
+
+    def _other_marks(self) -> list[str]:
+        """A word about numbers that are not written as in the table of the fit."""
+        other, apart = [], []
+        for column in self._columns:
+            marks = self._marks[column.name]
+            if any((column.decimal == ",") != (mark == ",") for mark in marks):
+                other.append(column.name)
+            elif not column.decimal and "." in marks and not self._units.get(column.name):
+                apart.append(column.name)
+        said = {
+            "Read with another decimal mark than the model's own table has": other,
+            "Read as numbers with thousands apart, unlike in the model's own table": apart,
+        }
+        return [f"{what}: {listed(names)}." for what, names in said.items() if names]
+
+    def _several_units(self) -> list[str]:
+        several = [
+            f"'{name}' ({named_units(units)})"
+            for name, units in self._units.items()
+            if len(units) > 1
+        ]
+        if not several:
+            return []
+        return [
+            f"Read as numbers, although their units differ: {', '.join(several)}. Convert them to "
+            "the unit that the model's own table has."
+        ]
+
+    def _other_units(self) -> list[str]:
+        other = []
+        for column in self._columns:
+            came, fitted = self._units.get(column.name), _fitted_unit(column)
+            if came is None or fitted is None or len(came) > 1 or came == {*fitted}:
+                continue
+            other.append(
+                f"'{column.name}' ({named_units(fitted) or 'none'} there, "
+                f"{named_units(came) or 'none'} here)"
+            )
+        if not other:
+            return []
+        return [
+            "Read as numbers, although the model's own table has another unit: "
+            f"{', '.join(other)}. Convert them to that unit."
+        ]
+
+    def _points(self) -> list[str]:
+        if not any("," in marks for marks in self._marks.values()):
+            return []
+        return points_notes([each.name for each in self._columns if each.name in self._in_doubt])
+
+
+def _fitted_unit(column: Column) -> str | None:
+    """The unit of a column in the table of the fit; plain numbers have none."""
+    return column.unit if column.decimal else ""

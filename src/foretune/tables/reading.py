@@ -1,0 +1,306 @@
+"""A table to learn from: read from a file, looked at, and what was assumed about it in words."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune._base.progress import SILENT, Progress
+from foretune.errors import UsageError
+from foretune.experience.data_frame import with_columns
+from foretune.tables.cells import (
+    has_leading_zeros,
+    not_numbers,
+)
+from foretune.tables.column_roles import Roles
+from foretune.tables.columns import Column, ColumnKind
+from foretune.tables.formats.reader import (
+    NO_TEXTS,
+    Texts,
+    form_notes,
+    has_types,
+    read_cells,
+    read_frame,
+    read_parts,
+    table_bytes,
+    table_name,
+)
+from foretune.tables.formats.text_form import MISSING
+from foretune.tables.number_formats import unit_of
+from foretune.tables.prediction_tables import Seen, with_commas
+from foretune.tables.problem import Question
+from foretune.tables.remarks import Facts, notes_on
+from foretune.tables.schema import Schema
+from foretune.tables.table import NO_ROLES, Table
+from foretune.tables.target import (
+    LabelKind,
+    Task,
+    inferred_task,
+    times_in,
+)
+
+MOST_BYTES = 400 * 2**20
+"""Larger tables are sampled while they are read, so that memory suffices for any file."""
+DIFFERENT_SHARE = 0.5
+"""A target of which more than this share of rows is a class of its own is taken for names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A table, and what was assumed about it."""
+
+    table: Table
+    target: str
+    facts: Facts
+    notes: list[str]
+    """Sentences for people."""
+    target_unit: str | None = None
+    """As a column to learn from has it."""
+
+    @property
+    def numbers(self) -> Schema:
+        """The columns to learn from, and what else of a test table is read as numbers."""
+        table, by = self.table, self.table.weighting
+        others = []
+        if table.task is Task.REGRESSION:
+            decimal, unit = table.target_decimal, self.target_unit
+            others.append(Column(self.target, ColumnKind.NUMBER, decimal=decimal, unit=unit))
+        if by is not None:
+            others.append(Column(by.column, ColumnKind.NUMBER, decimal=by.decimal))
+        return table.schema.beside(*others)
+
+    @property
+    def written(self) -> Texts:
+        """The columns of a test table that are read as they are written, to mean the same there."""
+        table = self.table
+        named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
+        target = {self.target: table.classes} if named or table.target_decimal else {}
+        by = table.weighting
+        weight: Texts = {} if by is None or not by.decimal else {by.column: ()}
+        return {**table.schema.written, **target, **weight}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What reading the file of a table has shown, beside its rows."""
+
+    notes: tuple[str, ...] = ()
+    """Sentences for people."""
+    share: float = 1.0
+    """Of its rows, those that were read."""
+    gaps: tuple[str, ...] = ()
+    """The texts that were taken for a missing target."""
+
+
+IN_MEMORY = Source()
+
+
+def read_training(
+    path: str | Path,
+    target: str,
+    *,
+    task: Task | str | None = None,
+    roles: Roles = NO_ROLES,
+    most_bytes: int = MOST_BYTES,
+    seed: int = 0,
+    progress: Progress = SILENT,
+    texts_until: float = math.inf,
+) -> Training:
+    """The table in a file; a file larger than `most_bytes` is sampled.
+
+    task: found out from the target if None. roles: what other columns are for. texts_until: as of
+    `Table.answering`.
+    """
+    path = Path(path)
+    asked = None if task is None else _task(task)
+    progress.start(f"reading {path.name}{_large(path)}", None)
+    try:
+        frame, share = read_table(path, most_bytes=most_bytes, seed=seed)
+    finally:
+        progress.stop()
+    notes = form_notes(path)
+    gaps: list[str] = []
+    if target in frame.columns and _worth_a_look(frame[target], asked) and not has_types(path):
+        cells = _drawn(read_cells(path, list(frame.columns).index(target)), share, seed)
+        gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
+        if has_leading_zeros(cells):
+            frame = with_columns(frame, {target: cells.mask(cells.isin(MISSING))})
+    notes += size_notes(share, "The table", most_bytes)
+    return training_of(
+        frame,
+        target,
+        name=table_name(path),
+        task=task,
+        roles=roles,
+        source=Source(tuple(notes), share, tuple(gaps)),
+        progress=progress,
+        texts_until=texts_until,
+    )
+
+
+def read_table(
+    path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0, texts: Texts = NO_TEXTS
+) -> tuple[pd.DataFrame, float]:
+    """The table in a file, or a sample of it if it is larger than `most_bytes`; the share of its
+    rows that were read.
+
+    texts: as of `read_frame`.
+    """
+    path = Path(path)
+    share = _share(path, most_bytes)
+    if share == 1.0:
+        return read_frame(path, texts=texts), share
+    drawn = _drawn(read_parts(path, texts=texts), share, seed)
+    unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
+    if unlike and not has_types(path):
+        # 01 is a number in a part that has only numbers, and a text in the next one.
+        drawn = _drawn(read_parts(path, texts={**dict.fromkeys(unlike, ()), **texts}), share, seed)
+    return drawn, share
+
+
+def read_test(path: str | Path, training: Training) -> tuple[pd.DataFrame, list[str]]:
+    """The table in a file that a model is tested on, and what is worth knowing about it, in words.
+
+    Its columns mean the same as in the table of the fit: 01 is a text where it was one. But its
+    numbers may be written in another way.
+    """
+    frame, share = read_table(path, texts=training.written)
+    if more := with_commas(training.numbers, frame) - {*training.written}:
+        # In a column that has only 1.234, those would else have arrived as fractions.
+        texts = {**training.written, **dict.fromkeys(more, ())}
+        frame, share = read_table(path, texts=texts)
+    seen = Seen(training.numbers)
+    seen.add(frame, training.numbers.as_written_in(frame))
+    return frame, [
+        *size_notes(share, "The test table"),
+        *(f"In the test table: {note[0].lower()}{note[1:]}" for note in seen.notes()),
+    ]
+
+
+def size_notes(share: float, what: str, most_bytes: int = MOST_BYTES) -> list[str]:
+    """A sentence about a table of which only this share of the rows was read."""
+    if share == 1.0:
+        return []
+    return [
+        f"{what} is larger than {most_bytes / 2**20:,.0f} MB: a random {share:.1%} of its rows is "
+        "used."
+    ]
+
+
+def training_of(
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    name: str = "table",
+    task: Task | str | None = None,
+    roles: Roles = NO_ROLES,
+    source: Source = IN_MEMORY,
+    progress: Progress = SILENT,
+    texts_until: float = math.inf,
+) -> Training:
+    """The same for a data frame."""
+    rows = len(frame)
+    asked = None if task is None else _task(task)
+    question = Question.of(frame, target, task=asked, roles=roles)
+    known = question.values.dropna()
+    _check_repeats(known, target, asked)
+    table = Table.answering(question, name=name, progress=progress, texts_until=texts_until)
+    kinds = Counter(column.kind for column in table.schema.columns)
+    facts = Facts(
+        rows,
+        question.frame.shape[1] - len(roles.left_out()) - 1,
+        len(question.frame) - len(known),
+        rows - len(question.frame),
+        dict(kinds),
+        source.share,
+    )
+    said = [*source.notes, *notes_on(table, facts, question, source.gaps)]
+    unit = unit_of(question.frame[target]) if question.decimal else None
+    return Training(table, target, facts, said, unit)
+
+
+def _large(path: Path) -> str:
+    """How large a file is, for people, where that matters."""
+    size = path.stat().st_size / 2**20 if path.is_file() else 0.0
+    return f" ({size:,.0f} MB)" if size >= 1.0 else ""
+
+
+def _share(path: Path, most_bytes: int) -> float:
+    return min(1.0, most_bytes / max(table_bytes(path), 1))
+
+
+def _drawn(parts: Iterable[Any], share: float, seed: int) -> Any:
+    """Some rows of a table that comes in parts: the same ones whatever its parts are."""
+    rng = np.random.default_rng(seed)
+    return pd.concat([part[rng.random(len(part)) < share] for part in parts], ignore_index=True)
+
+
+def _is_mixed(column: "pd.Series[Any]") -> bool:
+    return column.dtype == object and pd.api.types.infer_dtype(column).startswith("mixed")
+
+
+def _worth_a_look(target: "pd.Series[Any]", asked: Task | None) -> bool:
+    """Whether the file tells more about a target: what its gaps are, or names such as 007."""
+    if target.isna().any():
+        return True
+    return _is_number(target) and (asked or inferred_task(target)) is Task.CLASSIFICATION
+
+
+def _task(given: Task | str) -> Task:
+    try:
+        return Task(given)
+    except ValueError:
+        raise UsageError(
+            f"the task must be {' or '.join(Task)}, but got '{given}': choose one of them"
+        ) from None
+
+
+def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> None:
+    """Refuse a target that looks like a name or number of the rows."""
+    if known.empty:
+        return
+    task = asked or inferred_task(known)
+    if task is Task.REGRESSION:
+        if asked is None and _counts_rows(known):
+            raise UsageError(
+                f"the target must be something to predict, but '{target}' counts the rows: choose "
+                f"another one, or ask for {Task.REGRESSION}"
+            )
+        return
+    different = known.astype(str).nunique()
+    if different > max(2, DIFFERENT_SHARE * len(known)):
+        raise UsageError(
+            f"the classes of a target must repeat, but '{target}' has {different:,} different "
+            f"values in {len(known):,} rows, as an identifier has: choose another target"
+            + _as_numbers_instead(known)
+        )
+
+
+def _as_numbers_instead(known: "pd.Series[Any]") -> str:
+    """How a target whose classes hardly repeat may be predicted as a number, where it may."""
+    if _is_number(known):
+        return f", or ask for {Task.REGRESSION}"
+    if held := times_in(known):
+        what, unit = held
+        return f", or convert it to {unit}, because {what} are predicted as numbers"
+    others = not_numbers(known)
+    if not others or 2 * len(others) >= len(known):
+        return ""
+    return (
+        f", or, if it is meant to be a number, mend cells such as '{others[0]}' or leave their "
+        "rows out"
+    )
+
+
+def _is_number(known: "pd.Series[Any]") -> bool:
+    return pd.api.types.is_numeric_dtype(known.dtype)
+
+
+def _counts_rows(known: "pd.Series[Any]") -> bool:
+    steps = np.diff(known.to_numpy(dtype=np.float64))
+    return len(steps) > 1 and bool((steps == 1.0).all())

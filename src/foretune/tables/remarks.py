@@ -1,0 +1,220 @@
+"""What was assumed about a table, in sentences for people."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foretune._base.names import listed
+from foretune.tables.cells import LARGEST, is_plain, usable
+from foretune.tables.column_roles import Roles
+from foretune.tables.columns import UNUSED, ColumnKind, counted_kinds
+from foretune.tables.missing_values import odd_text
+from foretune.tables.number_formats import points_in_doubt
+from foretune.tables.problem import Question
+from foretune.tables.schema import Schema
+from foretune.tables.table import Table
+from foretune.tables.target import Task
+from foretune.tables.vocabulary import MOST_TEXTS
+
+LEAST_OF_A_CLASS = 5
+MANY_COLUMNS = 1000
+WRITTEN = {
+    ",": "with a decimal comma",
+    ".": "with thousands apart, with a unit, or with brackets or a sign behind for a minus",
+}
+"""How numbers are written that are no plain ones, by what divides fractions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a table was when it was read."""
+
+    rows: int
+    columns: int
+    """Beside the target."""
+    without_target: int
+    """Rows that were left out."""
+    without_weight: int
+    """Rows of weight 0, which were left out as well."""
+    kinds: dict[ColumnKind, int]
+    """How many columns are of which kind."""
+    share: float = 1.0
+    """Of the rows of the file, those that were read."""
+
+
+def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -> list[str]:
+    """What is worth knowing about a table to learn from.
+
+    gaps: the texts that were taken for a missing target.
+    """
+    target, roles = asked.target, asked.roles
+    frame = asked.frame.drop(columns=roles.left_out())
+    return [
+        _shape_note(facts),
+        _task_note(table, target, asked.values.dropna(), asked.task),
+        *_written_notes(table, target),
+        *_gap_notes(table.schema),
+        *_column_notes(table.schema),
+        *_role_notes(roles, asked.frame[asked.frame[target].notna()]),
+        *_odd_text_notes(frame, table.schema),
+        *_thousands_notes(frame, table),
+        *_row_notes(facts, gaps),
+        *_too_large_notes(frame.drop(columns=target), table.schema),
+        *_class_notes(table),
+    ]
+
+
+def _shape_note(facts: Facts) -> str:
+    used = {kind: count for kind, count in facts.kinds.items() if kind not in UNUSED}
+    return f"{facts.rows:,} rows; columns beside the target: {counted_kinds(used)}."
+
+
+def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task | None) -> str:
+    different = known.nunique()
+    if asked is not None:
+        why = "as asked"
+    elif not pd.api.types.is_numeric_dtype(known.dtype) or pd.api.types.is_bool_dtype(known.dtype):
+        why = "because it does not hold numbers"
+    elif table.task is Task.CLASSIFICATION:
+        why = f"because it holds only {different} different whole numbers"
+    else:
+        why = f"because it holds {different:,} different numbers"
+    if table.task is Task.REGRESSION:
+        return f"'{target}' is predicted as a number (regression), {why}."
+    return (
+        f"'{target}' is predicted as one of {len(table.classes):,} classes (classification), {why}."
+    )
+
+
+def _written_notes(table: Table, target: str) -> list[str]:
+    marks = {column.name: column.decimal for column in table.schema.columns}
+    marks[target] = table.target_decimal
+    named = {how: [n for n in marks if marks[n] == mark] for mark, how in WRITTEN.items()}
+    return [f"Read as numbers {how}: {listed(names)}." for how, names in named.items() if names]
+
+
+def _gap_notes(schema: Schema) -> list[str]:
+    gaps = [f"{listed(each.gaps)} in '{each.name}'" for each in schema.columns if each.gaps]
+    if not gaps:
+        return []
+    return [
+        f"Taken as missing, beside numbers or dates: {', '.join(gaps)}. Where that stands for a "
+        "value, write the value instead."
+    ]
+
+
+def _column_notes(schema: Schema) -> list[str]:
+    notes = [
+        f"The texts of '{column.name}' are learnt from by their words, of which "
+        f"{len(column.words):,} repeat: {listed(column.words)}."
+        for column in schema.columns
+        if column.words
+    ]
+    texts = [each for each in schema.columns if each.kind in (ColumnKind.TEXT, ColumnKind.WORDS)]
+    if len(texts) > MOST_TEXTS:
+        notes.append(
+            f"Of {len(texts):,} columns of texts, only the {MOST_TEXTS} longest with words that "
+            "repeat were looked at."
+        )
+    for kind, why in UNUSED.items():
+        names = [column.name for column in schema.columns if column.kind is kind]
+        if names:
+            notes.append(f"Not used, {why}: {listed(names)}.")
+    columns = len(schema.features) - sum(len(column.words) for column in schema.columns)
+    if columns > MANY_COLUMNS:
+        notes.append(
+            f"There are {columns:,} columns to learn from: every trial takes longer, "
+            "and pipelines that select columns are worth more."
+        )
+    return notes
+
+
+def _role_notes(roles: Roles, known: pd.DataFrame) -> list[str]:
+    """What became of columns, and of rows without a group among those that have a target."""
+    left_out = roles.left_out()
+    notes = [f"Not used, as asked for: {listed(left_out)}."] if left_out else []
+    gaps = 0 if roles.group is None else int(known[roles.group].isna().sum())
+    if gaps:
+        notes.append(
+            f"Rows without a '{roles.group}', each taken for one of its own: {gaps:,} of "
+            f"{len(known):,}."
+        )
+    return notes
+
+
+def _odd_text_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    """A word about columns that some values keep from being numbers or dates."""
+    kinds = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
+    texts = [column.name for column in schema.columns if column.kind in kinds]
+    kept_from = {name: odd_text(frame[name]) for name in texts}
+    shown = [f"'{name}' (such as '{value}')" for name, value in kept_from.items() if value]
+    if not shown:
+        return []
+    return [
+        f"Not read as numbers or dates, because some values are none: {', '.join(shown)}. Where "
+        "those stand for missing values, leave them empty in the file."
+    ]
+
+
+def _thousands_notes(frame: pd.DataFrame, table: Table) -> list[str]:
+    marks = (table.target_decimal, *(column.decimal for column in table.schema.columns))
+    return points_notes(points_in_doubt(frame)) if "," in marks else []
+
+
+def points_notes(names: Sequence[str]) -> list[str]:
+    """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
+    if not names:
+        return []
+    return [
+        f"Read with a decimal point, although others have a comma: {listed(names)}. Where points "
+        "divide thousands there, remove them from the file."
+    ]
+
+
+def _row_notes(facts: Facts, gaps: Sequence[str]) -> list[str]:
+    notes = []
+    if facts.without_target:
+        taken = f" ({listed(gaps)} read as missing; if that is a class, rename it)" if gaps else ""
+        notes.append(
+            f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}{taken}."
+        )
+    if facts.without_weight:
+        notes.append(f"Rows of weight 0, left out: {facts.without_weight:,} of {facts.rows:,}.")
+    return notes
+
+
+def _too_large_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
+    too_large = _too_large(frame, schema)
+    if not too_large:
+        return []
+    return [
+        f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
+        f"{sum(too_large.values()):,} in {listed(list(too_large))}."
+    ]
+
+
+def _too_large(frame: pd.DataFrame, schema: Schema) -> dict[str, int]:
+    """How many numbers of which columns are none to learn from, be they numbers or texts."""
+    floats = frame.select_dtypes("float")
+    numbers = floats.to_numpy(dtype=np.float64, na_value=np.nan)
+    counts = (~np.isnan(numbers) & ~usable(numbers)).sum(axis=0)
+    found = dict(zip(map(str, floats.columns), counts.tolist(), strict=True))
+    others = [each for each in schema.columns if each.name not in found]
+    for column in others:
+        if column.kind is ColumnKind.NUMBER and not is_plain(given := frame[column.name]):
+            lost = np.isnan(column.read(given)[:, 0])
+            found[column.name] = int(column.present(given[lost]).sum())
+    return {name: count for name, count in found.items() if count}
+
+
+def _class_notes(table: Table) -> list[str]:
+    if table.task is not Task.CLASSIFICATION:
+        return []
+    counts = np.bincount(table.y.astype(np.int64), minlength=len(table.classes))
+    rare = [table.classes[code] for code in np.flatnonzero(counts < LEAST_OF_A_CLASS)]
+    if not rare:
+        return []
+    return [f"Classes with fewer than {LEAST_OF_A_CLASS} rows are hard to learn: {listed(rare)}."]

@@ -1,0 +1,146 @@
+"""Rows that must not be dealt out at random.
+
+Several rows of one patient are alike, and tomorrow is not known today: a score on rows that were
+drawn at random would promise too much of both.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune.errors import UsageError
+from foretune.tables import dates
+from foretune.tables.cells import hashable, is_plain, read_durations, read_numbers, text_of
+from foretune.tables.column_inference import inferred_columns
+from foretune.tables.columns import ColumnKind
+from foretune.tables.missing_values import Reading
+from foretune.tables.number_formats import TableMark
+
+FIRST_SCORED = 1 / 2
+"""Of rows in order, those before this share are only learnt from where parts of the rest are
+scored one after the other: a model of much fewer rows would say little about the final one."""
+
+Splits: TypeAlias = list[tuple[Ints, Ints]]
+"""(rows to learn from, rows to score on) of each model."""
+
+
+class Arranged(StrEnum):
+    """What the values of rows say about them."""
+
+    TOGETHER = "together"
+    """Rows of one value belong together: a model that is scored on one has seen none of them."""
+    IN_ORDER = "in order"
+    """Rows follow each other: a model is scored on rows that come after those it has seen."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Arrangement:
+    """How rows belong together, or follow each other."""
+
+    kind: Arranged
+    column: str
+    """What it was taken from, for people."""
+    values: Floats
+    """(n,), whole numbers from 0: which group a row belongs to, or when it comes."""
+
+    @classmethod
+    def together(cls, column: str, given: "pd.Series[Any]") -> "Arrangement":
+        """By groups; rows without a value are each a group of their own."""
+        codes, names = pd.factorize(hashable(given))
+        lacking = codes < 0
+        values = codes.astype(np.float64)
+        values[lacking] = len(names) + np.arange(lacking.sum())
+        if len(names) == 0 or len(np.unique(values)) < 2:
+            held = "is the same in all of them" if len(names) else "holds no value"
+            raise UsageError(
+                f"rows that are kept together must form at least two groups, but '{column}' "
+                f"{held}: choose another column"
+            )
+        return cls(Arranged.TOGETHER, column, values)
+
+    @classmethod
+    def in_order(
+        cls, column: str, given: "pd.Series[Any]", mark: TableMark, known: Bools | None = None
+    ) -> "Arrangement":
+        """By numbers or dates; mark: how the table writes numbers that can be read in two ways.
+
+        known: (n,), which rows are meant, if not all. The others help to tell 3/4 from 4/3.
+        """
+        places = _places(column, given, mark)
+        places = places if known is None else places[known]
+        lacking = np.isnan(places)
+        if lacking.any():
+            raise UsageError(
+                f"rows that follow each other need a place each, but {lacking.sum():,} of "
+                f"{len(places):,} have none in '{column}': fill them in or leave those rows out"
+            )
+        different, values = np.unique(places, return_inverse=True)
+        if len(different) < 2:
+            raise UsageError(
+                f"rows that follow each other must differ in their place, but '{column}' is the "
+                "same in all of them: choose another column"
+            )
+        return cls(Arranged.IN_ORDER, column, values.astype(np.float64))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def groups(self) -> int:
+        """How many different values there are."""
+        return len(np.unique(self.values))
+
+    def rows(self, index: Ints) -> "Arrangement":
+        """Of some of the rows."""
+        return replace(self, values=self.values[index])
+
+
+def later_rows(order: Floats, *, first: float, parts: int) -> Splits:
+    """The rows after a share `first` of them in so many parts, each scored by what came before it.
+
+    order: (n,), when a row comes; those that come at once are never divided. Where nothing begins
+    so late, what comes last of all is scored.
+    """
+    before = np.searchsorted(np.sort(order), order)
+    begin = min(max(1, round(first * len(order))), int(before.max()))
+    begins = np.linspace(begin, len(order), parts, endpoint=False).round()
+    part = np.searchsorted(begins, before, side="right") - 1
+    scored = [np.flatnonzero(part == each) for each in range(parts)]
+    return [(np.flatnonzero(order < order[held].min()), held) for held in scored if len(held)]
+
+
+def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
+    """(n,), a number that grows with the place of a row; NaN where it has none."""
+    if isinstance(given.dtype, pd.CategoricalDtype):
+        given = given.astype(object)  # Whatever saves memory, the values are numbers or dates.
+    [column] = inferred_columns(given.to_frame(name), mark)
+    if column.gaps:
+        raise UsageError(_no_places(name, column.gaps[0]))
+    if column.kind is ColumnKind.DATE:
+        read = dates.read_dates(given, column.date_format)
+        return dates.date_parts(read, ("days",))[:, 0]
+    if column.kind is ColumnKind.DURATION:
+        return read_durations(given)
+    if column.kind in (ColumnKind.NUMBER, ColumnKind.COUNTER) or is_plain(given):
+        return read_numbers(given, column.decimal)
+    if column.kind in (ColumnKind.CONSTANT, ColumnKind.EMPTY):
+        return np.where(given.isna(), np.nan, 0.0)
+    raise UsageError(_no_places(name, _odd_one(given)))
+
+
+def _no_places(name: str, odd: str) -> str:
+    return (
+        f"rows follow each other by numbers or dates, but '{name}' holds values such as '{odd}': "
+        "choose another column, or write dates as 2024-12-31"
+    )
+
+
+def _odd_one(given: "pd.Series[Any]") -> str:
+    """A value that is neither number nor date, read in the way that leaves the fewest."""
+    texts = given.dropna().map(text_of)
+    others = Reading.of(texts).others
+    return str((texts if others.empty else others).iloc[0])

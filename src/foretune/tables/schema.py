@@ -1,0 +1,284 @@
+"""The columns of a table, and one matrix of numbers out of them.
+
+Every later step works on that matrix: numbers as they are, categories as codes, NaN where a value
+is missing. Texts become the words that repeat in them. Columns that cannot help (constant, empty,
+row numbers, texts without such words) have no place in it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from foretune._base.arrays import Bools, Floats
+from foretune._base.names import listed
+from foretune._base.progress import SILENT, Progress, tracked
+from foretune.errors import UsageError
+from foretune.tables import dates
+from foretune.tables.cells import is_plain
+from foretune.tables.column_inference import inferred_columns
+from foretune.tables.columns import MUST_BE_READ, Column, ColumnKind
+from foretune.tables.number_formats import MARKS, UNITS, TableMark, table_mark
+from foretune.tables.vocabulary import MOST_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table, in their order."""
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def infer(
+        cls,
+        frame: pd.DataFrame,
+        table: TableMark | None = None,
+        *,
+        progress: Progress = SILENT,
+        with_words: bool = True,
+    ) -> "Schema":
+        """The schema of a table; refuses columns of the same name.
+
+        table: what decides how numbers are written that can be read in two ways; these columns
+        themselves if None. with_words: whether the words of texts are looked for.
+        """
+        frame = as_table(frame)
+        mark = table or table_mark(frame)
+        return cls(inferred_columns(frame, mark, progress, with_words=with_words))
+
+    def as_written_in(self, frame: pd.DataFrame) -> "Schema":
+        """The same columns, with the marks of fractions that a new table has.
+
+        A model of 1.234,5 may meet 1234.5, and the other way round.
+        """
+        frame = as_table(frame)
+        table = table_mark(frame)
+        return Schema(
+            tuple(
+                column.as_written_in(frame[column.name], table)
+                if column.name in frame.columns
+                else column
+                for column in self.columns
+            )
+        )
+
+    def beside(self, *others: Column) -> "Schema":
+        """The same columns, and others after them."""
+        return Schema((*self.columns, *others))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns of the matrix."""
+        return tuple(feature for column in self.columns for feature in column.features)
+
+    @property
+    def places(self) -> dict[str, slice]:
+        """Of each column that is used, the columns of the matrix that it has become."""
+        used = [column for column in self.columns if column.features]
+        ends = np.cumsum([len(column.features) for column in used]).tolist()
+        return {
+            column.name: slice(begin, end)
+            for column, begin, end in zip(used, [0, *ends], ends, strict=False)
+        }
+
+    @property
+    def texts(self) -> dict[str, Bools]:
+        """Of each column of texts, which columns of the matrix, (d,), are its words."""
+        names = np.array([column.name for column in self.columns for _ in column.features])
+        texts = [column.name for column in self.columns if column.kind is ColumnKind.WORDS]
+        return {name: names == name for name in texts}
+
+    def without_words(self, names: Collection[str]) -> "Schema":
+        """The same columns, but the texts of these names are not used."""
+        return Schema(
+            tuple(
+                replace(column, kind=ColumnKind.TEXT, words=()) if column.name in names else column
+                for column in self.columns
+            )
+        )
+
+    @property
+    def categorical(self) -> Bools:
+        """(d,), which columns of the matrix hold codes."""
+        kinds = [column.kind for column in self.columns for _ in column.features]
+        return np.array([kind is ColumnKind.CATEGORY for kind in kinds], dtype=np.bool_)
+
+    @property
+    def written(self) -> dict[str, tuple[str, ...]]:
+        """The columns that are to be read as they are written, where a file has no types.
+
+        1.234 may be 1234, and a part of a file in which all codes look like 01 or TRUE, or all
+        dates like 2024, would lose what they are. With them their categories, which are no gaps:
+        NA may be the code of Namibia.
+        """
+        read = (ColumnKind.CATEGORY, ColumnKind.DATE, ColumnKind.WORDS)
+        columns = [each for each in self.columns if each.decimal or each.kind in read]
+        return {column.name: column.categories for column in columns}
+
+    def matrix(self, frame: pd.DataFrame, *, progress: Progress = SILENT) -> Floats:
+        """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
+        frame = as_table(frame)
+        used = self._used(frame)
+        # One column at a time goes to its place: a second matrix would not fit beside large ones.
+        matrix = np.empty((len(frame), len(self.features)))
+        end = 0
+        for column in tracked(used, progress, "turning columns into numbers", len(used)):
+            begin, end = end, end + len(column.features)
+            matrix[:, begin:end] = column.read(frame[column.name])
+        return matrix
+
+    def in_parts(self, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Floats]]:
+        """Some rows at a time and their matrix: that of all words may be a hundred times the texts.
+
+        A table without rows has one part.
+        """
+        rows = max(1, MOST_CELLS // max(1, len(self.features)))
+        for first in range(0, max(1, len(frame)), rows):
+            part = frame.iloc[first : first + rows]
+            yield part, self.matrix(part)
+
+    def _used(self, frame: pd.DataFrame) -> list[Column]:
+        """The columns that have a place in the matrix; refuses a table that lacks one."""
+        used = [column for column in self.columns if column.features]
+        lacking = [column.name for column in used if column.name not in frame.columns]
+        if lacking:
+            raise UsageError(
+                f"a table must have the columns the model was trained on, but {listed(lacking)} "
+                f"{'is missing: add it' if len(lacking) == 1 else 'are missing: add them'}"
+            )
+        return used
+
+    def gaps(self, matrix: Floats) -> Bools:
+        """(n, columns that are used), where the matrix has no value, be it one number or many."""
+        first = [of.start for of in self.places.values()]
+        missing: Bools = np.isnan(matrix[:, first])
+        return missing
+
+    def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
+        """How many values of which column count as missing in the matrix, although they are not."""
+        frame = as_table(frame)
+        lost = {
+            column.name: int(column.present(frame[column.name][gaps]).sum())
+            for column, gaps in zip(self._used(frame), self.gaps(matrix).T, strict=True)
+        }
+        return {name: count for name, count in lost.items() if count}
+
+    def check_numbers(self, frame: pd.DataFrame) -> None:
+        """Refuse a new table in which no value of a column of numbers, or of dates, is one.
+
+        The same holds of durations and booleans.
+        """
+        frame = as_table(frame)
+        for column in self._used(frame):
+            kind, given = column.kind, frame[column.name]
+            infinite = kind is ColumnKind.NUMBER and is_plain(given)
+            if kind not in MUST_BE_READ or infinite or column.reads_some(given):
+                continue
+            present = given[column.present(given)]
+            if not present.empty:
+                raise UsageError(
+                    f"a column of {kind}s must hold {kind}s in a new table too, but none of "
+                    f"'{column.name}' can be read as one, such as '{present.iloc[0]}': write them "
+                    "as in the table of the fit, or leave them empty where they are not known"
+                )
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Plain values, for JSON."""
+        return [_plain_values(column) for column in self.columns]
+
+    @classmethod
+    def from_list(cls, given: Sequence[dict[str, Any]]) -> "Schema":
+        """The schema that `to_list` has described."""
+        columns = tuple(
+            Column(
+                str(each["name"]),
+                ColumnKind(each["kind"]),
+                tuple(str(category) for category in each["categories"]),
+                str(each["date_format"]),
+                str(each.get("decimal", "")),
+                _parts_of(each),
+                _texts_of(each, "words"),
+                _texts_of(each, "gaps"),
+                _unit_of(each),
+            )
+            for each in given
+        )
+        unknown = {column.date_format for column in columns} - {"", *dates.FORMATS}
+        if unknown:
+            raise ValueError(f"a schema has no dates written as {sorted(unknown)}")
+        if any(not {*column.date_parts} <= {*dates.PARTS} for column in columns):
+            raise ValueError(f"the parts of a date are among {dates.PARTS}")
+        if any(column.decimal not in ("", *MARKS) for column in columns):
+            raise ValueError(f"the mark of fractions is one of {MARKS}")
+        return cls(columns)
+
+
+def _plain_values(column: Column) -> dict[str, Any]:
+    """Of a column, for JSON.
+
+    Parts of dates are named only where they are not those of before, a unit where it is known,
+    words and gaps where there are some: what is made of these values tells tables apart, and those
+    that were remembered are to be known again.
+    """
+    # Not `asdict`, which copies every text: wide tables have thousands of columns.
+    plain = {field.name: getattr(column, field.name) for field in fields(column)}
+    if column.date_parts in ((), dates.FIRST_PARTS):
+        del plain["date_parts"]
+    for texts in ("words", "gaps"):
+        if not plain[texts]:
+            del plain[texts]
+    if column.unit is None:
+        del plain["unit"]
+    return plain
+
+
+def _parts_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts of the dates of a column that `_plain_values` has described."""
+    is_date = plain["kind"] == ColumnKind.DATE
+    return tuple(plain.get("date_parts", dates.FIRST_PARTS if is_date else ()))
+
+
+def _texts_of(plain: Mapping[str, Any], what: str) -> tuple[str, ...]:
+    """The words or gaps of a column that `_plain_values` has described; refuses what is none."""
+    found = plain.get(what, [])
+    are_texts = isinstance(found, list | tuple) and all(isinstance(each, str) for each in found)
+    if not are_texts or len(set(found)) < len(found):
+        raise ValueError(f"the {what} of a column are different texts")
+    return tuple(found)
+
+
+def _unit_of(plain: Mapping[str, Any]) -> str | None:
+    """The unit of a column that `_plain_values` has described; refuses what is none."""
+    unit = plain.get("unit")
+    if unit is not None and not (isinstance(unit, str) and {*unit} <= {*UNITS}):
+        raise ValueError(f"the unit of a column is among {UNITS}")
+    return unit
+
+
+def as_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as the names of its columns; refuses those of the same name.
+
+    Lists and decimals of Arrow become objects: pandas cannot compare the former, and loses count of
+    the latter where some are missing.
+    """
+    names = [str(name) for name in frame.columns]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise UsageError(
+            f"the columns of a table must have different names, but got {listed(twice)} more "
+            "than once: rename them"
+        )
+    odd = [name for name, dtype in zip(names, frame.dtypes, strict=True) if _is_odd(dtype)]
+    named = frame.set_axis(names, axis=1)
+    return named.astype(dict.fromkeys(odd, object)) if odd else named
+
+
+def _is_odd(dtype: Any) -> bool:
+    if not isinstance(dtype, pd.ArrowDtype):
+        return False
+    kind = dtype.pyarrow_dtype
+    return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind))

@@ -1,0 +1,336 @@
+"""A table that is ready for evaluation: a matrix, a target, and what both mean."""
+
+import json
+import math
+import time
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune._base.files import replace_file
+from foretune._base.names import listed
+from foretune._base.progress import SILENT, Progress
+from foretune.errors import UsageError
+from foretune.tables.column_roles import Roles
+from foretune.tables.columns import UNUSED
+from foretune.tables.problem import Question
+from foretune.tables.row_structure import Arranged, Arrangement
+from foretune.tables.row_weights import Weighting
+from foretune.tables.schema import Schema
+from foretune.tables.target import (
+    LabelKind,
+    Task,
+    inferred_task,
+    target_classes,
+    target_numbers,
+)
+
+LEAST_ROWS = 10
+NO_ROLES = Roles()
+FORMAT = 1
+_SPOILT = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What an archive, an array or a header that was not saved as one can raise."""
+SMALL = 2**26
+"""Bytes that the arrays of any file may take."""
+MOST_TIMES = 20
+"""So many times its own size a larger file may have when unpacked."""
+
+
+def _check_inflation(path: Path) -> None:
+    """Refuse (ValueError) a small archive of large arrays; ours are not compressed at all."""
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > max(SMALL, MOST_TIMES * path.stat().st_size):
+        raise ValueError(f"{unpacked:,} bytes when unpacked")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """n rows of d features, and the target."""
+
+    name: str
+    task: Task
+    schema: Schema
+    x: Floats
+    """(n, d): categories as codes, NaN where a value is missing."""
+    y: Floats
+    """(n,): numbers, or codes of `classes`."""
+    classes: tuple[str, ...] = ()
+    """In ascending order of what they are."""
+    label_kind: LabelKind = LabelKind.TEXT
+    target_decimal: str = ""
+    """What divides fractions in a target of numbers as people write them; "" for plain ones."""
+    arrangement: Arrangement | None = None
+    """How rows belong together or follow each other, where they must not be dealt at random."""
+    weighting: Weighting | None = None
+    """How much rows count, where they do not count alike."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def weights(self) -> Floats | None:
+        """(n,), how much rows count; None where all count alike."""
+        return None if self.weighting is None else self.weighting.values
+
+    @property
+    def weighed(self) -> str:
+        """By what rows are, at the end of a clause for people; "" where all count alike."""
+        return "" if self.weighting is None else f", weighed by '{self.weighting.column}'"
+
+    @property
+    def categorical(self) -> Bools:
+        """(d,), which columns hold codes."""
+        return self.schema.categorical
+
+    @classmethod
+    def of(
+        cls,
+        frame: pd.DataFrame,
+        target: str,
+        *,
+        name: str = "table",
+        task: Task | None = None,
+        roles: Roles = NO_ROLES,
+        progress: Progress = SILENT,
+    ) -> "Table":
+        """A table from a data frame; rows without a target, or of weight 0, are left out."""
+        asked = Question.of(frame, target, task=task, roles=roles)
+        return cls.answering(asked, name=name, progress=progress)
+
+    @classmethod
+    def answering(
+        cls,
+        asked: Question,
+        *,
+        name: str = "table",
+        progress: Progress = SILENT,
+        texts_until: float = math.inf,
+    ) -> "Table":
+        """The table that a question is about.
+
+        texts_until: when to stop to look which texts help, by the monotonic clock.
+        """
+        frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
+        learnt_from = frame.drop(columns=[target, *roles.left_out()])
+        words = time.monotonic() < texts_until
+        schema = Schema.infer(learnt_from, mark, progress=progress, with_words=words)
+        present = frame[target].notna().to_numpy()
+        known = frame if present.all() else frame[present]
+        if len(known) < LEAST_ROWS:
+            counting = "" if roles.weight is None else f" and a '{roles.weight}' above 0"
+            raise UsageError(
+                f"a table needs at least {LEAST_ROWS} rows with a target{counting}, but '{name}' "
+                f"has {len(known)}: add rows"
+            )
+        if not schema.features:
+            raise UsageError(_nothing_to_learn_from(name, schema, roles.left_out()))
+        column = asked.values[present]
+        task = asked.task or inferred_task(column)
+        x = schema.matrix(known, progress=progress)
+        if task is Task.REGRESSION:
+            y = target_numbers(column, target)
+            table = cls(name, task, schema, x, y, target_decimal=asked.decimal)
+        else:
+            codes, classes, kind = target_classes(column, target)
+            table = cls(name, task, schema, x, codes, classes, kind)
+        table = replace(
+            table,
+            arrangement=roles.arrangement(frame, present, mark),
+            weighting=roles.weighting(frame, present, mark),
+        )
+        return table._with_helpful_texts(progress, texts_until)
+
+    def _with_helpful_texts(self, progress: Progress, until: float) -> "Table":
+        """Without the words of texts that a cheap model does as well without."""
+        texts = self.schema.texts
+        if not texts:
+            return self
+        from foretune.tables.useful_texts import helpful  # needs scikit-learn's models
+
+        classes = self.task is Task.CLASSIFICATION
+        help_ = helpful(
+            self.x,
+            self.y,
+            texts,
+            classification=classes,
+            arrangement=self.arrangement,
+            progress=progress,
+            until=until,
+        )
+        return self._without_words([name for name, helps in help_.items() if not helps])
+
+    @property
+    def without_texts(self) -> "Table":
+        """Without the words of texts, if it has other columns; these describe it."""
+        texts = self.schema.texts
+        has_others = not np.any(list(texts.values()), axis=0).all() if texts else True
+        return self._without_words(list(texts)) if has_others else self
+
+    def _without_words(self, names: Sequence[str]) -> "Table":
+        if not names:
+            return self
+        texts = self.schema.texts
+        left = ~np.any([texts[name] for name in names], axis=0)
+        return replace(self, schema=self.schema.without_words(names), x=self.x[:, left])
+
+    def rows(self, index: Ints) -> "Table":
+        """Some of its rows."""
+        return replace(
+            self,
+            x=self.x[index],
+            y=self.y[index],
+            arrangement=None if self.arrangement is None else self.arrangement.rows(index),
+            weighting=None if self.weighting is None else self.weighting.rows(index),
+        )
+
+    def sample(self, most: int, *, seed: int) -> "Table":
+        """At most so many rows, drawn at random; of classes, each keeps its share."""
+        if len(self) <= most:
+            return self
+        order = np.random.default_rng(seed).permutation(len(self))
+        if self.task is Task.CLASSIFICATION:
+            order = _spread(order, self.y[order])
+        return self.rows(np.sort(order[:most]))
+
+    def without_rare_classes(self, least: int) -> "Table":
+        """Without the rows of classes that have fewer than `least` of them."""
+        if self.task is not Task.CLASSIFICATION:
+            return self
+        counts = np.bincount(self.y.astype(np.int64), minlength=len(self.classes))
+        kept = np.flatnonzero(counts >= least)
+        codes = np.full(len(counts), -1)
+        codes[kept] = np.arange(len(kept))
+        y = codes[self.y.astype(np.int64)]
+        rows = np.flatnonzero(y >= 0)
+        classes = tuple(self.classes[code] for code in kept)
+        return replace(self.rows(rows), y=y[rows].astype(np.float64), classes=classes)
+
+    def save(self, path: Path) -> None:
+        """Write one file for worker processes."""
+        header = {
+            "format": FORMAT,
+            "name": self.name,
+            "task": str(self.task),
+            "columns": self.schema.to_list(),
+            "classes": list(self.classes),
+            "label_kind": str(self.label_kind),
+            "target_decimal": self.target_decimal,
+        }
+        arrays: dict[str, Any] = {"x": self.x, "y": self.y}
+        if self.arrangement is not None:
+            header["arranged"] = [str(self.arrangement.kind), self.arrangement.column]
+            arrays["arrangement"] = self.arrangement.values
+        if self.weighting is not None:
+            header["weighted"] = [self.weighting.column, self.weighting.decimal]
+            arrays["weights"] = self.weighting.values
+        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+
+        def write(temporary: Path) -> None:
+            with temporary.open("wb") as stream:
+                np.savez(stream, header=text, **arrays)
+
+        replace_file(path, write, is_private=True)
+
+    @classmethod
+    def open(cls, path: Path) -> "Table":
+        """Read a file that `save` has written."""
+        try:
+            _check_inflation(path)
+            with np.load(path, allow_pickle=False) as arrays:
+                header, x, y = bytes(arrays["header"]), arrays["x"], arrays["y"]
+                arranged, weights = arrays.get("arrangement"), arrays.get("weights")
+            about = json.loads(header)
+            if about["format"] != FORMAT:
+                raise ValueError(f"format {about['format']}")
+            schema = Schema.from_list(about["columns"])
+            # Tables that were prepared before labels had a kind are still in use.
+            kind = LabelKind(about.get("label_kind", LabelKind.TEXT))
+            classes = tuple(str(name) for name in about["classes"])
+            decimal = str(about.get("target_decimal", ""))
+            task = Task(about["task"])
+            arrangement = None
+            if arranged is not None:
+                how, column = about["arranged"]
+                arrangement = Arrangement(Arranged(how), str(column), arranged)
+            weighting = None
+            if weights is not None:
+                column, mark = about["weighted"]
+                weighting = Weighting(str(column), weights, str(mark))
+            table = cls(
+                str(about["name"]),
+                task,
+                schema,
+                x,
+                y,
+                classes,
+                kind,
+                decimal,
+                arrangement,
+                weighting,
+            )
+            table._check()
+        except _SPOILT as error:
+            raise UsageError(
+                f"a prepared table must be a file that was saved as one, but '{path}' is not "
+                f"({error}): prepare it again"
+            ) from error
+        return table
+
+    def _check(self) -> None:
+        """Refuse parts that do not belong together (ValueError)."""
+        if self.x.dtype != np.float64 or self.x.shape != (len(self.y), len(self.schema.features)):
+            raise ValueError(f"a matrix of {self.x.dtype} and the shape {self.x.shape}")
+        if self.y.dtype != np.float64 or self.y.ndim != 1 or not np.isfinite(self.y).all():
+            raise ValueError("a target that is no column of numbers")
+        places = self.y if self.arrangement is None else self.arrangement.values
+        if places.dtype != np.float64 or places.shape != self.y.shape:
+            raise ValueError("an arrangement of other rows")
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        if weights.dtype != np.float64 or weights.shape != self.y.shape:
+            raise ValueError("weights of other rows")
+        if not (np.isfinite(weights) & (weights > 0.0)).all():
+            raise ValueError("weights that are not positive")
+        codes = np.arange(len(self.classes))
+        if self.task is Task.CLASSIFICATION and not np.isin(self.y, codes).all():
+            raise ValueError(f"a target beyond its {len(codes)} classes")
+
+
+def _nothing_to_learn_from(name: str, schema: Schema, as_asked: Sequence[str]) -> str:
+    """What is wrong with a table none of whose columns is used."""
+    left_out = {
+        why: [column.name for column in schema.columns if column.kind is kind]
+        for kind, why in UNUSED.items()
+    } | {"as asked for": as_asked}
+    shown = "; ".join(f"{why}: {listed(names)}" for why, names in left_out.items() if names)
+    have = f"those of '{name}' are not used ({shown})" if shown else f"'{name}' has no other"
+    return f"a table needs a column to learn from beside its target, but {have}: add columns"
+
+
+def _spread(order: Ints, y: Floats) -> NDArray[np.int64]:
+    """`order` rearranged so that every beginning of it holds each class by its share."""
+    position = np.empty(len(y))
+    for code in np.unique(y):
+        members = np.flatnonzero(y == code)
+        position[members] = (np.arange(len(members)) + 0.5) / len(members)
+    return order[np.argsort(position, kind="stable")]

@@ -1,0 +1,222 @@
+"""The column to predict: what it asks for, and what its values are as numbers or classes."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_hashable
+
+from foretune._base.arrays import Floats
+from foretune._base.names import listed, suggestion
+from foretune.errors import UsageError
+from foretune.tables import dates
+from foretune.tables.cells import (
+    are_plain_numbers,
+    are_written_durations,
+    is_duration,
+    not_numbers,
+    numbers_in,
+    read_numbers,
+)
+from foretune.tables.number_formats import TableMark, decimal_mark, new_numbers_mark
+
+MOST_CLASSES_OF_NUMBERS = 20
+"""A target of whole numbers with at most so many different ones is taken as classes."""
+MOST_SHOWN = 3
+"""Of the cells that keep a target from being numbers, so many are named."""
+LONGEST_SHOWN = 50
+LARGEST_INTEGER = 2**63 - 1
+
+
+class Task(StrEnum):
+    """What is to be predicted."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
+
+
+class LabelKind(StrEnum):
+    """What the classes of a table were before they became texts."""
+
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    NUMBER = "number"
+
+    def labels(self, classes: Sequence[str]) -> NDArray[Any]:
+        """The classes as they were."""
+        if self is LabelKind.BOOLEAN:
+            return np.array([text == "True" for text in classes])
+        types = {LabelKind.TEXT: np.str_, LabelKind.INTEGER: np.int64, LabelKind.NUMBER: np.float64}
+        return np.array(classes, dtype=np.str_).astype(types[self])
+
+
+def check_target(frame: pd.DataFrame, target: str) -> None:
+    """Refuse a target that the table does not have, or that nothing can be predicted of."""
+    if target not in frame.columns:
+        raise UsageError(
+            f"the target must be a column of the table, but there is no '{target}': "
+            f"{suggestion(target, list(frame.columns))}"
+        )
+    cells = frame[target].dropna() if frame[target].dtype == object else ()
+    held = next((cell for cell in cells if not is_hashable(cell)), None)
+    if held is not None:
+        raise UsageError(
+            f"a target must hold numbers or texts, but '{target}' holds values of many parts, such "
+            f"as {str(held)[:LONGEST_SHOWN]}: choose another one, or make a column of one part"
+        )
+
+
+def inferred_task(target: "pd.Series[Any]") -> Task:
+    """Classes are texts, booleans, categories, and few different whole numbers."""
+    if not pd.api.types.is_numeric_dtype(target.dtype) or pd.api.types.is_bool_dtype(target.dtype):
+        return Task.CLASSIFICATION
+    values = np.unique(target.to_numpy(dtype=np.float64, na_value=np.nan))
+    whole = bool((values == np.round(values)).all())
+    few = len(values) <= min(MOST_CLASSES_OF_NUMBERS, len(target) / 10)
+    return Task.CLASSIFICATION if whole and (few or len(values) == 2) else Task.REGRESSION
+
+
+def target_of(
+    column: "pd.Series[Any]", task: Task | None, mark: TableMark
+) -> tuple["pd.Series[Any]", str]:
+    """The column to predict, gaps included, as what its values are meant to be.
+
+    With it, what divides fractions where its texts were numbers as people write them. mark: what
+    decides where these can be read in two ways.
+    """
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    if inferred == "decimal":
+        # As databases have them.
+        return _as_whole(pd.Series(read_numbers(column), column.index, name=column.name)), ""
+    decimal = _mark_of(column.dropna(), mark) if inferred == "string" else None
+    if decimal is not None:
+        numbers = pd.Series(read_numbers(column, decimal), column.index, name=column.name)
+        if (task or inferred_task(numbers.dropna())) is Task.REGRESSION:
+            return _whole(numbers), decimal
+    return _whole(column), ""
+
+
+def _mark_of(texts: "pd.Series[str]", mark: TableMark) -> str | None:
+    """What divides fractions in texts that are numbers, "" in plain ones; None in other texts."""
+    # As columns to learn from are read: 1.101 is a number as it stands.
+    if are_plain_numbers(texts):
+        return ""
+    return decimal_mark(texts, mark) or None
+
+
+def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Whole numbers as such, where only gaps among them made them floats."""
+    gaps = pd.api.types.is_float_dtype(column.dtype) and column.isna().any()
+    return _as_whole(column) if gaps else column
+
+
+def _as_whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    present = column.dropna().to_numpy(dtype=np.float64)
+    whole = np.isfinite(present).all() and (present == np.round(present)).all()
+    return column.astype("Int64") if whole and np.abs(present).max(initial=0) < 2**53 else column
+
+
+def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
+    """(n,), the target of a regression; refuses what is no finite number."""
+    if held := times_in(column):
+        what, unit = held
+        raise UsageError(
+            f"the target of a regression must be finite numbers, but '{target}' holds {what}: "
+            f"convert it to {unit}"
+        )
+    numbers = pd.to_numeric(column, errors="coerce")
+    y = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    if not np.isfinite(y).all():
+        # Values that hardly repeat would be refused as classes.
+        repeat = 2 * column.astype(str).nunique() <= len(column)
+        remedy = "choose classification" if repeat else "leave them out"
+        others = list(dict.fromkeys(not_numbers(column)))
+        raise UsageError(
+            f"the target of a regression must be finite numbers, but '{target}' holds "
+            f"{listed(others, MOST_SHOWN)}: mend those rows or {remedy}"
+        )
+    return y
+
+
+def new_target_numbers(column: "pd.Series[Any]", target: str, mark: TableMark) -> Floats:
+    """The same in a test table, where 1.101 is 1101 if `mark` says so, as in other new columns."""
+    texts = pd.api.types.infer_dtype(column) == "string"
+    if texts and (decimal := new_numbers_mark(column, mark)):
+        column = pd.Series(read_numbers(column, decimal), column.index)
+    return target_numbers(column, target)
+
+
+def times_in(column: "pd.Series[Any]") -> tuple[str, str] | None:
+    """What spans or points of time a target holds, typed or written, and a unit to count them in.
+
+    None for every other target: it is not ours to say where counting begins.
+    """
+    present = column.dropna()
+    if present.empty:
+        return None
+    if is_duration(present) or are_written_durations(present):
+        return "durations", "seconds"
+    # A text such as 2024 may be a number as well.
+    is_text = pd.api.types.infer_dtype(present) == "string" and not numbers_in(present, "")
+    if dates.is_date(present) or (is_text and dates.date_format(present)):
+        return "dates", "days since some day"
+    return None
+
+
+def target_classes(
+    column: "pd.Series[Any]", target: str
+) -> tuple[Floats, tuple[str, ...], LabelKind]:
+    """The code of each row, what the codes mean, and what they were."""
+    if pd.api.types.is_float_dtype(column.dtype) and np.isinf(column.to_numpy(np.float64)).any():
+        raise UsageError(
+            f"the classes of a target must be finite where they are numbers, but '{target}' holds "
+            "infinite ones: mend those rows or leave them out"
+        )
+    texts = [str(value) for value in column]
+    names = sorted(set(texts))
+    if len(names) < 2:
+        raise UsageError(
+            f"a classification needs at least two classes, but '{target}' holds only "
+            f"'{names[0]}': choose another target"
+        )
+    kind = _label_kind(column)
+    classes = tuple(names[each] for each in np.argsort(kind.labels(names), kind="stable"))
+    codes = {name: float(code) for code, name in enumerate(classes)}
+    return np.array([codes[text] for text in texts]), classes, kind
+
+
+def codes_of(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, list[str]]:
+    """(n,), the code of each row among classes that are known, and texts that are none of them.
+
+    1 and 1.0 are the same class: a gap elsewhere in a column makes pandas read the one as the
+    other, in the table of the classes or in this one.
+    """
+    codes = {_undotted(name): float(code) for code, name in enumerate(classes)}
+    codes |= {name: float(code) for code, name in enumerate(classes)}
+    texts = [str(value) for value in column]
+    found = [codes.get(text, codes.get(_undotted(text), np.nan)) for text in texts]
+    new = {text for text, code in zip(texts, found, strict=True) if np.isnan(code)}
+    return np.array(found), sorted(new)
+
+
+def _undotted(text: str) -> str:
+    """A whole number without its `.0`; other texts as they are."""
+    head, dot, zero = text.rpartition(".")
+    return head if dot and zero == "0" and head.removeprefix("-").isdecimal() else text
+
+
+def _label_kind(column: "pd.Series[Any]") -> LabelKind:
+    values = column.tolist()
+    inferred = pd.api.types.infer_dtype(values, skipna=True)
+    if inferred == "integer" and max(abs(int(value)) for value in values) > LARGEST_INTEGER:
+        return LabelKind.TEXT
+    kinds = {
+        "boolean": LabelKind.BOOLEAN,
+        "integer": LabelKind.INTEGER,
+        "floating": LabelKind.NUMBER,
+    }
+    return kinds.get(inferred, LabelKind.TEXT)

@@ -1,0 +1,139 @@
+"""Reading a table within a time: a small sample first, then as many rows as the time allows."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from foretune._base.progress import SILENT, Progress
+from foretune.automl.time_budget import TimeBudget
+from foretune.errors import UsageError
+from foretune.tables.column_roles import Roles
+from foretune.tables.formats.file_sample import write_sample
+from foretune.tables.formats.reader import table_bytes, table_name
+from foretune.tables.reading import MOST_BYTES, Training, read_training
+from foretune.tables.table import NO_ROLES
+from foretune.tables.target import Task
+from foretune.tables.useful_texts import SEEING_WHICH_HELP
+
+SMALL_BYTES = 8 * 2**20
+"""A smaller table is read at once: a sample of it would hardly be quicker."""
+FIRST_BYTES = 4 * 2**20
+"""Of the first sample."""
+READING_SHARE = 0.35
+"""Of the time that is left after the first sample, what reading and preparing all rows may take."""
+TEXTS_SHARE = 0.2
+"""Of the time that is left before the table is read: when to stop to look which texts help."""
+SECONDS_A_COLUMN = 0.0004
+"""What a column takes however many rows there are; the rest grows with the rows."""
+LEAST_SECONDS = 0.001
+LEAST_GAIN = 2.0
+"""A sample that is not so many times larger than the first one is not worth reading."""
+LEAST_GROWING = 0.2
+"""At least this share of the time that the first sample took grows with the rows."""
+
+
+def read_training_in_time(
+    path: str | Path,
+    target: str,
+    clock: TimeBudget,
+    use_sample: Callable[[Training], None],
+    *,
+    task: Task | str | None = None,
+    roles: Roles = NO_ROLES,
+    progress: Progress = SILENT,
+) -> Training:
+    """The table in a file, or a sample of it if there is no time for all of it.
+
+    use_sample: is called with a small sample of a large table, before the rest is read.
+    """
+    path = Path(path)
+    size = min(table_bytes(path), MOST_BYTES)
+
+    def read(rows: Path, *, texts: bool = True) -> Training:
+        left = TEXTS_SHARE * clock.left_for_model() if texts else 0.0
+        until = time.monotonic() + left if clock.is_limited else math.inf
+        return read_training(
+            rows, target, task=task, roles=roles, progress=progress, texts_until=until
+        )
+
+    if not clock.is_limited or size < SMALL_BYTES:
+        return read(path)
+    with TemporaryDirectory(prefix="foretune-") as made:
+        sample = write_sample(path, FIRST_BYTES, Path(made))
+        if sample is None:
+            return read(path)
+        progress = stages = _StageTimes(progress)
+        small = _read_if_possible(partial(read, texts=False), sample)
+        took, share_read = stages.growing, table_bytes(sample) / table_bytes(path)
+        if small is not None:
+            use_sample(_named(small, path, share_read))
+        columns = 0 if small is None else small.facts.columns
+        expected = max(LEAST_SECONDS, _expected(took, columns, share_read))
+        share = READING_SHARE * clock.left_for_model() / expected
+        if share >= 1.0:
+            return read(path)
+        if small is not None and share * size < LEAST_GAIN * FIRST_BYTES:
+            return _named(small, path, share_read)
+        larger = write_sample(path, max(FIRST_BYTES, int(_rounded(share) * size)), Path(made))
+        if larger is None:
+            return read(path)
+        return _named(read(larger), path, table_bytes(larger) / table_bytes(path))
+
+
+class _StageTimes:
+    """Passes on the progress of reading, and adds up the time that grows with the table."""
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown, self._since = shown, math.inf
+        self.growing = 0.0
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin to measure, unless the work has few rows however many the table has."""
+        self.stop()
+        self._since = math.inf if what == SEEING_WHICH_HELP else time.monotonic()
+        self._shown.start(what, total)
+
+    def step(self, n: int = 1, note: str = "") -> None:
+        """Only passed on."""
+        self._shown.step(n, note)
+
+    def stop(self) -> None:
+        """Add what it took."""
+        self.growing += max(0.0, time.monotonic() - self._since)
+        self._since = math.inf
+        self._shown.stop()
+
+
+def _read_if_possible(read: Callable[[Path], Training], sample: Path) -> Training | None:
+    """None where the sample lacks what the table may have; if not, reading that will say so."""
+    try:
+        return read(sample)
+    except UsageError:
+        return None
+
+
+def _rounded(share: float) -> float:
+    """A half, a quarter and so on: the same command mostly reads the same rows, and resumes."""
+    return float(2.0 ** math.floor(math.log2(share)))
+
+
+def _expected(took: float, columns: int, share: float) -> float:
+    """The seconds for a whole table, of which reading this share of the rows took so many."""
+    growing = max(LEAST_GROWING * took, took - SECONDS_A_COLUMN * columns)
+    return took - growing + growing / share
+
+
+def _named(training: Training, path: Path, share: float) -> Training:
+    """The training table of a sample under the name of the file that the sample is of."""
+    name = table_name(path)
+    note = (
+        f"There is no time to read all of {path.name}: about {share:.1%} of its rows are used, "
+        "in blocks spread over the file. Give more --time to use more rows."
+    )
+    return replace(
+        training, table=replace(training.table, name=name), notes=[note, *training.notes]
+    )

@@ -1,0 +1,162 @@
+"""Which texts help: a cheap model of the table, with a text and without.
+
+Most titles and names tell a model nothing that it could learn, and what they seem to tell misleads
+it; sentences are often the best that a table has.
+"""
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune._base.progress import SILENT, Progress, tracked
+from foretune.tables.row_structure import (
+    FIRST_SCORED,
+    Arranged,
+    Arrangement,
+    Splits,
+    later_rows,
+)
+from foretune.tables.text_encoder import TextEncoder
+
+SEEING_WHICH_HELP = "seeing which texts help"
+LEAST_GAIN = 0.02
+"""Of the loss that the other columns leave, so much must go, and more than its standard error."""
+MOST_ROWS = 2000
+MOST_CLASSES = 10
+FOLDS = 3
+TREES = 100
+"""Of all classes together."""
+MOST_ROUNDS = 30
+MODEL = {"learning_rate": 0.2, "max_leaf_nodes": 15, "random_state": 0}
+SMALLEST_LEAF = 5
+LARGEST_LEAF = 20
+"""Rows: scikit-learn's own, with which fewer than 40 rows are never divided, whatever they hold."""
+SMALLEST_PROBABILITY = 1e-6
+
+
+def helpful(
+    x: Floats,
+    y: Floats,
+    texts: Mapping[str, Bools],
+    *,
+    classification: bool,
+    arrangement: Arrangement | None = None,
+    progress: Progress = SILENT,
+    until: float = math.inf,
+) -> dict[str, bool]:
+    """Of each text whether it helps.
+
+    x: (n, d). y: (n,), numbers or codes of classes. texts: which columns of x, (d,), are the words
+    of a text. Where there is nothing else, every text helps. arrangement: of the rows, which are
+    then seen as the models of the search see them: words of one patient, or of one month, tell
+    nothing of others.
+    """
+    others = ~np.any(list(texts.values()), axis=0)
+    if not others.any():
+        return dict.fromkeys(texts, True)
+    rows = _some_rows(y, classification)
+    plain, y = _filled(x[np.ix_(rows, others)]), y[rows]
+    if not classification:
+        y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
+    helps = dict.fromkeys(texts, False)
+    if time.monotonic() >= until:
+        return helps
+    folds = _folds(y, None if arrangement is None else arrangement.rows(rows))
+    without = _losses(plain, None, y, classification, folds)
+    for name, of in tracked(texts.items(), progress, SEEING_WHICH_HELP, len(texts)):
+        if time.monotonic() >= until:
+            break
+        losses = _losses(plain, x[np.ix_(rows, of)], y, classification, folds)
+        helps[name] = _is_gain(without, losses)
+    return helps
+
+
+def _some_rows(y: Floats, classification: bool) -> Ints:
+    """In a random order, and of the commonest classes."""
+    order = np.random.default_rng(0).permutation(len(y))
+    if classification:
+        classes, counts = np.unique(y, return_counts=True)
+        common = classes[np.argsort(-counts, kind="stable")[:MOST_CLASSES]]
+        order = order[np.isin(y[order], common)]
+    return order[:MOST_ROWS]
+
+
+def _filled(x: Floats) -> Floats:
+    """With a number below all others where there is none: columns may be empty in a fold."""
+    filled: Floats = np.where(np.isnan(x), np.nanmin(x, axis=0, initial=0.0) - 1.0, x)
+    return filled
+
+
+def _is_gain(without: Floats, with_words: Floats) -> bool:
+    """Of the losses of the same rows."""
+    gains = without - with_words
+    error = gains.std() / np.sqrt(len(gains))
+    return bool(gains.mean() > max(LEAST_GAIN * without.mean(), error))
+
+
+def _folds(y: Floats, by: Arrangement | None) -> Splits:
+    """Rows are in a random order already; where none could be learnt from, they are dealt so."""
+    from sklearn.model_selection import GroupKFold, KFold
+
+    arranged: Iterable[tuple[Ints, Ints]] = []
+    if by is not None and by.groups > 1:
+        if by.kind is Arranged.IN_ORDER:
+            arranged = later_rows(by.values, first=FIRST_SCORED, parts=FOLDS)
+        else:
+            arranged = GroupKFold(min(FOLDS, by.groups)).split(y, groups=by.values)
+    usable = [(known, held) for known, held in arranged if np.ptp(y[known]) > 0.0]
+    return usable or list(KFold(FOLDS).split(y))
+
+
+def _losses(
+    x: Floats,
+    words: Floats | None,
+    y: Floats,
+    classification: bool,
+    folds: Splits,
+) -> Floats:
+    """The loss of each row that is scored, by a model of others: logarithmic, or squared."""
+    of = _logarithmic if classification else _squared
+    losses = []
+    for known, held in folds:
+        learnt, new = x[known], x[held]
+        if words is not None:
+            encoder = TextEncoder(classification)
+            learnt = np.hstack([learnt, encoder.fit_transform(words[known], y[known])])
+            new = np.hstack([new, encoder.transform(words[held])])
+        losses.append(of(learnt, y[known], new, y[held]))
+    return np.concatenate(losses)
+
+
+def _leaf(rows: int) -> int:
+    """How many rows a leaf has at least."""
+    return min(LARGEST_LEAF, max(SMALLEST_LEAF, rows // 8))
+
+
+def _squared(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    model = HistGradientBoostingRegressor(
+        max_iter=MOST_ROUNDS, min_samples_leaf=_leaf(len(y)), **MODEL
+    ).fit(x, y)
+    losses: Floats = (model.predict(new) - right) ** 2
+    return losses
+
+
+def _logarithmic(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    classes = np.unique(y)
+    likely = np.zeros((len(new), len(classes)))
+    if len(classes) > 1:
+        rounds = min(TREES // len(classes), MOST_ROUNDS)
+        model = HistGradientBoostingClassifier(
+            max_iter=rounds, min_samples_leaf=_leaf(len(y)), **MODEL
+        ).fit(x, y)
+        likely = model.predict_proba(new)
+    found = (likely * (classes == right[:, None])).sum(axis=1)
+    losses: Floats = -np.log(np.maximum(found, SMALLEST_PROBABILITY))
+    return losses

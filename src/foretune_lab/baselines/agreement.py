@@ -1,0 +1,27 @@
+"""How far past tasks rank the target's trials as the target does, and what weight that earns."""
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+
+PEAK = 0.75
+"""The weight of full agreement, and so the target's own."""
+
+
+def rank_distances(z: Floats, predicted: Floats) -> Floats:
+    """The share of pairs among n trials that each row of `predicted` (M, n) misranks: (M,).
+
+    `z` (n,) are the losses. A pair is misranked where exactly one of the two says that its first
+    trial is worse than its second.
+    """
+    n = len(z)
+    if n < 2:
+        return np.zeros(len(predicted))
+    worse = z[:, None] > z[None, :]
+    misranked = [np.count_nonzero((row[:, None] > row[None, :]) != worse) for row in predicted]
+    return np.array(misranked) / (n * (n - 1))
+
+
+def epanechnikov(distances: Floats, bandwidth: float) -> Floats:
+    """Weights that fall from `PEAK` at distance 0 to nothing at the bandwidth and beyond."""
+    return PEAK * np.maximum(1.0 - np.square(distances / bandwidth), 0.0)

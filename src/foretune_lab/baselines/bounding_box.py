@@ -1,0 +1,104 @@
+"""AutoGP: a Gaussian process that searches only where past tasks had their best configurations.
+
+Perrone et al. (2019): the search space becomes the smallest box around the best configuration of
+each past task. A number or an ordinal keeps the range between the extremes of these; a categorical
+keeps the choices that occur among them; what was active in none of them keeps all its values.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune.methods.contracts import Region, Surrogate, Target
+from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
+from foretune.methods.past_data import check_space
+from foretune.methods.rgpe.best_of_past import BestOfEachLearner, save_configs
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded, Kind, Space
+from foretune.space.sampling import legal_values
+
+KIND = "foretune-autogp"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of a space: a range a number or ordinal, a set of choices a categorical."""
+
+    space: Space
+    low: Floats
+    """(H,), in the unit of `Encoded.values`."""
+    high: Floats
+    """(H,)"""
+    choices: Mapping[int, Ints]
+    """For the column of each categorical the indices of the choices kept."""
+
+    @classmethod
+    def around(cls, configs: Encoded) -> "Box":
+        """The smallest box that contains `configs`."""
+        low, high = (
+            np.array([getattr(p, end) for p in configs.space.parameters]) for end in ("low", "high")
+        )
+        choices: dict[int, Ints] = {}
+        for column, parameter in enumerate(configs.space.parameters):
+            seen = configs.values[configs.active[:, column], column]
+            if parameter.kind is Kind.CATEGORICAL:
+                kept = np.unique(seen) if len(seen) else np.arange(len(parameter.choices))
+                choices[column] = kept.astype(np.int64)
+            elif len(seen):
+                low[column], high[column] = seen.min(), seen.max()
+        return cls(configs.space, low, high, choices)
+
+    def contains(self, x: Encoded) -> Bools:
+        """(len(x),), True where all that is active lies in the box."""
+        within = (self.low <= x.values) & (x.values <= self.high)
+        for column, kept in self.choices.items():
+            within[:, column] = np.isin(x.values[:, column], kept)
+        inside: Bools = np.logical_and.reduce(within | ~x.active, axis=1)
+        return inside
+
+    def sample(self, n: int, *, seed: int) -> Encoded:
+        """`n` legal configurations of the box, uniform on the scales of the hyperparameters."""
+        rng = np.random.default_rng(seed)
+        parameters = [
+            replace(parameter, low=low, high=high)
+            for parameter, low, high in zip(self.space.parameters, self.low, self.high, strict=True)
+        ]
+
+        def draw(m: int) -> Floats:
+            unit = rng.random((m, len(parameters)))
+            for column, kept in self.choices.items():
+                # A choice is drawn by the part of the unit interval that stands for it.
+                unit[:, column] = (rng.choice(kept, m) + 0.5) / parameters[column].size
+            return unit
+
+        return Encoded(self.space, legal_values(parameters, self.space.rules, n, draw))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxPrior:
+    """Where to search; the search itself is the plain GP's."""
+
+    best: Encoded
+    """The best configurations of the past tasks."""
+
+    def region(self, target: Target) -> Region:
+        """The box around the best configurations."""
+        check_space(self.best.space, target)
+        return Box.around(self.best)
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The GP of the target's own trials."""
+        check_space(self.best.space, target)
+        return GaussianProcessSurrogate.on(standardise, target)
+
+    def save(self, path: Path) -> None:
+        """Write the best configurations, which define the box."""
+        save_configs(path, KIND, self.best)
+
+
+def gp_in_a_box() -> BestOfEachLearner[BoxPrior]:
+    """The learner of AutoGP."""
+    return BestOfEachLearner(KIND, BoxPrior)

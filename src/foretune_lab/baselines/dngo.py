@@ -1,0 +1,108 @@
+"""DNGO: Bayesian linear regression on the last hidden layer of a network.
+
+Snoek et al. (2015): a network of three layers of 50 tanh units learns to predict the target's
+losses; its last hidden layer then gives the features of a linear regression with precisions that
+maximise the marginal likelihood, as in ABLR. The network is trained anew at every trial, from
+random weights, so that a resumed study repeats it.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior
+from foretune.methods.random.stateless import StatelessLearner
+from foretune.numerics.anchored import informative_subset
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.training import Layer, advance, begun, bucket, keep_compiled
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded
+from foretune_lab.baselines.ablr import Layers, RegressionPosterior, activations
+from foretune_lab.baselines.regression import Regression, fit_precisions
+
+UNITS = (50, 50, 50)
+STEPS = 500
+RATE = 1e-3
+DECAY = 1e-4
+"""The penalty of squared weights: few trials never fit them all."""
+LARGEST_FIT = 512
+START = np.log([1.0, 100.0])
+"""log alpha and log beta of the regression, from which their fit starts."""
+
+
+@jax.jit
+def train(layers: list[Layer], x: jax.Array, z: jax.Array, mask: jax.Array) -> list[Layer]:
+    """Layers of least squared error, the last of them linear, at z (n,) where `mask` (n,)."""
+
+    def loss(layers: list[Layer], _: jax.Array) -> jax.Array:
+        signal = 2.0 * x - 1.0
+        for weights, biases in layers[:-1]:
+            signal = jnp.tanh(signal @ weights + biases)
+        weights, biases = layers[-1]
+        error = (signal @ weights + biases)[:, 0] - z
+        size = sum(jnp.sum(jnp.square(weights)) for weights, _ in layers)
+        return jnp.mean(jnp.square(error), where=mask) + DECAY * size
+
+    rates = RATE * 0.5 * (1.0 + jnp.cos(jnp.linspace(0.0, jnp.pi, STEPS)))
+    descent = advance(loss, begun(layers), rates, rates)
+    return descent.params
+
+
+def random_layers(width: int, seed: int) -> list[Layer]:
+    """Weights of Glorot's scale and no biases, as suits tanh units; one output."""
+    rng = np.random.default_rng(seed)
+    return [
+        (
+            jnp.asarray(rng.normal(0.0, np.sqrt(2.0 / (i + o)), (i, o)), dtype=jnp.float32),
+            jnp.zeros(o),
+        )
+        for i, o in pairwise((width, *UNITS, 1))
+    ]
+
+
+def hidden_layers(x: Floats, z: Floats, seed: int) -> Layers:
+    """The hidden layers of a network that was trained on losses z (n,) at x (n, W)."""
+    keep = informative_subset(x, z, LARGEST_FIT)
+    rows, columns = bucket(len(keep), least=16), bucket(x.shape[1], least=16)
+    trained = train(
+        random_layers(columns, seed),
+        jnp.asarray(np.pad(x[keep], ((0, rows - len(keep)), (0, columns - x.shape[1])))),
+        jnp.asarray(np.pad(z[keep], (0, rows - len(keep)))),
+        jnp.asarray(np.arange(rows) < len(keep)),
+    )
+    hidden = [(np.asarray(w, np.float64), np.asarray(b, np.float64)) for w, b in trained[:-1]]
+    # The padding of the inputs is centred to -1: constants, which the first biases take in.
+    weights, biases = hidden[0]
+    width = x.shape[1]
+    return ((weights[:width], biases - weights[width:].sum(axis=0)), *hidden[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class DngoSurrogate:
+    """Trains the network on what was observed, then regresses on the believed rows too."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials."""
+        good = seen.successes()
+        x, real = good.configs, ~good.believed
+        observed = scalarise(good.losses[real], standardise)
+        features = partial(_features, hidden_layers(x.x[real], observed, seed))
+        phi, z = features(x), scalarise(good.losses, standardise)
+        head = Regression.of(phi, z, *fit_precisions(phi[real], observed, START))
+        return RegressionPosterior(features, head, float(z.min()))
+
+
+def _features(layers: Layers, x: Encoded) -> Floats:
+    """(len(x), 51): the last hidden layer, and a constant beside it, as the network had."""
+    return np.column_stack([activations(layers, x.x)[-1], np.ones(len(x))])
+
+
+def dngo() -> StatelessLearner:
+    """Regression on a network that is learnt from the target alone."""
+    keep_compiled()
+    return StatelessLearner("dngo", lambda _: DngoSurrogate())

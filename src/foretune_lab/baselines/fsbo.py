@@ -1,0 +1,217 @@
+"""FSBO and DKGP: Gaussian processes on features that a network learns.
+
+FSBO, few-shot Bayesian optimisation (Wistuba & Grabocka 2021), learns the network and the kernel
+from past tasks by their marginal likelihood and adapts both to the target at every trial. DKGP
+(Wilson et al. 2016) is the same process without past tasks: its network starts from random
+weights at every trial.
+
+Labels are standardised in every draw, as the target's losses will be. FSBO scales them by random
+limits instead; on one recorded table held-out tasks were as likely under either.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune._base.arrays import Floats
+from foretune._base.progress import Progress
+from foretune.experience import Experience
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.past_data import check_space, divided, given, past_tasks
+from foretune.methods.random.stateless import StatelessLearner
+from foretune.numerics.anchored import LARGEST_GP, informative_subset
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.deep_kernel import (
+    Curriculum,
+    DeepKernel,
+    Kernel,
+    Schedule,
+    fine_tune,
+    initial_kernel,
+    meta_train,
+)
+from foretune.numerics.gp import GP
+from foretune.numerics.networks import Layers, initial_layers, rectified
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.training import Layer, as_arrays, bucket, jax_layers, keep_compiled
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded, Space
+
+VERSION = 1
+KIND = "foretune-fsbo"
+UNITS = (128, 128)
+FEATURES = 32
+LARGEST_FIT = 256
+"""The network is tuned on at most so many trials: a step costs their cube."""
+SCHEDULE = Schedule(tasks=4, observations=50, chunk=50, most_chunks=30, patience=6)
+Singles: TypeAlias = NDArray[np.float32]
+
+
+def features(layers: list[Layer], x: jax.Array) -> jax.Array:
+    """phi (n, FEATURES) of inputs x (n, padded width): rectified layers and a linear one."""
+    for weights, biases in layers[:-1]:
+        x = jax.nn.relu(x @ weights + biases)
+    weights, biases = layers[-1]
+    return x @ weights + biases
+
+
+def inputs(x: Encoded) -> Singles:
+    """(len(x), padded width): the unit cube about the origin, where rectified networks start best.
+
+    Zeros on the right make spaces of like widths share compiled code.
+    """
+    width = x.x.shape[1]
+    centred = (2.0 * x.x - 1.0).astype(np.float32)
+    return np.pad(centred, ((0, 0), (0, bucket(width, least=16) - width)))
+
+
+def embedded(layers: Layers, x: Singles) -> Floats:
+    """`features` in NumPy."""
+    weights, biases = layers[-1]
+    phi: Floats = (rectified(layers[:-1], x) @ weights + biases).astype(np.float64)
+    return phi
+
+
+def random_start(x: Singles, seed: int) -> DeepKernel:
+    """A network of random weights, and a kernel that suits what it makes of x (n, W)."""
+    layers = initial_layers(np.random.default_rng(seed), (x.shape[1], *UNITS, FEATURES))
+    kernel = initial_kernel(embedded(layers, x).astype(np.float32))
+    return DeepKernel(jax_layers(layers), kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How parameters adapt to the target's trials."""
+
+    steps: int
+    rate: float
+
+    def __call__(self, start: DeepKernel, x: Singles, z: Floats) -> DeepKernel:
+        """The parameters after descending from `start` on losses z (n,) at x (n, W)."""
+        keep = informative_subset(x.astype(np.float64), z, LARGEST_FIT)
+        spare = bucket(len(keep), least=16) - len(keep)
+        tuned: DeepKernel = fine_tune(
+            features,
+            start,
+            jnp.asarray(np.pad(x[keep], ((0, spare), (0, 0)))),
+            jnp.asarray(np.pad(z[keep], (0, spare)), dtype=jnp.float32),
+            jnp.asarray(np.arange(len(keep) + spare) < len(keep)),
+            steps=self.steps,
+            rate=self.rate,
+        )
+        return tuned
+
+
+@dataclass(frozen=True, slots=True)
+class DeepKernelPosterior:
+    """A conditioned process on features of configurations."""
+
+    layers: Layers
+    model: GP
+    best: float
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation of the standardised loss."""
+        return Prediction(*self.model.predict(embedded(self.layers, inputs(x))))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Joint draws of the standardised loss."""
+        phi = embedded(self.layers, inputs(x))
+        return self.model.sample(phi, n, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True, slots=True)
+class DeepKernelSurrogate:
+    """Adapts the parameters to what was observed, then conditions on the believed rows too."""
+
+    learnt: DeepKernel | None
+    """The parameters to adapt; random ones if None."""
+    tuning: Tuning
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials."""
+        good = seen.successes()
+        x, real = inputs(good.configs), ~good.believed
+        observed = scalarise(good.losses[real], standardise)
+        start = self.learnt or random_start(x[real], seed)
+        params = self.tuning(start, x[real], observed)
+        layers = as_arrays(params.network)
+        phi, z = embedded(layers, x), scalarise(good.losses, standardise)
+        keep = informative_subset(phi, z, LARGEST_GP)
+        model = GP.condition(phi[keep], z[keep], params.hyper(FEATURES))
+        return DeepKernelPosterior(layers, model, float(z.min()))
+
+
+@dataclass(frozen=True, slots=True)
+class FsboPrior:
+    """A network and a kernel that suit all past tasks."""
+
+    space: Space
+    params: DeepKernel
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The process that adapts them to the target."""
+        check_space(self.space, target)
+        return DeepKernelSurrogate(self.params, FEW_SHOT)
+
+    def save(self, path: Path) -> None:
+        """Write the network and the kernel."""
+        arrays: dict[str, NDArray[np.float32]] = {
+            name: np.asarray(value) for name, value in self.params.kernel._asdict().items()
+        }
+        for number, (weights, biases) in enumerate(as_arrays(self.params.network)):
+            arrays |= {f"weights{number}": weights, f"biases{number}": biases}
+        meta = {"space": self.space.to_json()}
+        save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class FsboLearner:
+    """Trains the deep kernel on past tasks."""
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> FsboPrior:
+        """Maximise the marginal likelihoods of draws from the past tasks."""
+        keep_compiled()
+        experience = given(experience)
+        tasks = past_tasks(experience, standardise)
+        x = inputs(experience.configs)
+        teaching, held_out = divided(tasks, np.random.default_rng(seed))
+        params = meta_train(
+            features,
+            random_start(x, seed),
+            Curriculum(x, teaching, held_out),
+            seed=seed,
+            schedule=SCHEDULE.for_few(len(tasks)),
+            progress=progress,
+        )
+        return FsboPrior(experience.space, params)
+
+    def load(self, path: Path) -> FsboPrior:
+        """Read a saved network and kernel."""
+        meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
+        kernel = Kernel(*(jnp.asarray(arrays[name]) for name in Kernel._fields))
+        layers = jax_layers(
+            (arrays[f"weights{number}"], arrays[f"biases{number}"])
+            for number in range(len(UNITS) + 1)
+        )
+        return FsboPrior(Space.from_json(meta["space"]), DeepKernel(layers, kernel))
+
+
+FEW_SHOT = Tuning(steps=50, rate=1e-3)
+FROM_NOTHING = Tuning(steps=100, rate=3e-3)
+
+
+def fsbo() -> FsboLearner:
+    """Few-shot Bayesian optimisation."""
+    return FsboLearner()
+
+
+def dkgp() -> StatelessLearner:
+    """A deep kernel that is learnt from the target alone."""
+    keep_compiled()
+    return StatelessLearner("dkgp", lambda _: DeepKernelSurrogate(None, FROM_NOTHING))

@@ -1,0 +1,164 @@
+"""Oboe-style search: a low-rank table of losses, completed for the target by linear regression.
+
+Yang et al. (2019) factorise the past losses into latent factors of tasks and of configurations,
+try the configurations that say most about a new task's factors (a D-optimal design), and fill in
+the task's other losses by least squares. Here the regression is Bayesian, about the mean of the
+past tasks: it gives the uncertainty that expected improvement needs, and trials go on one by one.
+Running times, by which Oboe also chooses, are not modelled.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import Progress
+from foretune.experience import Experience
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.past_data import CachedOnPool, Catalogue, check_space, given, past_tasks
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded, Space
+from foretune_lab.baselines.factorisation import (
+    LowRank,
+    factorise,
+    loss_matrix,
+    renumbered,
+    tried_by,
+)
+from foretune_lab.baselines.regression import Regression
+
+VERSION = 1
+KIND = "foretune-oboe"
+INFORMATIVE = 5
+"""Trials that open the search."""
+LEAST_NOISE = 1e-4
+Rows: TypeAlias = Callable[[Encoded], Ints]
+
+
+@dataclass(frozen=True, slots=True)
+class OboePosterior:
+    """The past tasks' mean, and what the target's factors add to it."""
+
+    table: LowRank
+    rows: Rows
+    head: Regression
+    best: float
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation of the loss in the unit of the past tasks."""
+        rows = self.rows(x)
+        phi = self.table.factors[rows]
+        variance = np.einsum("ij,ij->i", phi @ self.head.covariance, phi)
+        mean = self.table.mean[rows] + phi @ self.head.mean
+        return Prediction(mean, np.sqrt(np.maximum(variance, 0.0)))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Tasks whose factors are drawn from their posterior."""
+        rng = np.random.default_rng(seed)
+        rows = self.rows(x)
+        tasks = rng.multivariate_normal(self.head.mean, self.head.covariance, n, method="eigh")
+        drawn: Floats = self.table.mean[rows] + tasks @ self.table.factors[rows].T
+        return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class OboeSurrogate:
+    """Regresses the target's losses on the configurations' factors."""
+
+    table: LowRank
+    rows: Rows
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials."""
+        del seed
+        good = seen.successes()
+        rows = self.rows(good.configs)
+        mean, phi = self.table.mean[rows], self.table.factors[rows]
+        spread = np.sqrt(mean.var() + np.square(phi).sum(axis=1).mean() + self.table.noise)
+        # In the unit of the past tasks these trials would have this mean and this spread.
+        z = mean.mean() + spread * scalarise(good.losses, standardise)
+        noise = max(self.table.noise, LEAST_NOISE)
+        head = Regression.of(phi, z - mean, 0.0, -float(np.log(noise)))
+        return OboePosterior(self.table, self.rows, head, float(z.min()))
+
+
+@dataclass(frozen=True, slots=True)
+class OboePrior:
+    """The factorised losses of the past tasks."""
+
+    catalogue: Catalogue
+    table: LowRank
+
+    def opening(self, target: Target) -> Encoded:
+        """The configurations that say most about the target's factors, of those to choose from."""
+        check_space(self.catalogue.configs.space, target)
+        choice = self.catalogue.configs if target.pool is None else target.pool
+        phi = self.table.factors[self.catalogue.rows(choice)]
+        return choice.take(informative(phi, self.table.noise, INFORMATIVE))
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The regression for one task."""
+        check_space(self.catalogue.configs.space, target)
+        return OboeSurrogate(self.table, CachedOnPool(self.catalogue.rows, target.pool))
+
+    def save(self, path: Path) -> None:
+        """Write the configurations and their factors."""
+        arrays = {
+            **self.catalogue.configs.packed(),
+            "mean": self.table.mean,
+            "factors": self.table.factors,
+        }
+        meta = {"space": self.catalogue.configs.space.to_json(), "noise": self.table.noise}
+        save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+
+def informative(phi: Floats, noise: float, k: int) -> Ints:
+    """Greedily the k rows of phi (n, rank) that together leave least doubt about the factors.
+
+    The determinant of the posterior covariance falls most by the row of largest predicted
+    variance: each is observed in turn, with this noise. Fewer than k where there are fewer rows.
+    """
+    covariance = np.eye(phi.shape[1])
+    free = np.ones(len(phi), dtype=bool)
+    chosen: list[int] = []
+    for _ in range(min(k, len(phi))):
+        variances = np.einsum("ij,ij->i", phi @ covariance, phi)
+        pick = int(np.argmax(np.where(free, variances, -1.0)))
+        gain = covariance @ phi[pick]
+        covariance -= np.outer(gain, gain) / (variances[pick] + max(noise, LEAST_NOISE))
+        free[pick] = False
+        chosen.append(pick)
+    return np.array(chosen, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class OboeLearner:
+    """Factorises the past tasks' standardised losses."""
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> OboePrior:
+        """Nothing here is random."""
+        del seed
+        experience = given(experience)
+        progress.start("factorising past losses", None)
+        tasks = past_tasks(experience, standardise)
+        catalogue = tried_by(tasks, experience.configs)
+        tasks = renumbered(tasks, experience.configs, catalogue)
+        table = factorise(loss_matrix(tasks, len(catalogue.configs)))
+        progress.stop()
+        return OboePrior(catalogue, table)
+
+    def load(self, path: Path) -> OboePrior:
+        """Read saved factors."""
+        meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
+        catalogue = Catalogue(Space.from_json(meta["space"]).unpacked(arrays))
+        return OboePrior(catalogue, LowRank(arrays["mean"], arrays["factors"], meta["noise"]))
+
+
+def oboe() -> OboeLearner:
+    """The learner of Oboe-style search."""
+    return OboeLearner()

@@ -1,0 +1,165 @@
+"""PMF: probabilistic matrix factorisation with a Gaussian process over latent positions.
+
+Fusi et al. (2018): every configuration has a latent position, every task's losses are a Gaussian
+process over these positions with one kernel for all tasks, and the positions maximise the
+marginal likelihood of what past tasks tried. That is a deep kernel whose network is a table of
+positions. They start from the principal components of the losses; the target's process keeps the
+learnt kernel.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune._base.progress import Progress
+from foretune.experience import Experience
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.past_data import (
+    CachedOnPool,
+    Catalogue,
+    check_space,
+    divided,
+    given,
+    past_tasks,
+)
+from foretune.numerics.anchored import LARGEST_GP, informative_subset
+from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.deep_kernel import (
+    Curriculum,
+    DeepKernel,
+    Schedule,
+    initial_kernel,
+    meta_train,
+)
+from foretune.numerics.gp import GP
+from foretune.numerics.hyper import GPHyper
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.training import bucket, keep_compiled
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded, Space
+from foretune_lab.baselines.factorisation import (
+    RANK,
+    factorise,
+    loss_matrix,
+    renumbered,
+    tried_by,
+)
+
+VERSION = 1
+KIND = "foretune-pmf"
+SCHEDULE = Schedule(tasks=4, observations=64, chunk=50, most_chunks=30, patience=5)
+
+
+def positions_at(table: jax.Array, rows: jax.Array) -> jax.Array:
+    """The latent positions (n, RANK) of the configurations that `rows` (n, 1) number."""
+    return table[rows[:, 0].astype(int)]
+
+
+@dataclass(frozen=True, slots=True)
+class LatentPosterior:
+    """A conditioned process over latent positions."""
+
+    positions: CachedOnPool[Floats]
+    model: GP
+    best: float
+
+    def predict(self, x: Encoded) -> Prediction:
+        """Mean and standard deviation of the standardised loss."""
+        return Prediction(*self.model.predict(self.positions(x)))
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Joint draws of the standardised loss."""
+        return self.model.sample(self.positions(x), n, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True, slots=True)
+class LatentSurrogate:
+    """The target's process, with the kernel that past tasks taught."""
+
+    positions: CachedOnPool[Floats]
+    hyper: GPHyper
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials."""
+        del seed
+        good = seen.successes()
+        at, z = self.positions(good.configs), scalarise(good.losses, standardise)
+        keep = informative_subset(at, z, LARGEST_GP)
+        model = GP.condition(at[keep], z[keep], self.hyper)
+        return LatentPosterior(self.positions, model, float(z.min()))
+
+
+@dataclass(frozen=True, slots=True)
+class PmfPrior:
+    """The latent positions of the configurations that past tasks tried, and the kernel."""
+
+    catalogue: Catalogue
+    positions: Floats
+    """(C, RANK)"""
+    hyper: GPHyper
+
+    def surrogate(self, target: Target) -> Surrogate:
+        """The process over latent positions for one task."""
+        check_space(self.catalogue.configs.space, target)
+        return LatentSurrogate(CachedOnPool(self.at, target.pool), self.hyper)
+
+    def at(self, x: Encoded) -> Floats:
+        """The positions (len(x), RANK) of configurations."""
+        return self.positions[self.catalogue.rows(x)]
+
+    def save(self, path: Path) -> None:
+        """Write the configurations, their positions and the kernel."""
+        arrays = {
+            **self.catalogue.configs.packed(),
+            "positions": self.positions,
+            "hyper": self.hyper.to_vector(),
+        }
+        meta = {"space": self.catalogue.configs.space.to_json()}
+        save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class PmfLearner:
+    """Finds latent positions and the kernel."""
+
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> PmfPrior:
+        """Maximise the marginal likelihoods of draws from the past tasks."""
+        keep_compiled()
+        experience = given(experience)
+        tasks = past_tasks(experience, standardise)
+        teaching, held_out = divided(tasks, np.random.default_rng(seed))
+        catalogue = tried_by(teaching, experience.configs)
+        n_configs = len(catalogue.configs)
+        teaching = renumbered(teaching, experience.configs, catalogue)
+        # What they alone tried is read as on a target: by the nearest that has a position.
+        held_out = renumbered(held_out, experience.configs, catalogue)
+        components = factorise(loss_matrix(teaching, n_configs), RANK - 1)
+        table = np.column_stack([components.mean, components.factors[:, : RANK - 1]])
+        table = table.astype(np.float32)
+        padded = np.pad(table, ((0, bucket(n_configs, least=64) - n_configs), (0, 0)))
+        rows = np.arange(n_configs, dtype=np.float32)[:, None]
+        learnt = meta_train(
+            positions_at,
+            DeepKernel(jnp.asarray(padded), initial_kernel(table)),
+            Curriculum(rows, teaching, held_out),
+            seed=seed,
+            schedule=SCHEDULE.for_few(len(tasks)),
+            progress=progress,
+        )
+        positions = np.asarray(learnt.network[:n_configs], dtype=np.float64)
+        return PmfPrior(catalogue, positions, learnt.hyper(RANK))
+
+    def load(self, path: Path) -> PmfPrior:
+        """Read saved positions."""
+        meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
+        catalogue = Catalogue(Space.from_json(meta["space"]).unpacked(arrays))
+        return PmfPrior(catalogue, arrays["positions"], GPHyper.from_vector(arrays["hyper"]))
+
+
+def pmf() -> PmfLearner:
+    """The learner of probabilistic matrix factorisation."""
+    return PmfLearner()

@@ -1,0 +1,103 @@
+"""SGPT: past tasks as Gaussian processes of their own, which vote where they rank as the target.
+
+Wistuba et al. (2018), as the copula paper's appendix B has it. Each past task has a process of its
+own, fitted once. The more a process ranks the target's trials as the target does, the more it
+weighs in the transfer acquisition function: the weighted mean of the target's expected improvement
+and of the improvements that the past processes predict.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
+from foretune.methods.rgpe.source_processes import Limits, SourcesLearner, Voices
+from foretune.methods.rgpe.stacked import Means
+from foretune.numerics.acquisition import expected_improvement, log_of_improvement
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import copula_scores, standardise
+from foretune.space import Encoded
+from foretune_lab.baselines.agreement import PEAK, epanechnikov, rank_distances
+
+LIMITS = Limits(evaluations=1000, fitted=300)
+BANDWIDTH = 0.01
+"""rho: a past task counts only while it misranks less than this share of the pairs of trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferPosterior:
+    """The target's own posterior, and the past processes as far as they agree with it."""
+
+    own: Posterior
+    past_means: Sequence[Callable[[Encoded], Floats]]
+    """Of each of M past processes: configurations -> means (len(x),)."""
+    weights: Floats
+    """(M,), how much each past process counts."""
+    past_best: Floats
+    """(M,), the lowest mean of each at the target's trials."""
+
+    @property
+    def best(self) -> float:
+        """The target's lowest loss, transformed."""
+        return self.own.best
+
+    def predict(self, x: Encoded) -> Prediction:
+        """The target's own belief."""
+        return self.own.predict(x)
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """Draws from the target's own belief."""
+        return self.own.sample(x, n, seed=seed)
+
+    def log_utility(self, x: Encoded) -> Floats:
+        """(len(x),), log of the transfer acquisition function: a weighted mean of improvements."""
+        own = self.own.predict(x)
+        total = PEAK * expected_improvement(own.mean, own.std, self.own.best)
+        for number in np.flatnonzero(self.weights).tolist():
+            predicted = self.past_best[number] - self.past_means[number](x)
+            total += self.weights[number] * np.maximum(predicted, 0.0)
+        return log_of_improvement(total / (PEAK + float(self.weights.sum())))
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSurrogate:
+    """The target's process beside those of the past tasks."""
+
+    own: GaussianProcessSurrogate
+    output: Callable[[Floats], Floats]
+    voices: Voices
+    past_at_trials: Means
+    bandwidth: float
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials; weights follow from those that were observed."""
+        good = seen.successes()
+        real = ~good.believed
+        predicted = self.past_at_trials(good.configs.x)
+        z = scalarise(good.losses[real], self.output)
+        weights = epanechnikov(rank_distances(z, predicted[:, real]), self.bandwidth)
+        own = self.own.condition(seen, seed=seed)
+        return TransferPosterior(own, self.voices.means, weights, predicted.min(axis=1))
+
+
+def voting(
+    output: Callable[[Floats], Floats], bandwidth: float, voices: Voices, target: Target
+) -> Surrogate:
+    """A surrogate of losses that `output` has brought to the past processes' unit."""
+    own = GaussianProcessSurrogate.on(output, target)
+    return TransferSurrogate(own, output, voices, Means(voices.stacked), bandwidth)
+
+
+def sgpt() -> SourcesLearner:
+    """SGPT on standardised losses."""
+    return SourcesLearner("sgpt", standardise, LIMITS, partial(voting, standardise, BANDWIDTH))
+
+
+def sgpt_copula() -> SourcesLearner:
+    """SGPT on Gaussian scores of the losses."""
+    listen = partial(voting, copula_scores, BANDWIDTH)
+    return SourcesLearner("sgpt-copula", copula_scores, LIMITS, listen)

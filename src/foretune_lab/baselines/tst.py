@@ -1,0 +1,94 @@
+"""TST and TAF: past processes weighted by a kernel over how they rank the target's trials.
+
+The two-stage transfer surrogate (Wistuba et al., 2016) averages what the past processes and the
+target's own expect, with the uncertainty of the target's own. The transfer acquisition function
+(Wistuba et al., 2018) averages improvements instead; it is SGPT with a wider bandwidth. Both in
+their ranking variants (TST-R, TAF-R), which need no meta-features.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
+from foretune.methods.rgpe.source_processes import Limits, SourcesLearner, Voices
+from foretune.methods.rgpe.stacked import Means
+from foretune.numerics.objectives import scalarise
+from foretune.numerics.transforms import standardise
+from foretune.space import Encoded
+from foretune_lab.baselines.agreement import PEAK, epanechnikov, rank_distances
+from foretune_lab.baselines.sgpt import voting
+
+LIMITS = Limits(evaluations=150, fitted=100, tasks=100)
+BANDWIDTH = 0.1
+"""rho: a past task counts while it misranks less than this share of the pairs of trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStagePosterior:
+    """A weighted mean of expectations, as uncertain as the target's own process is."""
+
+    own: Posterior
+    past_means: Sequence[Callable[[Encoded], Floats]]
+    """Of each of M past processes: configurations -> means (len(x),)."""
+    weights: Floats
+    """(M,), how much each past process counts; the target's own counts `PEAK`."""
+    best: float
+    """The lowest of the weighted means at the trials."""
+
+    def predict(self, x: Encoded) -> Prediction:
+        """The weighted mean, and the target's own standard deviation."""
+        own = self.own.predict(x)
+        return Prediction(self._mixed(own.mean, x), own.std)
+
+    def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
+        """The target's own draws, about the weighted mean."""
+        own = self.own.predict(x).mean
+        return self.own.sample(x, n, seed=seed) + (self._mixed(own, x) - own)
+
+    def _mixed(self, own: Floats, x: Encoded) -> Floats:
+        total = PEAK * own
+        for number in np.flatnonzero(self.weights).tolist():
+            total += self.weights[number] * self.past_means[number](x)
+        return total / (PEAK + float(self.weights.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStageSurrogate:
+    """The target's process mixed with those of the past tasks that agree with its trials."""
+
+    own: GaussianProcessSurrogate
+    output: Callable[[Floats], Floats]
+    voices: Voices
+    past_at_trials: Means
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        """The belief after all successful trials; weights follow from those that were observed."""
+        good = seen.successes()
+        real = np.flatnonzero(~good.believed)
+        predicted = self.past_at_trials(good.configs.x)
+        z = scalarise(good.losses[real], self.output)
+        weights = epanechnikov(rank_distances(z, predicted[:, real]), BANDWIDTH)
+        own = self.own.condition(seen, seed=seed)
+        at_trials = PEAK * own.predict(good.configs).mean + weights @ predicted
+        best = float(at_trials.min()) / (PEAK + float(weights.sum()))
+        return TwoStagePosterior(own, self.voices.means, weights, best)
+
+
+def _mixing(output: Callable[[Floats], Floats], voices: Voices, target: Target) -> Surrogate:
+    own = GaussianProcessSurrogate.on(output, target)
+    return TwoStageSurrogate(own, output, voices, Means(voices.stacked))
+
+
+def tst() -> SourcesLearner:
+    """The two-stage transfer surrogate."""
+    return SourcesLearner("tst", standardise, LIMITS, partial(_mixing, standardise))
+
+
+def taf() -> SourcesLearner:
+    """The transfer acquisition function."""
+    return SourcesLearner("taf", standardise, LIMITS, partial(voting, standardise, BANDWIDTH))

@@ -1,0 +1,87 @@
+"""Methods side by side on the tasks of one suite, or of several suites together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune_lab.bench import measures
+from foretune_lab.bench.metrics import MeanCurves, mean_over_seeds, rank_curves, ranks_by_task
+from foretune_lab.bench.results import Curves
+from foretune_lab.bench.statistics import Comparison, compare
+
+TOGETHER = "overall"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How methods rank on each task; a task is one sample."""
+
+    name: str
+    """Of the suite, or of several together."""
+    methods: tuple[str, ...]
+    ranks: Floats
+    """(methods, tasks, trials), the mean over seeds; of a lone task (methods, seeds, trials)."""
+    scores: Floats
+    """(methods, tasks, trials), what the ranks compare, the mean over seeds."""
+    averaged: str
+    """In words, over what means are taken."""
+
+    @property
+    def tasks(self) -> int:
+        """On how many tasks."""
+        return int(self.scores.shape[1])
+
+    @property
+    def trials(self) -> int:
+        """After at most so many trials."""
+        return int(self.scores.shape[2])
+
+    @property
+    def testable(self) -> bool:
+        """Whether there is enough for a statistical test."""
+        return len(self.methods) >= 2 and self.tasks >= 2
+
+    def average_ranks(self) -> MeanCurves:
+        """Mean ranks with their 95% confidence bands."""
+        return rank_curves(self.ranks)
+
+    def after(self, n: int) -> Comparison:
+        """Which differences after n trials are more than chance, in the order of `ranks`."""
+        ranks = self.ranks[:, :, n - 1].mean(axis=1)
+        return compare(self.methods, self.scores[:, :, n - 1], ranks)
+
+
+def compared(curves: Curves) -> Compared:
+    """The methods on the tasks of one suite."""
+    scores = measures.scores(curves)
+    return Compared(
+        curves.suite,
+        curves.methods,
+        ranks_by_task(scores),
+        mean_over_seeds(scores),
+        curves.averaged,
+    )
+
+
+def compared_together(suites: Sequence[Curves]) -> Compared | None:
+    """The methods that all suites share, each task counting alike; None where that says no more.
+
+    Runs are followed as far as the shortest suite goes.
+    """
+    methods = tuple(
+        name for name in suites[0].methods if all(name in curves.methods for curves in suites)
+    )
+    if len(suites) < 2 or len(methods) < 2:
+        return None
+    trials = min(curves.trials for curves in suites)
+    ranks, scores = [], []
+    for curves in suites:
+        rows = [curves.methods.index(name) for name in methods]
+        chosen = measures.scores(curves)[rows][..., :trials]
+        scores.append(mean_over_seeds(chosen))
+        ranks.append(ranks_by_task(chosen, seeds_as_tasks=False))
+    pooled = np.concatenate(scores, axis=1)
+    averaged = f"{pooled.shape[1]} tasks of {len(suites)} suites and all seeds"
+    return Compared(TOGETHER, methods, np.concatenate(ranks, axis=1), pooled, averaged)

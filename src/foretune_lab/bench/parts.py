@@ -1,0 +1,124 @@
+"""The finished runs of an unfinished replay: a folder of small files beside the output.
+
+Each run is written in one step when it ends, so that whatever stops a replay costs only the runs
+that were under way.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from foretune._base.files import held, replace_file, write_text
+from foretune.errors import UsageError
+from foretune_lab.bench.results import Settings
+from foretune_lab.bench.run import Run
+
+_SETTINGS = "settings.json"
+_EXPERIENCE = "experience.parquet"
+_RUNS = "run-*.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A folder of finished runs."""
+
+    folder: Path
+
+    @classmethod
+    def beside(cls, out: Path) -> "Parts":
+        """The folder that belongs to an output file."""
+        return cls(out.with_name(f"{out.name}.parts"))
+
+    @property
+    def experience(self) -> Path:
+        """Where the experience lies that worker processes read."""
+        return self.folder / _EXPERIENCE
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let one replay at a time in: two would take each other's runs away."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        path = self.folder.with_suffix(".lock")
+        lock = _lock(path)
+        if lock is None:
+            raise UsageError(
+                "one replay at a time adds to its results, but another one is filling "
+                f"'{self.folder}': wait until it has ended, or choose another --out"
+            )
+        with lock:
+            if not (self.folder / _SETTINGS).exists():
+                self.remove()  # the rest of a removal that was cut short: of whatever settings
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # Windows keeps a file that is open
+                    path.unlink()
+
+    def check(self, settings: Settings) -> None:
+        """Refuse a folder that was begun with other settings."""
+        begun = self.folder / _SETTINGS
+        if not begun.exists():
+            return
+        try:
+            earlier = Settings.from_dict(json.loads(begun.read_text(encoding="utf-8")))
+            difference = settings.difference(earlier)
+        except (ValueError, TypeError, LookupError):  # of another version, or spoilt
+            difference = "settings that cannot be read"
+        if difference:
+            raise UsageError(
+                f"an interrupted replay goes on with equal settings only, but got {difference} "
+                f"in '{self.folder}': remove that folder or choose another --out"
+            )
+
+    def begin(self, settings: Settings) -> None:
+        """Make the folder, or go on with the one that is there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(asdict(settings), indent=1)
+        write_text(self.folder / _SETTINGS, text)
+
+    def add(self, run: Run, settings: Settings) -> None:
+        """Keep one finished run."""
+        key = hashlib.sha256(f"{run.task}\n{run.method}\n{run.seed}".encode()).hexdigest()[:24]
+        rows = run.rows(settings)
+        replace_file(self.folder / f"run-{key}.parquet", lambda path: pq.write_table(rows, path))
+
+    def count(self) -> int:
+        """How many runs are finished."""
+        return sum(1 for _ in self.folder.glob(_RUNS))
+
+    def rows(self) -> pd.DataFrame | None:
+        """The rows of all finished runs, or None where there are none."""
+        files = sorted(self.folder.glob(_RUNS))
+        if not files:
+            return None
+        # Opened one by one: `read_table` spends three times as long on finding out what it reads.
+        tables = [pq.ParquetFile(file).read() for file in files]
+        frame: pd.DataFrame = pa.concat_tables(tables).to_pandas()
+        return frame
+
+    def remove(self) -> None:
+        """Delete the folder, once its runs stand in the output."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _lock(path: Path) -> IO[bytes] | None:
+    """The lock of the file at `path`; None where another process has it.
+
+    Whoever ends removes the file, and one that was opened just before locks nobody out.
+    """
+    while (lock := held(path)) is not None:
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                return lock
+        lock.close()
+    return None

@@ -1,0 +1,127 @@
+"""What a replay has to do: which tasks are held out, which runs learn and begin together."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from foretune._base.progress import SILENT, Progress
+from foretune.errors import ExperienceError, UsageError
+from foretune.experience import Experience, Split, splits_called
+from foretune.search import method
+from foretune_lab.bench.run import Group, RunPlan
+from foretune_lab.bench.starts import Beginnings, Start, beginnings, has_recorded_start
+
+SHUFFLE = 0
+"""The seed with which tasks are shuffled before the first of them are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The splits, as far as their test tasks are to be replayed."""
+
+    splits: tuple[Split, ...]
+    tasks: int
+    """How many tasks could be replayed, of which the splits may hold a part."""
+
+
+def held_out(
+    experience: Experience,
+    name: str,
+    start: Start,
+    tasks: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> HeldOut:
+    """What the split of this name holds out, or `tasks` of it, or `limit` of these at random."""
+    splits = splits_called(experience, name)
+    test = [task for split in splits for task in split.test]
+    usable = _usable(experience, test, start)
+    chosen = list(usable) if tasks is None else list(dict.fromkeys(tasks))
+    for task in chosen:
+        if task not in test:
+            raise UsageError(
+                f"a task to replay must be held out by the split '{name}', but '{task}' is not: "
+                f"choose among {', '.join(test[:5])}{' ...' if len(test) > 5 else ''}"
+            )
+        if task not in usable:
+            raise ExperienceError(
+                f"a task to replay must have a successful evaluation{_and_a_design(start)}, but "
+                f"'{task}' has none: leave it out"
+            )
+    if not chosen:
+        raise UsageError(
+            f"a replay needs at least one task, but the split '{name}' holds out none with a "
+            f"successful evaluation{_and_a_design(start)}: choose another split or start"
+        )
+    if limit is not None:
+        chosen = np.random.default_rng(SHUFFLE).permutation(chosen)[:limit].tolist()
+    kept = [replace(split, test=tuple(t for t in split.test if t in chosen)) for split in splits]
+    return HeldOut(tuple(split for split in kept if split.test), len(usable))
+
+
+def groups_of(
+    experience: Experience,
+    splits: Sequence[Split],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    start: Start,
+    *,
+    jobs: int,
+    done: Collection[tuple[str, str, int]],
+    progress: Progress = SILENT,
+) -> list[Group]:
+    """Runs that learn alike stand together, in as many groups as keep all jobs busy.
+
+    Runs that are `done`, as (task, method, seed), are left out.
+    """
+    shares = _shares(seeds, math.ceil(jobs / len(splits)))
+    groups: list[Group] = []
+    for split in splits:
+        runs = {(task, name, seed) for task in split.test for name in methods for seed in seeds}
+        missing = runs.difference(done)
+        if missing:
+            begun = beginnings(start, experience, split, seeds, progress=progress)
+            for name in methods:
+                groups += _groups_of_split(split, name, shares, begun, missing)
+    return sorted(groups, key=lambda group: methods.index(group.method))
+
+
+def _groups_of_split(
+    split: Split,
+    name: str,
+    shares: Sequence[tuple[int, ...]],
+    begun: Beginnings,
+    missing: Collection[tuple[str, str, int]],
+) -> list[Group]:
+    """Shares of the seeds for a method that learns; single tasks for one that does not."""
+    learns = method(name).transfers
+    units = (
+        [[(task, seed) for task in split.test for seed in share] for share in shares]
+        if learns
+        else [[(task, seed) for share in shares for seed in share] for task in split.test]
+    )
+    plans = [
+        tuple(RunPlan(t, s, begun.get((t, s))) for t, s in unit if (t, name, s) in missing)
+        for unit in units
+    ]
+    return [Group(name, split if learns else None, runs) for runs in plans if runs]
+
+
+def _usable(experience: Experience, tasks: Sequence[str], start: Start) -> dict[str, None]:
+    """The tasks that can be replayed at all, in their order."""
+    succeeded = np.isfinite(experience.losses).all(axis=1)
+    alive = {experience.tasks[place] for place in np.unique(experience.task_index[succeeded])}
+    return {
+        task: None
+        for task in tasks
+        if task in alive and (start.kind != "recorded" or has_recorded_start(experience, task))
+    }
+
+
+def _and_a_design(start: Start) -> str:
+    return " and a recorded initial design" if start.kind == "recorded" else ""
+
+
+def _shares(seeds: Sequence[int], parts: int) -> list[tuple[int, ...]]:
+    return [tuple(seeds[first::parts]) for first in range(min(parts, len(seeds)))]

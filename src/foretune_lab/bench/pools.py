@@ -1,0 +1,90 @@
+"""The recorded configurations of one task, and what a report must know about them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.experience import Experience
+from foretune.numerics.objectives import pareto_front
+from foretune.space import Encoded
+from foretune_lab.bench.metrics import expected_random_minimum
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPool:
+    """What can be chosen on one task, each configuration once, and what it gives."""
+
+    task: str
+    configs: Encoded
+    losses: Floats
+    """(n, objectives), minimised; a row of NaN where the evaluation failed."""
+
+
+def pool_of(experience: Experience, task: str) -> TaskPool:
+    """The pool of one task that has a success.
+
+    A configuration that was recorded more than once counts at its highest fidelity, and there
+    with the mean of its successes.
+    """
+    records = experience.task(task)
+    chosen, place = np.unique(records.config_index, return_inverse=True)
+    usable = records.counted
+    totals = np.zeros((len(chosen), records.losses.shape[1]))
+    np.add.at(totals, place.ravel()[usable], records.losses[usable])
+    counts = np.bincount(place.ravel()[usable], minlength=len(chosen))[:, None]
+    losses = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
+    return TaskPool(task, experience.configs.take(chosen.astype(np.int64)), losses)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """What the metrics need to know of a pool, small enough to travel with the results."""
+
+    size: int
+    low: float
+    """The lowest loss of the first objective."""
+    high: float
+    random: Floats
+    """(trials,), the expected best of exact random search."""
+    front: Floats
+    """(members, objectives), the Pareto front."""
+    reference: Floats
+    """(objectives,), the maximum of each."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers and lists, for JSON."""
+        return {
+            "size": self.size,
+            "low": self.low,
+            "high": self.high,
+            "random": self.random.tolist(),
+            "front": self.front.tolist(),
+            "reference": self.reference.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "PoolFacts":
+        """Read what `to_dict` gave."""
+        return cls(
+            int(plain["size"]),
+            float(plain["low"]),
+            float(plain["high"]),
+            np.asarray(plain["random"], dtype=np.float64),
+            np.asarray(plain["front"], dtype=np.float64),
+            np.asarray(plain["reference"], dtype=np.float64),
+        )
+
+
+def facts_of(pool: TaskPool, trials: int) -> PoolFacts:
+    """What a report of `trials` trials must know about the pool."""
+    first = pool.losses[:, 0]
+    return PoolFacts(
+        size=len(first),
+        low=float(np.nanmin(first)),
+        high=float(np.nanmax(first)),
+        random=expected_random_minimum(first, trials),
+        front=np.unique(pool.losses[pareto_front(pool.losses)], axis=0),
+        reference=np.nanmax(pool.losses, axis=0),
+    )

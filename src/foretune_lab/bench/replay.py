@@ -1,0 +1,216 @@
+"""Replaying optimisers on recorded tables, resumable at every run."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from foretune._base.progress import SILENT, Progress
+from foretune.errors import MethodError, UsageError
+from foretune.experience import Experience
+from foretune.experience.fingerprints import fingerprint_of_evaluations
+from foretune.experience.splits import LEAVE_ONE_OUT
+from foretune.search import method
+from foretune_lab.bench.parts import Parts
+from foretune_lab.bench.plan import HeldOut, groups_of, held_out
+from foretune_lab.bench.pools import facts_of, pool_of
+from foretune_lab.bench.results import COLUMNS, RUN, Results, Settings, finished_runs, read, save
+from foretune_lab.bench.starts import NONE, Start
+from foretune_lab.bench.workers import play_all
+
+
+def replay(  # noqa: PLR0913 - one argument a choice of the user
+    experience: Experience,
+    methods: Sequence[str],
+    *,
+    trials: int,
+    seeds: int | Sequence[int],
+    out: Path,
+    tasks: Sequence[str] | None = None,
+    tasks_limit: int | None = None,
+    split: str = LEAVE_ONE_OUT,
+    start: str = NONE,
+    objectives: Sequence[str] | None = None,
+    suite: str = "suite",
+    jobs: int = 1,
+    progress: Progress = SILENT,
+) -> Results:
+    """Let each method tune each task from its recorded configurations, and write the results.
+
+    The records of a replayed task never reach what learns: with leave-one-out, methods learn from
+    all other tasks; with folds, from the tasks of the other folds; with a named split, from its
+    training and validation tasks. A replay that was interrupted goes on where it stopped, and one
+    that is finished can be extended by methods, tasks and seeds. With several jobs, worker
+    processes are spawned, so a script must guard its own start with `if __name__ == "__main__"`,
+    and add methods of its own to `METHODS` outside of that guard, or bring them by an entry point
+    (`search.plugins`).
+
+    Networks that are trained for several seeds at once come out a little different than one by
+    one, so runs of such methods may vary with the seeds that are played together and with the
+    number of jobs.
+
+    Arguments:
+        seeds: how many, or which.
+        tasks: which tasks to replay; all that the split holds out where None.
+        tasks_limit: at most so many of these, drawn at random.
+        split: `leave-one-out`, `5-fold` (`5-fold:7` for other folds), or a recorded name.
+        start: what all runs begin with: see `Start`.
+        objectives: names of metrics; the experience's first where None.
+        suite: a name for this collection of tasks in reports.
+    """
+    seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(dict.fromkeys(seeds))
+    _check_counts(methods=len(methods), trials=trials, seeds=len(seeds), jobs=jobs)
+    if tasks_limit is not None:
+        _check_counts(tasks_limit=tasks_limit)
+    begin = Start.called(start)
+    # Compact as the file is that workers read: runs begin with rows of its configurations.
+    names = list(objectives or [experience.metrics[0].name])
+    experience = experience.with_metrics(names).compact()
+    settings = _settings(experience, suite, trials, split, begin)
+    held = held_out(experience, split, begin, tasks, tasks_limit)
+    for name in methods:
+        _check_method(name, settings, held)
+    parts = Parts.beside(out)
+    _earlier(out, parts, settings)  # what is refused leaves not even a lock behind
+    with parts.alone():
+        earlier = _earlier(out, parts, settings)
+        groups = groups_of(
+            experience,
+            held.splits,
+            tuple(dict.fromkeys(methods)),
+            seeds,
+            begin,
+            jobs=jobs,
+            done=_done(earlier, parts),
+            progress=progress,
+        )
+        if earlier is not None and not groups and not parts.count():
+            return earlier
+        parts.begin(settings)
+        play_all(experience, groups, settings, parts, jobs, progress)
+        results = _merged(experience, settings, earlier, parts, held.tasks)
+        save(results, out)
+        parts.remove()
+        return results
+
+
+def fingerprint_of_notes(experience: Experience, split: str, start: Start) -> str:
+    """Equal where runs use equal notes beside the evaluations; empty where they use none.
+
+    Such notes are a split that came with the experience, recorded initial designs, and
+    meta-features.
+    """
+    used = {
+        "split": experience.splits.get(split),
+        "starts": experience.starts if start.kind == "recorded" else None,
+        "meta_features": {
+            task: sorted(features.items())
+            for task, features in sorted(experience.meta_features.items())
+            if features
+        },
+    }
+    used = {name: content for name, content in used.items() if content}
+    text = json.dumps(used, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest() if used else ""
+
+
+def _plain(content: object) -> object:
+    """What JSON can hold, of mappings and arrays of any kind."""
+    if isinstance(content, Mapping):
+        return dict(content)
+    return np.asarray(content).tolist()
+
+
+# What is to be done
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            raise UsageError(f"a replay needs {name} >= 1, but got {count}: ask for at least one")
+
+
+def _settings(
+    experience: Experience, suite: str, trials: int, split: str, start: Start
+) -> Settings:
+    if not suite or any(character in suite for character in '/\\:*?"<>|'):
+        raise UsageError(
+            f"a suite's name becomes part of file names, but got '{suite}': "
+            "use letters, digits, spaces, '.', '-' and '_'"
+        )
+    return Settings(
+        suite=suite,
+        trials=trials,
+        split=split,
+        objectives=tuple(metric.name for metric in experience.metrics),
+        directions=tuple(str(metric.direction) for metric in experience.metrics),
+        experience=fingerprint_of_evaluations(experience),
+        start=str(start),
+        notes=fingerprint_of_notes(experience, split, start),
+    )
+
+
+def _check_method(name: str, settings: Settings, held: HeldOut) -> None:
+    """Refuse a method that cannot run, before anything is written."""
+    chosen = method(name)
+    chosen.learner()
+    if chosen.transfers and not all(s.train + s.validation for s in held.splits):
+        raise MethodError(
+            f"the method '{name}' learns from other tasks than the replayed one, but the split "
+            f"'{settings.split}' leaves none: add tasks to the experience or leave the method out"
+        )
+    if len(settings.objectives) > 1 and not chosen.several_objectives:
+        raise MethodError(
+            f"the method '{name}' tunes one objective, but got {', '.join(settings.objectives)}: "
+            "choose one of them or another method"
+        )
+
+
+# What has been done
+
+
+def _earlier(out: Path, parts: Parts, settings: Settings) -> Results | None:
+    """Finished results that this replay extends, made with equal settings."""
+    parts.check(settings)
+    if out.is_dir():
+        raise UsageError(f"--out names a file, but '{out}' is a folder: add a file name")
+    if not out.exists():
+        return None
+    earlier = read(out)
+    difference = settings.difference(earlier.settings)
+    if difference:
+        raise UsageError(
+            f"results are extended with equal settings only, but got {difference} in '{out}': "
+            "choose another --out"
+        )
+    return earlier
+
+
+def _done(earlier: Results | None, parts: Parts) -> set[tuple[str, str, int]]:
+    """The runs that need not be done again."""
+    rows = parts.rows()
+    done = earlier.runs if earlier is not None else set()
+    return done if rows is None else done | finished_runs(rows)
+
+
+def _merged(
+    experience: Experience,
+    settings: Settings,
+    earlier: Results | None,
+    parts: Parts,
+    held_out_tasks: int,
+) -> Results:
+    """All rows, and what a report must know about the tasks they are of."""
+    tables = [earlier.rows if earlier is not None else None, parts.rows()]
+    rows = pd.concat([table for table in tables if table is not None])
+    # A stop between writing the output and removing the parts leaves runs in both.
+    rows = rows.drop_duplicates([*RUN, "trial"], ignore_index=True)
+    extra = [column for column in rows.columns if column not in COLUMNS]
+    pools = {
+        str(task): facts_of(pool_of(experience, str(task)), settings.trials)
+        for task in rows["task"].unique()
+    }
+    return Results(settings, pools, rows[[*COLUMNS, *extra]], held_out_tasks)

@@ -1,0 +1,154 @@
+"""A report on results: tables for the terminal and for files, and figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foretune.errors import UsageError
+from foretune.report.figures import save_figure
+from foretune.report.tables import Table
+from foretune.report.terminal import terminal_plot
+from foretune.report.wording import counted
+from foretune.search import METHODS
+from foretune_lab.bench import measures, summary
+from foretune_lab.bench.comparison import Compared, compared, compared_together
+from foretune_lab.bench.figures import distance_curves, figures_of_ranks, figures_of_suite
+from foretune_lab.bench.results import Curves, Results, curves_of, merge, read
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CHECKPOINTS = (5, 10, 25, 50, 100)
+TASKS_IN_TERMINAL = 20
+"""Tables with one row a task are shown up to this many tasks, and always written to files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found, as text, and where the files are."""
+
+    tables: tuple[Table, ...]
+    text: str
+    """For the terminal: the tables, and a plot of each suite."""
+    page: Path
+    figures: tuple[Path, ...]
+
+
+def report(
+    results: Sequence[Path],
+    out: Path,
+    *,
+    trials: Sequence[int] = CHECKPOINTS,
+    methods: Sequence[str] | None = None,
+    baseline: str | None = None,
+) -> Report:
+    """Write `report.md`, one CSV a table and one PNG and SVG a figure into the folder `out`.
+
+    Arguments:
+        results: files that `replay` has written; those of one suite are joined.
+        trials: after how many trials tables and diagrams look.
+        methods: which to compare, in this order; all, in the registry's order, where None.
+        baseline: what RED compares with; `random`, or else the first method, where None.
+    """
+    suites = [
+        curves_of(suite, methods or _in_the_registrys_order(suite))
+        for suite in merge([read(path) for path in results])
+    ]
+    tables = _overview(suites)
+    drawn: dict[str, Figure] = {}
+    together = compared_together(suites)
+    if together is not None:
+        checkpoints = _within(trials, together.trials)
+        tables += _rank_tables(together, checkpoints)
+        drawn |= figures_of_ranks(together, checkpoints)
+    for curves in suites:
+        checkpoints = _within(trials, curves.trials)
+        tables += _tables(curves, checkpoints, _baseline(curves, baseline))
+        drawn |= figures_of_suite(curves) | figures_of_ranks(compared(curves), checkpoints)
+    out.mkdir(parents=True, exist_ok=True)
+    figures = [path for name, figure in drawn.items() for path in save_figure(figure, out, name)]
+    for table in tables:
+        (out / f"{table.name}.csv").write_text(table.csv(), encoding="utf-8")
+    page = out / "report.md"
+    page.write_text(_page(tables, figures), encoding="utf-8")
+    return Report(tuple(tables), _text(suites, tables), page, tuple(figures))
+
+
+def _in_the_registrys_order(results: Results) -> list[str]:
+    found = {str(name) for name in results.rows["method"].unique()}
+    return [name for name in METHODS if name in found] + sorted(found.difference(METHODS))
+
+
+def _overview(suites: Sequence[Curves]) -> list[Table]:
+    single = [curves for curves in suites if len(curves.objectives) == 1]
+    return [summary.runs_table(suites), *([summary.suites_table(single)] if single else [])]
+
+
+def _tables(curves: Curves, checkpoints: Sequence[int], baseline: str) -> list[Table]:
+    if len(curves.objectives) > 1:
+        tables = [summary.hypervolume_table(curves, checkpoints)]
+    else:
+        red = summary.red_table(curves, checkpoints, baseline)
+        tables = [
+            summary.improvement_table(curves),
+            summary.distance_table(curves, checkpoints),
+            summary.regret_table(curves, checkpoints),
+            *([red] if red is not None else []),
+        ]
+    ranks = _rank_tables(compared(curves), checkpoints)
+    return [*tables, *ranks, summary.seconds_table(curves)]
+
+
+def _rank_tables(methods: Compared, checkpoints: Sequence[int]) -> list[Table]:
+    tables = [summary.rank_table(methods, checkpoints)]
+    if methods.testable:
+        tables.append(summary.significance_table(methods, checkpoints))
+    return tables
+
+
+def _terminal(curves: Curves) -> str:
+    if len(curves.objectives) > 1:
+        missing = measures.missing_hypervolume(curves).mean(axis=(1, 2))
+        lines = dict(zip(curves.methods, missing, strict=True))
+        title = "missing share of the hypervolume"
+    else:
+        lines = {curve.name: curve.values for curve in distance_curves(curves)}
+        title = "average distance to the minimum"
+    return f"{curves.suite}: {title} over trials (log scale)\n\n{terminal_plot(lines, log=True)}"
+
+
+def _text(suites: Sequence[Curves], tables: Sequence[Table]) -> str:
+    plots = [_terminal(curves) for curves in suites]
+    shown = [table.text() for table in tables if len(table.rows) <= TASKS_IN_TERMINAL + 2]
+    notes = [
+        f"Left out of '{curves.suite}': {counted(curves.left_out, 'run')}. Methods are compared on "
+        "tasks that each of them ran with the same seeds."
+        for curves in suites
+        if curves.left_out
+    ]
+    return "\n\n\n".join([*plots, *shown, *notes]) + "\n"
+
+
+def _page(tables: Sequence[Table], figures: Sequence[Path]) -> str:
+    pictures = [f"![{path.stem}]({path.name})\n" for path in figures if path.suffix == ".png"]
+    return "\n".join(["# Benchmark report\n", *(table.markdown() for table in tables), *pictures])
+
+
+def _within(trials: Sequence[int], last: int) -> list[int]:
+    """The checkpoints that the runs reach, and their last trial in place of those beyond it."""
+    for n in trials:
+        if n < 1:
+            raise UsageError(f"a report looks after 1 or more trials, but got {n}: leave it out")
+    return sorted({min(n, last) for n in trials})
+
+
+def _baseline(curves: Curves, wanted: str | None) -> str:
+    if wanted is None:
+        return "random" if "random" in curves.methods else curves.methods[0]
+    if wanted not in curves.methods:
+        raise UsageError(
+            f"the baseline must be one of the reported methods, but got '{wanted}': "
+            f"choose among {', '.join(curves.methods)}"
+        )
+    return wanted

@@ -1,0 +1,348 @@
+"""Results of a replay: one Parquet file a suite, holding all that a report needs."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from foretune._base.arrays import Bools, Floats, Ints
+from foretune._base.files import replace_file
+from foretune.errors import ExperienceError, ForetuneError, UsageError
+from foretune.report.wording import counted
+from foretune_lab.bench.metrics import best_so_far
+from foretune_lab.bench.pools import PoolFacts
+
+FORMAT_VERSION = 1
+RUN = ["task", "method", "seed"]
+COLUMNS = ["suite", *RUN, "trial", "value", "best", "suggest_seconds", "learn_seconds"]
+_METADATA_KEY = b"foretune.results"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What must be equal for runs to stand in one file."""
+
+    suite: str
+    trials: int
+    split: str
+    objectives: tuple[str, ...]
+    directions: tuple[str, ...]
+    """`min` or `max`, an objective; the recorded values are turned so that all are minimised."""
+    experience: str
+    """The fingerprint of the experience that was replayed."""
+    start: str = "none"
+    """What all runs began with; files of before there was a choice do not say."""
+    notes: str | None = None
+    """The fingerprint of what else of the experience the runs used: see `fingerprint_of_notes`.
+    Empty where they used nothing else; None where an older file does not say."""
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Settings":
+        """Read what `dataclasses.asdict` gave, after a journey through JSON."""
+        lists = {name: tuple(plain[name]) for name in ("objectives", "directions")}
+        return cls(**{**plain, **lists})
+
+    def difference(self, other: "Settings") -> str:
+        """In words, the first thing in which `other` differs; empty where nothing does."""
+        for name, mine in asdict(self).items():
+            theirs = getattr(other, name)
+            if mine == theirs or name == "notes":
+                continue
+            if name == "experience":
+                return "another experience"
+            return f"{name} {_shown(mine)} instead of {_shown(theirs)}"
+        return _difference_of_notes(self.notes, other.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The runs of one suite."""
+
+    settings: Settings
+    pools: Mapping[str, PoolFacts]
+    """By task."""
+    rows: pd.DataFrame
+    """One row a trial: `COLUMNS`, and `value_NAME` for each of several objectives."""
+    held_out: int | None = None
+    """How many tasks could have been replayed; None where that is not known."""
+
+    @property
+    def runs(self) -> set[tuple[str, str, int]]:
+        """The finished runs, as (task, method, seed)."""
+        return finished_runs(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The runs that all methods of a suite share, as arrays."""
+
+    settings: Settings
+    methods: tuple[str, ...]
+    tasks: tuple[str, ...]
+    seeds: tuple[int, ...]
+    pools: tuple[PoolFacts, ...]
+    """One a task."""
+    values: Floats
+    """(methods, tasks, seeds, trials, objectives), losses; NaN where failed or after the pool."""
+    suggest_seconds: Floats
+    """(methods,), the mean of a suggestion."""
+    learn_seconds: Floats
+    """(methods,), the mean of learning once."""
+    left_out: int
+    """How many runs of these methods are of other tasks and seeds."""
+    held_out: int | None
+    """How many tasks could have been replayed; None where that is not known."""
+
+    @property
+    def suite(self) -> str:
+        """The name of the suite."""
+        return self.settings.suite
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """The names of the metrics."""
+        return self.settings.objectives
+
+    @property
+    def averaged(self) -> str:
+        """What means are taken over, in words."""
+        return f"{counted(len(self.tasks), 'task')} and {counted(len(self.seeds), 'seed')}"
+
+    @property
+    def best(self) -> Floats:
+        """(methods, tasks, seeds, trials), the best loss of the first objective so far."""
+        return best_so_far(self.values[..., 0])
+
+    @property
+    def trials(self) -> int:
+        """The number of trials a run."""
+        return int(self.values.shape[3])
+
+
+def finished_runs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
+    """The runs in a table of rows, as (task, method, seed)."""
+    unique = rows[RUN].drop_duplicates()
+    return {(str(task), str(method), int(seed)) for task, method, seed in unique.to_numpy()}
+
+
+def save(results: Results, path: Path) -> None:
+    """Write the file in one step: it is there whole, or not at all."""
+    metadata = {
+        "version": FORMAT_VERSION,
+        "settings": asdict(results.settings),
+        "pools": {task: facts.to_dict() for task, facts in results.pools.items()},
+        "held_out": results.held_out,
+    }
+    ordered = results.rows.sort_values([*RUN, "trial"], ignore_index=True)
+    table = pa.Table.from_pandas(ordered, preserve_index=False)
+    table = table.replace_schema_metadata({_METADATA_KEY: json.dumps(metadata).encode()})
+    replace_file(path, lambda unfinished: pq.write_table(table, unfinished, compression="zstd"))
+
+
+def read(path: Path) -> Results:
+    """Read a file that `save` has written."""
+    if not path.is_file():
+        raise UsageError(
+            f"results must be an existing file, but there is no '{path}': correct its path, or "
+            "make it with `foretune bench run`"
+        )
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ExperienceError(
+            f"results must be a Parquet file, but '{path}' cannot be read ({error}): "
+            "run the benchmark again"
+        ) from error
+    try:
+        return _decoded(path, table)
+    except ForetuneError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise ExperienceError(
+            f"results must be whole, but what '{path}' says of its runs cannot be read "
+            f"({type(error).__name__}: {error}): run the benchmark again"
+        ) from error
+
+
+def _decoded(path: Path, table: pa.Table) -> Results:
+    metadata = json.loads((table.schema.metadata or {}).get(_METADATA_KEY, b"{}"))
+    rows = table.to_pandas()
+    _check(path, metadata, rows)
+    pools = {task: PoolFacts.from_dict(facts) for task, facts in metadata["pools"].items()}
+    for task in rows["task"].unique():
+        if task not in pools:
+            raise LookupError(f"nothing is known of the task {task}")
+    settings = Settings.from_dict(metadata["settings"])
+    return Results(settings, pools, rows, metadata.get("held_out"))
+
+
+def merge(parts: Sequence[Results]) -> list[Results]:
+    """The results of several files, those of one suite together."""
+    suites: dict[str, Results] = {}
+    for part in parts:
+        suite = part.settings.suite
+        suites[suite] = _joined(suites[suite], part) if suite in suites else part
+    return list(suites.values())
+
+
+def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
+    """Arrange the runs that all methods share as arrays; methods in the order they are named."""
+    rows = results.rows
+    names = tuple(dict.fromkeys(methods if methods is not None else rows["method"].unique()))
+    runs = {name: {(t, s) for t, m, s in results.runs if m == name} for name in names}
+    for name in names:
+        if not runs[name]:
+            raise UsageError(
+                f"a method to report must have runs on '{results.settings.suite}', but '{name}' "
+                f"has none: choose among {', '.join(rows['method'].unique())}"
+            )
+    tasks, seeds = _shared(list(runs.values()))
+    if not tasks or not seeds:
+        raise UsageError(
+            f"methods are compared on tasks and seeds they share, but {', '.join(names)} share "
+            f"none on '{results.settings.suite}': run the missing ones"
+        )
+    kept = rows[rows["method"].isin(names) & rows["task"].isin(tasks) & rows["seed"].isin(seeds)]
+    return Curves(
+        settings=results.settings,
+        methods=names,
+        tasks=tasks,
+        seeds=seeds,
+        pools=tuple(results.pools[task] for task in tasks),
+        values=_arranged(kept, names, tasks, seeds, results.settings),
+        suggest_seconds=_mean_by_method(kept, "suggest_seconds", names),
+        learn_seconds=_mean_by_method(kept[kept["trial"] == 1], "learn_seconds", names),
+        left_out=sum(map(len, runs.values())) - len(names) * len(tasks) * len(seeds),
+        held_out=results.held_out,
+    )
+
+
+def value_columns(objectives: Sequence[str]) -> list[str]:
+    """Where the losses stand: `value`, or one column for each of several objectives."""
+    return ["value"] if len(objectives) == 1 else [f"value_{name}" for name in objectives]
+
+
+def _shared(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Tasks and seeds of a full grid: every method has a run with each seed on each task.
+
+    Where not every task has every seed, some of either are dropped so that many runs are kept,
+    and of equally many runs those of more tasks. To keep the most of all would take too long.
+    """
+    common = set.intersection(*runs)
+    tasks, seeds = sorted({task for task, _ in common}), sorted({seed for _, seed in common})
+    has = np.array([[(task, seed) in common for seed in seeds] for task in tasks], dtype=bool)
+    if not has.size:
+        return (), ()
+    grids = [*_full_grids(has), *((rows, columns) for columns, rows in _full_grids(has.T))]
+    kept_tasks, kept_seeds = max(
+        grids, key=lambda grid: (len(grid[0]) * len(grid[1]), len(grid[0]))
+    )
+    return tuple(tasks[row] for row in kept_tasks), tuple(seeds[column] for column in kept_seeds)
+
+
+def _full_grids(has: Bools) -> Iterator[tuple[list[int], list[int]]]:
+    """For each number of columns the rows that have them all, and these columns.
+
+    The column that comes next is the one that most of the remaining rows have.
+    """
+    rows, columns = np.arange(len(has)), list[int]()
+    while len(columns) < has.shape[1]:
+        counts = has[rows].sum(axis=0)
+        counts[columns] = -1
+        columns.append(int(np.argmax(counts)))
+        rows = rows[has[rows, columns[-1]]]
+        yield rows.tolist(), sorted(columns)
+
+
+def _arranged(
+    rows: pd.DataFrame,
+    methods: tuple[str, ...],
+    tasks: tuple[str, ...],
+    seeds: tuple[int, ...],
+    settings: Settings,
+) -> Floats:
+    """(methods, tasks, seeds, trials, objectives) losses."""
+    columns = value_columns(settings.objectives)
+    shape = (len(methods), len(tasks), len(seeds), int(rows["trial"].max()), len(columns))
+    values = np.full(shape, np.nan)
+    places = (
+        _places(methods, rows["method"]),
+        _places(tasks, rows["task"]),
+        _places(seeds, rows["seed"]),
+        rows["trial"].to_numpy() - 1,
+    )
+    values[places] = rows[columns].to_numpy(dtype=np.float64)
+    return values
+
+
+def _places(names: Sequence[str] | Sequence[int], column: "pd.Series[Any]") -> Ints:
+    """The position of each of the column's entries in `names`."""
+    position = {name: place for place, name in enumerate(names)}
+    return np.asarray(column.map(position), dtype=np.int64)
+
+
+def _mean_by_method(rows: pd.DataFrame, column: str, methods: tuple[str, ...]) -> Floats:
+    means = rows.groupby("method", observed=True)[column].mean()
+    ordered: Floats = means.loc[list(methods)].to_numpy(dtype=np.float64)
+    return ordered
+
+
+def _joined(first: Results, second: Results) -> Results:
+    difference = first.settings.difference(second.settings)
+    if difference:
+        raise UsageError(
+            f"results of the suite '{first.settings.suite}' can be joined only when they were made "
+            f"alike, but got {difference}: report them apart, or name the suites differently"
+        )
+    twice = first.runs & second.runs
+    if twice:
+        task, method, seed = min(twice)
+        raise UsageError(
+            f"a run may stand in one file only, but method '{method}' on task '{task}' with seed "
+            f"{seed} stands in two: leave one file out"
+        )
+    rows = pd.concat([first.rows, second.rows], ignore_index=True)
+    return replace(first, rows=rows, pools={**first.pools, **second.pools})
+
+
+def _check(path: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
+    version = metadata.get("version")
+    if version is None:
+        raise ExperienceError(
+            f"results must be written by `foretune bench run`, but '{path}' is another Parquet "
+            "file: give the file named by --out"
+        )
+    if version > FORMAT_VERSION:
+        raise ExperienceError(
+            f"results must be of version {FORMAT_VERSION} or older, but '{path}' has version "
+            f"{version}: install a newer foretune"
+        )
+    missing = [column for column in COLUMNS if column not in rows.columns]
+    if missing or rows.empty:
+        raise ExperienceError(
+            f"results must hold runs with the columns {', '.join(COLUMNS)}, but '{path}' "
+            f"{'lacks ' + ', '.join(missing) if missing else 'is empty'}: run the benchmark again"
+        )
+
+
+def _difference_of_notes(mine: str | None, theirs: str | None) -> str:
+    """As `Settings.difference`, once all else is known to be equal.
+
+    Runs that used no notes go well with an older file, which does not say: under the same name,
+    its split and its start needed none either.
+    """
+    if mine == theirs or {mine, theirs} == {None, ""}:
+        return ""
+    if mine is None or theirs is None:
+        return "settings that do not say which split, initial designs or meta-features were used"
+    return "another content of the split, the initial designs or the meta-features"
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

@@ -1,0 +1,159 @@
+"""Playing one method on one task: learning from the other tasks, then trials from the pool."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+
+from foretune._base.arrays import Floats
+from foretune._base.names import listed
+from foretune._base.progress import SILENT
+from foretune.errors import extras_named
+from foretune.experience import Experience, Split, Status, for_learning
+from foretune.methods.contracts import LearnsMany, Prior, Target
+from foretune.search import Method, Optimizer, Told, method
+from foretune_lab.bench.metrics import best_so_far
+from foretune_lab.bench.pools import TaskPool, pool_of
+from foretune_lab.bench.results import Settings, value_columns
+from foretune_lab.bench.starts import seed_on_task
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One run that is to be played."""
+
+    task: str
+    seed: int
+    start: tuple[int, ...] | None = None
+    """Rows of the experience's configurations to begin with; None for the method's own way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs of one method that learn from the same tasks."""
+
+    method: str
+    split: Split | None
+    """Whose training and validation tasks are learnt from; None for methods that do not learn."""
+    runs: tuple[RunPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one method with one seed did on one task."""
+
+    task: str
+    method: str
+    seed: int
+    losses: Floats
+    """(trials, objectives), minimised; NaN where a trial failed."""
+    suggest_seconds: Floats
+    """(trials,)"""
+    learn_seconds: float
+
+    def rows(self, settings: Settings) -> pa.Table:
+        """One row a trial, with the columns of a results file."""
+        n = len(self.losses)
+        first = self.losses[:, 0]
+        columns = {
+            "suite": [settings.suite] * n,
+            "task": [self.task] * n,
+            "method": [self.method] * n,
+            "seed": np.full(n, self.seed, dtype=np.int64),
+            "trial": np.arange(1, n + 1),
+            "value": first,
+            "best": best_so_far(first),
+            "suggest_seconds": self.suggest_seconds,
+            "learn_seconds": np.full(n, self.learn_seconds),
+        }
+        if len(settings.objectives) > 1:
+            columns.update(zip(value_columns(settings.objectives), self.losses.T, strict=True))
+        return pa.table(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    prior: Prior
+    seconds: float
+
+
+def play(experience: Experience, group: Group, settings: Settings) -> Iterator[Run]:
+    """The runs of the group, one after the other."""
+    chosen = method(group.method)
+    seeds = sorted({run.seed for run in group.runs})
+    past = None if group.split is None else for_learning(experience, group.split)
+    held_out = list(dict.fromkeys(run.task for run in group.runs))
+    with _noted(f"'{group.method}' was learning, for {listed(held_out)}"):
+        learnt = dict(zip(seeds, _learn(chosen, past, seeds), strict=True))
+    for task in held_out:
+        pool = pool_of(experience, task)
+        target = Target(
+            space=experience.space,
+            objectives=settings.objectives,
+            pool=pool.configs,
+            meta_features=experience.meta_features.get(task, {}),
+        )
+        for run in (run for run in group.runs if run.task == task):
+            prior, learn_seconds = learnt[run.seed].prior, learnt[run.seed].seconds
+            start = None if run.start is None else experience.configs.take(list(run.start))
+            seed = seed_on_task(run.seed, task)
+            make = partial(Optimizer, target, chosen, prior, seed=seed, start=start)
+            with _noted(f"'{group.method}' was on '{task}' with seed {run.seed}"):
+                losses, seconds = _trials(make, pool, settings.trials)
+            yield Run(task, group.method, run.seed, losses, seconds, learn_seconds)
+
+
+@contextmanager
+def _noted(where: str) -> Iterator[None]:
+    """Say below the traceback of a fault in which of many runs it was, to play that one alone."""
+    try:
+        yield
+    except Exception as fault:
+        fault.add_note(f"In the replay, {where}.")
+        raise
+
+
+def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
+    """What the method learns with each seed, and how long it took for one."""
+    with extras_named(f"the method '{chosen.name}'"):
+        learner = chosen.learner()
+        if past is not None and isinstance(learner, LearnsMany):
+            start = perf_counter()
+            priors = learner.learn_many(past, seeds, progress=SILENT)
+            share = (perf_counter() - start) / len(seeds)
+            return [_Learnt(prior, share) for prior in priors]
+    learnt = []
+    for seed in seeds:
+        start = perf_counter()
+        prior = chosen.learn(past, seed=seed, progress=SILENT)
+        learnt.append(_Learnt(prior, perf_counter() - start))
+    return learnt
+
+
+def _trials(make: Callable[[], Optimizer], pool: TaskPool, trials: int) -> tuple[Floats, Floats]:
+    """The losses (trials, objectives) and the seconds of each suggestion (trials,).
+
+    Making the optimiser counts to the first one.
+    """
+    trials = min(trials, len(pool.configs))
+    losses, seconds = np.empty((trials, pool.losses.shape[1])), np.empty(trials)
+    start = perf_counter()
+    optimizer = make()
+    for trial in range(trials):
+        suggestion = optimizer.ask()[0]
+        seconds[trial] = perf_counter() - start
+        losses[trial] = outcome = pool.losses[_member(suggestion.pool_index)]
+        status = Status.DONE if np.isfinite(outcome).all() else Status.FAILED
+        start = perf_counter()
+        optimizer.tell([Told(tuple(outcome.tolist()), id=suggestion.id, status=status)])
+    return losses, seconds
+
+
+def _member(pool_index: int | None) -> int:
+    if pool_index is None:
+        raise RuntimeError("an optimiser with a pool suggested a configuration without its row")
+    return pool_index

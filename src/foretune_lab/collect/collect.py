@@ -1,0 +1,241 @@
+"""Building experience: the same configurations on many tables, in worker processes, resumable.
+
+Beside the output `NAME.parquet` lie `NAME.collect.json`, which says how it was made, `NAME.lock`,
+which a run holds, and, until all is done, the folder `NAME.parts` with the prepared tables and the
+journal of trials.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from foretune._base.files import check_folder_of
+from foretune._base.progress import SILENT, Progress
+from foretune.automl.spaces import shipped
+from foretune.automl.table_evaluator import TableTrial, Trial
+from foretune.errors import UsageError
+from foretune.experience import Experience, Status
+from foretune.experience.journal import Journal, Line
+from foretune.run.executor import Executor
+from foretune.space import Encoded, Space
+from foretune_lab.collect.families import held_out_families
+from foretune_lab.collect.prepared_tables import Known, prepare
+from foretune_lab.collect.recipe import Folder, Recipe
+from foretune_lab.collect.refinement import refined_configs
+from foretune_lab.collect.table_sources import Source
+
+CHECKPOINT_SECONDS = 300.0
+"""How often the output is brought up to date while trials are running."""
+MOST_REASONS = 50
+SPLIT = "families"
+"""The name of the split that keeps variants of one dataset on one side."""
+
+Start: TypeAlias = Callable[[TableTrial], Executor[Trial, dict[str, float]]]
+"""Makes an executor for the trials: processes here, or whatever else runs them."""
+
+
+def collect(
+    recipe: Recipe,
+    sources: Sequence[Source],
+    out: Path,
+    *,
+    start: Start,
+    progress: Progress = SILENT,
+) -> Experience:
+    """Evaluate the recipe's configurations on every source and save the experience to `out`.
+
+    What `out` or an interrupted run holds already is not evaluated again.
+    """
+    check_folder_of(out)
+    folder = Folder.beside(out)
+    with folder.alone():
+        return _collected(recipe, sources, folder, start, progress)
+
+
+def _collected(
+    recipe: Recipe, sources: Sequence[Source], folder: Folder, start: Start, progress: Progress
+) -> Experience:
+    folder.begin(recipe)
+    try:
+        tables = prepare(
+            sources, folder.tables, most_rows=recipe.most_rows, seed=recipe.seed, progress=progress
+        )
+    except UsageError:
+        if not (folder.out.exists() or folder.journal.exists()):
+            # Nothing was evaluated: what is asked for next need not be like this.
+            folder.clear()
+            folder.about.unlink()
+        raise
+    folder.recognise({table.task: table.fingerprint for table in tables})
+    collection = Collection(recipe, tables, folder.out, Journal(folder.journal))
+    try:
+        with start(TableTrial(folder.tables, recipe.protocol)) as executor:
+            for configs in collection.rounds():
+                todo = collection.todo(configs)
+                progress.start("collecting", len(todo))
+                _run(executor, todo, collection, progress)
+    finally:
+        # Also after Ctrl-C: what has been evaluated can be used, and the same command goes on.
+        progress.stop()
+        collection.save()
+    made = collection.experience()
+    folder.note(recipe, collection.summary())
+    folder.clear()
+    return made
+
+
+def _run(
+    executor: Executor[Trial, dict[str, float]],
+    todo: Sequence[Trial],
+    collection: "Collection",
+    progress: Progress,
+) -> None:
+    """Keep the workers busy and write down what comes back."""
+    waiting = iter(todo)
+    running = {executor.submit(trial): trial for trial in islice(waiting, 2 * executor.workers)}
+    saved = time.monotonic()
+    while outcomes := executor.results():
+        for outcome in outcomes:
+            task, config = running.pop(outcome.key)
+            values = outcome.result or {}
+            collection.journal.add(
+                Line(task, dict(config), outcome.status, values, outcome.seconds, outcome.reason)
+            )
+            progress.step(note=task)
+            running |= {executor.submit(trial): trial for trial in islice(waiting, 1)}
+        if time.monotonic() - saved > CHECKPOINT_SECONDS:
+            collection.save()
+            saved = time.monotonic()
+
+
+class Collection:
+    """The evaluations of a recipe so far: those of the output, and those of the journal."""
+
+    def __init__(
+        self, recipe: Recipe, tables: Sequence[Known], out: Path, journal: Journal
+    ) -> None:
+        self.recipe, self.tables, self.out, self.journal = recipe, tables, out, journal
+        self.space: Space = shipped(recipe.space).build(recipe.only)
+        self._earlier = Experience.open(out) if out.exists() else None
+        self._before = [] if self._earlier is None else _lines(self._earlier)
+
+    def rounds(self) -> Iterator[Encoded]:
+        """The list that every table gets, and then what its results speak for."""
+        shared = self.recipe.configs()
+        yield shared
+        if self.recipe.refined:
+            # Of these tables and the shared list alone, so that a resumed run finds the same again.
+            keys, names = set(shared.keys().tolist()), {table.task for table in self.tables}
+            rows = {at: line for at, line in self._rows().items() if at[0] in names}
+            known = self._table([line for (_, key), line in rows.items() if key in keys])
+            yield refined_configs(known, self.recipe.refined, seed=self.recipe.seed)
+
+    def todo(self, configs: Encoded) -> list[Trial]:
+        """What is left, one configuration on all tables after the other.
+
+        So a file that is not finished has the same configurations on every table.
+        """
+        keys = configs.keys().tolist()
+        done = set(self._rows())
+        return [
+            (table.task, config)
+            for key, config in zip(keys, configs.dicts(), strict=True)
+            for table in self.tables
+            if (table.task, key) not in done
+        ]
+
+    def experience(self) -> Experience:
+        """All evaluations as a table."""
+        return self._table(list(self._rows().values()))
+
+    def _table(self, lines: Sequence[Line]) -> Experience:
+        if not any(line.status is Status.DONE for line in lines):
+            said = lines[0].reason if lines else "there was nothing to evaluate"
+            raise UsageError(
+                f"an experience needs an evaluation that succeeded, but none of {len(lines)} did "
+                f"({said}): raise the limits or choose other datasets"
+            )
+        metrics = self.recipe.metrics
+        names = [table.task for table in self.tables]
+        tasks = list(dict.fromkeys([*names, *(line.task for line in lines)]))
+        position = {task: index for index, task in enumerate(tasks)}
+        earlier = {} if self._earlier is None else self._earlier.meta_features
+        described = {**earlier, **{table.task: table.meta_features for table in self.tables}}
+        return Experience.build(
+            self.space,
+            metrics,
+            tasks,
+            [position[line.task] for line in lines],
+            self.space.encode([line.config for line in lines]),
+            np.arange(len(lines)),
+            [[line.values.get(metric.name, np.nan) for metric in metrics] for line in lines],
+            status=[line.status for line in lines],
+            seconds=[line.seconds for line in lines],
+            meta_features={task: described[task] for task in tasks if task in described},
+            splits={SPLIT: self._split(tasks)},
+        )
+
+    def save(self) -> None:
+        """Bring the output up to date, in one step."""
+        if any(line.status is Status.DONE for line in self.journal.lines):
+            self.experience().save(self.out)
+
+    def summary(self) -> dict[str, Any]:
+        """What the tables are and how the trials ended, for JSON."""
+        lines = list(self._rows().values())
+        reasons = Counter(line.reason for line in lines if line.reason)
+        return {
+            "tables": [
+                {
+                    "task": table.task,
+                    "family": table.family,
+                    "rows": table.rows,
+                    "columns": table.columns,
+                }
+                for table in self.tables
+            ],
+            "evaluations": len(lines),
+            "ended": {s.name: sum(line.status is s for line in lines) for s in Status},
+            "cpu_seconds": round(sum(line.seconds for line in lines)),
+            "reasons": dict(reasons.most_common(MOST_REASONS)),
+        }
+
+    def _rows(self) -> dict[tuple[str, bytes], Line]:
+        """Every trial once, by task and configuration."""
+        lines = [*self._before, *self.journal.lines]
+        if not lines:
+            return {}
+        keys = self.space.encode([line.config for line in lines]).keys().tolist()
+        return {(line.task, key): line for line, key in zip(lines, keys, strict=True)}
+
+    def _split(self, tasks: Sequence[str]) -> dict[str, list[str]]:
+        """A fifth of the families apart, to try on what the others taught."""
+        family = {table.task: table.family for table in self.tables}
+        held = held_out_families({family.get(task, task) for task in tasks})
+        test = [task for task in tasks if family.get(task, task) in held]
+        return {"train": [task for task in tasks if task not in test], "test": test}
+
+
+def _lines(experience: Experience) -> list[Line]:
+    """The rows of an experience as trials."""
+    configs = experience.configs.dicts()
+    names = [metric.name for metric in experience.metrics]
+    return [
+        Line(
+            experience.tasks[experience.task_index[row]],
+            configs[experience.config_index[row]],
+            Status(int(experience.status[row])),
+            {
+                name: float(value)
+                for name, value in zip(names, experience.values[row], strict=True)
+                if np.isfinite(value)
+            },
+            float(experience.seconds[row]),
+        )
+        for row in range(len(experience))
+    ]

@@ -1,0 +1,73 @@
+"""Tables as files that worker processes open, and what is known of each."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from foretune._base.files import write_text
+from foretune._base.progress import Progress
+from foretune.tables.identity import fingerprint
+from foretune.tables.table import Table
+from foretune.tables.table_features import description
+from foretune_lab.collect.table_sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is kept of a table beside its evaluations."""
+
+    task: str
+    family: str
+    rows: int
+    columns: int
+    meta_features: dict[str, float]
+    fingerprint: str = ""
+    """Of its rows and its target; notes of earlier versions have none."""
+    version: str = ""
+    """Of the source that it was read from."""
+
+
+def table_path(folder: Path, task: str) -> Path:
+    """Where the table of a task lies, whatever characters its name has."""
+    return folder / f"{sha256(task.encode()).hexdigest()[:24]}.npz"
+
+
+def prepare(
+    sources: Sequence[Source], folder: Path, *, most_rows: int, seed: int, progress: Progress
+) -> list[Known]:
+    """Save every source that is not in the folder yet or has changed, with at most so many rows."""
+    known = []
+    progress.start("preparing tables", len(sources))
+    for source in sources:
+        path = table_path(folder, source.name)
+        note = path.with_suffix(".json")
+        found = _noted(note)
+        if found is None or found.version != source.version:
+            table = source.load().sample(most_rows, seed=seed)
+            # A note never stands beside a table that it does not describe.
+            note.unlink(missing_ok=True)
+            table.save(path)
+            found = _known(source, table)
+            write_text(note, json.dumps(asdict(found)))
+        known.append(found)
+        progress.step(note=source.name)
+    progress.stop()
+    return known
+
+
+def _noted(note: Path) -> Known | None:
+    return Known(**json.loads(note.read_text(encoding="utf-8"))) if note.exists() else None
+
+
+def _known(source: Source, table: Table) -> Known:
+    return Known(
+        source.name,
+        source.family,
+        len(table),
+        table.x.shape[1],
+        description(table),
+        fingerprint(table),
+        source.version,
+    )

@@ -1,0 +1,139 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.tables.columns import ColumnKind
+from foretune.tables.reading import training_of
+from foretune.tables.row_structure import Arranged, Arrangement
+from foretune.tables.table import Table
+from foretune.tables.target import Task
+from foretune.tables.useful_texts import helpful
+
+N = 300
+
+
+def given(seed=0):
+    """A number, words that say something of the target beside it, and words that do not."""
+    rng = np.random.default_rng(seed)
+    number = rng.normal(size=N)
+    words = rng.integers(0, 2, size=(N, 4)).astype(float)
+    return np.column_stack([number, words]), number + 3 * words[:, 0]
+
+
+TEXTS = {
+    "says": np.array([False, True, True, False, False]),
+    "tells nothing": np.array([False, False, False, True, True]),
+}
+
+
+@pytest.mark.parametrize("classification", [False, True])
+def test_words_help_where_they_say_something_of_the_target(classification):
+    x, y = given()
+    y = (y > 1).astype(float) if classification else y
+    found = helpful(x, y, TEXTS, classification=classification)
+    assert found == {"says": True, "tells nothing": False}
+
+
+@pytest.mark.parametrize("classification", [False, True])
+def test_words_of_few_rows_may_help(classification):
+    x, y = given()
+    y = x[:, 1] if classification else y
+    found = helpful(x[:36], y[:36], TEXTS, classification=classification)
+    assert found == {"says": True, "tells nothing": False}
+
+
+def test_enormous_numbers_are_compared():
+    x, y = given()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = helpful(x * 1e300, y * 1e300, TEXTS, classification=False)
+    assert found == {"says": True, "tells nothing": False}
+
+
+def test_words_that_repeat_another_column_do_not_help():
+    x, y = given()
+    x[:, 0], y = x[:, 1], 3 * x[:, 1]
+    assert not any(helpful(x, y, TEXTS, classification=False).values())
+
+
+def test_without_other_columns_every_text_helps():
+    x, y = given()
+    texts = {"a": np.array([True, True, False, False]), "b": np.array([False, False, True, True])}
+    assert helpful(x[:, 1:], 0 * y, texts, classification=False) == {"a": True, "b": True}
+
+
+def test_many_classes_are_judged_by_the_commonest():
+    x, y = given()
+    classes = (y > 1).astype(float)
+    classes[:40] = 2 + np.arange(40)
+    found = helpful(x, classes, TEXTS, classification=True)
+    assert found == {"says": True, "tells nothing": False}
+
+
+def test_words_of_a_month_do_not_help_in_the_next_ones():
+    rng = np.random.default_rng(0)
+    month = np.arange(600) // 25
+    number, level = rng.normal(size=600), rng.normal(size=24)[month]
+    x = np.column_stack([number, month[:, None] == np.arange(24)])
+    y = (2 * number + level > 0).astype(float)
+    texts = {"campaign": np.arange(25) > 0}
+    at_random = helpful(x, y, texts, classification=True)
+    days = Arrangement(Arranged.IN_ORDER, "day", np.arange(600.0))
+    in_order = helpful(x, y, texts, classification=True, arrangement=days)
+    assert (at_random, in_order) == ({"campaign": True}, {"campaign": False})
+
+
+def test_words_of_one_patient_do_not_help_with_others():
+    rng = np.random.default_rng(0)
+    patient = np.arange(N) // 10
+    x = np.column_stack([rng.normal(size=N), patient[:, None] == np.arange(30)])
+    y = (rng.random(30) < 0.5)[patient].astype(float)
+    texts = {"name": np.arange(31) > 0}
+    at_random = helpful(x, y, texts, classification=True)
+    patients = Arrangement(Arranged.TOGETHER, "patient", patient.astype(float))
+    together = helpful(x, y, texts, classification=True, arrangement=patients)
+    assert (at_random, together) == ({"name": True}, {"name": False})
+
+
+@pytest.mark.parametrize("kind", Arranged)
+@pytest.mark.parametrize("lone", [1, N - 1, N])
+def test_texts_are_judged_beside_a_group_of_one_row_or_without_another(kind, lone):
+    x, y = given()
+    arrangement = Arrangement(kind, "by", (np.arange(N) >= lone).astype(float))
+    found = helpful(x, y, TEXTS, classification=False, arrangement=arrangement)
+    assert set(found) == set(TEXTS)
+
+
+def test_gaps_empty_columns_and_classes_of_one_row_are_taken():
+    x, y = given()
+    x[::2, 1:] = np.nan
+    x[:, 0] = np.nan
+    classes = np.where(np.arange(N) == 5, 2.0, (y > 1).astype(float))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(helpful(x, classes, TEXTS, classification=True)) == set(TEXTS)
+        assert not any(helpful(x, np.arange(N) == 7.0, TEXTS, classification=True).values())
+
+
+def test_a_table_uses_texts_that_help_and_says_which():
+    rng = np.random.default_rng(1)
+    number, kind, mood = rng.normal(size=N), rng.integers(0, 2, N), rng.integers(0, 2, N)
+    frame = pd.DataFrame(
+        {
+            "review": [f"{('good', 'bad')[k]} item no{i}" for i, k in enumerate(kind)],
+            "number": number,
+            "note": [f"{('calm', 'loud')[m]} note no{i}" for i, m in enumerate(mood)],
+            "y": number + 2 * kind,
+        }
+    )
+    table = Table.of(frame, "y", task=Task.REGRESSION)
+    kinds = {column.name: column.kind for column in table.schema.columns}
+    assert kinds["review"] is ColumnKind.WORDS
+    assert kinds["note"] is ColumnKind.TEXT
+    assert table.schema.features == ("review (bad)", "review (good)", "number")
+    np.testing.assert_array_equal(table.x, np.column_stack([kind, 1 - kind, number]))
+    np.testing.assert_array_equal(table.schema.matrix(frame), table.x)
+    notes = training_of(frame, "y").notes
+    assert "Not used, text that differs in most rows, without words that help: 'note'." in notes

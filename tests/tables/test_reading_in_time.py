@@ -1,0 +1,71 @@
+"""A table of which only a part is read, because there is little time."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from foretune.automl.time_budget import TimeBudget
+from foretune.tables import timed_reading
+from foretune.tables.reading import Training, read_training
+from foretune.tables.timed_reading import read_training_in_time
+
+ROWS = 30_000
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(ROWS, 3)).round(5)
+    frame = pd.DataFrame(x, columns=list("abc")).assign(y=np.where(x[:, 0] > 0, "yes", "no"))
+    made = tmp_path_factory.mktemp("tables") / "large.csv"
+    frame.to_csv(made, index=False)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timed_reading, "SMALL_BYTES", 10_000)
+    monkeypatch.setattr(timed_reading, "FIRST_BYTES", 50_000)
+
+
+def _clock(left: float) -> TimeBudget:
+    return TimeBudget(1000.0, time.monotonic() - (950.0 - left))
+
+
+def test_all_rows_are_read_if_there_is_time(path: Path) -> None:
+    seen: list[Training] = []
+    found = read_training_in_time(path, "y", _clock(900.0), seen.append)
+    usual = read_training(path, "y")
+    np.testing.assert_array_equal(found.table.x, usual.table.x)
+    assert found.notes == usual.notes
+    assert [each.table.name for each in seen] == ["large"]
+    assert 500 < len(seen[0].table) < ROWS / 5
+
+
+def test_some_rows_are_read_and_that_is_said_if_there_is_little_time(path: Path) -> None:
+    seen: list[Training] = []
+    found = read_training_in_time(path, "y", _clock(0.0), seen.append)
+    assert len(found.table) == len(seen[0].table) < ROWS / 5
+    assert found.table.name == "large"
+    assert "large.csv" in found.notes[0]
+    share = float(found.notes[0].split("about ")[1].split("%")[0]) / 100
+    assert share == pytest.approx(len(found.table) / ROWS, rel=0.1)
+
+
+def test_without_a_time_nothing_is_sampled(path: Path) -> None:
+    seen: list[Training] = []
+    found = read_training_in_time(path, "y", TimeBudget(), seen.append)
+    assert (len(found.table), seen) == (ROWS, [])
+
+
+def test_a_sample_of_one_class_is_no_reason_to_refuse_a_table(path: Path, tmp_path: Path) -> None:
+    """The rare class is in one place of the file, which the sample does not reach."""
+    frame = pd.read_csv(path).assign(y="no")
+    frame.loc[1000:1010, "y"] = "yes"
+    frame.to_csv(tmp_path / "rare.csv", index=False)
+    seen: list[Training] = []
+    found = read_training_in_time(tmp_path / "rare.csv", "y", _clock(900.0), seen.append)
+    assert (found.table.classes, len(found.table)) == (("no", "yes"), ROWS)
