@@ -96,12 +96,12 @@ def run(method_name: str, trials: int, jobs: int, folder: Path) -> float:
     from foretune.methods.contracts import Target
     from foretune.run.executor import Limits
     from foretune.run.pool import ProcessPool
-    from foretune.run.study import Study
     from foretune.run.trial_results import NamedFunction
     from foretune.run.tuning_loop import Budget, tune
     from foretune.search.optimizer import Optimizer
     from foretune.search.registry import method
     from foretune.space import Space
+    from foretune.stores.studies import open_study
 
     space = Space.of({f"x{i}": (0.0, 1.0) for i in range(6)})
     chosen = method(method_name)
@@ -111,7 +111,7 @@ def run(method_name: str, trials: int, jobs: int, folder: Path) -> float:
     store = str(folder / f"{method_name}.db")
     began = time.monotonic()
     with (
-        Study.open(store, "faults", space=space, metrics=[Metric("loss")]) as study,
+        open_study(store, "faults", space=space, metrics=[Metric("loss")]) as study,
         ProcessPool(function, workers=jobs, limits=limits) as pool,
     ):
         assert tune(study, optimizer, pool, Budget(trials)) == "trials"

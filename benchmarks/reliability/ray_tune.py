@@ -27,10 +27,10 @@ def main() -> None:
     given = parser.parse_args()
 
     import ray
-    from foretune.experience.importers import TableColumns, import_experience
     from ray import tune
 
     from foretune.integrations.ray_tune import ForetuneSearcher
+    from foretune.stores import TableColumns, import_experience
 
     ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     folder = Path(tempfile.mkdtemp())

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The laboratory: benchmarks, baselines, archives of recorded runs, and collecting knowledge."""

@@ -10,7 +10,6 @@ from unittest.mock import Mock
 
 import pandas as pd
 import pytest
-from foretune.experience.importers import IMPORTERS
 
 from foretune.cli import foretune as commands
 from foretune.cli.import_and_show import KINDS
@@ -18,6 +17,7 @@ from foretune.cli.quantities import SEED
 from foretune.run.threads import ONE_NUMERIC_THREAD
 from foretune.search.seeds import LARGEST_SEED
 from foretune.space import Space
+from foretune.stores import IMPORTERS
 
 ROWS = [
     {"dataset": task, "rate": rate, "depth": depth, "error": abs(rate - best) + depth / 100}

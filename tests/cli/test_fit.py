@@ -20,6 +20,7 @@ from foretune.cli.typed_command import with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.run.study import Study
+from foretune.stores.studies import open_study
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame, mixed_table
 
@@ -453,7 +454,7 @@ def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
 
 @pytest.mark.usefixtures("trials_here")
 def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatch) -> None:
-    opened = Study.open
+    opened = open_study
     monkeypatch.setattr(Study, "open", lambda _, *given, **named: opened(None, *given, **named))
     monkeypatch.setattr("foretune.automl.preflight.check_store", lambda _: None)
     store = ("--store", "postgresql://me:s3cret@db/x")

@@ -9,8 +9,8 @@ import pytest
 from foretune.cli.past_runs import carried, check_not_replaced, opened, rename
 from foretune.errors import ExperienceError, MissingExtraError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
-from foretune.run.study import Study
 from foretune.space import Space
+from foretune.stores.studies import open_study
 
 optuna = pytest.importorskip("optuna")
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -27,7 +27,7 @@ def here(tmp_path, monkeypatch):
 
 def keep(store, name, n=4, *, seed=0, space=SPACE, metric=LOSS, failed=False):
     """A study whose trials found `x` as their loss."""
-    with Study.open(store, name, space=space, metrics=[metric]) as study:
+    with open_study(store, name, space=space, metrics=[metric]) as study:
         for config in space.sample(n, seed=seed).dicts():
             number = study.begin(config, chosen_by="")
             status = Status.FAILED if failed and config["x"] < 0.5 else Status.DONE

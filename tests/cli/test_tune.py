@@ -8,12 +8,12 @@ import warnings
 
 import pytest
 from click.testing import CliRunner
-from foretune.experience.importers import import_experience
 
 from foretune.cli.tune import tune_command
 from foretune.cli.tune_options import _name_and_direction, metrics_asked, space_asked
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Direction, Experience, Metric, Status
+from foretune.stores import import_experience
 
 SPACE = {
     "x": {"range": [0.0, 1.0]},

@@ -9,13 +9,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from foretune.experience.importers import TableColumns, import_experience
 
 from foretune.errors import ArtifactError, ForetuneWarning, SpaceError, UsageError
 from foretune.experience import Direction, Experience, Metric
 from foretune.integrations.ray_tune_space import tune_space
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind
+from foretune.stores import TableColumns, import_experience
 
 SEARCHER = "foretune.integrations.ray_tune"
 

@@ -13,10 +13,10 @@ from foretune._base.databases import shown
 from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
-from foretune.run.study import Study
 from foretune.space import Space
 from foretune.stores.addresses import storage_url
 from foretune.stores.optuna.study import check_store
+from foretune.stores.studies import open_study
 
 ERROR = Metric("error")
 SPACE = Space.of(
@@ -34,7 +34,7 @@ CONFIGS = SPACE.sample(16, seed=0).dicts()
 
 
 def opened(url, *, space=SPACE, metrics=(ERROR,), settings=None, name="study"):
-    return Study.open(url, name, space=space, metrics=metrics, settings=settings or {})
+    return open_study(url, name, space=space, metrics=metrics, settings=settings or {})
 
 
 @pytest.fixture
@@ -116,9 +116,10 @@ BEGIN = """
 import os, sys
 from foretune.experience import Metric
 from foretune.run.study import Study
+from foretune.stores.studies import open_study
 from foretune.space import Space
 space = Space.from_json(sys.stdin.read())
-study = Study.open(sys.argv[1], "study", space=space, metrics=[Metric("error")])
+study = open_study(sys.argv[1], "study", space=space, metrics=[Metric("error")])
 study.begin(space.defaults().dicts()[0], chosen_by="random")
 os.kill(os.getpid(), 9)
 """

@@ -18,6 +18,7 @@ from foretune.run.tuning_loop import Budget, SilentWatch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Space
+from foretune.stores.studies import open_study
 
 SPACE = Space.of({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 ERROR = Metric("error")
@@ -29,7 +30,7 @@ def optimizer(name="random", space=SPACE, seed=0):
 
 
 def memory(space=SPACE, metrics=(ERROR,)):
-    return Study.open(None, "study", space=space, metrics=metrics)
+    return open_study(None, "study", space=space, metrics=metrics)
 
 
 def bowl(config):
@@ -81,7 +82,7 @@ def test_an_interrupted_study_goes_on_as_if_it_had_never_stopped(name, stored, t
     whole = memory()
     tune(whole, optimizer(name), InlineExecutor(bowl), Budget(9))
     url = f"{tmp_path}/study.db" if stored else None
-    with Study.open(url, "study", space=SPACE, metrics=[ERROR]) as study:
+    with open_study(url, "study", space=SPACE, metrics=[ERROR]) as study:
         with pytest.raises(KeyboardInterrupt):
             tune(study, optimizer(name), InlineExecutor(interrupted_at(7)), Budget(9))
         assert [trial.status for trial in study.trials()] == [*[Status.DONE] * 6, None]
@@ -255,7 +256,7 @@ def test_two_trials_of_one_configuration_are_both_told():
 
 @pytest.fixture
 def stored(tmp_path):
-    with Study.open(f"{tmp_path}/study.db", "study", space=SPACE, metrics=[ERROR]) as study:
+    with open_study(f"{tmp_path}/study.db", "study", space=SPACE, metrics=[ERROR]) as study:
         yield study
 
 
@@ -318,9 +319,9 @@ import sys
 import warnings
 from collections import Counter
 from tests.run.test_tuning import ERROR, SPACE, InlineExecutor, bowl, optimizer, tune
-from foretune.run.study import MemoryStudy, StoreAwayError, Study
+from foretune.stores.studies import open_study
 from foretune.run.tuning_loop import Budget
-with Study.open(sys.argv[1], "study", space=SPACE, metrics=[ERROR]) as study:
+with open_study(sys.argv[1], "study", space=SPACE, metrics=[ERROR]) as study:
     tune(study, optimizer(), InlineExecutor(bowl), Budget(12))
 """
 
@@ -330,7 +331,7 @@ def test_processes_share_the_budget_of_a_study(tmp_path):
     words = [sys.executable, "-c", PROCESS, url]
     processes = [subprocess.Popen(words) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
-    with Study.open(url, "study", space=SPACE, metrics=[ERROR]) as study:
+    with open_study(url, "study", space=SPACE, metrics=[ERROR]) as study:
         trials = study.trials()
     assert [trial.number for trial in trials] == list(range(12))
     assert {trial.status for trial in trials} == {Status.DONE}

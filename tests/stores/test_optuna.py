@@ -7,9 +7,9 @@ import pytest
 
 from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
 from foretune.experience import Direction, Metric, Status
-from foretune.run.study import Study
 from foretune.space import Kind, Space
 from foretune.stores.optuna import study_reader as importer
+from foretune.stores.studies import open_study
 
 optuna = pytest.importorskip("optuna")
 from optuna.distributions import (  # noqa: E402
@@ -499,7 +499,7 @@ def begin_own(source, name, space, n=6):
     """A study whose last trial took too long."""
     space = Space.of(space)
     configs = space.sample(n, seed=0).dicts()
-    with Study.open(str(source), name, space=space, metrics=[Metric("loss")]) as study:
+    with open_study(str(source), name, space=space, metrics=[Metric("loss")]) as study:
         for number, config in enumerate(configs):
             study.begin(config, chosen_by="")
             status = Status.TIMEOUT if number == n - 1 else Status.DONE

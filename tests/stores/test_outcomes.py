@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from foretune.experience.importers import TableColumns
 
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Status
+from foretune.stores import TableColumns
 from foretune.stores.files import evaluation_table, outcomes
 
 COLUMNS = TableColumns(task="task", values={"loss": "min"}, status="state")

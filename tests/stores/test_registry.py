@@ -4,9 +4,9 @@ import sys
 
 import pandas as pd
 import pytest
-from foretune.experience.importers import IMPORTERS, TableColumns, import_experience
 
 from foretune.errors import ExperienceError, UsageError
+from foretune.stores import IMPORTERS, TableColumns, import_experience
 
 
 @pytest.mark.parametrize("name", IMPORTERS)

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from foretune.experience.importers import TableColumns
 
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.space import Kind, Space
+from foretune.stores import TableColumns
 from foretune.stores.files import evaluation_table
 
 FRAME = pd.DataFrame(

@@ -50,6 +50,7 @@ from foretune.run.executor_choice import HERE, Site
 from foretune.run.study import Study, StudyTrial
 from foretune.run.study_identity import OtherStudyError
 from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch
+from foretune.stores.studies import open_study
 from foretune.tables.identity import fingerprint, task_name
 from foretune.tables.table import Table
 from foretune.tables.table_features import description
@@ -274,7 +275,7 @@ class Job:
             "seed": self.wishes.seed,
         }
         try:
-            return Study.open(
+            return open_study(
                 self.store or str(self.place.study),
                 f"{task} {plan.metric.name}{self._fewer_rows(plan)}",
                 space=plan.space,

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foretune._base.arrays import Floats
+from foretune._base.data_frames import with_columns
 from foretune._base.files import write_text
 from foretune._base.names import listed
 from foretune.automl.final_model.build import concluded
@@ -46,11 +47,11 @@ from foretune.automl.trial_runs import (
 )
 from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Evaluation, Experience
-from foretune.experience.data_frame import with_columns
 from foretune.report.page import page
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
-from foretune.run.study import Study, StudyTrial
+from foretune.run.study import StudyTrial
+from foretune.stores.studies import open_study
 from foretune.tables.column_roles import Roles
 from foretune.tables.identity import task_name
 from foretune.tables.number_formats import no_mark
@@ -167,7 +168,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         known = known_before(wishes, knowledge, about.meta_features)
         with (
             TemporaryDirectory(prefix="foretune-") as folder,
-            Study.open(None, about.task, space=plan.space, metrics=[plan.metric]) as study,
+            open_study(None, about.task, space=plan.space, metrics=[plan.metric]) as study,
         ):
             predictions = Path(folder) if self.ensemble > 1 else None
             with self._runs(plan, wishes, Path(folder), predictions) as runs:

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
+from foretune._base.data_frames import with_columns
 from foretune.errors import UsageError
-from foretune.experience.data_frame import with_columns
 from foretune.tables.column_roles import Roles
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any, TypeAlias
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.spaces import OPTIONAL
 from foretune.tables.table import Table
-from foretune_lab.collect.prepared_tables import table_path
 
 LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL)
 OPEN_TABLES = 8
@@ -42,6 +42,11 @@ def load_libraries() -> None:
     for library in LIBRARIES:
         if find_spec(library) is not None:
             import_module(library)
+
+
+def table_path(folder: Path, task: str) -> Path:
+    """The file of a task's table. It depends on a hash, so a name may hold any characters."""
+    return folder / f"{sha256(task.encode()).hexdigest()[:24]}.npz"
 
 
 @lru_cache(maxsize=OPEN_TABLES)

@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from importlib.metadata import entry_points
 from typing import Any
 
 import click
@@ -20,13 +21,15 @@ from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning, extras_named
 from foretune.run import stopping
 from foretune.run.threads import ONE_NUMERIC_THREAD
-from foretune_lab.cli.bench import bench_group
-from foretune_lab.cli.collect import collect_command
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
 # wins. This must happen before NumPy is imported, and no command has imported it yet.
 for _variable, _threads in ONE_NUMERIC_THREAD.items():
     os.environ.setdefault(_variable, _threads)
+
+
+COMMANDS = "foretune.commands"
+"""The group of entry points by which other packages add commands."""
 
 
 class _InOrder(click.Group):
@@ -62,15 +65,15 @@ for _command in (
     tune_command,
     experience_group,
     learn_command,
-    collect_command,
     spaces_command,
     methods_command,
     portfolio_command,
     import_command,
     show_command,
-    bench_group,
 ):
     foretune.add_command(_command)
+for _entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name):
+    foretune.add_command(_entry.load())
 
 
 _as_python_shows_it = warnings.showwarning

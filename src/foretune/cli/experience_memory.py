@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from foretune.automl.space_names import SHIPPED_SPACES
 from foretune.cli.output_paths import check_experience_out
 from foretune.errors import UsageError
-from foretune_lab.cli.collect import SPACES
 
 if TYPE_CHECKING:
     from foretune.automl.knowledge.memory import Memory
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 30
 
-of_space = click.option("--space", type=click.Choice(SPACES), help="Else the only one there is.")
+of_space = click.option(
+    "--space", type=click.Choice(SHIPPED_SPACES), help="Else the only one there is."
+)
 
 
 @click.group("experience")
@@ -29,7 +31,7 @@ def experience_group() -> None:
 
 
 @experience_group.command("show")
-@click.option("--space", type=click.Choice(SPACES), help="Everything about this one.")
+@click.option("--space", type=click.Choice(SHIPPED_SPACES), help="Everything about this one.")
 def show_command(space: str | None) -> None:
     """List the datasets that your searches have seen."""
     from foretune.automl.knowledge.memory import Memory
@@ -64,7 +66,7 @@ def export_command(file: Path, space: str | None) -> None:
 
 @experience_group.command("add")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--space", type=click.Choice(SPACES), required=True)
+@click.option("--space", type=click.Choice(SHIPPED_SPACES), required=True)
 def add_command(file: Path, space: str) -> None:
     """Add the evaluations in FILE to your own.
 

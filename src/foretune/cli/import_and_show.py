@@ -187,8 +187,8 @@ def import_command(
       foretune import ray ~/ray_results --value accuracy:max -o results.parquet
     """
     from foretune._base.terminal import TerminalProgress
-    from foretune.experience.importers import TableColumns, import_experience
     from foretune.experience.summary import summarise
+    from foretune.stores import TableColumns, import_experience
 
     check_experience_out(out)
     _check_apart(out, source, space)

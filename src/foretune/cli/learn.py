@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foretune.automl.space_names import SHIPPED_SPACES
 from foretune.cli.executor_options import executor_options
 from foretune.cli.quantities import SEED, seconds
 from foretune.errors import UsageError
-from foretune_lab.cli.collect import SPACES
 
 if TYPE_CHECKING:
     from foretune.automl.knowledge.learn_bundle import Done, Plan
@@ -23,7 +23,9 @@ a test compares."""
 
 
 @click.command("learn")
-@click.option("--space", "spaces", type=click.Choice(SPACES), multiple=True, help="Repeatable.")
+@click.option(
+    "--space", "spaces", type=click.Choice(SHIPPED_SPACES), multiple=True, help="Repeatable."
+)
 @click.option("--method", "methods", multiple=True, help=f"Repeatable; else {', '.join(METHODS)}.")
 @click.option("--metric", "metrics", multiple=True, help="Repeatable; else all that were measured.")
 @click.option(

@@ -10,11 +10,9 @@ def methods_command() -> None:
     Those that other installed packages bring come last.
     """
     from foretune.search import METHODS
-    from foretune.search.plugins import offered
 
-    names = list(dict.fromkeys([*METHODS, *offered()]))
-    width = max(map(len, names))
-    for name in names:
+    width = max(map(len, METHODS))
+    for name in METHODS:
         click.echo(f"{name:<{width}}  {_described(name)}")
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foretune.automl.space_names import SHIPPED_SPACES
 from foretune.cli.names import names_in
 from foretune.errors import UsageError
-from foretune_lab.cli.collect import SPACES
 
 if TYPE_CHECKING:
     from foretune.automl.knowledge.fit_journal import Remembered
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
 @click.option("-k", "length", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--metric", metavar="NAME", help="Else as `foretune fit` chooses.")
-@click.option("--space", type=click.Choice(SPACES), help="Else the pipelines for the task.")
+@click.option("--space", type=click.Choice(SHIPPED_SPACES), help="Else the pipelines for the task.")
 @click.option(
     "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
 )

@@ -132,10 +132,10 @@ def tune_command(
     from foretune.integrations.mlflow_log import logged
     from foretune.run.executor import Limits
     from foretune.run.executor_choice import Site
-    from foretune.run.study import Study
     from foretune.run.tuning_loop import Budget, tune
     from foretune.search.registry import method as registered
     from foretune.stores.optuna.study import check_store
+    from foretune.stores.studies import open_study
 
     site = Site(executor, address)
     if trials is None and time_ is None:
@@ -160,7 +160,7 @@ def tune_command(
         display(wanted, trials, time_) as shown,
         logged(shown, mlflow, name, wanted) as watch,
     ):
-        opened = Study.open(store, name, space=searched, metrics=wanted, settings=settings)
+        opened = open_study(store, name, space=searched, metrics=wanted, settings=settings)
         with opened as kept, site.pool(evaluated, workers=jobs, limits=limits) as pool:
             try:
                 ending = tune(kept, optimizer, pool, Budget(trials, time_), watch=watch)

@@ -90,16 +90,6 @@ def _prefixed(prefix: str, name: str, others: Collection[str]) -> str:
     return prefix + name if name in others else name
 
 
-def with_columns(
-    frame: pd.DataFrame, columns: "Mapping[str, pd.Series[Any] | NDArray[Any]]"
-) -> pd.DataFrame:
-    """The frame with these columns, whatever they are called: `assign` takes none called self."""
-    changed = frame.copy(deep=False)
-    for name, column in columns.items():
-        changed[name] = column
-    return changed
-
-
 def _found(frame: pd.DataFrame, prefix: str, name: str) -> str:
     """The column of a metric or a hyperparameter: by its prefix where it has one."""
     return prefix + name if prefix + name in frame else name

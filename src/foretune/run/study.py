@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from foretune._base.names import check_writable
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.run.trial_log import Changes, TrialLog
@@ -56,7 +55,7 @@ def best_first(trials: Iterable[StudyTrial], metric: Metric) -> list[StudyTrial]
 class Study(ABC):
     """The trials of one task. Use it in a `with` statement.
 
-    with Study.open("runs.db", "digits", space=space, metrics=[Metric("error")]) as study:
+    with open_study("runs.db", "digits", space=space, metrics=[Metric("error")]) as study:
         number = study.begin(config, chosen_by="random")
         study.end(number, status=Status.DONE, values={"error": 0.1}, seconds=2.5)
     """
@@ -68,30 +67,6 @@ class Study(ABC):
         self.space = space
         self.metrics = tuple(metrics)
         """What is optimised; a trial that is DONE has a value for each."""
-
-    @staticmethod
-    def open(
-        url: str | None,
-        name: str,
-        *,
-        space: Space,
-        metrics: Sequence[Metric],
-        settings: Mapping[str, Any] = NOTHING,
-    ) -> "Study":
-        """Create the study, or join it where it exists.
-
-        url: None for memory; `sqlite:///PATH`, `postgresql://...`, `mysql://...`; or the path of an
-            SQLite file that ends with .db, .sqlite or .sqlite3.
-        settings: what else all who join must agree on (JSON values).
-        """
-        if not metrics:
-            raise UsageError(f"a study needs at least one metric, but '{name}' got none: name one")
-        check_writable("study", name)
-        if url is None:
-            return MemoryStudy(name, space, metrics)
-        from foretune.stores.optuna.study import OptunaStudy
-
-        return OptunaStudy.join(url, name, space=space, metrics=metrics, settings=settings)
 
     @abstractmethod
     def trials(self) -> list[StudyTrial]:

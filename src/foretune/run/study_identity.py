@@ -7,9 +7,10 @@ from typing import Any
 from foretune.errors import SpaceError, UsageError
 from foretune.experience import Metric
 from foretune.space import Space
-from foretune.stores.optuna.labels import FORMAT
 
 ABSENT = "absent"
+FORMAT = 1
+"""The version of the identity record."""
 
 
 def identity(

@@ -2,7 +2,16 @@
 
 from foretune.search.method import Design, Method
 from foretune.search.optimizer import Optimizer
-from foretune.search.registry import METHODS, method
+from foretune.search.registry import METHODS, lazy_learner, method
 from foretune.search.suggestions import Suggestion, Told
 
-__all__ = ["METHODS", "Design", "Method", "Optimizer", "Suggestion", "Told", "method"]
+__all__ = [
+    "METHODS",
+    "Design",
+    "Method",
+    "Optimizer",
+    "Suggestion",
+    "Told",
+    "lazy_learner",
+    "method",
+]

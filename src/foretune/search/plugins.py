@@ -6,6 +6,7 @@
 They are imported when they are asked for by name, here and in every process of a replay.
 """
 
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from foretune.errors import MethodError
@@ -14,13 +15,14 @@ from foretune.search.method import Method
 GROUP = "foretune.methods"
 
 
-def offered() -> dict[str, EntryPoint]:
-    """What packages offer, by name; of several of the same name one."""
+@cache
+def plugin_entry_points() -> dict[str, EntryPoint]:
+    """The entry points of installed packages, by name. If two have the same name, one is used."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def plugged_in(entry: EntryPoint) -> Method:
-    """The method that a package offers."""
+def load_plugin(entry: EntryPoint) -> Method:
+    """Import the method that an entry point names, and check that it is one."""
     package = entry.dist.name if entry.dist is not None else entry.module
     try:
         found = entry.load()

@@ -16,10 +16,10 @@ from foretune.space.definition import Definition, Draft
 from foretune.space.encoding import Encoded, nearest_values
 from foretune.space.notation import from_notation
 from foretune.space.parameters import Kind, Parameter, parameter_of
+from foretune.space.plugins import space_reader
 from foretune.space.renaming import Choices, Names, Renaming
 from foretune.space.structure import Structure, read_structure
 from foretune.space.table import describe
-from foretune.stores.optuna import distributions
 
 RECENTLY_READ = 8
 """So many spaces are not read again from their text."""
@@ -60,10 +60,7 @@ class Space:
                 return given
             given = given.definition
         if isinstance(given, Mapping) and not isinstance(given, ConfigurationSpace):
-            distributions = distributions.are_distributions(given)
-            given = (
-                distributions.from_distributions(given) if distributions else from_notation(given)
-            )
+            given = (space_reader(given) or from_notation)(given)
         if not isinstance(given, ConfigurationSpace | Definition | Draft):
             raise SpaceError(
                 "a space must be a ConfigurationSpace, a dict in the short notation, or a dict of "

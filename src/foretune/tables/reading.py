@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from foretune._base.data_frames import with_columns
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
-from foretune.experience.data_frame import with_columns
 from foretune.tables.cells import (
     has_leading_zeros,
     not_numbers,

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Methods that papers compare with, as plug-ins."""

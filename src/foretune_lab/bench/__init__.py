@@ -1,1 +1,1 @@
-"""TODO."""
+"""Replay of recorded tables, metrics, statistics and reports."""

@@ -4,11 +4,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from foretune.experience.importers import import_experience
-
 from foretune._base.files import check_folder_of
 from foretune._base.progress import SILENT, Progress, tracked
 from foretune.errors import UsageError
+from foretune.stores import import_experience
 from foretune_lab.wheels import Download, Wheel, extract, pip_download, verified_wheel, wheel_cache
 
 

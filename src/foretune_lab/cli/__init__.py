@@ -1,1 +1,1 @@
-"""TODO."""
+"""The laboratory's commands, as plug-ins of the command line."""

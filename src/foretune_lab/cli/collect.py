@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
+from foretune.automl.space_names import SHIPPED_SPACES
 from foretune.cli.executor_options import executor_options
 from foretune.cli.names import names_in
 from foretune.cli.output_paths import check_experience_out
 from foretune.cli.quantities import SEED, memory, seconds
 
-SPACES = ("cash", "pipeline-classification", "pipeline-regression")
 """The shipped spaces, written out so that `--help` need not import them; a test compares."""
 LINE_SECONDS = 60.0
 
@@ -50,7 +50,7 @@ class LineProgress:
 
 
 @click.command("collect")
-@click.option("--space", type=click.Choice(SPACES), required=True)
+@click.option("--space", type=click.Choice(SHIPPED_SPACES), required=True)
 @click.option("--datasets", required=True, metavar="catalogue:GROUP|FOLDER")
 @click.option("--target", metavar="COLUMN", help="In the files of a folder; else the last one.")
 @click.option("--evaluations", type=click.IntRange(1), default=200, show_default=True)

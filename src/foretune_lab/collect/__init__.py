@@ -1,1 +1,1 @@
-"""TODO."""
+"""Building experience: public datasets, which configurations are tried on them, and the trials."""

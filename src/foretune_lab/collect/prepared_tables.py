@@ -3,11 +3,11 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from foretune._base.files import write_text
 from foretune._base.progress import Progress
+from foretune.automl.table_evaluator import table_path
 from foretune.tables.identity import fingerprint
 from foretune.tables.table import Table
 from foretune.tables.table_features import description
@@ -27,11 +27,6 @@ class Known:
     """Of its rows and its target; notes of earlier versions have none."""
     version: str = ""
     """Of the source that it was read from."""
-
-
-def table_path(folder: Path, task: str) -> Path:
-    """Where the table of a task lies, whatever characters its name has."""
-    return folder / f"{sha256(task.encode()).hexdigest()[:24]}.npz"
 
 
 def prepare(

@@ -4,10 +4,10 @@ import zipfile
 from dataclasses import replace
 
 import pytest
-from foretune.experience.importers import IMPORTERS
 
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience
+from foretune.stores import IMPORTERS
 from foretune_lab import wheels
 from foretune_lab.bench.fetch import SUITES, Suite, fetch
 from foretune_lab.wheels import Wheel, extract, verified_wheel

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Algorithms as scikit-learn estimators, and the pipelines made of them."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""A random forest on the trials alone, as in SMAC."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Gaussian processes on the trials alone."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Methods without a model: random and Sobol search."""

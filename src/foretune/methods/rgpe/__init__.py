@@ -1,1 +1,1 @@
-"""TODO."""
+"""Ensembles of Gaussian processes, one for each past task."""

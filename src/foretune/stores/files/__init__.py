@@ -1,1 +1,1 @@
-"""TODO."""
+"""Files of evaluations: CSV, Parquet and archives of them."""

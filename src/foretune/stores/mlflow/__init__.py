@@ -1,1 +1,1 @@
-"""TODO."""
+"""Runs that MLflow has tracked, as experience."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Optuna's storages: the only reader and the only writer of them."""

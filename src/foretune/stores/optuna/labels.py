@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from foretune.errors import SpaceError
+from foretune.run.study_identity import FORMAT
 from foretune.space import Parameter, Space
 
 IDENTITY = "foretune"
 """User attribute of a study: its space, metrics and settings."""
-FORMAT = 1
-"""Of the identity."""
 OWNER = "foretune:owner"
 """System attribute of a trial: who runs it. Trials without it are not Foretune's."""
 SECONDS, STATUS = "seconds", "status"

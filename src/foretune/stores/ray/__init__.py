@@ -1,1 +1,1 @@
-"""TODO."""
+"""Experiments of Ray Tune, as experience."""

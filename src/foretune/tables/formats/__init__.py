@@ -1,1 +1,1 @@
-"""TODO."""
+"""Files of tables: CSV and its kin, ARFF, Parquet."""

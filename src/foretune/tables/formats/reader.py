@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.lib import ArrowException
 
+from foretune._base.data_frames import with_columns
 from foretune.errors import UsageError
-from foretune.experience.data_frame import with_columns
 from foretune.tables.formats.arff import read_attributes
 from foretune.tables.formats.parquet import (
     batches,
