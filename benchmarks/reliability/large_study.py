@@ -35,13 +35,13 @@ def write_study(url: str, trials: int) -> None:
 
     from foretune.cli.tune_options import space_asked
     from foretune.experience import Metric, Status
-    from foretune.run.study import Study
     from foretune.stores.addresses import storage_url
+    from foretune.stores.studies import open_study
 
     space = space_asked(Path("space.json"), None)
     settings = {"objective": NAME}
     configs = space.sample(trials, seed=0).dicts()
-    with Study.open(url, NAME, space=space, metrics=[Metric("loss")], settings=settings) as study:
+    with open_study(url, NAME, space=space, metrics=[Metric("loss")], settings=settings) as study:
         number = study.begin(configs[0], chosen_by="random")
         study.end(number, status=Status.DONE, values={"loss": bowl(configs[0])}, seconds=2.0)
     engine = create_engine(storage_url(url))

@@ -57,7 +57,7 @@ TUNE_IMPORTS = (
 OTHER_IMPORTS = (
     *("sklearn.ensemble", "skops.io", "foretune.automl.job", "foretune.automl.fit_story"),
     *("foretune_lab.collect.collect", "foretune_lab.bench.replay"),
-    *("foretune.experience.importers",),
+    *("foretune.stores",),
 )
 
 

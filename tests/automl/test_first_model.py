@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foretune._base.time_budget import TimeBudget
 from foretune.automl import first_model
 from foretune.automl.final_model.baseline import baseline_member
 from foretune.automl.final_model.model import Model
 from foretune.automl.first_model import FirstModelKeeper, call_within, fit_first_model
 from foretune.automl.plan import LEAST_SEARCH_ROWS, Plan, Wishes, most_search_rows, planned
-from foretune.automl.time_budget import TimeBudget
 from foretune.tables.target import Task
 
 from .samples import mixed_frame, mixed_table

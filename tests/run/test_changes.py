@@ -12,12 +12,13 @@ from foretune.run.study import Study, StudyTrial
 from foretune.run.trial_log import TrialLog
 from foretune.space import Space
 from foretune.stores.optuna.study import OptunaStudy
+from foretune.stores.studies import open_study
 
 SPACE = Space.of({"x": (0.0, 1.0), "kind": ["a", "b"]})
 
 
 def opened(url: str | None) -> Study:
-    return Study.open(url, "followed", space=SPACE, metrics=[Metric("loss")])
+    return open_study(url, "followed", space=SPACE, metrics=[Metric("loss")])
 
 
 class Follower:

@@ -13,7 +13,7 @@ from foretune.experience import Direction, Metric, Status
 from foretune.methods.contracts import Target
 from foretune.run import tuning_loop
 from foretune.run.inline import InlineExecutor
-from foretune.run.study import MemoryStudy, StoreAwayError, Study
+from foretune.run.study import MemoryStudy, StoreAwayError
 from foretune.run.tuning_loop import Budget, SilentWatch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method

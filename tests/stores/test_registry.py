@@ -20,7 +20,7 @@ def test_every_importer_reads_with_the_options_it_announces(name):
 
 def test_importing_the_registry_imports_no_importer():
     check = (
-        "import sys, foretune.experience.importers;"
+        "import sys, foretune.stores;"
         "bad = {'optuna', 'pandas', 'pyarrow'} & set(sys.modules); assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", check], check=True)

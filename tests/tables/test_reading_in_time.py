@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.time_budget import TimeBudget
+from foretune._base.time_budget import TimeBudget
 from foretune.tables import timed_reading
 from foretune.tables.reading import Training, read_training
 from foretune.tables.timed_reading import read_training_in_time

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from foretune._base.time_budget import TimeBudget
 from foretune.automl.evaluation import for_scorer
 from foretune.automl.final_model.baseline import baseline_member, guessed, without_columns
 from foretune.automl.final_model.fitted_pipeline import Member, refit
@@ -16,7 +17,6 @@ from foretune.automl.final_model.model import Model
 from foretune.automl.knowledge.default_configs import customary
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import Plan
-from foretune.automl.time_budget import TimeBudget
 from foretune.report.wording import counted
 from foretune.tables.table import Table
 

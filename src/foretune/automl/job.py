@@ -23,6 +23,7 @@ from pathlib import Path
 
 from foretune._base.files import make_private_folder
 from foretune._base.progress import SILENT, Progress
+from foretune._base.time_budget import TimeBudget, contention
 from foretune.automl.final_model.build import Conclusion, concluded
 from foretune.automl.final_model.fitting import Means
 from foretune.automl.final_model.member_selection import Blending
@@ -34,7 +35,6 @@ from foretune.automl.knowledge.knowledge import Knowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import Plan, Wishes, usual_search_rows
-from foretune.automl.time_budget import TimeBudget, contention
 from foretune.automl.trial_runs import (
     Ending,
     FiledTrial,

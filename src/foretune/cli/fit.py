@@ -20,11 +20,11 @@ from foretune.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from foretune._base.time_budget import TimeBudget
     from foretune.automl.final_model.column_importance import Worth
     from foretune.automl.first_model import FirstModel, FirstModelKeeper
     from foretune.automl.fit_story import Words
     from foretune.automl.job import Fit, Job, Place, Searched
-    from foretune.automl.time_budget import TimeBudget
     from foretune.tables.column_roles import Roles
     from foretune.tables.reading import Training
 
@@ -134,11 +134,11 @@ def fit_command(
     began = time.monotonic()
     with _shown("loading libraries"):
         from foretune._base.terminal import TerminalProgress
+        from foretune._base.time_budget import TimeBudget
         from foretune.automl.first_model import FirstModelKeeper
         from foretune.automl.job import Job, Place
         from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
         from foretune.automl.preflight import check_ready
-        from foretune.automl.time_budget import TimeBudget
         from foretune.automl.trial_runs import StoppedBeforeAnyTrial
         from foretune.cli.display import display
         from foretune.cli.first_model import is_too_late, make_first_model, sample_user

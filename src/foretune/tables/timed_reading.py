@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from foretune._base.progress import SILENT, Progress
-from foretune.automl.time_budget import TimeBudget
+from foretune._base.time_budget import TimeBudget
 from foretune.errors import UsageError
 from foretune.tables.column_roles import Roles
 from foretune.tables.formats.file_sample import write_sample
