@@ -7,7 +7,7 @@ import signal
 import pytest
 from hypothesis import settings
 
-from foretune.run.threads import ONE_NUMERIC_THREAD
+from foretune._base.threads import ONE_NUMERIC_THREAD
 
 # Before any test imports NumPy or JAX, which read these when they start.
 os.environ.update(ONE_NUMERIC_THREAD)

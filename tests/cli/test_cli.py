@@ -11,10 +11,10 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 
+from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.cli import foretune as commands
 from foretune.cli.import_and_show import KINDS
 from foretune.cli.quantities import SEED
-from foretune.run.threads import ONE_NUMERIC_THREAD
 from foretune.search.seeds import LARGEST_SEED
 from foretune.space import Space
 from foretune.stores import IMPORTERS
@@ -64,7 +64,7 @@ def test_every_command_takes_the_seeds_that_the_library_takes() -> None:
 
 def test_one_numeric_thread_is_asked_for_before_numpy_is_imported() -> None:
     code = (
-        "import os, sys, foretune.cli; from foretune.run.threads import ONE_NUMERIC_THREAD as one; "
+        "import os, sys, foretune.cli; from foretune._base.threads import ONE_NUMERIC_THREAD as one; "
         "print('numpy' in sys.modules, *(os.environ[name] for name in one))"
     )
     others = {n: value for n, value in os.environ.items() if n not in ONE_NUMERIC_THREAD}

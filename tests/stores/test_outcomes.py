@@ -12,7 +12,7 @@ from foretune.stores import TableColumns
 from foretune.stores.files import evaluation_table, outcomes
 
 COLUMNS = TableColumns(task="task", values={"loss": "min"}, status="state")
-DOCUMENTED = Path(__file__).parents[3].joinpath("docs/integrations.md").read_text()
+DOCUMENTED = Path(__file__).parents[2].joinpath("docs/integrations.md").read_text()
 
 
 def read(path, states, **columns):

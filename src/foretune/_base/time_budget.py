@@ -5,7 +5,7 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from foretune.run.threads import cores
+from foretune._base.threads import cores
 
 TOLERANCE_SHARE = 0.1
 TOLERANCE_SECONDS = 5.0

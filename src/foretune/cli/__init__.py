@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.cli.experience_memory import experience_group
 from foretune.cli.fit import fit_command
 from foretune.cli.import_and_show import import_command, show_command
@@ -20,7 +21,6 @@ from foretune.cli.suggest import suggest_command
 from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning, extras_named
 from foretune.run import stopping
-from foretune.run.threads import ONE_NUMERIC_THREAD
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
 # wins. This must happen before NumPy is imported, and no command has imported it yet.

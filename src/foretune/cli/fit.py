@@ -134,6 +134,7 @@ def fit_command(
     began = time.monotonic()
     with _shown("loading libraries"):
         from foretune._base.terminal import TerminalProgress
+        from foretune._base.threads import cores
         from foretune._base.time_budget import TimeBudget
         from foretune.automl.first_model import FirstModelKeeper
         from foretune.automl.job import Job, Place
@@ -144,7 +145,6 @@ def fit_command(
         from foretune.cli.first_model import is_too_late, make_first_model, sample_user
         from foretune.integrations.mlflow_log import logged
         from foretune.run.executor_choice import Site
-        from foretune.run.threads import cores
         from foretune.tables.column_roles import Roles
 
     site = Site(executor, address)

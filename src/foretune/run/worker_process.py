@@ -14,12 +14,12 @@ from contextlib import suppress
 from multiprocessing import spawn
 from typing import Any, NamedTuple, TypeAlias
 
+from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.run.call import Answer, one_line, unsendable
 from foretune.run.channel import KEY_BYTES, ForeignMessageError, ParentEnd
 from foretune.run.memory import resident_bytes
-from foretune.run.threads import ONE_NUMERIC_THREAD
 
 PROGRAM = "from foretune.run.supervisor import main; main({}, {}, {})"
 ANSWER_BYTES = 2**16

@@ -14,9 +14,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from foretune._base.progress import Progress
+from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.errors import ForetuneError, MethodError
 from foretune.experience import Experience
-from foretune.run.threads import ONE_NUMERIC_THREAD
 from foretune_lab.bench.parts import Parts
 from foretune_lab.bench.results import Settings
 from foretune_lab.bench.run import Group, play
