@@ -64,7 +64,8 @@ def test_every_command_takes_the_seeds_that_the_library_takes() -> None:
 
 def test_one_numeric_thread_is_asked_for_before_numpy_is_imported() -> None:
     code = (
-        "import os, sys, foretune.cli; from foretune._base.threads import ONE_NUMERIC_THREAD as one; "
+        "import os, sys, foretune.cli; "
+        "from foretune._base.threads import ONE_NUMERIC_THREAD as one; "
         "print('numpy' in sys.modules, *(os.environ[name] for name in one))"
     )
     others = {n: value for n, value in os.environ.items() if n not in ONE_NUMERIC_THREAD}
