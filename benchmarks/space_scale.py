@@ -51,7 +51,7 @@ FAMILIES: dict[str, tuple[Callable[[int], Notation], tuple[int, ...]]] = {
 
 
 def steps(notation: Notation) -> Iterator[tuple[str, float | str]]:
-    """Operations and the CPU seconds that they took, up to the first that is refused."""
+    """Operations and the CPU seconds that they took; none after a space that is refused."""
     kept: dict[str, Any] = {}
 
     def suggest(method: str) -> None:
@@ -83,7 +83,9 @@ def steps(notation: Notation) -> Iterator[tuple[str, float | str]]:
             operation()
         except ForetuneError:
             yield name, f"refused after {time.process_time() - began:.2f}"
-            return
+            if "space" not in kept:
+                return
+            continue
         yield name, time.process_time() - began
 
 
@@ -91,13 +93,14 @@ def main() -> None:
     """Print a line for each space."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=FAMILIES)
+    parser.add_argument("--sizes", type=int, nargs="+", help="Instead of those of the family.")
     parser.add_argument("--json", action="store_true", help="A JSON object for each line.")
     given = parser.parse_args()
     for family, (make, sizes) in FAMILIES.items():
         if given.only not in (None, family):
             continue
         before = None
-        for size in sizes:
+        for size in given.sizes or sizes:
             took = dict(steps(make(size)))
             seconds = [each for each in took.values() if isinstance(each, float)]
             total = sum(seconds)

@@ -13,14 +13,16 @@ import pytest
 
 from foretune.automl.final_model import model_file
 from foretune.automl.final_model.model import Model
-from foretune.errors import ForetuneError, UsageError
+from foretune.errors import ArtifactError, ForetuneError, UsageError
 from foretune.experience import Experience, parquet_file
+from foretune.numerics.artifact import load_artifact
 from foretune.tables.formats import parquet
 from foretune.tables.formats.file_sample import write_sample
 from foretune.tables.formats.reader import read_parts
 from foretune.tables.reading import read_table, read_training
 from foretune.tables.table import Table
 from foretune.testing.problems import problem
+from tests.hostile.readers import signed_artifact
 
 pytest.importorskip("skops")
 
@@ -165,3 +167,13 @@ def test_configurations_out_of_nothing_are_refused_unread(tmp_path, monkeypatch)
     monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("it was unpacked"))
     with pytest.raises(ForetuneError):
         Experience.open(path)
+
+
+def test_a_prior_with_rows_out_of_nothing_is_refused(tmp_path):
+    path = tmp_path / "prior.safetensors"
+    path.write_bytes(
+        signed_artifact({"kind": "k", "version": 1, "meta": {}}, {"x": np.zeros((2**40, 0))})
+    )
+    assert path.stat().st_size < 400
+    with pytest.raises(ArtifactError, match="more rows in 'x'"):
+        load_artifact(path, kind="k", newest_version=1)
