@@ -1,4 +1,4 @@
-"""How the time of everything that is done with a space grows with its size.
+"""How the time of everything that is done with a space grows with its size; columns of tables, too.
 
     python benchmarks/space_scale.py
     python benchmarks/space_scale.py --only deep
@@ -12,8 +12,13 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
+from foretune.automl.tables.reading import read_training
 from foretune.errors import ForetuneError
 from foretune.search import Optimizer, Told
 from foretune.space import Space
@@ -22,6 +27,7 @@ Notation = dict[str, Any]
 DEPTHS = (1, 12, 25, 50, 100, 200, 400, 401, 100_000)
 COUNTS = (10, 100, 1_000, 3_000, 10_000, 10_001)
 CHOICES = (10, 100, 1_000, 9_000, 10_001, 1_000_000)
+COLUMNS = (100, 1_000, 10_000, 25_000, 25_001, 100_000)
 
 
 def deep(levels: int) -> Notation:
@@ -41,13 +47,6 @@ def flat(count: int) -> Notation:
 def wide(choices: int) -> Notation:
     """One list of choices beside a range."""
     return {"kind": [f"c{i}" for i in range(choices)], "x": (0.0, 1.0)}
-
-
-FAMILIES: dict[str, tuple[Callable[[int], Notation], tuple[int, ...]]] = {
-    "deep": (deep, DEPTHS),
-    "flat": (flat, COUNTS),
-    "wide": (wide, CHOICES),
-}
 
 
 def steps(notation: Notation) -> Iterator[tuple[str, float | str]]:
@@ -89,6 +88,34 @@ def steps(notation: Notation) -> Iterator[tuple[str, float | str]]:
         yield name, time.process_time() - began
 
 
+def table_steps(columns: int) -> Iterator[tuple[str, float | str]]:
+    """CPU seconds to read a CSV file of 200 rows of random numbers and a target."""
+    numbers = np.random.default_rng(0).random((200, columns - 1)).round(3)
+    names = [*(f"c{i}" for i in range(columns - 1)), "y"]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        with path.open("w") as stream:
+            stream.write(",".join(names) + "\n")
+            for place, row in enumerate(numbers):
+                stream.write(",".join(map(str, row.tolist())) + f",{'ab'[place % 2]}\n")
+        began = time.process_time()
+        try:
+            read_training(path, "y")
+        except ForetuneError:
+            yield "read", f"refused after {time.process_time() - began:.2f}"
+            return
+        yield "read", time.process_time() - began
+
+
+FAMILIES: dict[str, tuple[Callable[[int], Iterator[tuple[str, float | str]]], tuple[int, ...]]] = {
+    "deep": (lambda levels: steps(deep(levels)), DEPTHS),
+    "flat": (lambda count: steps(flat(count)), COUNTS),
+    "wide": (lambda choices: steps(wide(choices)), CHOICES),
+    "columns": (table_steps, COLUMNS),
+}
+"""By name: what is measured, and at which sizes."""
+
+
 def main() -> None:
     """Print a line for each space."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -96,12 +123,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", help="Instead of those of the family.")
     parser.add_argument("--json", action="store_true", help="A JSON object for each line.")
     given = parser.parse_args()
-    for family, (make, sizes) in FAMILIES.items():
+    for family, (measure, sizes) in FAMILIES.items():
         if given.only not in (None, family):
             continue
         before = None
         for size in given.sizes or sizes:
-            took = dict(steps(make(size)))
+            took = dict(measure(size))
             seconds = [each for each in took.values() if isinstance(each, float)]
             total = sum(seconds)
             grows = f"{size / before[0]:.1f}x -> {total / before[1]:.1f}x" if before else ""
