@@ -76,7 +76,8 @@ def load_artifact(
     signature = described.pop("sha256")
     if _checksum(_canonical(described), arrays) != signature:
         _refuse(path, "does not match its own checksum", "copy or learn it again")
-    _check_arrays(path, arrays, len(content))
+    _check_arrays(path, arrays)
+    _check_rows(path, arrays, len(content))
     return described["meta"], arrays
 
 
@@ -108,10 +109,15 @@ def _description(path: Path, content: bytes) -> dict[str, Any]:
     return described
 
 
-def _check_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], size: int) -> None:
+def _check_rows(path: Path, arrays: Mapping[str, NDArray[Any]], size: int) -> None:
+    """Rows without columns take no bytes in a file, and memory as soon as they are used."""
     for name, array in arrays.items():
-        if any(side > size for side in array.shape):  # Rows without columns take no bytes.
+        if any(side > size for side in array.shape):
             _refuse(path, f"has more rows in '{name}' than bytes", "do not use this file")
+
+
+def _check_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    for name, array in arrays.items():
         if array.dtype.name not in DTYPES:
             _refuse(path, f"would hold '{name}' of type {array.dtype}", "use plain numbers")
         if not np.isfinite(array).all():
