@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from foretune.automl.tables.reading import read_training
 from foretune.errors import ForetuneError
 from foretune.search import Optimizer, Told
 from foretune.space import Space
+from foretune.tables.reading import read_training
 
 Notation = dict[str, Any]
 DEPTHS = (1, 12, 25, 50, 100, 200, 400, 401, 100_000)
