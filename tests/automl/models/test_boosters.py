@@ -26,7 +26,7 @@ def fitted(library, kind, **settings):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(150, COLUMNS))
     x[::9, 1] = np.nan
-    y = {"regression": np.sin(x[:, 0]) * x[:, 2], "binary": x[:, 0] > 0}.get(
+    y = {"regression": np.sin(x[:, 0]) * x[:, 2], "binary": (x[:, 0] > 0).astype(int)}.get(
         kind, np.arange(150) % 3
     )
     package = pytest.importorskip(library)
