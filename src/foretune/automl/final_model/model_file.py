@@ -44,6 +44,11 @@ take time and memory one by one. Ours have 4 or more; few elements are always ta
 SHARE_OF_PIPELINES = 15 / 16
 """Of what a file may hold; the rest is for what it says about them."""
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+MOVED_MODULES = {
+    "foretune.automl.discriminant": "foretune.automl.estimators.discriminant",
+    "foretune.automl.tables.text_encoder": "foretune.tables.text_encoder",
+}
+"""Where classes lay that files of version 0.1 may hold, and where they lie now."""
 _ARRAY = re.compile(r"[0-9a-f-]{1,36}\.(npy|bin)")
 PACKAGES = ("scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "catboost")
 """Those on whose version the meaning of a fitted pipeline depends."""
@@ -172,6 +177,7 @@ def _content(path: Path) -> bytes:
     except (zipfile.BadZipFile, ValueError, EOFError):
         _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
     _check_entries(path, entries, len(content))
+    content = _with_current_modules(content, path)
     description = _entry(path, content, DESCRIPTION)
     found = strangers(description)
     if found:
@@ -185,6 +191,21 @@ def _content(path: Path) -> bytes:
     if not isinstance(protocol, int) or protocol < OLDEST_PROTOCOL:
         _refuse(path, "is written in a way that no model is", "do not use this file")
     return content
+
+
+def _with_current_modules(content: bytes, path: Path) -> bytes:
+    """The archive with the modules of today where an earlier version names its own."""
+    description = json.dumps(_entry(path, content, DESCRIPTION))
+    current = description
+    for before, now in MOVED_MODULES.items():
+        current = current.replace(f'"__module__": "{before}"', f'"__module__": "{now}"')
+    if current == description:
+        return content
+    moved = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(moved, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, current if name == DESCRIPTION else old.read(name))
+    return moved.getvalue()
 
 
 def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo], packed: int) -> None:
