@@ -3,7 +3,8 @@
 import os
 import sys
 import warnings
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import click
@@ -32,17 +33,33 @@ COMMANDS = "foretune.commands"
 """The group of entry points by which other packages add commands."""
 
 
-class _InOrder(click.Group):
-    """Lists commands as they were added: the ones most used first."""
+class CommandGroup(click.Group):
+    """Lists commands as they were added, the ones most used first, then those of other packages.
+
+    A command of another package is imported when it is looked up. That package may import this one.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of their adding."""
+        """The names, in the order of their adding."""
         del ctx
-        return list(self.commands)
+        return [*self.commands, *sorted(_plugin_commands())]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in _plugin_commands():
+            found = _plugin_commands()[cmd_name].load()
+        return found
+
+
+@cache
+def _plugin_commands() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=COMMANDS)}
 
 
 @click.group(
-    cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="foretune", prog_name="foretune")
 def foretune() -> None:
@@ -72,8 +89,6 @@ for _command in (
     show_command,
 ):
     foretune.add_command(_command)
-for _entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name):
-    foretune.add_command(_entry.load())
 
 
 _as_python_shows_it = warnings.showwarning

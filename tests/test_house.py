@@ -1,0 +1,49 @@
+"""The structure of the code: cycles, and that the laboratory joins through the public doors."""
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from tools import check_cycles
+
+ROOT = Path(__file__).parents[1]
+KNOWN_CYCLES = {"foretune.space", "foretune.experience", "foretune.run"}
+"""Rooms that still hold a cycle. A new one is refused; one that is gone must leave this list."""
+
+
+def test_no_new_import_cycles() -> None:
+    folders = [ROOT / source for source in check_cycles.SOURCES]
+    modules = {name: path for folder in folders for name, path in check_cycles.find_modules(folder)}
+    cycles = check_cycles.find_cycles(check_cycles.read_imports(modules))
+    assert {".".join(cycle[0].split(".")[:2]) for cycle in cycles} == KNOWN_CYCLES
+
+
+def test_a_cycle_is_found_even_inside_a_function(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text("def f():\n    from package import two\n")
+    (package / "two.py").write_text("from package.one import f\n")
+    (package / "three.py").write_text("from package.two import f\n")
+    modules = dict(check_cycles.find_modules(package))
+    cycles = check_cycles.find_cycles(check_cycles.read_imports(modules))
+    assert cycles == [["package.one", "package.two"]]
+    assert check_cycles.main([package]) == 1
+
+
+@pytest.mark.parametrize(
+    "group", ["foretune.methods", "foretune.importers", "foretune.commands", "foretune.spaces"]
+)
+def test_every_entry_point_loads(group: str) -> None:
+    found = [entry for entry in entry_points(group=group) if "foretune" in entry.value]
+    assert found
+    for entry in found:
+        assert entry.load() is not None
+
+
+def test_the_core_starts_without_the_laboratory() -> None:
+    code = "import sys, foretune.search, foretune.automl; print('foretune_lab' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False"
