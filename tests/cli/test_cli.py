@@ -18,6 +18,7 @@ from foretune.cli.quantities import SEED
 from foretune.search.seeds import LARGEST_SEED
 from foretune.space import Space
 from foretune.stores import IMPORTERS
+from tests.cli.test_documented_commands import all_commands
 
 ROWS = [
     {"dataset": task, "rate": rate, "depth": depth, "error": abs(rate - best) + depth / 100}
@@ -56,7 +57,7 @@ def test_import_offers_every_importer() -> None:
 
 def test_every_command_takes_the_seeds_that_the_library_takes() -> None:
     assert (SEED.min, SEED.max) == (0, LARGEST_SEED)
-    options = [option for command in commands.commands.values() for option in command.params]
+    options = [option for command in all_commands(commands) for option in command.params]
     seeds = [option for option in options if option.name == "seed"]
     assert len(seeds) >= 5
     assert all(option.type is SEED for option in seeds)

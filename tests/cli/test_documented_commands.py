@@ -38,9 +38,18 @@ def exemplified() -> list[str]:
     return sorted(typed)
 
 
+def commands_below(command: click.Command) -> dict[str, click.Command]:
+    """The commands of a group, those of other packages included."""
+    if not isinstance(command, click.Group):
+        return {}
+    context = click.Context(command)
+    found = {name: command.get_command(context, name) for name in command.list_commands(context)}
+    return {name: each for name, each in found.items() if each is not None}
+
+
 def all_commands(command: click.Command) -> Iterator[click.Command]:
     yield command
-    for other in getattr(command, "commands", {}).values():
+    for other in commands_below(command).values():
         yield from all_commands(other)
 
 
@@ -50,8 +59,9 @@ def understand(words: list[str]) -> None:
     context = click.Context(command, **command.context_settings)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         first, *words = words
-        assert first in command.commands, f"no command '{first}'"
-        command = command.commands[first]
+        below = commands_below(command)
+        assert first in below, f"no command '{first}'"
+        command = below[first]
         context = click.Context(command, parent=context, **command.context_settings)
     # A context without its parents would make the command forget that -h is --help.
     command.make_context(command.name, words, parent=context.parent)

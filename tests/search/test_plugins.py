@@ -1,5 +1,6 @@
 """Methods that other packages bring."""
 
+import contextlib
 import os
 import pickle
 import subprocess
@@ -37,7 +38,8 @@ def installed(tmp_path, monkeypatch):
 
     yield install
     sys.modules.pop("mine", None)
-    METHODS.pop("mine", None)
+    with contextlib.suppress(KeyError):
+        del METHODS["mine"]
 
 
 def test_a_method_of_another_package_is_found_by_its_name(installed) -> None:

@@ -6,7 +6,6 @@
 They are imported when they are asked for by name, here and in every process of a replay.
 """
 
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from foretune.errors import MethodError
@@ -15,7 +14,6 @@ from foretune.search.method import Method
 GROUP = "foretune.methods"
 
 
-@cache
 def plugin_entry_points() -> dict[str, EntryPoint]:
     """The entry points of installed packages, by name. If two have the same name, one is used."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -2,7 +2,7 @@
 
 import copyreg
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Any
 
@@ -235,10 +235,11 @@ SHIPPED = frozenset(_OWN_METHODS)
 """The names of Foretune's own methods. Other packages may add methods, and change them at will."""
 
 
-class MethodRegistry(Mapping[str, Method]):
+class MethodRegistry(MutableMapping[str, Method]):
     """Foretune's own methods, then those that installed packages bring, by name.
 
-    A method of another package is imported when it is looked up, not when names are listed.
+    A method of another package is imported when it is looked up, not when names are listed. A
+    program may add methods of its own: `METHODS["mine"] = Method(...)`.
     """
 
     def __init__(self, own: Mapping[str, Method]) -> None:
@@ -248,6 +249,12 @@ class MethodRegistry(Mapping[str, Method]):
         if name not in self._found:
             self._found[name] = load_plugin(plugin_entry_points()[name])
         return self._found[name]
+
+    def __setitem__(self, name: str, entry: Method) -> None:
+        self._found[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._found or name in plugin_entry_points()

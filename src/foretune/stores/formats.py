@@ -140,16 +140,14 @@ class ImporterRegistry(Mapping[str, Importer]):
 
     @cached_property
     def _all(self) -> dict[str, Importer]:
-        return {
-            **{each.name: each.load() for each in entry_points(group=PLUGINS)},
-            **_OWN_IMPORTERS,
-        }
+        others = sorted(entry_points(group=PLUGINS), key=lambda entry: entry.name)
+        return {**_OWN_IMPORTERS, **{each.name: each.load() for each in others}}
 
     def __getitem__(self, name: str) -> Importer:
         return self._all[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*_OWN_IMPORTERS, *self._all]))
+        return iter(self._all)
 
     def __len__(self) -> int:
         return len(self._all)
