@@ -1,29 +1,45 @@
 """Every attack on Foretune, and one table of what came of them.
 
-    python -m benchmarks.reliability                             # everything: hours
+    python -m benchmarks.reliability                             # one after the other: hours
+    python -m benchmarks.reliability --jobs 16 --time 520        # on 16 cores
     python -m benchmarks.reliability --short                     # a few minutes
     python -m benchmarks.reliability --only kills-tune,kills-fit --jobs 16
     python -m benchmarks.reliability --out results               # go on, or show the table again
 
-Each attack is a script in this folder. What has come of it is kept in a file of its own in the
-output folder (`NAME.json`), and an attack that is there is not made again; remove the file to
-repeat it. The table is printed and written to `table.md`. The exit code is 1 if anything was lost,
-doubled or wrong.
+Each attack is a script in this folder. With `--jobs`, several run at the same time, and each takes
+several cores if it can. What has come of an attack is kept in a file of its own in the output
+folder (`NAME.json`), and an attack that is there is not made again; remove the file to repeat it.
+What a script prints stands in `NAME.txt` and `NAME.log` as soon as it is printed. An attack that is
+over its time is stopped, and its row says how far it came; the same command makes it again, or goes
+on with it. The table is printed and written to `table.md` after each attack. The exit code is 1 if
+anything was lost, doubled or wrong.
 """
 
 import argparse
+import contextlib
 import json
+import math
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 from benchmarks.reliability.rows import Row, read_rows
 
 HERE = Path(__file__).parent
 SHOWN_LINES = 3
+LIMIT = 3600.0
+"""Seconds that an attack may take by default."""
+LOOK_SECONDS = 0.2
+PATIENCE = 10.0
+"""Seconds that a stopped attack has to end."""
 COLUMNS = ("attack", "count", "lost", "doubled", "wrong", "refused", "longest", "peak memory")
 
 
@@ -36,32 +52,38 @@ class Attack:
     words: tuple[str, ...] = ()
     short: tuple[str, ...] = ("--short",)
     """Arguments of the short form."""
-    takes_jobs: bool = False
-    """Whether it can use several cores, by `--jobs`."""
+    cores: int = 1
+    """How many it uses at most, by `--jobs` if it is more than one."""
+    goes_on: bool = False
+    """Whether it keeps what it has done in the file `--done`."""
 
-    def command(self, *, short: bool, jobs: int) -> list[str]:
-        words = self.short if short else self.words
-        more = ["--jobs", str(jobs)] if self.takes_jobs else []
-        return [sys.executable, str(HERE / self.script), *words, *more]
+    def command(self, out: Path, *, short: bool, jobs: int) -> list[str]:
+        words = [*(self.short if short else self.words)]
+        if self.cores > 1:
+            words += ["--jobs", str(min(jobs, self.cores))]
+        if self.goes_on:
+            words += ["--done", str(out / f"{self.stem(short)}.jsonl")]
+        return [sys.executable, str(HERE / self.script), *words]
+
+    def stem(self, short: bool) -> str:
+        """The name of its files."""
+        return f"{self.name}-short" if short else self.name
 
 
 def _kills(command: str, kills: int) -> Attack:
     words = ("--command", command)
+    counted = (*words, "--kills", str(kills))
     return Attack(
-        f"kills-{command}",
-        "kills.py",
-        (*words, "--kills", str(kills)),
-        (*words, "--short"),
-        takes_jobs=True,
+        f"kills-{command}", "kills.py", counted, (*words, "--short"), cores=5, goes_on=True
     )
 
 
 ATTACKS = (
     _kills("tune", 200),
     _kills("fit", 100),
-    Attack("endings", "endings.py", short=()),
-    Attack("stops", "stops.py"),
-    Attack("full-disk", "full_disk.py"),
+    Attack("endings", "endings.py", cores=4),
+    Attack("stops", "stops.py", cores=8),
+    Attack("full-disk", "full_disk.py", cores=4),
     Attack("read-only", "read_only.py"),
     Attack("outage-postgresql", "outages.py", ("--store", "postgresql")),
     Attack(
@@ -70,58 +92,186 @@ ATTACKS = (
         ("--store", "sqlite", "--times", "3"),
         ("--store", "sqlite", "--short"),
     ),
-    Attack("clock", "clock.py"),
-    Attack("faults", "faults.py", short=("--trials", "200")),
+    Attack("clock", "clock.py", cores=3),
+    Attack("faults", "faults.py", short=("--trials", "100"), cores=4),
     Attack("results", "results.py", short=("--large", "20")),
     Attack(
         "workers",
         "workers.py",
         short=("--trials", "50", "--replaced", "10", "--printed", "20"),
     ),
-    Attack("degenerate", "degenerate.py"),
-    Attack("fuzz", "fuzz.py", short=("--seeds", "0-5")),
-    Attack("shell", "shell.py", short=("--templates", "10", "--values", "10")),
-    Attack("fit-time", "fit_time.py", ("--all",), ("--rows", "20000", "--time", "20")),
-    Attack("many-trials", "many_trials.py", short=("--trials", "200", "--methods", "gp")),
+    Attack(
+        "degenerate",
+        "degenerate.py",
+        short=("--methods", "gp", "random", "--kinds", "one task", "all values equal"),
+        cores=4,
+    ),
+    Attack("fuzz", "fuzz.py", short=("--seeds", "0-3", "--reader", "space|table"), cores=4),
+    Attack("shell", "shell.py", short=("--templates", "10", "--values", "10"), cores=4),
+    Attack(
+        "fit-time",
+        "fit_time.py",
+        ("--all", "--seconds", "10", "60"),
+        ("--rows", "5000", "--time", "10"),
+        cores=6,
+        goes_on=True,
+    ),
+    Attack("many-trials", "many_trials.py", short=("--trials", "200", "--methods", "gp"), cores=2),
     Attack("large-study", "large_study.py", short=("--trials", "200")),
-    Attack("processes", "processes.py", short=("--processes", "2", "--trials", "20")),
+    Attack(
+        "processes",
+        "processes.py",
+        ("--processes", "16", "--trials", "640"),
+        short=("--processes", "2", "--trials", "20"),
+    ),
 )
+LONGEST = ("fit-time", "stops", "fuzz", "large-study", "many-trials", "processes", "endings")
+"""These are begun first, so that none of them is left for the end."""
 
 
-def make(attack: Attack, out: Path, *, short: bool, jobs: int) -> list[Row]:
-    """The rows of an attack: those of an earlier run, or of a new one."""
-    kept = out / f"{attack.name}{'-short' if short else ''}.json"
+@dataclass
+class Run:
+    """An attack that is running."""
+
+    attack: Attack
+    process: subprocess.Popen
+    scratch: Path
+    """A folder for its temporary files."""
+    ends: float
+    """The moment when it is stopped."""
+    stopped: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the script and all that it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+
+def start(attack: Attack, given: SimpleNamespace, limit: float) -> Run:
+    """Start an attack, whose output goes to files."""
+    stem, paths = attack.stem(given.short), [os.environ.get("PYTHONPATH", "")]
+    if find_spec("foretune") is None:
+        paths.insert(0, str(HERE.parents[1] / "src"))
+    scratch = Path(tempfile.mkdtemp(prefix=f"{attack.name}-"))
+    scratch.chmod(0o711)  # a database server runs as another user
+    said, log = (given.out / f"{stem}.txt").open("w"), (given.out / f"{stem}.log").open("w")
+    with said, log:
+        process = subprocess.Popen(
+            attack.command(given.out.absolute(), short=given.short, jobs=given.jobs),
+            stdout=said,
+            stderr=log,
+            env={
+                **os.environ,
+                "TMPDIR": str(scratch),
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            },
+            start_new_session=True,
+        )
+    return Run(attack, process, scratch, time.monotonic() + limit)
+
+
+def rows_of(run: Run, given: SimpleNamespace) -> list[Row]:
+    """What a run that has ended says, which is kept if it is all."""
+    stem = run.attack.stem(given.short)
+    text = (given.out / f"{stem}.txt").read_text()
+    rows, code = read_rows(text), run.process.returncode
+    if run.stopped:
+        note = f"not finished within {run.seconds:.0f} s"
+        if not rows:
+            last = (text.strip().splitlines() or ["(nothing)"])[-1][:200]
+            return [Row(run.attack.name, 0, note=f"{note}; last said: {last}")]
+        return [replace(row, note=f"{note}; {row.note}".rstrip("; ")) for row in rows]
+    if code and not any(row.faults for row in rows):
+        rows.append(_failed(run.attack, code, given.out / f"{stem}.log"))
+    elif not rows:
+        rows.append(Row(run.attack.name, 1, wrong=1, note=f"it printed no row, see {stem}.txt"))
+    kept = given.out / f"{stem}.json"
+    kept.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    return rows
+
+
+def _failed(attack: Attack, code: int, log: Path) -> Row:
+    said = log.read_text(errors="replace").strip().splitlines()[-SHOWN_LINES:]
+    return Row(attack.name, 1, wrong=1, note=f"exit code {code}: {' '.join(said)[-300:]}")
+
+
+def rows_kept(attack: Attack, given: SimpleNamespace) -> list[Row] | None:
+    """The rows of an earlier run, or why there are none in this version."""
+    kept = given.out / f"{attack.stem(given.short)}.json"
     if kept.exists():
         return [Row(**row) for row in json.loads(kept.read_text())]
     if not (HERE / attack.script).exists():
         return [Row(attack.name, 0, skipped=f"there is no {attack.script} in this version")]
-    print(f"{attack.name} ...", flush=True)
-    began = time.monotonic()
-    with (out / f"{attack.name}.log").open("w") as log:
-        done = subprocess.run(
-            attack.command(short=short, jobs=jobs),
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            check=False,
-        )
-    seconds = time.monotonic() - began
-    (out / f"{attack.name}.txt").write_text(done.stdout)
-    rows = read_rows(done.stdout)
-    if done.returncode and not any(row.faults for row in rows):
-        rows.append(_failed(attack, done, out))
-    elif not rows:
-        note = f"its checks have passed; it prints a table of its own, in {attack.name}.txt"
-        rows.append(Row(attack.name, 1, longest_s=round(seconds, 1), note=note))
-    kept.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    print(f"{attack.name}: {seconds:.0f} s", flush=True)
+    return None
+
+
+def make_all(attacks: list[Attack], given: SimpleNamespace) -> list[Row]:
+    """The rows of all attacks, several of which run at the same time where cores are free."""
+    end = time.monotonic() + given.time
+    found = {attack.name: rows_kept(attack, given) for attack in attacks}
+    waiting = [attack for attack in attacks if found[attack.name] is None]
+    waiting.sort(key=lambda attack: attack.name not in LONGEST)
+    running: list[Run] = []
+    try:
+        while waiting or running:
+            for attack in list(waiting):
+                left = end - time.monotonic()
+                if left > 0 and _has_room(attack, running, given.jobs):
+                    waiting.remove(attack)
+                    print(f"{attack.name} ...", flush=True)
+                    running.append(start(attack, given, min(given.limit, left)))
+            if end <= time.monotonic():
+                waiting.clear()
+            time.sleep(LOOK_SECONDS)
+            for run in [run for run in running if _has_ended(run)]:
+                running.remove(run)
+                found[run.attack.name] = rows = rows_of(run, given)
+                if not any(row.faults for row in rows):
+                    shutil.rmtree(run.scratch, ignore_errors=True)
+                print(f"{run.attack.name}: {run.seconds:.0f} s", flush=True)
+                write_table(found, given.out)
+    finally:  # also after Ctrl-C: rows that were printed stay
+        for run in running:
+            run.signal(signal.SIGKILL)
+            run.process.wait()
+            run.stopped = True
+            found[run.attack.name] = rows_of(run, given)
+        rows = write_table(found, given.out)
+        print(f"\n{in_text(rows)}\n\n{notes(rows)}", flush=True)
     return rows
 
 
-def _failed(attack: Attack, done: subprocess.CompletedProcess, out: Path) -> Row:
-    said = (out / f"{attack.name}.log").read_text().strip().splitlines()[-SHOWN_LINES:]
-    note = f"exit code {done.returncode}: {' '.join(said)[-300:]}"
-    return Row(attack.name, 1, wrong=1, note=note)
+def _has_room(attack: Attack, running: list[Run], jobs: int) -> bool:
+    used = sum(min(run.attack.cores, jobs) for run in running)
+    return not running or used + min(attack.cores, jobs) <= jobs
+
+
+def _has_ended(run: Run) -> bool:
+    """Whether a run is over; asks it to stop, and then kills it, if its time is."""
+    if run.process.poll() is not None:
+        run.signal(signal.SIGKILL)  # what it has left
+        return True
+    late = time.monotonic() - run.ends
+    if late > 0 and not run.stopped:
+        run.signal(signal.SIGTERM)
+        run.stopped = True
+    elif late > PATIENCE:
+        run.signal(signal.SIGKILL)
+    return False
+
+
+def write_table(found: dict[str, list[Row] | None], out: Path) -> list[Row]:
+    """Write all rows there are; those that were not begun are marked."""
+    rows: list[Row] = []
+    for name, known in found.items():
+        rows += known if known is not None else [Row(name, 0, skipped="not begun, or not finished")]
+    (out / "table.md").write_text(f"{in_markdown(rows)}\n{notes(rows)}\n")
+    return rows
 
 
 def cells(row: Row) -> list[str]:
@@ -176,17 +326,16 @@ def main() -> None:
     )
     parser.add_argument("--only", default="", metavar="A,B", help="names of attacks; all if empty")
     parser.add_argument("--short", action="store_true", help="a few of each")
-    parser.add_argument("--jobs", type=int, default=1, help="for attacks that can use cores")
+    parser.add_argument("--jobs", type=int, default=1, help="cores for all attacks together")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for each attack")
+    parser.add_argument("--time", type=float, default=math.inf, help="seconds for all of them")
     parser.add_argument("--out", type=Path, default=Path("reliability-results"))
-    given = parser.parse_args()
+    given = parser.parse_args(namespace=SimpleNamespace())
     given.out.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped: the same command goes on"))
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    rows: list[Row] = []
-    for attack in choose(given.only):
-        rows += make(attack, given.out, short=given.short, jobs=given.jobs)
-        (given.out / "table.md").write_text(in_markdown(rows))
-    print(f"\n{in_text(rows)}\n\n{notes(rows)}")
+    rows = make_all(choose(given.only), given)
     sys.exit(1 if any(row.faults for row in rows) else 0)
 
 

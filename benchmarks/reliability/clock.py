@@ -20,6 +20,7 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from bowl import SECONDS
 from lives import (
@@ -35,6 +36,7 @@ from lives import (
     read,
     run_fresh,
 )
+from parallel import run_parts
 from rows import Row
 
 from stores import cell, check_fit, compare, compare_evaluations, read_sqlite
@@ -154,6 +156,7 @@ def main() -> None:
     parser.add_argument("--command", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="commands at the same time")
     parser.add_argument("--short", action="store_true", help="one tune")
     given = parser.parse_args()
     if shutil.which("cc") is None or not sys.platform.startswith("linux"):
@@ -162,15 +165,36 @@ def main() -> None:
     if given.short:
         given.command, given.times = ["tune"], 1
     os.environ[SECONDS] = str(EVALUATION)
-    tally, draw = Tally(), random.Random(given.seed)
+    tally = Tally()
     root = Path(tempfile.mkdtemp(prefix="clock-"))
     library = build(root)
-    for name in given.command:
-        for number in range(given.times):
-            attack(name, root / f"{name.replace(' ', '-')}-{number}", library, draw, tally)
-    tally.row("clock jumps back and forth", ", ".join(given.command)).print()
+    parts = [
+        Part(name, number, root, library, given.seed)
+        for number in range(given.times)
+        for name in given.command
+    ]
+    for _, found in run_parts(attack_once, parts, given.jobs):
+        tally.add(found)
+        tally.row("clock jumps back and forth", ", ".join(given.command)).print()
     if not tally.said:
         shutil.rmtree(root)
+
+
+class Part(NamedTuple):
+    """One life of one command."""
+
+    command: str
+    number: int
+    root: Path
+    library: str
+    seed: int
+
+
+def attack_once(part: Part) -> Tally:
+    tally, draw = Tally(), random.Random(f"{part.seed} {part.command} {part.number}")
+    folder = part.root / f"{part.command.replace(' ', '-')}-{part.number}"
+    attack(part.command, folder, part.library, draw, tally)
+    return tally
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from parallel import run_parts
+from rows import Row, peak_mb
 
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience, Metric, Status
@@ -147,37 +149,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--kinds", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--jobs", type=int, default=1, help="methods at the same time")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    counts: Counter[str] = Counter()
-    longest = 0.0
-    for name in arguments.methods:
-        cells = {}
-        for kind in arguments.kinds:
-            cells[kind] = cell = tried(METHODS[name], CASES[kind]())
-            counts[cell.outcome] += 1
-            longest = max(longest, cell.seconds)
-            if cell.outcome != WORKED:
-                print(f"{name} | {kind}: {cell.outcome}: {cell.said}", flush=True)
-        taken = sum(cell.seconds for cell in cells.values())
-        of = Counter(cell.outcome for cell in cells.values())
-        told = ", ".join(f"{of[each]} {each}" for each in (WORKED, REFUSED, RAISED))
-        print(f"{name}: {told} ({taken:.0f} s)", flush=True)
-    _print_row(counts, longest)
-    sys.exit(1 if counts[RAISED] else 0)
+    parts = [(name, tuple(arguments.kinds)) for name in arguments.methods]
+    cells, peak = [], 0.0
+    for _, (found, peak_of_part) in run_parts(cells_of, parts, arguments.jobs):
+        cells += found
+        peak = max(peak, peak_of_part)
+        _row_of(cells, peak).print()
+    sys.exit(1 if any(cell.outcome == RAISED for cell in cells) else 0)
 
 
-def _print_row(counts: Counter[str], longest: float) -> None:
-    from rows import Row, peak_mb
+def cells_of(part: tuple[str, tuple[str, ...]]) -> tuple[list[Cell], float]:
+    """What became of one method on each kind, and the peak of memory."""
+    name, kinds = part
+    cells = []
+    for kind in kinds:
+        cells.append(cell := tried(METHODS[name], CASES[kind]()))
+        if cell.outcome != WORKED:
+            print(f"{name} | {kind}: {cell.outcome}: {cell.said}", flush=True)
+    of = Counter(cell.outcome for cell in cells)
+    told = ", ".join(f"{of[each]} {each}" for each in (WORKED, REFUSED, RAISED))
+    print(f"{name}: {told} ({sum(cell.seconds for cell in cells):.0f} s)", flush=True)
+    return cells, peak_mb()
 
-    Row(
+
+def _row_of(cells: list[Cell], peak: float) -> Row:
+    counts = Counter(cell.outcome for cell in cells)
+    return Row(
         "methods on degenerate experiences",
-        count=counts.total(),
+        count=len(cells),
         wrong=counts[RAISED],
         refused=counts[REFUSED],
-        longest_s=round(longest, 1),
-        peak_mb=round(peak_mb()),
-    ).print()
+        longest_s=round(max(cell.seconds for cell in cells), 1),
+        peak_mb=round(peak),
+    )
 
 
 if __name__ == "__main__":

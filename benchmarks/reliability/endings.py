@@ -1,6 +1,6 @@
 """`kill -9` of `foretune fit` at each operation on files that follows its last trial, and a resume.
 
-    python benchmarks/reliability/endings.py
+    python benchmarks/reliability/endings.py --jobs 4
 
 What comes after the trials (they become part of the user's memory, the model is fitted by
 processes and saved, the report is written) is too quick for random moments to hit each of its
@@ -10,15 +10,18 @@ every trial once, in its folder and in the user's memory, a model that predicts,
 beside those of a life that nobody killed, but for unfinished ones (`.NAME.ID.tmp`).
 """
 
+import argparse
 import os
 import shutil
 import signal
-import sys
 import tempfile
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from lives import FIT, Tally, import_early, prepare
+from lives import FIT, SAID, Tally, import_early, prepare, print_to, read, run_and_end
+from parallel import run_parts
 
 from stores import check_fit
 
@@ -32,20 +35,17 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    os.chdir(folder)
-    os.environ["FORETUNE_HOME"] = str(folder / "home")
-    said = os.open("said.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-    _count_operations(dies_at, after)
-    from foretune.automl.final_model.time_model import Pace
-    from foretune.cli import main as foretune
 
-    Pace.wants_crew = lambda *_: True  # as where the model takes long
-    sys.argv = ["foretune", *FIT]
-    sys.argv += ["--trials", str(trials), "--jobs", "1"]
-    foretune()
-    sys.exit(0)
+    def begin() -> None:
+        os.environ["FORETUNE_HOME"] = str(folder / "home")
+        os.chdir(folder)
+        print_to(Path(SAID))
+        _count_operations(dies_at, after)
+        from foretune.automl.final_model.time_model import Pace
+
+        Pace.wants_crew = lambda *_: True  # as where the model takes long
+
+    return run_and_end(begin, (*FIT, "--trials", str(trials), "--jobs", "1"))
 
 
 def _count_operations(dies_at: int, after: bool) -> None:
@@ -85,34 +85,73 @@ def files(folder: Path) -> set[str]:
     return {str(path) for path in found if path.suffix not in (".log", ".tmp", ".npy")}
 
 
+@dataclass(frozen=True)
+class Kill:
+    """One operation on a file, and the life that dies there."""
+
+    root: Path
+    number: int
+    operation: str
+
+    @property
+    def is_after(self) -> bool:
+        """Whether it dies after the operation and not before."""
+        return self.number % 2 == 1
+
+
+def kill_once(kill: Kill) -> Tally:
+    """Run a life that dies, and then the same command, and check what it leaves."""
+    tally, folder = Tally(), kill.root / f"killed-{kill.number}"
+    shutil.copytree(kill.root / "begun", folder)
+    began = time.monotonic()
+    ended = life(folder, TRIALS, dies_at=kill.number, after=kill.is_after)
+    tally.count, tally.longest_s = 1, time.monotonic() - began
+    if ended != -signal.SIGKILL:
+        tally.blame("wrong", f"exit code {ended} of a life that was to die in {folder}")
+        return tally
+    code, whole = life(folder, TRIALS), files(kill.root / "whole")
+    if code or "Traceback" in read(folder / SAID):
+        tally.blame("wrong", f"exit code {code} after the kill: see {folder}/{SAID}")
+    elif files(folder) != whole:
+        tally.blame("wrong", f"other files than without a kill: {files(folder) ^ whole}: {folder}")
+    else:
+        os.environ["FORETUNE_HOME"] = str(folder / "home")
+        remembered = check_fit(folder, TRIALS, tally)
+        if remembered != TRIALS:
+            tally.blame("lost", f"{remembered} of {TRIALS} trials are remembered in {folder}")
+    if not tally.said:
+        shutil.rmtree(folder)
+    return tally
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=1, help="lives at the same time")
+    parser.add_argument("--short", action="store_true", help="two operations")
+    given = parser.parse_args()
     import_early()
     root = Path(tempfile.mkdtemp(prefix="endings-"))
-    begun, killed = root / "begun", root / "killed"
+    begun = root / "begun"
     begun.mkdir()
     prepare(begun)
-    assert life(begun, TRIALS - 1) == 0, f"see {begun}/said.log"
+    assert life(begun, TRIALS - 1) == 0, f"see {begun}/{SAID}"
     (begun / "operations.log").unlink()
 
     whole = root / "whole"
     shutil.copytree(begun, whole)
-    assert life(whole, TRIALS) == 0, f"see {whole}/said.log"
-    tally = Tally()
+    assert life(whole, TRIALS) == 0, f"see {whole}/{SAID}"
     operations = (whole / "operations.log").read_text().splitlines()
-    for number, operation in enumerate(operations):
-        shutil.rmtree(killed, ignore_errors=True)
-        shutil.copytree(begun, killed)
-        after = number % 2 == 1
-        ended = life(killed, TRIALS, dies_at=number, after=after)
-        assert ended == -signal.SIGKILL, f"{ended}: see {killed}/said.log"
-        assert life(killed, TRIALS) == 0, f"see {killed}/said.log"
-        assert files(killed) == files(whole), files(killed) ^ files(whole)
-        os.environ["FORETUNE_HOME"] = str(killed / "home")
-        assert check_fit(killed, TRIALS, tally) == TRIALS
-        print("after" if after else "before", Path(operation).name, flush=True)
-        tally.count += 1
-    shutil.rmtree(root)
-    tally.row("kill -9 at each file operation that follows the last trial of fit").print()
+    kills = [Kill(root, number, operation) for number, operation in enumerate(operations)]
+    if given.short:
+        kills = [kills[0], kills[-1]]
+    tally = Tally()
+    for kill, found in run_parts(kill_once, kills, given.jobs):
+        tally.add(found)
+        print("after" if kill.is_after else "before", Path(kill.operation).name, flush=True)
+        note = f"of {len(operations)} operations"
+        tally.row("kill -9 of fit at each file operation after its last trial", note).print()
+    if not tally.said:
+        shutil.rmtree(root)
 
 
 if __name__ == "__main__":

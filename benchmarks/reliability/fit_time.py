@@ -6,7 +6,8 @@
 
 Each cell makes a table (numbers with gaps, categories, dates, short texts; the same for the same
 size), runs `fit` in a process of its own on so many cores, and adds one line of JSON to the file.
-`--all` runs every cell of the matrix that the file does not have yet, one after the other.
+`--all` runs every cell of the matrix that the file does not have yet. With `--jobs`, several cells
+run at the same time, each on cores of its own.
 
 A line tells: `wall`, the seconds of the command; `late`, by how many seconds it was over its time;
 `first_line`, `longest_silence`: seconds without any output; `first_model`: when there was a model
@@ -29,11 +30,14 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from multiprocessing import current_process
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from parallel import run_parts
+from rows import Row
 
 TARGET = "target"
 HELD = 2_000
@@ -47,7 +51,7 @@ SIZES = ((1_000, 30), (50_000, 30), (500_000, 30), (1_000_000, 30), (2_000, 3_00
 SECONDS = (10.0, 60.0, 600.0)
 WORDS = ("red", "green", "blue", "large", "small", "old", "new", "cheap", "fine", "broken")
 FIT = (
-    "import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores}]); "
+    "import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[{first}:][:{cores}]); "
     "from foretune.cli import main; main()"
 )
 
@@ -120,6 +124,13 @@ class Watch(threading.Thread):
         self.join()
 
 
+def first_core(cores: int) -> int:
+    """Where the cores of a command begin, so that commands at the same time have others."""
+    place = (current_process()._identity or (1,))[0] - 1
+    available = len(os.sched_getaffinity(0))
+    return place * cores % max(cores, available - cores + 1)
+
+
 def members(group: int) -> list[int]:
     """The processes of a session."""
     found = []
@@ -160,7 +171,7 @@ def run(cell: Cell, folder: Path) -> dict[str, object]:
         sys.executable,
         "-u",
         "-c",
-        FIT.format(cores=cell.cores),
+        FIT.format(first=first_core(cell.cores), cores=cell.cores),
         "fit",
         "table.csv",
         "--target",
@@ -248,7 +259,9 @@ def measured(cell: Cell, libraries: int) -> dict[str, object]:
 
 
 def key(row: dict[str, object]) -> tuple[object, ...]:
-    return tuple(row[name] for name in ("rows", "columns", "time", "cores"))
+    """The cell of a row."""
+    seconds = row["time"] if "time" in row else row["seconds"]
+    return (row["rows"], row["columns"], seconds, row["cores"])
 
 
 def main() -> None:
@@ -258,23 +271,50 @@ def main() -> None:
     parser.add_argument("--time", type=float, default=60.0)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--out", type=Path, default=Path("fit_time.jsonl"))
+    parser.add_argument("--seconds", type=float, nargs="+", default=SECONDS, help="with --all")
+    parser.add_argument("--jobs", type=int, default=1, help="cores for all commands together")
+    parser.add_argument("--out", "--done", type=Path, default=Path("fit_time.jsonl"))
     given = parser.parse_args()
     wanted = [Cell(given.rows, given.columns, given.time, given.cores)]
     if given.all:
-        wanted = [Cell(*size, seconds, given.cores) for seconds in SECONDS for size in SIZES]
+        wanted = [Cell(*size, seconds, given.cores) for seconds in given.seconds for size in SIZES]
+        wanted.sort(key=lambda cell: (cell.seconds, cell.rows * cell.columns), reverse=True)
     rows = [json.loads(line) for line in given.out.open()] if given.out.exists() else []
+    known = {key(row): row for row in rows}
     small = Cell(*SMALL, given.cores)
-    for cell in [small, *wanted]:
-        known = {key(row): row for row in rows}
-        if (cell.rows, cell.columns, cell.seconds, cell.cores) in known:
-            continue
-        libraries = known.get((*SMALL, given.cores), {}).get("peak", 0)
-        row = measured(cell, libraries)
-        rows.append(row)
-        with given.out.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(json.dumps(row), flush=True)
+    for cells in ([small], wanted):  # all others need what libraries take in the small one
+        libraries = known.get(key(asdict(small)), {}).get("peak", 0)
+        missing = [(cell, libraries) for cell in cells if key(asdict(cell)) not in known]
+        for _, row in run_parts(measure_part, missing, given.jobs // given.cores):
+            known[key(row)] = row
+            with given.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(json.dumps(row), flush=True)
+            print_row([known[name] for name in map(key, map(asdict, wanted)) if name in known])
+
+
+def measure_part(part: tuple[Cell, int]) -> dict[str, object]:
+    return measured(*part)
+
+
+def print_row(rows: list[dict[str, object]]) -> None:
+    """The cells that were wanted as one row of the table of attacks."""
+    failed = [row for row in rows if not row["kept"]]
+    said = [f"{row['rows']} x {row['columns']}, {row['time']} s: {why(row)}" for row in failed]
+    walls = [float(row["wall"]) for row in rows]  # type: ignore[arg-type]
+    peaks = [float(row["peak"]) / 2**20 for row in rows]  # type: ignore[arg-type]
+    if rows:
+        Row(
+            "fit --time keeps its time and memory", len(rows), wrong=len(failed),
+            longest_s=max(walls), peak_mb=round(max(peaks)), note="; ".join(said[:3]),
+        ).print()  # fmt: skip
+
+
+def why(row: dict[str, object]) -> str:
+    """What a command has not kept."""
+    if row["code"] != 0 or row["score"] is None:
+        return f"exit code {row['code']}"
+    return f"{row['late']} s late, {row['memory_ratio']} times the table"
 
 
 if __name__ == "__main__":

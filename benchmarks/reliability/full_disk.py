@@ -16,6 +16,7 @@ import random
 import shutil
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from bowl import SECONDS
 from lives import (
@@ -37,6 +38,7 @@ from lives import (
     wait_for,
 )
 from mounts import mount_memory, skip_without_namespace, unmount
+from parallel import run_parts
 
 from stores import Trial, check_fit, compare, compare_evaluations, read_sqlite
 
@@ -156,6 +158,7 @@ def main() -> None:
     parser.add_argument("--command", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="attacks at the same time")
     parser.add_argument("--short", action="store_true", help="tune, once")
     given = parser.parse_args()
     skip_without_namespace("full file system")
@@ -164,17 +167,36 @@ def main() -> None:
     os.environ.setdefault(SECONDS, "0.1")
     import_early(only_tune=given.short)
     root = Path(tempfile.mkdtemp(prefix="full-"))
-    for name in given.command:
-        tally, draw = Tally(), random.Random(given.seed)
-        for number in range(given.times):
-            folder = root / f"{name}-{number}"
-            folder.mkdir()
-            found = len(tally.said)
-            attack(name, folder, draw, tally)
-            if len(tally.said) == found:
-                shutil.rmtree(folder)
-        where = "the user's memory" if name == "fit-home" else f"the folder of {name}"
-        tally.row(f"full file system for {where}").print()
+    parts = [
+        Part(name, number, given.seed, root)
+        for number in range(given.times)
+        for name in given.command
+    ]
+    tallies: dict[str, Tally] = {}
+    for part, found in run_parts(attack_once, parts, given.jobs):
+        tally = tallies.setdefault(part.command, Tally())
+        tally.add(found)
+        where = "the user's memory" if part.command == "fit-home" else "the folder"
+        tally.row(f"full file system for {where} of {part.command.split('-')[0]}").print()
+
+
+class Part(NamedTuple):
+    """One attack on one command."""
+
+    command: str
+    number: int
+    seed: int
+    root: Path
+
+
+def attack_once(part: Part) -> Tally:
+    """Attack a command in a folder of its own, which stays if something is wrong."""
+    folder, tally = part.root / f"{part.command}-{part.number}", Tally()
+    folder.mkdir()
+    attack(part.command, folder, random.Random(f"{part.seed} {part.number}"), tally)
+    if not tally.said:
+        shutil.rmtree(folder)
+    return tally
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from parallel import run_parts
 from rows import Row, peak_mb
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,6 +143,7 @@ def main() -> None:
     parser.add_argument("--seeds", help="FROM-TO instead of 0 to the reader's share.")
     parser.add_argument("--keep", type=Path, help="Folder for the inputs that failed.")
     parser.add_argument("--whole", type=Path, help="Folder that keeps the files to spoil.")
+    parser.add_argument("--jobs", type=int, default=1, help="readers at the same time")
     given = parser.parse_args()
     from tests.hostile.readers import all_readers
 
@@ -155,45 +158,69 @@ def main() -> None:
         os._exit(0)
     os.wait()
     readers = all_readers(whole, methods=tuple(methods), algorithms=ALGORITHMS)
-    totals = Counter()
+    READERS.update({each.name: each for each in readers if wanted.search(each.name)})
+    parts = [Part(name, *_range(name, given.seeds), folder, given.keep) for name in READERS]
+    totals, failures = Counter(), []
     print("| reader | inputs | loaded | refused | uncaught | slowest |", flush=True)
     print("|---|--:|--:|--:|--:|--:|", flush=True)
-    failures: list[str] = []
-    rows: list[Row] = []
-    for reader in readers:
-        if not wanted.search(reader.name):
-            continue
-        share = SHARES.get(reader.name, PRIOR_SHARE)
-        first, last = map(int, given.seeds.split("-")) if given.seeds else (0, share)
-        counts, slowest = Counter(), 0.0
-        for seed, took, result in results(reader, range(first, last), folder):
-            counts[result if result in ("loaded", "refused") else "uncaught"] += 1
-            slowest = max(slowest, took)
-            if result not in ("loaded", "refused"):
-                failures.append(f"{reader.name}, seed {seed}: {result}")
-                print(failures[-1], file=sys.stderr, flush=True)
-                if given.keep:
-                    place = given.keep / f"{reader.name}-{seed}".replace(" ", "-")
-                    shutil.copytree(folder / str(seed), place, dirs_exist_ok=True)
-            if (folder / str(seed)).exists():
-                shutil.rmtree(folder / str(seed))
+    for part, (counts, slowest, failed) in run_parts(read_many, parts, given.jobs):
         totals += counts
-        print(_row(reader.name, counts, f"{slowest:.2f} s"), flush=True)
-        rows.append(
-            Row(
-                f"altered file: {reader.name}",
-                count=sum(counts.values()),
-                wrong=counts["uncaught"],
-                refused=counts["refused"],
-                longest_s=round(slowest, 2),
-                peak_mb=round(peak_mb()),
-            )
-        )
+        failures += failed
+        print(_row(part.name, counts, f"{slowest:.2f} s"), flush=True)
+        Row(
+            f"altered file: {part.name}",
+            count=sum(counts.values()),
+            wrong=counts["uncaught"],
+            refused=counts["refused"],
+            longest_s=round(slowest, 2),
+            peak_mb=round(peak_mb()),
+            note="; ".join(failed[:2]),
+        ).print()
     print(_row("all", totals, ""))
-    for row in rows:
-        row.print()
     shutil.rmtree(folder)
     sys.exit(1 if failures else 0)
+
+
+READERS: dict[str, Any] = {}
+"""By name: they hold functions, which no process can send to another one."""
+
+
+class Part(NamedTuple):
+    """Some inputs of one reader."""
+
+    name: str
+    first: int
+    last: int
+    folder: Path
+    keep: Path | None
+
+
+def _range(name: str, given: str | None) -> tuple[int, int]:
+    if given:
+        first, last = given.split("-")
+        return int(first), int(last)
+    return 0, SHARES.get(name, PRIOR_SHARE)
+
+
+def read_many(part: Part) -> tuple[Counter, float, list[str]]:
+    """What came of the inputs, the CPU seconds of the slowest one, and the faults in words."""
+    folder = part.folder / part.name.replace(" ", "-")
+    folder.mkdir()
+    counts, slowest, failed = Counter(), 0.0, []
+    for seed, took, result in results(READERS[part.name], range(part.first, part.last), folder):
+        slowest = max(slowest, took)
+        if result in ("loaded", "refused"):
+            counts[result] += 1
+        else:
+            counts["uncaught"] += 1
+            failed.append(f"{part.name}, seed {seed}: {result}")
+            print(failed[-1], file=sys.stderr, flush=True)
+            if part.keep:
+                place = part.keep / f"{part.name}-{seed}".replace(" ", "-")
+                shutil.copytree(folder / str(seed), place, dirs_exist_ok=True)
+        if (folder / str(seed)).exists():
+            shutil.rmtree(folder / str(seed))
+    return counts, slowest, failed
 
 
 def _row(name: str, counts: Counter, slowest: str) -> str:

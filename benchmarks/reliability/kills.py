@@ -1,7 +1,7 @@
 """`kill -9` of a running `foretune tune` or `fit` at random moments, and a resume each time.
 
     python benchmarks/reliability/kills.py --command tune --kills 200 --jobs 2
-    python benchmarks/reliability/kills.py --command fit --kills 100 --jobs 16
+    python benchmarks/reliability/kills.py --command fit --kills 100 --jobs 16 --done fit.jsonl
 
 After every kill the SQLite file is read without Optuna or Foretune: it must pass its integrity
 check, every trial that was finished before must still be there unchanged, and no configuration may
@@ -11,22 +11,23 @@ them, must remember none twice for later fits, and its model must predict.
 
 The method is random search, whose cost is small: it is the store that is tried here. One kill in
 `1 / EARLY` comes at a random moment of the first second. `--jobs` series of kills run at the same
-time, each with a study of its own.
+time, each with a study of its own. After each series a row says what was found so far; series that
+stand in the file `--done` are not made again.
 """
 
 import argparse
+import json
 import os
 import random
 import shutil
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from multiprocessing import get_context
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bowl import LOG
 from lives import FIT, OUT, TUNE, Tally, import_early, kill, prepare, run_life, start_life
+from parallel import run_parts
 
 from stores import (
     Trial,
@@ -41,7 +42,7 @@ from stores import (
 COMMANDS = {"tune": (TUNE, "study.db"), "fit": (FIT, f"{OUT}/study.db")}
 EARLY = 0.2
 TRIALS_A_KILL = 3
-KILLS_A_SERIES = 25
+KILLS_A_SERIES = 10
 """Beyond that a series costs more than it finds: each life reads all trials so far."""
 WORKERS = 2
 LONGEST_WAIT = 120.0
@@ -74,23 +75,43 @@ class Found:
     again: int = 0
     trials: int = 0
 
+    def add(self, other: "Found") -> None:
+        """Take in what another series has found."""
+        self.tally.add(other.tally)
+        for name in ("early", "again", "trials"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
 
 def run_series(series: Series) -> Found:
-    """Kill and resume, and check after each kill; leaves its folder only if something is wrong."""
+    """Kill and resume until all kills are made, in several studies if one is finished before."""
     found = Found(Tally())
+    for number in range(series.kills):
+        left = series.kills - found.tally.count
+        if left == 0 or found.tally.said:
+            break
+        run_study(replace(series, kills=left, seed=1000 * series.seed + number), found)
+    return found
+
+
+def run_study(series: Series, found: Found) -> None:
+    """Kill and resume, and check after each kill; leaves its folder only if something is wrong."""
     folder = Path(tempfile.mkdtemp(prefix=f"kills-{series.command}-"))
     prepare(folder)
     os.environ["FORETUNE_HOME"] = str(folder / "home")
     store, draw = folder / COMMANDS[series.command][1], random.Random(series.seed)
     ended: dict[int, Trial] = {}
-    while found.tally.count < series.kills and len(ended) < series.trials - 1:
+    goal = found.tally.count + series.kills
+    while found.tally.count < goal and len(ended) < series.trials - 1:
         began = time.monotonic()
         pid, is_early = start_life(folder, series.words), draw.random() < EARLY
         more = 0 if is_early else draw.randint(1, TRIALS_A_KILL)
         seconds = draw.uniform(0, 1.0 if is_early else 0.2)
-        if not wait_for_trials(pid, store, more, seconds):
-            found.tally.blame("wrong", f"a life ended by itself in {folder}")
-            return found
+        code = wait_for_trials(pid, store, more, seconds)
+        if code == 0:  # a quick machine has done all before the kill
+            break
+        if code is not None:
+            found.tally.blame("wrong", f"a life ended by itself with exit code {code} in {folder}")
+            return
         kill(pid)
         found.tally.count += 1
         found.early += is_early
@@ -103,11 +124,10 @@ def run_series(series: Series) -> Found:
         check_last(series, folder, ended, found)
     if not found.tally.said:
         shutil.rmtree(folder)
-    return found
 
 
-def wait_for_trials(pid: int, store: Path, more: int, seconds: float) -> bool:
-    """Wait for so many more trials and then so long; False if the process ends before."""
+def wait_for_trials(pid: int, store: Path, more: int, seconds: float) -> int | None:
+    """Wait for so many more trials and then so long; the exit code if the process ends before."""
     goal, end = count_ended(store) + more, time.monotonic() + LONGEST_WAIT
     while more and count_ended(store) < goal and time.monotonic() < end:
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
@@ -115,9 +135,8 @@ def wait_for_trials(pid: int, store: Path, more: int, seconds: float) -> bool:
         time.sleep(0.02)
     time.sleep(seconds)
     if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        return True
-    os.waitpid(pid, 0)
-    return False
+        return None
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def check(
@@ -145,8 +164,27 @@ def check_last(series: Series, folder: Path, ended: dict[int, Trial], found: Fou
         again = sum(abandoned_in(trial) for trial in ended.values())
         if evaluated > series.trials + again:
             found.tally.blame("doubled", f"{evaluated} evaluations of {series.trials} trials")
-    found.again = sum(abandoned_in(trial) for trial in ended.values())
-    found.trials = len(ended)
+    found.again += sum(abandoned_in(trial) for trial in ended.values())
+    found.trials += len(ended)
+
+
+def read_done(path: Path | None) -> dict[Series, Found]:
+    """The series that an earlier run has finished."""
+    if path is None or not path.exists():
+        return {}
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+    done = {}
+    for line in lines:
+        found = line["found"]
+        done[Series(**line["series"])] = Found(**{**found, "tally": Tally(**found["tally"])})
+    return done
+
+
+def note_done(path: Path | None, series: Series, found: Found) -> None:
+    """Keep what a finished series has found."""
+    if path is not None:
+        with path.open("a") as file:
+            file.write(json.dumps({"series": asdict(series), "found": asdict(found)}) + "\n")
 
 
 def main() -> None:
@@ -155,21 +193,30 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1, help="series of kills at the same time")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="three kills")
+    parser.add_argument("--done", type=Path, help="file of finished series, to go on")
+    parser.add_argument("--short", action="store_true", help="two kills")
     given = parser.parse_args()
-    kills = 3 if given.short else given.kills
-    each = max(1, min(KILLS_A_SERIES, -(-kills // given.jobs)))
-    sizes = [min(each, kills - start) for start in range(0, kills, each)]
-    todo = [Series(given.command, size, given.seed + n) for n, size in enumerate(sizes)]
+    kills = 2 if given.short else given.kills
+    sizes = [min(KILLS_A_SERIES, kills - start) for start in range(0, kills, KILLS_A_SERIES)]
+    wanted = [Series(given.command, size, given.seed + n) for n, size in enumerate(sizes)]
+    done = read_done(given.done)
+    todo = [series for series in wanted if series not in done]
     import_early(only_tune=given.command == "tune")
-    tally, early, again, trials = Tally(), 0, 0, 0
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("fork")) as pool:
-        for found in pool.map(run_series, todo):
-            tally.add(found.tally)
-            early, again, trials = early + found.early, again + found.again, trials + found.trials
-            print(f"{tally.count} kills, {trials} trials finished", flush=True)
-    note = f"{trials} trials; {early} kills in the first second; {again} trials run again"
-    tally.row(f"kill -9 of {given.command}", note).print()
+    total = Found(Tally())
+    for series in wanted:
+        if series in done:
+            total.add(done[series])
+    if len(todo) < len(wanted):
+        print_row(given.command, total)
+    for series, found in run_parts(run_series, todo, given.jobs):
+        note_done(given.done, series, found)
+        total.add(found)
+        print_row(given.command, total)
+
+
+def print_row(command: str, found: Found) -> None:
+    note = f"{found.trials} trials; {found.early} kills in the first second; "
+    found.tally.row(f"kill -9 of {command}", f"{note}{found.again} trials run again").print()
 
 
 if __name__ == "__main__":

@@ -14,9 +14,11 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 from rows import Row
 
@@ -104,13 +106,22 @@ def start_life(folder: Path, words: tuple[str, ...], *, said: Path | None = None
     pid = os.fork()
     if pid:
         return pid
-    code = 1
-    try:
+
+    def begin() -> None:
         # A shell that starts this in the background has made the parent ignore it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(folder)
         os.environ.update(environment(folder))
-        _print_to(said or folder / SAID)
+        print_to(said or folder / SAID)
+
+    return run_and_end(begin, words)
+
+
+def run_and_end(begin: Callable[[], None], words: tuple[str, ...]) -> NoReturn:
+    """Run a command in this process, which is a fork, and end the process as Python ends."""
+    code = 1
+    try:
+        begin()
         from foretune.cli import main as foretune
 
         sys.argv = ["foretune", *words]
@@ -121,10 +132,10 @@ def start_life(folder: Path, words: tuple[str, ...], *, said: Path | None = None
     except BaseException:
         traceback.print_exc()
     finally:
-        _end_process(code)
+        end_process(code)
 
 
-def _end_process(code: int) -> None:
+def end_process(code: int) -> NoReturn:
     """End a fork as Python ends, but for the frames that it has from its parent."""
     try:
         threading._shutdown()
@@ -137,7 +148,8 @@ def _end_process(code: int) -> None:
         os._exit(code)
 
 
-def _print_to(path: Path) -> None:
+def print_to(path: Path) -> None:
+    """Let all that this process prints go to the end of a file."""
     said = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.dup2(said, 1)
     os.dup2(said, 2)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from parallel import run_parts
 from rows import Row
 
 from foretune.experience import Experience, Metric
@@ -101,6 +102,10 @@ def speed(methods: list[str], trials: int, failing: float) -> None:
         ).print()  # fmt: skip
 
 
+def speed_of(part: tuple[list[str], int, float]) -> None:
+    speed(*part)
+
+
 def quality(trials: int, sizes: list[int], seeds: int) -> None:
     """What a process of a part of the trials loses against one of all of them."""
     for size in sizes:
@@ -140,6 +145,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100_000)
     parser.add_argument("--methods", nargs="+", default=["auto", "gp", "gcp", "gcp-prior"])
     parser.add_argument("--failing", type=float, default=0.0, help="the share of failed trials")
+    parser.add_argument("--jobs", type=int, default=1, help="methods at the same time")
     parser.add_argument("--quality", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 1000, 700, 500])
     parser.add_argument("--seeds", type=int, default=3)
@@ -148,7 +154,9 @@ def main() -> None:
         trials = min(arguments.trials, max(arguments.sizes))
         quality(trials, arguments.sizes, arguments.seeds)
     else:
-        speed(arguments.methods, arguments.trials, arguments.failing)
+        parts = [([name], arguments.trials, arguments.failing) for name in arguments.methods]
+        for _ in run_parts(speed_of, parts, arguments.jobs):
+            pass  # each has printed its row
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ def attack_postgresql(root: Path, times: int, draw: random.Random, tally: Tally)
         with closing(psycopg.connect(server.url)) as store:
             now, running = read_study(store, f"study-{number}", tally)
         check(folder, before, now, running, tally)
+        tally.row(name_of("postgresql"), f"{went_on} processes went on so far").print()
     server.stop("fast")
     return f"{went_on} of {PROCESSES * times} processes went on after the outage"
 
@@ -180,7 +181,13 @@ def attack_sqlite(root: Path, times: int, seconds: float, draw: random.Random, t
         tally.check_end(end, folder, 0)
         now, running = read_sqlite(store, tally)
         check(folder, before, now, running, tally)
+        tally.row(name_of("sqlite")).print()
     return f"locked for {seconds:.0f} s each"
+
+
+def name_of(store: str) -> str:
+    """What the attack is called in the table."""
+    return f"database goes away and comes back: {store}"
 
 
 def main() -> None:
@@ -191,7 +198,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--short", action="store_true", help="once, with a lock of 1 s")
     given = parser.parse_args()
-    name = f"database goes away and comes back: {given.store}"
+    name = name_of(given.store)
     if given.store == "postgresql" and not (_binary("initdb") and find_spec("psycopg")):
         Row(name, 0, skipped="needs PostgreSQL's initdb and the package psycopg").print()
         return

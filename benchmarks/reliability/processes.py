@@ -151,6 +151,10 @@ def main() -> None:
         began = time.monotonic()
         # The same seed everywhere: without care they would all suggest the same.
         processes = [start(folder, url, given.trials, seed=0) for _ in range(given.processes)]
+        while any(process.poll() is None for process in processes):
+            time.sleep(1.0)
+            done = len((folder / LOG).read_text().splitlines()) if (folder / LOG).exists() else 0
+            print(f"{done} evaluations after {time.monotonic() - began:.0f} s", flush=True)
         said = [process.communicate()[1] for process in processes]
         elapsed = time.monotonic() - began
         for process, text in zip(processes, said, strict=True):

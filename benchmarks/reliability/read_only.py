@@ -87,6 +87,7 @@ def attack(name: str, root: Path, tally: Tally, *, closed: str, begun: bool) -> 
             tally.blame("wrong", f"the last line is '{last}' in {folder}")
     if digest(attacked) != before:
         tally.blame("wrong", f"{attacked} has changed")
+    tally.row("read-only folder").print()
     unmount(attacked)
     said.unlink()
     again = run_life(place, COMMANDS[name], said=said)

@@ -3,8 +3,9 @@
     from rows import Row, peak_mb
     Row("kill -9 of tune", count=200, lost=0, longest_s=3.2, peak_mb=peak_mb()).print()
 
-`python -m benchmarks.reliability` reads the printed lines of all scripts. A script that fails
-without a row counts as one wrong result.
+`python -m benchmarks.reliability` reads the printed lines of all scripts. A script may print the
+row of an attack again and again while it goes on: the last one counts. A script that fails without
+a row counts as one wrong result.
 """
 
 import json
@@ -46,9 +47,12 @@ class Row:
 
 
 def read_rows(output: str) -> list[Row]:
-    """The rows in what a script printed."""
-    lines = (line for line in output.splitlines() if line.startswith(MARK))
-    return [Row(**json.loads(line.removeprefix(MARK))) for line in lines]
+    """The rows in what a script printed; the last one of an attack has all that came before."""
+    lines = (line for line in output.splitlines(keepends=True) if line.startswith(MARK))
+    # A line without an end is of a script that was stopped while it wrote.
+    whole = (line.removeprefix(MARK) for line in lines if line.endswith("\n"))
+    rows = (Row(**json.loads(line)) for line in whole)
+    return list({row.attack: row for row in rows}.values())
 
 
 def peak_mb() -> float:

@@ -19,6 +19,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from parallel import run_parts
+from rows import Row
+
 from foretune.errors import UsageError
 from foretune.run.commands import Command
 from foretune.space import Space
@@ -244,6 +247,7 @@ def main() -> None:
     parser.add_argument("--templates", type=int, help="so many of them, drawn by the seed")
     parser.add_argument("--values", type=int, help="so many of them, drawn by the seed")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="parts at the same time")
     given = parser.parse_args()
     drawn, began = random.Random(given.seed), time.monotonic()
     chosen, values = templates(), VALUES
@@ -251,8 +255,12 @@ def main() -> None:
         chosen = drawn.sample(chosen, min(given.templates, len(chosen)))
     if given.values is not None:
         values = drawn.sample(values, min(given.values, len(values)))
-    with tempfile.TemporaryDirectory() as folder:
-        counts = run_all(chosen, values, Path(folder))
+    parts = [(chosen[start::PARTS], values) for start in range(min(PARTS, len(chosen)))]
+    counts: Counter[str] = Counter()
+    for _, found in run_parts(run_part, parts, given.jobs):
+        counts += found
+        counts["values"] = len(values)
+        _row_of(counts, time.monotonic() - began).print()
     counts["combinations"] = len(chosen) * len(values) * len(SHELLS)
     counts["seconds"] = round(time.monotonic() - began)
     columns = ["templates", "values", "combinations", "refused", "run", "exact", "inexact",
@@ -260,6 +268,26 @@ def main() -> None:
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     print("| " + " | ".join(f"{counts[column]:,}" for column in columns) + " |")
     sys.exit(1 if counts["injected"] or counts["inexact"] else 0)
+
+
+PARTS = 60
+"""Templates are divided into so many parts, each of which has a folder of its own."""
+
+
+def run_part(part: tuple[Sequence[Template], Sequence[str]]) -> Counter[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        return run_all(*part, Path(folder))
+
+
+def _row_of(counts: Counter[str], seconds: float) -> Row:
+    return Row(
+        "values of hyperparameters that try to run as commands",
+        count=counts["run"] + counts["refused"],
+        wrong=counts["injected"] + counts["inexact"],
+        refused=counts["refused"],
+        longest_s=round(seconds, 1),
+        note=f"{counts['templates']} templates, {counts['values']} values, {len(SHELLS)} shells",
+    )
 
 
 if __name__ == "__main__":

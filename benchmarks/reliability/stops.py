@@ -20,6 +20,7 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bowl import SECONDS
 from lives import (
@@ -42,6 +43,7 @@ from lives import (
     start_life,
     wait_for,
 )
+from parallel import run_parts
 
 from stores import Trial, compare, compare_evaluations, read_sqlite
 
@@ -153,6 +155,7 @@ def stop_many(name: str, signal_name: str, stops: int, seed: int, root: Path) ->
         longest = tally.longest_s
         check_again(folder, command, whole, tally)
         tally.longest_s = longest  # of the stops alone
+        tally.row(f"{signal_name} in {name}", "so far").print()
     return tally, ", ".join(f"{times} {how}" for how, times in sorted(ways.items()))
 
 
@@ -162,6 +165,7 @@ def main() -> None:
     parser.add_argument("--signal", nargs="+", choices=SIGNALS, default=["SIGTERM", "SIGINT"])
     parser.add_argument("--stops", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="commands at the same time")
     parser.add_argument("--short", action="store_true", help="one SIGTERM of tune")
     given = parser.parse_args()
     if given.short:
@@ -174,18 +178,34 @@ def main() -> None:
 
         Pace.wants_crew = lambda *_: True
     root = Path(tempfile.mkdtemp(prefix="stops-"))
+    parts = [
+        Part(name, signal_name, given.stops, given.seed, root / f"{name}-{signal_name}")
+        for name in given.command
+        for signal_name in given.signal
+    ]
     faults = 0
-    for name in given.command:
-        for signal_name in given.signal:
-            place = root / f"{name}-{signal_name}"
-            tally, ways = stop_many(name, signal_name, given.stops, given.seed, place)
-            row = tally.row(f"{signal_name} in {name}", ways)
-            row.print()
-            faults += row.faults
-            if not row.faults:
-                shutil.rmtree(place)
+    for part, (tally, ways) in run_parts(stop_part, parts, given.jobs):
+        row = tally.row(f"{part.signal} in {part.command}", ways)
+        row.print()
+        faults += row.faults
+        if not row.faults:
+            shutil.rmtree(part.root)
     if not faults:
         shutil.rmtree(root)
+
+
+class Part(NamedTuple):
+    """All stops of one command by one signal."""
+
+    command: str
+    signal: str
+    stops: int
+    seed: int
+    root: Path
+
+
+def stop_part(part: Part) -> tuple[Tally, str]:
+    return stop_many(*part)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,8 @@ def test_the_exit_code_tells_of_faults(harness, monkeypatch, tmp_path):
 def test_the_table_has_a_line_for_every_attack(harness, monkeypatch, tmp_path, capsys):
     run(harness, monkeypatch, tmp_path / "out")
     lines = (tmp_path / "out" / "table.md").read_text().splitlines()
-    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == [
+    table = lines[2 : lines.index("")]
+    assert [line.split(" | ")[0].strip("| ") for line in table] == [
         "good", "loses", "dies", "skips", "silent", "missing"
     ]  # fmt: skip
     assert "| good | 5 | 0 | 0 | 0 | 2 | 1.0 s |  |" in lines

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from foretune._base.files import write_text
 from foretune.cli.names import names_in
 from foretune.cli.output_paths import check_experience_out
 from foretune.errors import UsageError
@@ -77,7 +78,7 @@ def _say_inferred(path: Path, space: str) -> None:
             "remove it."
         )
         return
-    path.write_text(space, encoding="utf-8")
+    write_text(path, space)
     click.echo(f"\nThe space was inferred from the values and saved to {path}: edit it and")
     click.echo(f"import again with --space {path} where a range or a scale is not as meant.")
 
@@ -176,6 +177,7 @@ def import_command(
       foretune import mlflow http://localhost:5000 --value val_loss:min -o runs.parquet
       foretune import ray ~/ray_results --value accuracy:max -o results.parquet
     """
+    from foretune._base.progress import beating
     from foretune._base.terminal import TerminalProgress
     from foretune.experience.summary import summarise
     from foretune.stores import TableColumns, import_experience
@@ -209,16 +211,19 @@ def import_command(
         space=space,
         ignored=names_in(ignore),
     )
+    progress = TerminalProgress()
     experience = import_experience(
         kind,
         source,
         columns=columns,
         space_id=space_id,
         studies=studies,
-        progress=TerminalProgress(),
+        progress=progress,
     )
-    experience.save(out)
-    click.echo(summarise(experience))
+    experience.save(out, progress=progress)
+    with beating(progress, "summing up"):
+        summary = summarise(experience)
+    click.echo(summary)
     if kind in ("table", "mlflow", "ray") and space is None:
         _say_inferred(out.with_suffix(".space.json"), experience.space.to_json())
     click.echo(f"\nSaved {out}")
@@ -228,7 +233,13 @@ def import_command(
 @click.argument("file", type=click.Path(path_type=Path))
 def show_command(file: Path) -> None:
     """Summarise an experience FILE: tasks, sizes, best values, missing ones, the space."""
+    from foretune._base.progress import beating
+    from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience
     from foretune.experience.summary import summarise
 
-    click.echo(summarise(Experience.open(file)))
+    progress = TerminalProgress()
+    experience = Experience.open(file, progress=progress)
+    with beating(progress, "summing up"):
+        summary = summarise(experience)
+    click.echo(summary)

@@ -128,7 +128,7 @@ def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) ->
     from foretune.automl.spaces import shipped
     from foretune.experience import Experience
 
-    experience = Experience.open(file)
+    experience = Experience.open(file, progress=TerminalProgress())
     task = shipped(plan.name).task
     names = metrics or tuple(metric.name for metric in experience.metrics)
     check_recorded([metric for metric in experience.metrics if metric.name in names], task)

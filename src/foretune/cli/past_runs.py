@@ -43,6 +43,7 @@ class Past:
 def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
     """Read experience files, and all studies of stores but the one that is tuned."""
     from foretune._base.databases import shown
+    from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience
     from foretune.experience.source_merge import Sourced
 
@@ -50,7 +51,8 @@ def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
     for source in _each_once(sources):
         if _is_file(source):
             _check_there(source)
-            past.parts.append(Sourced(shown(source), Experience.open(Path(source))))
+            read = Experience.open(Path(source), progress=TerminalProgress())
+            past.parts.append(Sourced(shown(source), read))
         else:
             _add_studies(past, source, store, study)
     return past

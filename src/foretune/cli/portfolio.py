@@ -111,7 +111,7 @@ def _built(
     from foretune.experience import Experience
     from foretune.methods.zero_shot.build import Recipe, build
 
-    experience = Experience.open(source)
+    experience = Experience.open(source, progress=TerminalProgress())
     experience = experience.with_metrics([metric or experience.metrics[0].name])
     recipe = Recipe(length, builder, budget, aggregate, seed=seed)
     made = build(experience, recipe, progress=TerminalProgress())

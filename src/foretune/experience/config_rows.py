@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from foretune._base.arrays import Bools, Floats, Ints
+from foretune._base.arrays import Bools, Floats
 from foretune.experience.experience import Experience
 
 PREFIX = "config:"
@@ -85,9 +85,9 @@ def configs_apart(experience: Experience) -> list[int]:
     return apart
 
 
-def _first_rows(experience: Experience) -> Ints:
+def _first_rows(experience: Experience) -> NDArray[np.int32]:
     """(number of configurations,), the first row that has each one; -1 if none has it."""
-    first = np.full(len(experience.configs), -1, dtype=np.int64)
+    first = np.full(len(experience.configs), -1, dtype=np.int32)
     # The last one that is put in a place stays there.
-    first[experience.config_index[::-1]] = np.arange(len(experience) - 1, -1, -1)
+    first[experience.config_index[::-1]] = np.arange(len(experience) - 1, -1, -1, dtype=np.int32)
     return first

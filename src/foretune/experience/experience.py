@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.names import listed, suggestion
+from foretune._base.progress import SILENT, Progress
 from foretune.errors import ExperienceError, UsageError
 from foretune.space import Encoded, Space
 
@@ -455,18 +456,18 @@ class Experience:
 
     # On disk
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, progress: Progress = SILENT) -> None:
         """Write one Parquet file; a file that is already there is replaced in one step."""
         from foretune.experience.parquet_file import save
 
-        save(self, Path(path))
+        save(self, Path(path), progress)
 
     @classmethod
-    def open(cls, path: str | Path) -> Experience:
+    def open(cls, path: str | Path, *, progress: Progress = SILENT) -> Experience:
         """Read a file that `save` has written."""
         from foretune.experience.parquet_file import read
 
-        return read(Path(path))
+        return read(Path(path), progress)
 
 
 def _restricted(splits: Splits, tasks: set[str]) -> Splits:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from foretune._base.files import replace_file
+from foretune._base.progress import SILENT, Progress
 from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.annotations import Notes
 from foretune.experience.build import Columns, check_measured, from_columns
@@ -51,6 +52,12 @@ SHOWN_AROUND = 10
 SUFFIX, FIRST_BYTES = ".parquet", b"PAR1"
 """How a Parquet file is named, and how every one begins."""
 
+PACKED: Mapping[str, Any] = {
+    "compression": "zstd",
+    "column_encoding": {"config": "DELTA_BINARY_PACKED"},
+}
+AS_THEY_ARE: Mapping[str, Any] = {"compression": "none"}
+"""For rows that would shrink so much that nobody could tell them from a trap."""
 MOST_TIMES = 300
 """So many times its own size a file may take in memory."""
 SMALL = 2**26
@@ -74,26 +81,29 @@ CORRUPT = (
 """What damaged bytes can raise in the libraries that decode them."""
 
 
-def save(experience: Experience, path: Path) -> None:
+def save(experience: Experience, path: Path, progress: Progress = SILENT) -> None:
     """Write `experience` to `path`, replacing what is there in one step."""
     check_measured(experience.metrics, experience.values, experience.status)
     if path.is_dir():
         raise ExperienceError(
             f"an experience is saved as one file, but '{path}' is a folder: add a file name"
         )
-    experience = experience.compact()
-    metadata = _metadata(experience)
+    progress.start("saving the experience (rows)", len(experience))
     try:
-        replace_file(path, lambda temporary: _write(experience, metadata, temporary))
+        compact = experience.compact()
+        replace_file(path, lambda temporary: _write_readable(compact, temporary, progress))
     except OSError as error:
         raise ExperienceError(
             f"an experience needs a place that can be written to, but '{path}' gave "
             f"'{error.strerror or error}': choose another path"
         ) from error
+    finally:
+        progress.stop()
 
 
-def read(path: Path) -> Experience:
+def read(path: Path, progress: Progress = SILENT) -> Experience:
     """The experience that `save` has written to `path`."""
+    progress.start("opening the experience", None)
     try:
         _check_file(path)
         # Opened once: whoever replaces the file meanwhile leaves this one as it is.
@@ -102,7 +112,7 @@ def read(path: Path) -> Experience:
             pq.ParquetFile(opened, thrift_string_size_limit=LARGEST_TEXT) as file,
         ):
             header, raw_configs = _header(file, path)
-            return _decoded(opened, file.metadata, header, raw_configs)
+            return _decoded(opened, file.metadata, header, raw_configs, progress)
     except _NotReadableError:
         raise
     except PermissionError as error:
@@ -114,6 +124,8 @@ def read(path: Path) -> Experience:
             f"an experience file must be whole, but '{path}' cannot be decoded "
             f"({_first_line(error)}): make it again or fetch it anew"
         ) from error
+    finally:
+        progress.stop()
 
 
 # Writing
@@ -182,9 +194,38 @@ def _checksum(header: bytes, raw_configs: bytes) -> bytes:
     return hashlib.sha256(header + b"\0" + raw_configs).hexdigest().encode()
 
 
-def _write(experience: Experience, metadata: dict[bytes, bytes], path: Path) -> None:
+def _write_readable(experience: Experience, path: Path, progress: Progress) -> None:
+    """Write a file that `read` takes, also where rows repeat each other so often that it shrinks
+    to less than one in `MOST_TIMES`.
+    """
+    metadata = _metadata(experience)
+    _write(experience, metadata, path, PACKED, progress)
+    try:
+        with (
+            pa.OSFile(os.fsencode(path)) as opened,
+            pq.ParquetFile(opened, thrift_string_size_limit=LARGEST_TEXT) as file,
+        ):
+            _check_rows(file.metadata)
+            _check_inflation(experience.configs.values.nbytes, opened.size())
+            return
+    except ValueError:
+        pass
+    _write(experience, metadata, path, AS_THEY_ARE, progress)
+
+
+def _write(
+    experience: Experience,
+    metadata: dict[bytes, bytes],
+    path: Path,
+    how: Mapping[str, Any],
+    progress: Progress,
+) -> None:
     schema = _schema(experience)
     coded = [field.name for field in schema if field.name != "config"]
+    if how is AS_THEY_ARE:
+        how = {**how, "use_dictionary": False}
+    else:
+        how = {**how, "use_dictionary": coded}
     in_rows = experience.configs.values.nbytes > LARGEST_CONFIGS
     table = ConfigRows(experience) if in_rows else None
     if table is not None:
@@ -195,9 +236,7 @@ def _write(experience: Experience, metadata: dict[bytes, bytes], path: Path) -> 
         pq.ParquetWriter(
             sink,
             schema,
-            compression="zstd",
-            use_dictionary=coded,
-            column_encoding={"config": "DELTA_BINARY_PACKED"},
+            **how,
             write_page_checksum=True,
             store_schema=False,
         ) as writer,
@@ -207,6 +246,7 @@ def _write(experience: Experience, metadata: dict[bytes, bytes], path: Path) -> 
             arrays = [*_arrays(experience, rows), *(table.arrays(rows) if table else ())]
             batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
             writer.write_batch(batch, row_group_size=group)
+            progress.step(len(batch))
         # Not as metadata of the schema, which Parquet would hold twice.
         writer.add_key_value_metadata(metadata)
 
@@ -299,7 +339,11 @@ def _shape_in_footer(header: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _decoded(
-    opened: pa.NativeFile, metadata: pq.FileMetaData, header: dict[str, Any], raw_configs: bytes
+    opened: pa.NativeFile,
+    metadata: pq.FileMetaData,
+    header: dict[str, Any],
+    raw_configs: bytes,
+    progress: Progress,
 ) -> Experience:
     space = Space.from_json(json.dumps(header["space"]))
     metrics = [Metric(m["name"], Direction(m["direction"])) for m in header["metrics"]]
@@ -318,7 +362,7 @@ def _decoded(
             _check_inflation(8 * math.prod(header["configs"]), opened.size())
             table = ConfigTable.of(header["configs"], space.names)
             table.put(header["configs_apart"], in_footer)
-        columns = _columns(file, header["tasks"], metrics, table)
+        columns = _columns(file, header["tasks"], metrics, table, progress)
     if table is None:
         configs = space.from_values(in_footer)
     else:
@@ -334,16 +378,25 @@ def _check_claim(header: Mapping[str, Any], rows: int) -> None:
         raise ValueError(f"{n} configurations in {rows} rows")
 
 
-def _columns(
-    file: pq.ParquetFile, tasks: list[str], metrics: list[Metric], table: ConfigTable | None
-) -> Columns:
-    n = file.metadata.num_rows
-    names = set(file.schema_arrow.names)
-    groups = [file.metadata.row_group(each) for each in range(file.num_row_groups)]
+def _check_rows(metadata: pq.FileMetaData) -> None:
+    """Refuse few bytes that would become very many rows."""
+    groups = [metadata.row_group(each) for each in range(metadata.num_row_groups)]
     packed = sum(g.column(i).total_compressed_size for g in groups for i in range(g.num_columns))
     # Equal values in a row take nothing in a file, whatever its pages are said to hold.
     unpacked = sum(group.total_byte_size for group in groups)
-    _check_inflation(max(n * BYTES_A_ROW, unpacked), packed)
+    _check_inflation(max(metadata.num_rows * BYTES_A_ROW, unpacked), packed)
+
+
+def _columns(
+    file: pq.ParquetFile,
+    tasks: list[str],
+    metrics: list[Metric],
+    table: ConfigTable | None,
+    progress: Progress,
+) -> Columns:
+    n = file.metadata.num_rows
+    names = set(file.schema_arrow.names)
+    _check_rows(file.metadata)
     task_index, config_index = np.empty(n, np.int32), np.empty(n, np.int32)
     values, status = np.empty((n, len(metrics))), np.empty(n, np.int8)
     seconds = np.empty(n, np.float32)
@@ -362,6 +415,7 @@ def _columns(
             fidelity[rows] = _numbers(batch.column("fidelity"))
         if table is not None:
             table.add(batch, config_index[rows])
+        progress.step(len(batch))
     if end != n:
         raise ValueError(f"{end} rows instead of {n}")
     return Columns(task_index, config_index, values, status, seconds, fidelity)

@@ -101,6 +101,8 @@ class _Numbers:
             empty = parameter.number_of(None)
         numbers = _read_values(parameter, column, n)
         if column.codes is None:
+            if np.isnan(empty):  # an empty cell is one already: a copy would cost its memory
+                return cls(numbers, None)
             return cls(np.where(np.isnan(numbers), empty, numbers), None)
         return cls(np.append(numbers, empty), column.codes)
 

@@ -86,7 +86,7 @@ def run_command(
 
     check_out(out, ".parquet")
     results = replay(
-        Experience.open(file),
+        Experience.open(file, progress=TerminalProgress()),
         _names(methods) or [],
         trials=trials,
         seeds=seeds,

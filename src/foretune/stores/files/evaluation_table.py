@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Bools, Floats
+from foretune._base.freed_memory import return_freed_memory
 from foretune._base.names import listed
-from foretune._base.progress import SILENT, Progress
+from foretune._base.progress import SILENT, Progress, beating
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.annotations import Notes
@@ -71,15 +72,18 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     if columns.space is not None:
         space = written_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
     table = _read(source, columns, space, progress)
-    table, outcomes = _outcomes(table, columns)
-    if space is None:
-        told = _with_inferred_space(table, columns, source, outcomes)
-    else:
-        told = _with_given_space(table, columns, space, outcomes)
-    del table
-    outcomes = outcomes.take(told.rows)
+    return_freed_memory()
+    with beating(progress, "looking at the columns"):
+        table, outcomes = _outcomes(table, columns)
+        if space is None:
+            told = _with_inferred_space(table, columns, source, outcomes)
+        else:
+            told = _with_given_space(table, columns, space, outcomes)
+        del table
+        outcomes = outcomes.take(told.rows)
     cells, space = told.cells, told.space
     del told
+    return_freed_memory()
     n = len(outcomes.values)
     progress.start("encoding configurations", n)
     try:
@@ -97,21 +101,18 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     del cells
     tasks = outcomes.tasks
     assert tasks.codes is not None
-    return from_columns(
-        space,
-        metrics,
-        as_list(tasks.values),
-        configs.table,
-        Columns(
-            tasks.codes,
-            configs.index,
-            outcomes.values,
-            outcomes.status,
-            outcomes.seconds,
-            outcomes.fidelity,
-        ),
-        Notes({}, {}, {}),
+    found = Columns(
+        tasks.codes,
+        configs.index,
+        outcomes.values,
+        outcomes.status,
+        outcomes.seconds,
+        outcomes.fidelity,
     )
+    with beating(progress, "putting the evaluations in order"):
+        return from_columns(
+            space, metrics, as_list(tasks.values), configs.table, found, Notes({}, {}, {})
+        )
 
 
 @dataclass(frozen=True)
