@@ -253,7 +253,7 @@ class Tally:
     def row(self, attack: str, note: str = "") -> Row:
         note = "; ".join([note, *self.said[:3]]) if self.said else note
         counts = (self.count, self.lost, self.doubled, self.wrong, self.refused)
-        return Row(attack, *counts, round(self.longest_s, 1), round(self.peak_mb), note)
+        return Row(attack, *counts, round(self.longest_s, 1), round(self.peak_mb) or None, note)
 
 
 def read(path: Path) -> str:
