@@ -12,7 +12,8 @@ cache, so its time begins with the start of Python. The line holds:
 - `learnt`: seconds from the first suggestion until everything is learnt,
 - `silent`: the longest time without a word of progress, and `during` what,
 - `peak_mib`: the largest memory while learning, of all processes,
-- `asks`: seconds per ask (median and 95th percentile) after 1, 10 and 40 told trials,
+- `asks`: CPU seconds and seconds per ask (median and 95th percentile) after 1, 10 and 40 told
+  trials,
 - `added`: the same seconds after one task was added.
 """
 
@@ -26,8 +27,10 @@ import tempfile
 import time
 from pathlib import Path
 
-ASKS = 5
+SEARCHES = 3
 TOLD = (1, 10, 40)
+AGAIN = 4
+"""So many asks in a row are measured from each of these numbers on."""
 FAILED = 0.05
 SPACE = {
     "lr": (1e-5, 1.0, "log"),
@@ -126,8 +129,8 @@ def first_only(path: str) -> dict[str, object]:
     return {"imported": imported, "opened": opened, "first": used()}
 
 
-def learnt_and_asked(path: str) -> dict[str, object]:
-    """The first suggestion, learning, and asks after 1, 10 and 40 told trials."""
+def learnt_only(path: str) -> dict[str, object]:
+    """The first suggestion, and learning."""
     import foretune
 
     heard = Heard()
@@ -137,33 +140,48 @@ def learnt_and_asked(path: str) -> dict[str, object]:
     optimizer.finish_learning()
     learnt = difference(used(), first)
     found = {"first": first, "learnt": learnt, "silent": heard.longest, "during": heard.during}
-    return found | {"peak_mib": peak_mib(), "asks": asks(path), "peak_after_asks_mib": peak_mib()}
+    return found | {"peak_mib": peak_mib()}
+
+
+def asked(path: str) -> dict[str, object]:
+    """Asks after 1, 10 and 40 told trials, with what was learnt in the cache."""
+    return {"asks": asks(path), "peak_after_asks_mib": peak_mib()}
 
 
 def asks(path: str) -> dict[int, dict[str, float]]:
-    """{told trials: seconds per ask}, of several searches that differ by their losses."""
+    """{told trials: what an ask takes}, of several searches that differ by their losses."""
     import numpy as np
 
     import foretune
 
-    took: dict[int, list[float]] = {told: [] for told in TOLD}
-    for search in range(ASKS):
+    took: dict[int, list[tuple[float, float]]] = {told: [] for told in TOLD}
+    for search in range(SEARCHES):
         rng = np.random.default_rng(search)
         optimizer = foretune.Optimizer.of(experience=path)
-        for told in range(max(TOLD) + 1):
-            began = time.perf_counter()
+        optimizer.finish_learning()
+        for told in range(max(TOLD) + AGAIN):
+            began, cpu = time.perf_counter(), time.process_time()
             suggestion = optimizer.ask()[0]
-            if told in took:
-                took[told].append(time.perf_counter() - began)
+            after = next((n for n in TOLD if n <= told < n + AGAIN), None)
+            if after is not None:
+                took[after].append((time.perf_counter() - began, time.process_time() - cpu))
             loss = abs(suggestion.config["dropout"] - 0.3) + 0.1 * float(rng.random())
             optimizer.tell([foretune.Told((loss,), id=suggestion.id)])
-    return {
-        told: {"median": float(np.median(each)), "p95": float(np.percentile(each, 95))}
-        for told, each in took.items()
-    }
+    return {told: _spread(np.array(each)) for told, each in took.items()}
 
 
-STEPS = {"first": first_only, "learn": learnt_and_asked}
+def _spread(took):
+    """Of rows (seconds, CPU seconds)."""
+    import numpy as np
+
+    found = {}
+    for name, column in zip(("seconds", "cpu_seconds"), took.T, strict=True):
+        found[f"{name}_median"] = float(np.median(column))
+        found[f"{name}_p95"] = float(np.percentile(column, 95))
+    return found
+
+
+STEPS = {"first": first_only, "learn": learnt_only, "ask": asked}
 
 
 def measured(step: str, path: Path, cache: Path) -> dict[str, object]:
@@ -188,6 +206,7 @@ def run(tasks: int, evaluations: int, shared: bool) -> dict[str, object]:
         line: dict[str, object] = {"tasks": tasks, "evaluations": evaluations, "shared": shared}
         line["opening"] = measured("first", path, cache)
         line |= measured("learn", path, cache)
+        line |= measured("ask", path, cache)
         line["again"] = measured("first", path, cache)
         added = measured("learn", more, cache)
         line["added"] = {name: added[name] for name in ("first", "learnt", "silent", "during")}

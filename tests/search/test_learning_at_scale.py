@@ -57,7 +57,7 @@ def few_forests(monkeypatch: pytest.MonkeyPatch) -> None:
 def kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Method:
     """The tiny method as one that ships, with a cache of its own."""
     monkeypatch.setattr("foretune._base.cache.cache_folder", lambda: tmp_path)
-    monkeypatch.setitem(METHODS, "tiny", TINY)
+    monkeypatch.setitem(METHODS._found, "tiny", TINY)
     monkeypatch.setattr("foretune.search.prior_cache.SHIPPED", frozenset({"tiny"}))
     return TINY
 
@@ -150,6 +150,40 @@ def test_learning_early_late_or_after_a_restart_changes_no_suggestion() -> None:
 
 
 @pytest.mark.usefixtures("few_forests")
+def test_an_explanation_does_not_wait_for_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimizer = Optimizer.of(SPACE, experience_of(3 * FEW), method=TINY)
+    played(optimizer, 2)
+    monkeypatch.setattr(AdaptiveLearner, "learn", lambda *_, **__: pytest.fail("learnt"))
+    assert optimizer.explained() == ""
+
+
+@pytest.mark.usefixtures("few_forests")
+def test_an_optimiser_knows_when_its_next_suggestion_must_wait() -> None:
+    optimizer = Optimizer.of(SPACE, experience_of(3 * FEW), method=TINY)
+    assert not optimizer.must_learn
+    optimizer.ask(2)
+    assert not optimizer.must_learn
+    optimizer.ask()
+    assert optimizer.must_learn
+    optimizer.finish_learning()
+    assert not optimizer.must_learn
+    assert not Optimizer.of(SPACE, method="random").must_learn
+
+
+def test_of_many_tasks_with_the_same_configurations_some_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adaptive, "MOST_TASKS", FEW)
+    whole = experience_of(3 * FEW, shared=True)
+    some = [whole.tasks[place] for place in drawn_by_name(whole.tasks, FEW, 5)]
+    read = AdaptiveLearner().learn(whole, seed=5, progress=SILENT)
+    expected = AdaptiveLearner().learn(whole.only(some), seed=5, progress=SILENT)
+    assert read.scores.shape[0] == FEW
+    assert np.array_equal(read.scores, expected.scores)
+    assert read.configs == expected.configs
+
+
+@pytest.mark.usefixtures("few_forests")
 def test_progress_is_told_of_every_task() -> None:
     events: list[tuple[str, object]] = []
 
@@ -164,7 +198,6 @@ def test_progress_is_told_of_every_task() -> None:
             events.append(("stop", None))
 
     optimizer = Optimizer.of(SPACE, experience_of(3 * FEW), method=TINY, progress=Heard())
-    assert not events
     optimizer.finish_learning()
     begins = events.index(("predicting what was not evaluated", FEW))
     assert events[begins + 1 :].count(("step", 1)) >= FEW
@@ -210,11 +243,11 @@ def test_a_finished_part_survives_an_interruption(
         )
 
     method = Method("tiny", "", stopped, Design("random", 0), "own", uses_experience=True)
-    monkeypatch.setitem(METHODS, "tiny", method)
+    monkeypatch.setitem(METHODS._found, "tiny", method)
     experience = experience_of(3 * FEW)
     with pytest.raises(KeyboardInterrupt):
         learnt_prior(method, experience)
-    monkeypatch.setitem(METHODS, "tiny", kept)
+    monkeypatch.setitem(METHODS._found, "tiny", kept)
     monkeypatch.setattr(AdaptiveLearner, "learn", lambda *_, **__: pytest.fail("learnt again"))
     learnt_prior(kept, experience)
 

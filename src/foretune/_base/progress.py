@@ -53,18 +53,25 @@ def tracked(items: Iterable[T], progress: Progress, what: str, total: int | None
 
 
 @contextmanager
-def beating(progress: Progress, what: str) -> Iterator[None]:
-    """Say once a second that the work goes on, also while a compiler or a library is silent."""
+def beating(progress: Progress, what: str, *, mostly_quick: bool = False) -> Iterator[None]:
+    """Say once a second that the work goes on, also while a compiler or a library is silent.
+
+    mostly_quick: say nothing about work that ends within a second. Such work must not use
+    `progress` itself.
+    """
     if progress is SILENT:
         yield
         return
     ended = threading.Event()
 
     def beat() -> None:
+        if mostly_quick and not ended.wait(BEAT_SECONDS):
+            progress.start(what, None)
         while not ended.wait(BEAT_SECONDS):
             progress.step(0)
 
-    progress.start(what, None)
+    if not mostly_quick:
+        progress.start(what, None)
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
     try:

@@ -26,7 +26,7 @@ class TerminalProgress:
     def start(self, what: str, total: int | None) -> None:
         """Show a new bar where standard error is a terminal."""
         self.stop()
-        if not sys.stderr.isatty():
+        if not sys.stderr.isatty() or _shows_a_bar():
             # A timer, not a step: a single step may be all the work there is.
             self._slow = _LogLines(what)
             return
@@ -91,6 +91,13 @@ class _LogLines(threading.Thread):
     def cancel(self) -> None:
         """Say nothing more."""
         self._ended.set()
+
+
+def _shows_a_bar() -> bool:
+    """Whether another bar is on the terminal. Lines appear above it."""
+    from rich.file_proxy import FileProxy
+
+    return isinstance(sys.stderr, FileProxy)
 
 
 def _say(line: str) -> None:

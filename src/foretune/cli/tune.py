@@ -182,13 +182,17 @@ def _past(
     store: str,
     study: str,
 ) -> Past:
+    from foretune._base.progress import beating
+    from foretune._base.terminal import TerminalProgress
+
     for option, texts in (("--assume", assumed), ("--rename", renamed)):
         if texts and not experience:
             raise UsageError(
                 f"{option} tells what past runs had, but got '{texts[0]}' without any: give an "
                 "--experience"
             )
-    past = opened_past(experience, store=store, study=study)
+    with beating(TerminalProgress(), "reading past runs", mostly_quick=True):
+        past = opened_past(experience, store=store, study=study)
     rename(past, renamed)
     return past
 
@@ -222,10 +226,10 @@ def _optimizer(
     from foretune._base.terminal import TerminalProgress
     from foretune.methods.contracts import Target
     from foretune.search.optimizer import Optimizer
-    from foretune.search.prior_cache import learnt_prior
+    from foretune.search.prior_cache import prior_of
 
     known = None if past is None else past.experience
-    prior = learnt_prior(chosen, known, seed=seed, progress=TerminalProgress())
+    prior = prior_of(chosen, known, seed=seed, progress=TerminalProgress())
     return Optimizer(Target(space, tuple(m.name for m in metrics)), chosen, prior, seed=seed)
 
 

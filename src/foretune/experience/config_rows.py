@@ -59,16 +59,14 @@ class ConfigTable:
 
         index: which configuration each row has.
         """
-        here: Bools | None = None
-        for column, name in enumerate(self.names):
-            cells = batch.column(PREFIX + name)
-            valid = cells.is_valid().to_numpy(zero_copy_only=False)
-            if here is None:
-                here = valid
-                self.seen[index[here]] = True
-            elif not np.array_equal(here, valid):
+        columns = [batch.column(PREFIX + name) for name in self.names]
+        here = columns[0].is_valid().to_numpy(zero_copy_only=False)
+        rows = _slice_or_places(index[here])
+        self.seen[rows] = True
+        for position, cells in enumerate(columns):
+            if not np.array_equal(here, cells.is_valid().to_numpy(zero_copy_only=False)):
                 raise ValueError("a row holds a part of a configuration")
-            self.values[index[here], column] = cells.drop_null().to_numpy()
+            self.values[rows, position] = cells.drop_null().to_numpy()
 
     def whole(self) -> Floats:
         """The table, after all rows have been added."""
@@ -83,6 +81,13 @@ def configs_apart(experience: Experience) -> list[int]:
     used[experience.config_index] = True
     apart: list[int] = np.flatnonzero(~used).tolist()
     return apart
+
+
+def _slice_or_places(places: NDArray[np.int32]) -> slice | NDArray[np.int32]:
+    """The places as a slice if each is one more than the place before it."""
+    if len(places) and np.array_equal(places, np.arange(places[0], places[0] + len(places))):
+        return slice(int(places[0]), int(places[0]) + len(places))
+    return places
 
 
 def _first_rows(experience: Experience) -> NDArray[np.int32]:

@@ -15,7 +15,7 @@ from foretune.integrations.ray_tune_space import TuneSpace, tune_space
 from foretune.methods.contracts import Prior, Target
 from foretune.search.arguments import carried, opened, opened_prior
 from foretune.search.optimizer import Optimizer
-from foretune.search.prior_cache import learnt_prior
+from foretune.search.prior_cache import prior_of
 from foretune.search.registry import method as method_named
 from foretune.search.suggestions import Suggestion, Told
 from foretune.space import Space
@@ -224,7 +224,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         if known is not None and self._space is not None:
             self._check_direction(known)
             known = carried(known, self._space.space, stacklevel=5)
-        return learnt_prior(self._method, known, seed=self._seed)
+        return prior_of(self._method, known, seed=self._seed)
 
     def _recorded(self, experience: Experience) -> str:
         """The metric of this search, which an experience of several must hold by its name."""

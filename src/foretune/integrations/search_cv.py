@@ -28,7 +28,7 @@ from foretune.integrations.search_loop import Candidate, Course, measured, score
 from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
 from foretune.search.arguments import carried, opened, opened_prior
-from foretune.search.prior_cache import learnt_prior
+from foretune.search.prior_cache import prior_of
 from foretune.space import Space
 
 DEFAULT = "auto"
@@ -281,7 +281,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             return prior
         known = opened(self.experience)
         past = None if known is None else self._fitting(known, space, metrics)
-        return learnt_prior(chosen, past, seed=self._seed)
+        return prior_of(chosen, past, seed=self._seed)
 
     def _fitting(self, past: Experience, space: SearchSpace, metrics: Sequence[str]) -> Experience:
         """What earlier searches say about this one: in its space, by its metrics."""

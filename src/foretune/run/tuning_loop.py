@@ -13,6 +13,7 @@ import numpy as np
 from foretune.errors import ExhaustedError, ForetuneWarning, UsageError
 from foretune.experience import Status
 from foretune.run import stopping
+from foretune.run.background_learning import BackgroundLearning
 from foretune.run.executor import Executor, Outcome, check_positive
 from foretune.run.study import StoreAwayError, Study, StudyTrial
 from foretune.run.trial_log import Changes
@@ -22,6 +23,8 @@ from foretune.search.suggestions import Suggestion, Told
 
 LOOK_AT_STUDY_SECONDS = 2.0
 """How often to look for what other processes did, while nothing happens here."""
+LOOK_WHILE_LEARNING_SECONDS = 0.5
+"""The same while the next suggestion waits until the optimiser has learnt."""
 AWAY_SECONDS = 300.0
 """How long to wait for a server that went away, say because it is started anew."""
 MOST_ABANDONED = 5
@@ -142,6 +145,7 @@ class _Tuning:
         self._study, self._optimizer, self._executor = study, optimizer, executor
         self._budget, self._watch = budget, watch
         self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
+        self._learning = BackgroundLearning(optimizer)
         self._reserved = 0.0
         self._running: dict[int, int] = {}
         """Key of the executor -> number of the trial."""
@@ -218,6 +222,8 @@ class _Tuning:
             if again is not None:
                 self._submit(again)
                 continue
+            if not self._is_full(self._known()) and self._learning.must_wait():
+                return None
             begun = self._begin()
             if not isinstance(begun, StudyTrial):
                 return begun
@@ -367,7 +373,9 @@ class _Tuning:
         return self._seconds_left() <= 0.0
 
     def _patience(self) -> float:
-        return max(0.0, min(self._seconds_left(), LOOK_AT_STUDY_SECONDS))
+        is_learning = self._learning.is_running
+        look = LOOK_WHILE_LEARNING_SECONDS if is_learning else LOOK_AT_STUDY_SECONDS
+        return max(0.0, min(self._seconds_left(), look))
 
     def _seconds_left(self) -> float:
         if self._end is None:

@@ -23,6 +23,11 @@ class EarlyPrior:
     _learnt: list[Prior] = field(default_factory=list)
 
     @property
+    def has_learnt(self) -> bool:
+        """Whether the whole prior is there."""
+        return bool(self._learnt)
+
+    @property
     def learnt(self) -> Prior:
         """The whole prior. Learns it when that has not been done yet, which may take minutes."""
         if not self._learnt:

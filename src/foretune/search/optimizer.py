@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune._base.progress import Progress
+from foretune._base.progress import Progress, beating
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience
 from foretune.methods.contracts import (
@@ -142,12 +142,14 @@ class Optimizer:
             >>> optimizer.tell([Told(loss_of(suggestion.config), id=suggestion.id)])
         """
         chosen = method if isinstance(method, Method) else registered(method)
-        space, past = searched(space, opened(experience))
+        shown = default_progress() if progress is None else progress
+        with beating(shown, "reading past tasks", mostly_quick=True):
+            given = opened(experience)
+        space, past = searched(space, given)
         if objectives is None:
             objectives = ("loss",) if past is None else (past.metrics[0].name,)
         target = Target(space, objectives, pool, meta_features or {})
         known = None if past is None else past.with_metrics(target.objectives)
-        shown = default_progress() if progress is None else progress
         return cls(target, chosen, prior_of(chosen, known, seed=seed, progress=shown), seed=seed)
 
     def finish_learning(self) -> None:
@@ -157,6 +159,18 @@ class Optimizer:
         time until the first results, while the first trials run, can use it for this.
         """
         _ = self._surrogate, self._candidates
+
+    @property
+    def must_learn(self) -> bool:
+        """Whether the next suggestion waits until everything is learnt, which may take minutes."""
+        if not self._is_early:
+            return False
+        return self._stages.after(self._tried(), starting=True) is not Stage.START
+
+    @property
+    def _is_early(self) -> bool:
+        """Whether there is an opening, and the rest is not learnt yet."""
+        return isinstance(self._early_prior, EarlyPrior) and not self._early_prior.has_learnt
 
     @property
     def _prior(self) -> Prior:
@@ -270,6 +284,8 @@ class Optimizer:
 
     def explained(self) -> str:
         """What the method relied on, in a sentence; empty where it has nothing to say."""
+        if self._is_early:
+            return ""
         if not isinstance(self._surrogate, Explaining) or not self._told.succeeded.any():
             return ""
         with np.errstate(under="ignore"):
@@ -307,9 +323,7 @@ class Optimizer:
     def _choose(self, among: Pool | None) -> tuple[Choice, str]:
         """The next configuration and what chose it: the start list, the design, or the model."""
         seed = derived_seed(self.seed, len(self._told), len(self._pending))
-        tried = self._told.configs
-        if self._pending:
-            tried = Encoded.concat([tried, *self._pending.configs])
+        tried = self._tried()
         stage = self._stages.after(tried, starting=among is None)
         if stage is Stage.START:
             return self._from_start(tried), "start"
@@ -317,6 +331,12 @@ class Optimizer:
         if stage is Stage.DESIGN:
             return self._from_design(candidates, tried, seed)
         return self._from_model(candidates, tried, seed)
+
+    def _tried(self) -> Encoded:
+        """All that was told, and what is pending."""
+        if not self._pending:
+            return self._told.configs
+        return Encoded.concat([self._told.configs, *self._pending.configs])
 
     def _from_start(self, tried: Encoded) -> Choice:
         config = self._stages.waiting(tried).take([0])

@@ -2,12 +2,13 @@
 
 import hashlib
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 
 from foretune._base.cache import forget, remembered
-from foretune._base.progress import SILENT, LoggedProgress, Progress
+from foretune._base.progress import SILENT, LoggedProgress, Progress, beating
 from foretune._base.terminal import TerminalProgress
 from foretune.errors import extras_named
 from foretune.experience import Experience
@@ -39,14 +40,27 @@ def prior_of(
     """The learnt prior; of many past tasks one that opens at once and learns when it has to."""
     if experience is None or not method.transfers:
         return learnt_prior(method, experience, seed=seed, progress=progress)
+    learn = partial(learnt_prior, method, experience, seed=seed, progress=progress)
+    return open_early(method, experience, learn, seed=seed, progress=progress)
+
+
+def open_early(
+    method: Method,
+    experience: Experience,
+    learn: Callable[[], Prior],
+    *,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> Prior:
+    """What `learn` returns, or a prior that calls it later where there are many past tasks."""
     method.check(experience, seed=seed)
     with extras_named(f"the method '{method.name}'"):
         learner = method.learner()
-    learn = partial(learnt_prior, method, experience, seed=seed, progress=progress)
-    if isinstance(learner, OpensEarly):
+    if not isinstance(learner, OpensEarly):
+        return learn()
+    with beating(progress, "choosing what to try first", mostly_quick=True):
         first = learner.early_opening(experience, seed=seed)
-        return learn() if first is None else EarlyPrior(first, learn)
-    return learn()
+    return learn() if first is None else EarlyPrior(first, learn)
 
 
 def learnt_prior(

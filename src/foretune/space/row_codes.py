@@ -1,6 +1,7 @@
 """Millions of configurations whose columns hold each value once, read some rows at a time."""
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from foretune.space.parameters import Parameter
 from foretune.space.space import Space
 
 ROWS_AT_ONCE = 1 << 17
+CHECKING_THREADS = 2
 
 
 class Coded(Protocol):
@@ -81,8 +83,13 @@ def encode_coded(
 
 def encode_owned(space: Space, values: Floats) -> Encoded:
     """What `Space.from_values` makes of `values` (n, H), which nobody else may use afterwards."""
-    for part in _parts(len(values)):
+
+    def check(part: slice) -> None:
         values[part] = space.from_values(values[part]).values
+
+    # NumPy lets other threads run meanwhile.
+    with ThreadPoolExecutor(CHECKING_THREADS) as threads:
+        list(threads.map(check, _parts(len(values))))
     return Encoded.of_rows(space, values)
 
 

@@ -467,7 +467,7 @@ class TestLearning:
             seeds.append(seed)
             return untrained(layout, configs, seed)
 
-        def not_trained(start: DeepPipe, *_: object, seed: int, progress: object) -> DeepPipe:
+        def not_trained(start: DeepPipe, *_: object, seed: int, **__: object) -> DeepPipe:
             seeds.append(seed)
             return start
 

@@ -12,7 +12,7 @@ from foretune._base.cache import remembered
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
-from foretune.search.prior_cache import PRIORS, is_kept, learner_here
+from foretune.search.prior_cache import PRIORS, is_kept, learner_here, open_early
 from foretune.space import Space
 from foretune.stores.optuna.distributions import from_distributions
 from foretune.stores.optuna.past_studies import Past
@@ -114,15 +114,16 @@ class Knowledge:
                 "method that can start from nothing, such as 'auto'"
             )
         learn = partial(chosen.learn, experience, seed=0)
-        if not is_kept(chosen):
-            return learn()
-        return remembered(
-            PRIORS,
-            _key(chosen, space, past),
-            load=chosen.load,
-            make=learn,
-            save=lambda prior, path: prior.save(path),
-        )
+        if is_kept(chosen):
+            learn = partial(
+                remembered,
+                PRIORS,
+                _key(chosen, space, past),
+                load=chosen.load,
+                make=learn,
+                save=lambda prior, path: prior.save(path),
+            )
+        return open_early(chosen, experience, learn)
 
 
 def usual_method() -> Method:

@@ -179,7 +179,16 @@ class AdaptiveLearner:
         """What is recorded, and what forests predict where tasks share no configurations."""
         experience = given(experience)
         few = standing_for_all(experience, seed=seed)
-        table = _few_enough(loss_table(few or experience, "normal"), seed)
+        return self._learn(few or _few_enough(experience, seed), few is not None, seed, progress)
+
+    def _learn(
+        self, experience: Experience, are_drawn: bool, seed: int, progress: Progress
+    ) -> AdaptivePrior:
+        """The same from no more tasks than can be read.
+
+        are_drawn: whether they stand for others, so that quick forests are good enough.
+        """
+        table = _completable(loss_table(experience, "normal"), seed)
         jobs = recorded_jobs(table, progress=progress)
         progress.start("reading past tasks", jobs.budget)
         try:
@@ -192,7 +201,7 @@ class AdaptiveLearner:
         if jobs.possible.all():
             scores = jobs.known(every, columns)
         else:
-            forest = quick_forest if few else random_forest
+            forest = quick_forest if are_drawn else random_forest
             scores = completed(jobs, columns, rng, regression=forest, progress=progress)
         return AdaptivePrior(jobs.candidates.take(columns), scores.astype(np.float64))
 
@@ -211,7 +220,7 @@ class AdaptiveLearner:
         if few is not None:
             return early_portfolio(few, k)
         # Where tasks share their configurations, the table is read and needs no forest.
-        prior = self.learn(experience, seed=seed, progress=SILENT)
+        prior = self._learn(_few_enough(experience, seed), False, seed, SILENT)
         return prior.portfolio(k)
 
     def load(self, path: Path) -> AdaptivePrior:
@@ -225,18 +234,33 @@ def standing_for_all(experience: Experience, *, seed: int) -> Experience | None:
     """The tasks that stand for all, where each needs a forest and there are too many for that."""
     if len(experience.tasks) <= MOST_FORESTS or shares_configurations(experience):
         return None
-    taught = np.unique(experience.task_index[np.isfinite(experience.losses).all(axis=1)])
-    if len(taught) <= MOST_FORESTS:
+    names = _names_of_taught(experience)
+    if len(names) <= MOST_FORESTS:
         return None
-    names = [experience.tasks[position] for position in taught.tolist()]
     drawn = drawn_by_name(names, MOST_FORESTS, seed)
     return experience.only(names[place] for place in drawn.tolist())
 
 
-def _few_enough(table: LossTable, seed: int) -> LossTable:
-    """As many tasks as can be read; those that are drawn may share less than all of them do."""
-    if table.is_shared:
-        table = table.some_tasks(MOST_TASKS, seed=seed)
+def _names_of_taught(experience: Experience) -> list[str]:
+    """The tasks that have a success."""
+    rows = experience.task_index[np.isfinite(experience.losses).all(axis=1)]
+    return [experience.tasks[position] for position in np.flatnonzero(np.bincount(rows)).tolist()]
+
+
+def _few_enough(experience: Experience, seed: int) -> Experience:
+    """As many tasks as can be read, if they share their configurations."""
+    if len(experience.tasks) <= MOST_TASKS or not shares_configurations(experience):
+        return experience
+    names = _names_of_taught(experience)
+    drawn = drawn_by_name(names, MOST_TASKS, seed)
+    return experience.only(names[place] for place in drawn.tolist())
+
+
+def _completable(table: LossTable, seed: int) -> LossTable:
+    """No more tasks than forests can complete, if a table needs forests.
+
+    Tasks that were drawn may share fewer configurations than all tasks do.
+    """
     return table if table.is_shared else table.some_tasks(MOST_FORESTS, seed=seed)
 
 

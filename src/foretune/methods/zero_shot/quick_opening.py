@@ -5,6 +5,8 @@ and a mean over the nearest evaluations. Their average predicts what the best co
 every task would have given on every other task. The greedy portfolio of that table comes first.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
@@ -23,6 +25,7 @@ PENALTY = 1.0
 """Of the ridge regression."""
 NEIGHBOURS = 20
 """One in so many of a task's evaluations counts as near."""
+THREADS = 2
 
 
 def early_portfolio(experience: Experience, k: int) -> Encoded:
@@ -30,7 +33,11 @@ def early_portfolio(experience: Experience, k: int) -> Encoded:
     tasks = past_tasks(experience, midrank_scores)
     best = [task.rows[np.argsort(task.z, kind="stable")[:CANDIDATES_OF_EACH]] for task in tasks]
     candidates = experience.configs.take(np.unique(np.concatenate(best)))
-    table = np.stack([_predicted(task, experience.configs, candidates.x) for task in tasks])
+    x = candidates.x
+    # NumPy lets another thread run during most of this.
+    with ThreadPoolExecutor(THREADS) as threads:
+        rows = list(threads.map(lambda task: _predicted(task, experience.configs, x), tasks))
+    table = np.stack(rows)
     return candidates.take(greedy(table, k, mean).chosen)
 
 
