@@ -57,7 +57,7 @@ def few_forests(monkeypatch: pytest.MonkeyPatch) -> None:
 def kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Method:
     """The tiny method as one that ships, with a cache of its own."""
     monkeypatch.setattr("foretune._base.cache.cache_folder", lambda: tmp_path)
-    monkeypatch.setitem(METHODS._found, "tiny", TINY)
+    monkeypatch.setitem(METHODS, "tiny", TINY)
     monkeypatch.setattr("foretune.search.prior_cache.SHIPPED", frozenset({"tiny"}))
     return TINY
 
@@ -243,11 +243,11 @@ def test_a_finished_part_survives_an_interruption(
         )
 
     method = Method("tiny", "", stopped, Design("random", 0), "own", uses_experience=True)
-    monkeypatch.setitem(METHODS._found, "tiny", method)
+    monkeypatch.setitem(METHODS, "tiny", method)
     experience = experience_of(3 * FEW)
     with pytest.raises(KeyboardInterrupt):
         learnt_prior(method, experience)
-    monkeypatch.setitem(METHODS._found, "tiny", kept)
+    monkeypatch.setitem(METHODS, "tiny", kept)
     monkeypatch.setattr(AdaptiveLearner, "learn", lambda *_, **__: pytest.fail("learnt again"))
     learnt_prior(kept, experience)
 

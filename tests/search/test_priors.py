@@ -92,6 +92,6 @@ def test_what_was_learnt_without_jax_is_learnt_anew_with_it(
 
 
 def test_an_optimiser_in_a_line_learns_once(past: Experience, learnt: list[str]) -> None:
-    first, again = (Optimizer.of(experience=past, method="ws-gp", seed=3) for _ in range(2))
+    first, again = (Optimizer.of(experience=past, method="zero-shot", seed=3) for _ in range(2))
     assert first.ask(2) == again.ask(2)
-    assert learnt == ["ws-gp"]
+    assert learnt == ["zero-shot"]

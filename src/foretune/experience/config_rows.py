@@ -61,7 +61,7 @@ class ConfigTable:
         """
         columns = [batch.column(PREFIX + name) for name in self.names]
         here = columns[0].is_valid().to_numpy(zero_copy_only=False)
-        rows = _slice_or_places(index[here])
+        rows = _slice_or_places(index[here], len(self.values))
         self.seen[rows] = True
         for position, cells in enumerate(columns):
             if not np.array_equal(here, cells.is_valid().to_numpy(zero_copy_only=False)):
@@ -83,11 +83,13 @@ def configs_apart(experience: Experience) -> list[int]:
     return apart
 
 
-def _slice_or_places(places: NDArray[np.int32]) -> slice | NDArray[np.int32]:
-    """The places as a slice if each is one more than the place before it."""
-    if len(places) and np.array_equal(places, np.arange(places[0], places[0] + len(places))):
-        return slice(int(places[0]), int(places[0]) + len(places))
-    return places
+def _slice_or_places(places: NDArray[np.int32], size: int) -> slice | NDArray[np.int32]:
+    """The places as a slice if each is one more than the place before it, of an array so long."""
+    if not len(places):
+        return places
+    first, end = int(places[0]), int(places[0]) + len(places)
+    is_slice = 0 <= first and end <= size and np.array_equal(places, np.arange(first, end))
+    return slice(first, end) if is_slice else places
 
 
 def _first_rows(experience: Experience) -> NDArray[np.int32]:
