@@ -88,7 +88,7 @@ def _slice_or_places(places: NDArray[np.int32], size: int) -> slice | NDArray[np
     if not len(places):
         return places
     first, end = int(places[0]), int(places[0]) + len(places)
-    is_slice = 0 <= first and end <= size and np.array_equal(places, np.arange(first, end))
+    is_slice = first >= 0 and end <= size and np.array_equal(places, np.arange(first, end))
     return slice(first, end) if is_slice else places
 
 
