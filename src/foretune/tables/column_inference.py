@@ -120,6 +120,8 @@ def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableM
 
 def _of_quantities(name: str, present: "pd.Series[Any]", table: TableMark) -> Column | None:
     """A column all of whose texts are numbers, dates or durations."""
+    if not dates.has_digit(present.iloc[0]):
+        return None
     if are_plain_numbers(present) and usable(read_numbers(present)).any():
         return Column(name, ColumnKind.NUMBER)
     if date_format := dates.date_format(present):

@@ -6,6 +6,7 @@ is not said: such dates are read only where the values leave no choice.
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any
 
@@ -29,6 +30,8 @@ DAYS = (
 """Before a clock or alone. The first that fits is taken; %b is a name of a month, short or long."""
 DAYS_OF_SHORT_YEARS = ("%m/%d/%y", "%d/%m/%y", "%y/%m/%d", "%d.%m.%y", "%d-%b-%y")
 """The same, but taken only where no other one fits."""
+MANY = 1000
+"""Cells, of which it is worth reading some before all."""
 LONGEST_OF_SHORT_YEARS = 50
 """Dates with years of two digits that are further apart may lie in two centuries."""
 CLOCKS = (
@@ -51,6 +54,7 @@ _MONTH_OF = {
     "sept": 9,
 }
 _DIGIT = re.compile(r"\d")
+_LEADING_DIGIT = re.compile(r"\s*[-+]?\d")
 _DOTTED = re.compile(r"\s*\d\d\.\d\d\.\d\d")
 _WORD = re.compile("[A-Za-z]+")
 _SHAPE = re.compile(
@@ -61,18 +65,19 @@ _SHAPE = re.compile(
 )
 """What dates look like that no bare format fits. Reading with a format costs far more."""
 
-_BEGINNING = r"\s*(?:\d{1,4}[-/. ]|[A-Za-z]{3,9} \d)"
+_BEGINNING = re.compile(r"\s*(?:\d{1,4}[-/. ]|[A-Za-z]{3,9} \d)")
 """Of all dates, but for years alone and those without a mark, which are numbers too."""
 
 
 def date_format(present: "pd.Series[Any]") -> str:
     """How all values are written, if they are dates; else ""."""
-    if _is_no_date(present.iloc[0]):
+    first = present.iloc[0]
+    if _is_no_date(first):
         return ""
-    for bare in BARE_FORMATS:
+    for bare in BARE_FORMATS if _begins_with_digit(first) else ():
         if _fits(present, bare):
             return bare
-    clock = _clock(present.iloc[0])
+    clock = _clock(first)
     if clock is None:
         return ""
     for day in DAYS:
@@ -84,18 +89,24 @@ def date_format(present: "pd.Series[Any]") -> str:
 
 def _fits(present: "pd.Series[Any]", date_format: str) -> bool:
     # Most columns are no dates, which their first values show.
-    some = read_dates(present.iloc[:LOOKED_AT], date_format)
-    return not some.isna().any() and not read_dates(present, date_format).isna().any()
+    looks = (1, LOOKED_AT, None) if len(present) > MANY else (1, None)
+    return not any(read_dates(present.iloc[:most], date_format).isna().any() for most in looks)
 
 
-def possible_formats(texts: "pd.Series[str]") -> tuple[str, ...]:
+def possible_formats(texts: Sequence[str]) -> tuple[str, ...]:
     """The ways in which those of the texts may be written that are dates; none where few are."""
-    if texts.str.match(_BEGINNING).mean() < 0.5:
+    if 2 * sum(_BEGINNING.match(text) is not None for text in texts) < len(texts):
         return ()
+    bare = BARE_FORMATS if any(map(_begins_with_digit, texts)) else ()
     clock = next((found for text in texts if (found := _clock(text)) is not None), None)
     if clock is None:
-        return BARE_FORMATS
-    return (*BARE_FORMATS, *(day + clock for day in (*DAYS, *DAYS_OF_SHORT_YEARS)))
+        return bare
+    return (*bare, *(day + clock for day in (*DAYS, *DAYS_OF_SHORT_YEARS)))
+
+
+def _begins_with_digit(value: Any) -> bool:
+    """Whether a value can be written in a bare format: those know no names of months."""
+    return not isinstance(value, str) or _LEADING_DIGIT.match(value) is not None
 
 
 def _clock(text: Any) -> str | None:
@@ -128,27 +139,51 @@ def is_date(given: "pd.Series[Any]") -> bool:
 
 def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
     """(n,), NaT where no date stands that is written so; "" as ISO 8601 has it."""
-    written = date_format or "ISO8601"
     if isinstance(given.dtype, pd.PeriodDtype):
         given = given.dt.to_timestamp()
-    if not pd.api.types.is_datetime64_any_dtype(given.dtype):
-        values = given.astype(object)
-        given = values.mask(values.map(_is_no_date))
-        if written.startswith("%d.%m.%y"):
-            given = given.mask(given.map(_is_version))
-        if "%b" in written:
-            # The names that pandas reads depend on the language of the computer, and are either
-            # short or long, which a column that has only seen May does not say.
-            given = given.map(_with_numbered_month, na_action="ignore")
-            written = written.replace("%b", "month %m")
+    if pd.api.types.is_datetime64_any_dtype(given.dtype):
+        return pd.to_datetime(given, errors="coerce", utc=True).dt.tz_localize(None)
+    if not _are_texts(given):
+        return pd.Series(_read_cells(given, date_format), given.index)
+    # To read a text takes long, and most dates stand in many rows.
+    codes, distinct = pd.factorize(given)
+    dates = _read_cells(distinct, date_format).append(pd.DatetimeIndex([pd.NaT]))
+    return pd.Series(dates.take(codes), given.index)
+
+
+def _are_texts(given: "pd.Series[Any]") -> bool:
+    """Whether the cells that are not missing are texts."""
+    if isinstance(given.dtype, pd.StringDtype):
+        return True
+    return pd.api.types.infer_dtype(given, skipna=True) == "string"
+
+
+def _read_cells(given: Iterable[Any], date_format: str) -> pd.DatetimeIndex:
+    """(n,), what `read_dates` gives; cells that are alike are read again and again."""
+    written = date_format or "ISO8601"
+    cells = [None if _is_no_date(cell) else cell for cell in given]
+    if written.startswith("%d.%m.%y"):
+        cells = [None if _is_version(cell) else cell for cell in cells]
+    if "%b" in written:
+        # The names that pandas reads depend on the language of the computer, and are either
+        # short or long, which a column that has only seen May does not say.
+        cells = [_with_numbered_month(cell) for cell in cells]
+        written = written.replace("%b", "month %m")
     # Without a format pandas would guess one, and another one for rows in another order.
-    read = pd.to_datetime(given, errors="coerce", format=written, utc=True)
-    return read.dt.tz_localize(None)
+    read = pd.to_datetime(
+        pd.Index(cells, dtype=object), errors="coerce", format=written, utc=True
+    )
+    return read.tz_localize(None)
+
+
+def has_digit(value: Any) -> bool:
+    """Whether a text has a digit, as all numbers, dates and durations have; True for others."""
+    return not isinstance(value, str) or _DIGIT.search(value) is not None
 
 
 def _is_no_date(value: Any) -> bool:
     """Of numbers pandas makes times since 1970, and of `now` and `today` what the clock says."""
-    return isinstance(value, Number) or (isinstance(value, str) and not _DIGIT.search(value))
+    return isinstance(value, Number) or not has_digit(value)
 
 
 def _is_version(value: Any) -> bool:

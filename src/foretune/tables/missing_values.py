@@ -4,7 +4,7 @@ In a column of categories the same texts are values: a discount `none`, a blood 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 from foretune._base.arrays import Bools
 from foretune.tables import dates
 from foretune.tables.cells import has_leading_zeros, hashable, read_numbers, some_of
-from foretune.tables.number_formats import LOOKED_AT, MARKS
+from foretune.tables.number_formats import LOOKED_AT, MARKS, may_be_number
 
 SIGNS = frozenset(
     (
@@ -38,6 +38,8 @@ LEAST_SHARE_OF_SOME = LEAST_SHARE / 2
 NEARLY_ALL = 0.95
 """Where so many are, even few different numbers were."""
 
+NUMBERS = ("", *MARKS)
+"""The ways to read numbers: as programs write them, or with one of these marks."""
 _CODE = re.compile(r"\d+[A-Za-z]+|[A-Za-z]+\d+")
 
 
@@ -61,13 +63,11 @@ class Reading:
         """Nothing is read where some texts, from all over the column, show that most are words."""
         some = some_of(texts, LOOKED_AT)
         best = cls(texts.iloc[:0], texts, are_numbers=False)
-        if texts.empty or some.str.contains(r"\d").mean() < LEAST_SHARE_OF_SOME:
-            return best
-        for way in (*("", *MARKS), *dates.possible_formats(some)):
+        for way in _possible_ways(some.tolist()):
             if _read(some, way).mean() >= LEAST_SHARE_OF_SOME:
                 read = _read(texts, way)
                 if read.sum() > len(best.read):
-                    best = cls(texts[read], texts[~read], way in ("", *MARKS))
+                    best = cls(texts[read], texts[~read], way in NUMBERS)
         return best
 
     @property
@@ -106,6 +106,15 @@ def odd_text(given: "pd.Series[Any]") -> str:
     meant = reading.nearly_all or (reading.most and not reading.few_numbers)
     names = reading.are_numbers and has_leading_zeros(reading.read)
     return str(reading.others.iloc[0]) if meant and not names and len(reading.others) else ""
+
+
+def _possible_ways(some: Sequence[str]) -> tuple[str, ...]:
+    """The marks of fractions and formats of dates with which enough of the texts may be read."""
+    least = LEAST_SHARE_OF_SOME * len(some)
+    if not some or sum(map(dates.has_digit, some)) < least:
+        return ()
+    numbers = NUMBERS if sum(map(may_be_number, some)) >= least else ()
+    return (*numbers, *dates.possible_formats(some))
 
 
 def _plain(text: str) -> str:

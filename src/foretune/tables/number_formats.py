@@ -58,6 +58,8 @@ _NO_SIGN = re.compile(
     rf"\s*(?:\([\d{MARKS}{APOSTROPHES}\s]+\)|[\d{MARKS}{APOSTROPHES}\s]+[{MINUS}])\s*"
 )
 """Both without a unit, which may be something else."""
+_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTERS_OF_NUMBERS = {"e", "E", *(run for code in CODES for run in _LETTERS.findall(code))}
 _OTHER_DIGIT = r"[^\P{Nd}0-9]"
 
 
@@ -250,6 +252,11 @@ def _numbers(texts: pa.Array, mark: str) -> Floats:
     negative = pc.match_substring_regex(texts, _NEGATIVE).to_numpy(zero_copy_only=False)
     numbers: Floats = np.where(negative, -1.0, 1.0) * sizes.astype(np.float64)
     return numbers
+
+
+def may_be_number(text: str) -> bool:
+    """Whether a text has no letters but those that numbers have; far cheaper than reading it."""
+    return _LETTERS_OF_NUMBERS.issuperset(_LETTERS.findall(text))
 
 
 def _are_numbers(texts: pa.Array, mark: str) -> Bools:
