@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from foretune.cli.fit import _no_better
+from foretune.cli.fit_result import _no_better
 
 
 def test_the_columns_that_count_are_named(foretune, tmp_path, monkeypatch) -> None:

@@ -1,5 +1,6 @@
 """Finding out what the columns of a table are."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from foretune.tables.cells import (
     usable,
 )
 from foretune.tables.columns import Column, ColumnKind
+from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.missing_values import Reading, signs_in
 from foretune.tables.number_formats import TableMark, decimal_mark, unit_of
 from foretune.tables.vocabulary import words_of_texts
@@ -35,19 +37,21 @@ def inferred_columns(
     table: TableMark,
     progress: Progress = SILENT,
     *,
-    with_words: bool = True,
+    deadlines: Deadlines = NO_DEADLINES,
 ) -> tuple[Column, ...]:
     """The columns of a table; `table` decides where numbers can be read in two ways.
 
-    with_words: whether to look for the words of texts, which takes long.
+    Texts that come after the deadline of columns are categories if they repeat.
     """
     what = f"looking at the columns of {len(frame):,} rows"
     names = tracked(frame.columns, progress, what, frame.shape[1])
-    columns = tuple(_column_of(name, frame[name], table) for name in names)
-    return _with_words(columns, frame) if with_words else columns
+    columns = tuple(_column_of(name, frame[name], table, deadlines) for name in names)
+    return _with_words(columns, frame, deadlines.texts)
 
 
-def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
+def _column_of(
+    name: str, given: "pd.Series[Any]", table: TableMark, deadlines: Deadlines
+) -> Column:
     if is_plain(given):
         return _of_numbers(name, given)
     present = hashable(given.dropna())
@@ -61,15 +65,20 @@ def _column_of(name: str, given: "pd.Series[Any]", table: TableMark) -> Column:
     kind = _typed_kind(present, complete=len(present) == len(given))
     if kind is ColumnKind.DATE:
         return _date(name)
-    return Column(name, kind) if kind is not None else _of_texts(name, present, distinct, table)
+    if kind is not None:
+        return Column(name, kind)
+    in_time = not deadlines.columns_are_over
+    return _of_texts(name, present, distinct, table if in_time else None)
 
 
-def _with_words(columns: tuple[Column, ...], frame: pd.DataFrame) -> tuple[Column, ...]:
+def _with_words(
+    columns: tuple[Column, ...], frame: pd.DataFrame, until: float
+) -> tuple[Column, ...]:
     """The columns, those of texts with the words that repeat in them, where there are any."""
     texts = [column.name for column in columns if column.kind is ColumnKind.TEXT]
-    if not texts:
+    if not texts or time.monotonic() >= until:
         return columns
-    words = words_of_texts(frame, texts)
+    words = words_of_texts(frame, texts, until)
     return tuple(
         replace(column, kind=ColumnKind.WORDS, words=words[column.name])
         if column.name in words
@@ -108,7 +117,12 @@ def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | No
     return ColumnKind.DATE if dates.is_date(present) else None
 
 
-def _of_texts(name: str, present: "pd.Series[Any]", distinct: int, table: TableMark) -> Column:
+def _of_texts(
+    name: str, present: "pd.Series[Any]", distinct: int, table: TableMark | None
+) -> Column:
+    """table: None if there is no time to look for more than words."""
+    if table is None:
+        return _of_words(name, present, distinct)
     if found := _of_quantities(name, present, table):
         return found
     if are_truths(present):

@@ -170,9 +170,7 @@ def _read_cells(given: Iterable[Any], date_format: str) -> pd.DatetimeIndex:
         cells = [_with_numbered_month(cell) for cell in cells]
         written = written.replace("%b", "month %m")
     # Without a format pandas would guess one, and another one for rows in another order.
-    read = pd.to_datetime(
-        pd.Index(cells, dtype=object), errors="coerce", format=written, utc=True
-    )
+    read = pd.to_datetime(pd.Index(cells, dtype=object), errors="coerce", format=written, utc=True)
     return read.tz_localize(None)
 
 

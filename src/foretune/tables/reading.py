@@ -1,6 +1,5 @@
 """A table to learn from: read from a file, looked at, and what was assumed about it in words."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from foretune.tables.cells import (
 )
 from foretune.tables.column_roles import Roles
 from foretune.tables.columns import Column, ColumnKind
+from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.formats.reader import (
     NO_TEXTS,
     Texts,
@@ -109,11 +109,11 @@ def read_training(
     most_bytes: int = MOST_BYTES,
     seed: int = 0,
     progress: Progress = SILENT,
-    texts_until: float = math.inf,
+    deadlines: Deadlines = NO_DEADLINES,
 ) -> Training:
     """The table in a file; a file larger than `most_bytes` is sampled.
 
-    task: found out from the target if None. roles: what other columns are for. texts_until: as of
+    task: found out from the target if None. roles: what other columns are for. deadlines: as of
     `Table.answering`.
     """
     path = Path(path)
@@ -139,7 +139,7 @@ def read_training(
         roles=roles,
         source=Source(tuple(notes), share, tuple(gaps)),
         progress=progress,
-        texts_until=texts_until,
+        deadlines=deadlines,
     )
 
 
@@ -201,7 +201,7 @@ def training_of(
     roles: Roles = NO_ROLES,
     source: Source = IN_MEMORY,
     progress: Progress = SILENT,
-    texts_until: float = math.inf,
+    deadlines: Deadlines = NO_DEADLINES,
 ) -> Training:
     """The same for a data frame."""
     rows = len(frame)
@@ -209,7 +209,7 @@ def training_of(
     question = Question.of(frame, target, task=asked, roles=roles)
     known = question.values.dropna()
     _check_repeats(known, target, asked)
-    table = Table.answering(question, name=name, progress=progress, texts_until=texts_until)
+    table = Table.answering(question, name=name, progress=progress, deadlines=deadlines)
     kinds = Counter(column.kind for column in table.schema.columns)
     facts = Facts(
         rows,
@@ -218,6 +218,8 @@ def training_of(
         rows - len(question.frame),
         dict(kinds),
         source.share,
+        deadlines.columns_are_over,
+        deadlines.texts_are_over,
     )
     said = [*source.notes, *notes_on(table, facts, question, source.gaps)]
     unit = unit_of(question.frame[target]) if question.decimal else None

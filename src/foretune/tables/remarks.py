@@ -21,6 +21,10 @@ from foretune.tables.vocabulary import MOST_TEXTS
 
 LEAST_OF_A_CLASS = 5
 MANY_COLUMNS = 1000
+NO_TIME_FOR_TEXTS = (
+    "text that differs in most rows, whose words do not help or were not looked at, because the "
+    "time for that was up"
+)
 WRITTEN = {
     ",": "with a decimal comma",
     ".": "with thousands apart, with a unit, or with brackets or a sign behind for a minus",
@@ -43,6 +47,10 @@ class Facts:
     """How many columns are of which kind."""
     share: float = 1.0
     """Of the rows of the file, those that were read."""
+    columns_cut_short: bool = False
+    """Whether time was up before all columns of texts were looked at for numbers and dates."""
+    texts_cut_short: bool = False
+    """Whether time was up before all texts were looked at for words that help."""
 
 
 def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -> list[str]:
@@ -57,7 +65,7 @@ def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -
         _task_note(table, target, asked.values.dropna(), asked.task),
         *_written_notes(table, target),
         *_gap_notes(table.schema),
-        *_column_notes(table.schema),
+        *_column_notes(table.schema, facts),
         *_role_notes(roles, asked.frame[asked.frame[target].notna()]),
         *_odd_text_notes(frame, table.schema),
         *_thousands_notes(frame, table),
@@ -106,7 +114,7 @@ def _gap_notes(schema: Schema) -> list[str]:
     ]
 
 
-def _column_notes(schema: Schema) -> list[str]:
+def _column_notes(schema: Schema, facts: Facts) -> list[str]:
     notes = [
         f"The texts of '{column.name}' are learnt from by their words, of which "
         f"{len(column.words):,} repeat: {listed(column.words)}."
@@ -119,10 +127,17 @@ def _column_notes(schema: Schema) -> list[str]:
             f"Of {len(texts):,} columns of texts, only the {MOST_TEXTS} longest with words that "
             "repeat were looked at."
         )
+    if facts.columns_cut_short:
+        notes.append(
+            "There was no time to see in all columns whether texts are numbers or dates: those "
+            "that were not looked at are learnt from as categories if they repeat. Give more "
+            "--time."
+        )
     for kind, why in UNUSED.items():
+        cut_short = kind is ColumnKind.TEXT and facts.texts_cut_short
         names = [column.name for column in schema.columns if column.kind is kind]
         if names:
-            notes.append(f"Not used, {why}: {listed(names)}.")
+            notes.append(f"Not used, {NO_TIME_FOR_TEXTS if cut_short else why}: {listed(names)}.")
     columns = len(schema.features) - sum(len(column.words) for column in schema.columns)
     if columns > MANY_COLUMNS:
         notes.append(
@@ -199,15 +214,20 @@ def _too_large_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
 def _too_large(frame: pd.DataFrame, schema: Schema) -> dict[str, int]:
     """How many numbers of which columns are none to learn from, be they numbers or texts."""
     floats = frame.select_dtypes("float")
-    numbers = floats.to_numpy(dtype=np.float64, na_value=np.nan)
-    counts = (~np.isnan(numbers) & ~usable(numbers)).sum(axis=0)
-    found = dict(zip(map(str, floats.columns), counts.tolist(), strict=True))
+    # One column at a time: a second matrix would not fit beside large ones.
+    found = {str(name): _lost_in(floats.iloc[:, place]) for place, name in enumerate(floats)}
     others = [each for each in schema.columns if each.name not in found]
     for column in others:
         if column.kind is ColumnKind.NUMBER and not is_plain(given := frame[column.name]):
             lost = np.isnan(column.read(given)[:, 0])
             found[column.name] = int(column.present(given[lost]).sum())
     return {name: count for name, count in found.items() if count}
+
+
+def _lost_in(column: "pd.Series[Any]") -> int:
+    """How many numbers of a column of floats are none to learn from."""
+    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return int((~np.isnan(numbers) & ~usable(numbers)).sum())
 
 
 def _class_notes(table: Table) -> list[str]:

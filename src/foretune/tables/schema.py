@@ -22,6 +22,7 @@ from foretune.tables import dates
 from foretune.tables.cells import is_plain
 from foretune.tables.column_inference import inferred_columns
 from foretune.tables.columns import MUST_BE_READ, Column, ColumnKind
+from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.number_formats import MARKS, UNITS, TableMark, table_mark
 from foretune.tables.vocabulary import MOST_CELLS
 
@@ -39,16 +40,16 @@ class Schema:
         table: TableMark | None = None,
         *,
         progress: Progress = SILENT,
-        with_words: bool = True,
+        deadlines: Deadlines = NO_DEADLINES,
     ) -> "Schema":
         """The schema of a table; refuses columns of the same name.
 
         table: what decides how numbers are written that can be read in two ways; these columns
-        themselves if None. with_words: whether the words of texts are looked for.
+        themselves if None. deadlines: as of `inferred_columns`.
         """
         frame = as_table(frame)
         mark = table or table_mark(frame)
-        return cls(inferred_columns(frame, mark, progress, with_words=with_words))
+        return cls(inferred_columns(frame, mark, progress, deadlines=deadlines))
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
         """The same columns, with the marks of fractions that a new table has.

@@ -1,8 +1,6 @@
 """A table that is ready for evaluation: a matrix, a target, and what both mean."""
 
 import json
-import math
-import time
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -21,6 +19,7 @@ from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.tables.column_roles import Roles
 from foretune.tables.columns import UNUSED
+from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.problem import Question
 from foretune.tables.row_structure import Arranged, Arrangement
 from foretune.tables.row_weights import Weighting
@@ -125,16 +124,15 @@ class Table:
         *,
         name: str = "table",
         progress: Progress = SILENT,
-        texts_until: float = math.inf,
+        deadlines: Deadlines = NO_DEADLINES,
     ) -> "Table":
         """The table that a question is about.
 
-        texts_until: when to stop to look which texts help, by the monotonic clock.
+        deadlines: when to stop to look what columns are, and which texts help.
         """
         frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
         learnt_from = frame.drop(columns=[target, *roles.left_out()])
-        words = time.monotonic() < texts_until
-        schema = Schema.infer(learnt_from, mark, progress=progress, with_words=words)
+        schema = Schema.infer(learnt_from, mark, progress=progress, deadlines=deadlines)
         present = frame[target].notna().to_numpy()
         known = frame if present.all() else frame[present]
         if len(known) < LEAST_ROWS:
@@ -159,7 +157,7 @@ class Table:
             arrangement=roles.arrangement(frame, present, mark),
             weighting=roles.weighting(frame, present, mark),
         )
-        return table._with_helpful_texts(progress, texts_until)
+        return table._with_helpful_texts(progress, deadlines.texts)
 
     def _with_helpful_texts(self, progress: Progress, until: float) -> "Table":
         """Without the words of texts that a cheap model does as well without."""

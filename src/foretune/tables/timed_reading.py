@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from foretune._base.freed_memory import return_freed_memory
 from foretune._base.progress import SILENT, Progress
 from foretune._base.time_budget import TimeBudget
 from foretune.errors import UsageError
 from foretune.tables.column_roles import Roles
+from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.formats.file_sample import write_sample
 from foretune.tables.formats.reader import table_bytes, table_name
 from foretune.tables.reading import MOST_BYTES, Training, read_training
@@ -27,6 +29,10 @@ READING_SHARE = 0.35
 """Of the time that is left after the first sample, what reading and preparing all rows may take."""
 TEXTS_SHARE = 0.2
 """Of the time that is left before the table is read: when to stop to look which texts help."""
+COLUMNS_SHARE = 0.3
+"""The same: when to stop to look whether columns of texts are numbers or dates."""
+FIRST_COLUMNS_SHARE = 0.1
+"""The same of the first sample."""
 SECONDS_A_COLUMN = 0.0004
 """What a column takes however many rows there are; the rest grows with the rows."""
 LEAST_SECONDS = 0.001
@@ -53,12 +59,13 @@ def read_training_in_time(
     path = Path(path)
     size = min(table_bytes(path), MOST_BYTES)
 
-    def read(rows: Path, *, texts: bool = True) -> Training:
-        left = TEXTS_SHARE * clock.left_for_model() if texts else 0.0
-        until = time.monotonic() + left if clock.is_limited else math.inf
-        return read_training(
-            rows, target, task=task, roles=roles, progress=progress, texts_until=until
+    def read(rows: Path, columns: float = COLUMNS_SHARE, texts: float = TEXTS_SHARE) -> Training:
+        deadlines = _deadlines(clock, columns, texts)
+        training = read_training(
+            rows, target, task=task, roles=roles, progress=progress, deadlines=deadlines
         )
+        return_freed_memory()  # The data frame is of no more use.
+        return training
 
     if not clock.is_limited or size < SMALL_BYTES:
         return read(path)
@@ -67,7 +74,7 @@ def read_training_in_time(
         if sample is None:
             return read(path)
         progress = stages = _StageTimes(progress)
-        small = _read_if_possible(partial(read, texts=False), sample)
+        small = _read_if_possible(partial(read, columns=FIRST_COLUMNS_SHARE, texts=0.0), sample)
         took, share_read = stages.growing, table_bytes(sample) / table_bytes(path)
         if small is not None:
             use_sample(_named(small, path, share_read))
@@ -82,6 +89,14 @@ def read_training_in_time(
         if larger is None:
             return read(path)
         return _named(read(larger), path, table_bytes(larger) / table_bytes(path))
+
+
+def _deadlines(clock: TimeBudget, columns: float, texts: float) -> Deadlines:
+    """After these shares of the time that is left."""
+    if not clock.is_limited:
+        return NO_DEADLINES
+    now, left = time.monotonic(), clock.left_for_model()
+    return Deadlines(now + columns * left, now + texts * left)
 
 
 class _StageTimes:

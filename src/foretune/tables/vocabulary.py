@@ -1,10 +1,12 @@
 """Texts: the words that repeat in a column of them, and which row has which."""
 
+import math
 import re
+import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
@@ -42,17 +44,21 @@ def most_words(rows: int, columns: int) -> int:
     return min(MOST_WORDS // columns, MOST_CELLS // max(1, rows * columns))
 
 
-def words_of_texts(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def words_of_texts(
+    frame: pd.DataFrame, names: Sequence[str], until: float = math.inf
+) -> dict[str, tuple[str, ...]]:
     """The words that repeat in columns of texts, of those that have some.
 
-    Of many columns, the longest texts: sentences say more than names.
+    Of many columns, the longest texts: sentences say more than names. until: when to stop to look
+    at more texts, by the monotonic clock.
     """
     most = most_words(len(frame), min(len(names), MOST_TEXTS))
     texts = {name: frame[name].dropna() for name in names}
     if len(names) > MOST_TEXTS:
         lengths = {name: cells.astype(str).str.len().mean() for name, cells in texts.items()}
         texts = {name: texts[name] for name in sorted(names, key=lambda name: -lengths[name])}
-    found = ((name, telling_words(cells, most)) for name, cells in texts.items())
+    in_time = takewhile(lambda _: time.monotonic() < until, texts.items())
+    found = ((name, telling_words(cells, most)) for name, cells in in_time)
     return dict(islice(((name, words) for name, words in found if words), MOST_TEXTS))
 
 
