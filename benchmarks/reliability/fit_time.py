@@ -9,8 +9,8 @@
 Each cell makes a table (numbers with gaps, categories, dates, short texts; the same for the same
 size), runs `fit` in a process of its own on so many cores, and adds one line of JSON to the file.
 `--all` runs every cell of the matrix that the file does not have yet; `--quick` those of 10 s to
-3 min, short ones first, in about 7 minutes on 16 cores; `--cells` some. With `--jobs`, several cells
-run at the same time, each on cores of its own.
+3 min, short ones first, in about 7 minutes on 16 cores; `--cells` some. With `--jobs`, several
+cells run at the same time, each on cores of its own.
 
 A line tells: `wall`, the seconds of the command; `late`, by how many seconds it was over its time;
 `first_line`, `longest_silence`: seconds without any output; `first_model`: when there was a model
