@@ -204,7 +204,7 @@ def main() -> None:
         return
     if given.short:
         given.times, given.seconds = 1, 1.0
-    os.environ.setdefault(SECONDS, "0.2")
+    os.environ.setdefault(SECONDS, "0.05" if given.short else "0.2")
     import_early(only_tune=True)
     root = Path(tempfile.mkdtemp(prefix="outages-"))
     tally, draw = Tally(), random.Random(given.seed)
