@@ -215,7 +215,7 @@ def make_all(attacks: list[Attack], given: SimpleNamespace) -> list[Row]:
     end = time.monotonic() + given.time
     found = {attack.name: rows_kept(attack, given) for attack in attacks}
     waiting = [attack for attack in attacks if found[attack.name] is None]
-    waiting.sort(key=lambda attack: attack.name not in LONGEST)
+    waiting.sort(key=lambda a: LONGEST.index(a.name) if a.name in LONGEST else len(LONGEST))
     running: list[Run] = []
     try:
         while waiting or running:
