@@ -93,3 +93,16 @@ def test_what_there_was_no_time_for_is_said() -> None:
     assert late.facts.texts_cut_short
     assert any("not looked at" in note and "'text'" in note for note in late.notes)
     assert not any("time" in note for note in whole.notes)
+
+
+def test_columns_that_were_not_looked_at_are_not_looked_at_for_the_notes() -> None:
+    frame = pd.DataFrame(
+        {
+            "number": [float(row % 7) for row in range(60)],
+            "day": [f"2024-01-{row % 28 + 1:02}" for row in range(60)],
+            "target": ["yes", "no"] * 30,
+        }
+    )
+    with patch.object(dates, "_read_cells", wraps=dates._read_cells) as reader:
+        training_of(frame, "target", deadlines=OVER)
+    assert reader.call_count == 0
