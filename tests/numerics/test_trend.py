@@ -5,7 +5,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from foretune.numerics.gp import GP
 from foretune.numerics.hyper import GPHyper
-from foretune.numerics.trend import PENALTIES, Trend, TrendedGP
+from foretune.numerics.trend import MOST_FITTED, PENALTIES, Trend, TrendedGP
 
 
 def points(n, columns=2, seed=0):
@@ -67,3 +67,10 @@ def test_a_process_on_what_is_left_over():
 def test_one_point_has_a_level_and_no_trend():
     trend = Trend.fit(points(1), np.array([3.0]))
     np.testing.assert_array_equal(trend(points(4, seed=1)), np.full(4, 3.0))
+
+
+def test_a_trend_through_many_trials_is_as_good_as_one_through_all():
+    """Only some of many are read; of a parabola without noise these tell everything."""
+    x = np.random.default_rng(0).random((3 * MOST_FITTED, 3))
+    y = 2.0 + x[:, 0] - 3.0 * (x[:, 2] - 0.5) ** 2
+    np.testing.assert_allclose(Trend.fit(x, y)(x), y, atol=1e-3)

@@ -62,3 +62,20 @@ def test_so_many_neighbours_are_looked_at_along_each_hyperparameter() -> None:
 def test_climbing_repeats_by_seed() -> None:
     starts = SPACE.sample(4, seed=5)
     assert climb(starts, height, seed=2).dicts() == climb(starts, height, seed=2).dicts()
+
+
+def test_climbers_that_are_halved_reach_the_top_with_fewer_looks() -> None:
+    """The lower ones stop early, and the best end is as good."""
+    starts = SPACE.sample(16, seed=0)
+    looks = {True: 0, False: 0}
+    ends = {}
+    for halve in (True, False):
+
+        def counted(x: Encoded, halve: bool = halve) -> np.ndarray:
+            looks[halve] += len(x)
+            return height(x)
+
+        ends[halve] = climb(starts, counted, seed=0, halve=halve)
+    assert looks[True] < 0.8 * looks[False]
+    assert height(ends[True]).max() >= height(ends[False]).max() - 0.01
+    assert (height(ends[True]) >= height(starts)).all()

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from foretune.errors import UsageError
+from foretune.experience import Status
 from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
+from foretune.search.arguments import all_losses_told, losses_told
 from foretune.search.trial_buffer import ToldTrials
 from foretune.space import Space
 
@@ -63,8 +66,26 @@ def test_losses_and_configurations_keep_their_order() -> None:
     trials = ToldTrials(SPACE, 2)
     for number in range(40):
         configs = SPACE.sample(2, seed=number)
-        trials.add(configs, [np.array([number, 0.0]), np.array([number, np.nan])])
+        trials.add(configs, np.array([[number, 0.0], [number, np.nan]]))
     seen = trials.observations()
     assert seen.losses[:, 0].tolist() == np.repeat(np.arange(40.0), 2).tolist()
     assert seen.configs.take([78, 79]) == SPACE.sample(2, seed=39)
     assert seen.succeeded.tolist() == [True, False] * 40
+
+
+def test_many_outcomes_told_at_once_are_those_told_one_by_one() -> None:
+    outcomes = [
+        Told((1.0, 2.0)),
+        Told((float("nan"), 2.0)),
+        Told((float("inf"), 2.0)),
+        Told((3.0, 4.0), status=Status.FAILED),
+        Told((3.0, 4.0), status=Status.TIMEOUT),
+    ]
+    unusual = [Told([5, 6]), Told((7.0, np.float32(0.5))), Told((8.0, 9.0), status="failed")]  # type: ignore[arg-type]
+    for many in (outcomes, outcomes + unusual, []):
+        alone = [losses_told(each, ("a", "b")).tolist() for each in many]
+        np.testing.assert_array_equal(
+            all_losses_told(many, ("a", "b")), np.array(alone).reshape(-1, 2)
+        )
+    with pytest.raises(UsageError):
+        all_losses_told([*outcomes, Told((1.0,))], ("a", "b"))

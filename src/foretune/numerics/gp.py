@@ -24,6 +24,7 @@ from foretune.numerics.kernels import (
 )
 from foretune.numerics.transforms import Standardise
 
+TOLERANCE = 1e-7
 CHUNK = 1024
 """Rows predicted at once: the cross-covariance to some 100 points then stays in the cache."""
 
@@ -57,6 +58,7 @@ def fit_hyper(
     groups: Ints | None = None,
     prior_weight: float = 1.0,
     max_iterations: int = 100,
+    tolerance: float = TOLERANCE,
 ) -> GPHyper:
     """The most probable hyperparameters for losses y (n,) at x (n, d).
 
@@ -64,6 +66,7 @@ def fit_hyper(
     there are none) and keeps the best. Columns of one of the `groups` (d,) share a lengthscale,
     as the columns of one categorical hyperparameter should; all have their own where None. The
     prior counts `prior_weight` times: near 0 the likelihood decides (type-II maximum likelihood).
+    The search stops when a step gains less than `tolerance` of the value.
     """
     groups = np.arange(x.shape[1]) if groups is None else groups
     n_groups = int(groups.max()) + 1
@@ -76,7 +79,7 @@ def fit_hyper(
             jac=True,
             method="L-BFGS-B",
             bounds=hyper_bounds(n_groups),
-            options={"maxiter": max_iterations, "ftol": 1e-7, "gtol": 1e-4},
+            options={"maxiter": max_iterations, "ftol": tolerance, "gtol": 1e-4},
         )
         for start in starts or (GPHyper.default(groups),)
     ]

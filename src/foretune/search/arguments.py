@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,6 +93,29 @@ def _listed(given: Any, kind: type[Each], call: str) -> list[Each]:
             f"{call}"
         )
     return found
+
+
+def all_losses_told(outcomes: Sequence[Told], objectives: Sequence[str]) -> Floats:
+    """(n, L), of each outcome what `losses_told` says."""
+    width = len(objectives)
+    if not all(map(partial(_is_plain, width=width), outcomes)):
+        each = [losses_told(outcome, objectives) for outcome in outcomes]
+        return np.array(each).reshape(len(each), width)
+    losses = np.array([outcome.losses for outcome in outcomes]).reshape(len(outcomes), width)
+    failed = np.array([outcome.status is not Status.DONE for outcome in outcomes], dtype=bool)
+    losses[failed | ~np.isfinite(losses).all(axis=1)] = np.nan
+    return losses
+
+
+def _is_plain(outcome: Told, width: int) -> bool:
+    """Whether an outcome says all in the usual types, so that many can be read at once."""
+    losses = outcome.losses
+    return (
+        type(losses) is tuple
+        and type(outcome.status) is Status
+        and len(losses) == width
+        and all(type(loss) is float for loss in losses)
+    )
 
 
 def losses_told(outcome: Told, objectives: Sequence[str]) -> Floats:

@@ -27,6 +27,11 @@ VICINITY = 0.5
 """How far from a good trial, in the unit cube, what refines it may be."""
 REFINING_NEIGHBOURS = 50
 """About how many neighbours a refining search looks at for each step."""
+MANY_TRIALS = 500
+"""After more trials a local search looks at fewer configurations: to score them is most of the time
+of a suggestion, and from here on each costs as much as it ever will."""
+FEWER_NEIGHBOURS = 5
+"""Along each hyperparameter, after many trials."""
 ATTEMPTS = 20
 
 
@@ -157,7 +162,10 @@ class WholeSpace:
         samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
-        reached = climb(starts, score, seed=derived_seed(seed, 2))
+        many = len(tried) > MANY_TRIALS
+        count = FEWER_NEIGHBOURS if many else NEIGHBOURS_PER_PARAMETER
+        step_seed = derived_seed(seed, 2)
+        reached = climb(starts, score, seed=step_seed, per_parameter=count, halve=many)
         found = Encoded.concat([samples.take(order[:1]), self._inside(reached)])
         return self._best_of(found, score, tried)
 

@@ -16,6 +16,8 @@ from foretune.space import Encoded
 Score: TypeAlias = Callable[[Encoded], Floats]
 
 MOST_STEPS = 20
+HALVED_AFTER = (4, 8)
+"""After so many steps half of the climbers stop, where climbers are halved."""
 NEIGHBOURS_PER_PARAMETER = 10
 
 
@@ -25,8 +27,12 @@ def climb(
     *,
     seed: int,
     per_parameter: int = NEIGHBOURS_PER_PARAMETER,
+    halve: bool = False,
 ) -> Encoded:
-    """The end points of one local search from each row of `starts`, in the same order."""
+    """The end points of one local search from each row of `starts`, in the same order.
+
+    halve: whether the lower half of the climbers stop early, again and again.
+    """
     position, height = starts.values.copy(), score(starts).copy()
     moving = np.arange(len(starts))
     for step in range(MOST_STEPS):
@@ -44,4 +50,7 @@ def climb(
         higher = best[found[best] > height[moving[owners[best]]]]
         moving = moving[owners[higher]]
         position[moving], height[moving] = around.values[higher], found[higher]
+        if halve and step + 1 in HALVED_AFTER:
+            highest_first = np.argsort(-height[moving], kind="stable")
+            moving = np.sort(moving[highest_first[: (len(moving) + 1) // 2]])
     return Encoded(starts.space, position)

@@ -32,9 +32,9 @@ from foretune.methods.contracts import (
 from foretune.numerics.objectives import pareto_front
 from foretune.search.acquisition import ACQUISITIONS
 from foretune.search.arguments import (
+    all_losses_told,
     check_described,
     check_parts,
-    losses_told,
     opened,
     outcomes_of,
     searched,
@@ -275,7 +275,7 @@ class Optimizer:
         """
         outcomes = outcomes_of(outcomes)
         configs = self._pending.tried(outcomes)
-        losses = [losses_told(outcome, self.target.objectives) for outcome in outcomes]
+        losses = all_losses_told(outcomes, self.target.objectives)
         if not outcomes:
             return
         self._pending.settle(outcomes, configs)

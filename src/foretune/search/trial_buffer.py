@@ -1,7 +1,5 @@
 """The trials told so far, kept so that each costs the same however many came before."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from foretune._base.arrays import Floats
@@ -17,10 +15,10 @@ class ToldTrials:
         self._configs = GrowingConfigs(space)
         self._losses = GrowingRows((objectives,))
 
-    def add(self, configs: Encoded, losses: Sequence[Floats]) -> None:
-        """Add trials at the end; `losses` holds one array of all objectives for each."""
+    def add(self, configs: Encoded, losses: Floats) -> None:
+        """Add trials at the end; losses: (n, objectives)."""
         self._configs.extend(configs)
-        self._losses.extend(np.array(losses))
+        self._losses.extend(losses)
 
     def observations(self) -> Observations:
         """All trials so far. Later ones do not change what is returned."""

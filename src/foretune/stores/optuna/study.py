@@ -22,7 +22,7 @@ from foretune.run.study_identity import check_same, differs_in_metrics_only, ide
 from foretune.run.trial_log import Changes
 from foretune.space import Space
 from foretune.stores.addresses import log_ahead, storage_url
-from foretune.stores.optuna.database import StudyTables
+from foretune.stores.optuna.database import StoredTrial, StudyTables
 from foretune.stores.optuna.labels import IDENTITY, OWNER
 from foretune.stores.optuna.trial_format import ABANDONED, BEAT, NOT_ENDED, Translation
 from foretune.stores.optuna.trial_reader import NOT_FOUND, TrialReader
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from optuna import Study as OptunasStudy
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial
+
+    from foretune.stores.optuna.database import AnyTrial
 
 BUSY_SECONDS = 120
 """How long SQLite waits for another program that writes."""
@@ -156,7 +158,7 @@ class OptunaStudy(Study):
             unfinished = {frozen.number: frozen for frozen in self._reader.unfinished()}
             self._check_take_over(number, unfinished)
             frozen = unfinished[number]
-            trial_id = frozen._trial_id
+            trial_id = frozen.trial_id
             self._storage.set_trial_system_attr(trial_id, OWNER, self._owner.record())
             for key, nothing in NOT_ENDED.items():
                 if key in frozen.user_attrs:
@@ -197,7 +199,7 @@ class OptunaStudy(Study):
         self._database.engine.dispose()
         self._lock.close()
 
-    def _unfinished(self) -> "list[FrozenTrial]":
+    def _unfinished(self) -> list[StoredTrial]:
         """Trials that run or wait, after a look at their owners' signs of life."""
         with self._in_reach():
             found = self._reader.unfinished()
@@ -209,7 +211,7 @@ class OptunaStudy(Study):
             self._witness.look(token, tuple(sign))
         return found
 
-    def _is_dead(self, frozen: "FrozenTrial") -> bool:
+    def _is_dead(self, frozen: StoredTrial) -> bool:
         owner = _owner(frozen)
         if frozen.state.name == "WAITING":
             return True
@@ -262,7 +264,7 @@ def _need_optuna() -> None:
         raise MissingExtraError("optuna", "optuna", "a study that is stored") from None
 
 
-def _owner(frozen: "FrozenTrial") -> Owner:
+def _owner(frozen: "AnyTrial") -> Owner:
     return Owner(**frozen.system_attrs[OWNER])
 
 

@@ -47,9 +47,10 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.storages import BaseStorage
     from optuna.study._frozen import FrozenStudy
-    from optuna.trial import FrozenTrial
 
-    _Trials = Callable[[int], tuple[FrozenTrial, ...]]
+    from foretune.stores.optuna.database import AnyTrial
+
+    _Trials = Callable[[int], tuple[AnyTrial, ...]]
 
 METRIC_NAMES = "study:metric_names"
 """The attribute of a study in which Optuna keeps the names of its objectives."""
@@ -61,7 +62,7 @@ class _Study:
 
     name: str
     metrics: tuple[Metric, ...]
-    trials: "tuple[FrozenTrial, ...]"
+    trials: "tuple[AnyTrial, ...]"
     space: Space | None = None
     """Of a study that Foretune has begun."""
 
@@ -143,7 +144,7 @@ def _own_experience(studies: Sequence[_Study], metrics: Sequence[Metric]) -> Exp
     return _built(space, metrics, begun, Encoded.concat(configs))
 
 
-def _is_own(trial: "FrozenTrial") -> bool:
+def _is_own(trial: "AnyTrial") -> bool:
     return OWNER in trial.system_attrs
 
 
@@ -251,7 +252,7 @@ def _described(metrics: Iterable[Metric]) -> str:
 # Configurations
 
 
-def _telling(trials: "Sequence[FrozenTrial]") -> "list[FrozenTrial]":
+def _telling(trials: "Sequence[AnyTrial]") -> "list[AnyTrial]":
     """Trials that show what the hyperparameters are.
 
     One that failed may have ended before it had drawn all of its own.
@@ -301,7 +302,7 @@ def _told_in_full(studies: Sequence[_Study], space: Space) -> list[_Study]:
 
 
 def _only(
-    studies: Sequence[_Study], wanted: "Callable[[FrozenTrial], bool]", others: str
+    studies: Sequence[_Study], wanted: "Callable[[AnyTrial], bool]", others: str
 ) -> list[_Study]:
     """The studies with the wanted trials alone; a warning says what is with the others."""
     kept = [replace(study, trials=tuple(filter(wanted, study.trials))) for study in studies]
@@ -356,7 +357,7 @@ def _space(studies: Sequence[_Study]) -> Space:
     return space
 
 
-def _studies_of(trials: "Sequence[FrozenTrial]", studies: Sequence[_Study]) -> str:
+def _studies_of(trials: "Sequence[AnyTrial]", studies: Sequence[_Study]) -> str:
     """The names of the studies that the trials are of."""
     wanted = {id(trial) for trial in trials}
     return listed([each.name for each in studies if wanted & {id(one) for one in each.trials}])
@@ -368,7 +369,7 @@ def _warn_of_default(name: str, lacks: str, *, stacklevel: int) -> None:
     warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
 
 
-def _encoded(space: Space, trials: "Sequence[FrozenTrial]") -> Encoded:
+def _encoded(space: Space, trials: "Sequence[AnyTrial]") -> Encoded:
     """The configurations of the trials, with the defaults of what they lack."""
     columns = {
         parameter.name: [_fitting(parameter, trial.params) for trial in trials]
@@ -410,27 +411,27 @@ def _fitting(parameter: Parameter, params: Mapping[str, Any]) -> Any:
 # Results
 
 
-def _is_complete(trial: "FrozenTrial") -> bool:
+def _is_complete(trial: "AnyTrial") -> bool:
     return trial.state.name == "COMPLETE"
 
 
-def _succeeded(trial: "FrozenTrial") -> bool:
+def _succeeded(trial: "AnyTrial") -> bool:
     return _is_complete(trial) and not infeasible(trial.system_attrs)
 
 
-def _values(trial: "FrozenTrial", objectives: int) -> list[float]:
+def _values(trial: "AnyTrial", objectives: int) -> list[float]:
     """A pruned trial may bear its last intermediate value, which is no result."""
-    return list(trial.values) if _succeeded(trial) else [float("nan")] * objectives
+    return list(trial.values or ()) if _succeeded(trial) else [float("nan")] * objectives
 
 
-def _status(trial: "FrozenTrial") -> Status:
+def _status(trial: "AnyTrial") -> Status:
     if _succeeded(trial):
         return Status.DONE
     ran_out_of_time = _is_own(trial) and trial.user_attrs.get(STATUS) == Status.TIMEOUT.name
     return Status.TIMEOUT if ran_out_of_time else Status.FAILED
 
 
-def _seconds(trial: "FrozenTrial") -> float:
+def _seconds(trial: "AnyTrial") -> float:
     """How long a trial took; one of Foretune's may have waited for another process meanwhile."""
     if _is_own(trial) and (told := trial.user_attrs.get(SECONDS)) is not None:
         return float(told)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
+    from foretune.stores.optuna.database import AnyTrial
+
 BEAT = "foretune:beat"
 """System attribute: a number that grows while the owner lives."""
 ABANDONED = "abandoned"
@@ -46,7 +48,7 @@ class Translation:
             system_attrs={OWNER: owner.record()},
         )
 
-    def trial(self, frozen: "FrozenTrial") -> StudyTrial:
+    def trial(self, frozen: "AnyTrial") -> StudyTrial:
         """A stored trial."""
         attributes = frozen.user_attrs
         notes = dict(attributes.get(NOTES, {}))
@@ -84,15 +86,15 @@ class Translation:
         told = {key: value for key, value in attributes.items() if value != NOT_ENDED[key]}
         return [float(values[name]) for name in names] if done else None, told
 
-    def _values(self, frozen: "FrozenTrial") -> dict[str, float]:
+    def _values(self, frozen: "AnyTrial") -> dict[str, float]:
         also = frozen.user_attrs.get(ALSO, {})
         if frozen.state.name != "COMPLETE":
             return dict(also)
         names = [metric.name for metric in self._metrics]
-        return {**dict(zip(names, frozen.values, strict=True)), **also}
+        return {**dict(zip(names, frozen.values or (), strict=True)), **also}
 
 
-def _status(frozen: "FrozenTrial") -> Status | None:
+def _status(frozen: "AnyTrial") -> Status | None:
     if not frozen.state.is_finished():
         return None
     if frozen.state.name == "COMPLETE":

@@ -4,16 +4,17 @@ Optuna's own interface returns all trials at every look, and makes many objects 
 100,000 trials a look took longer than a suggestion.
 """
 
+import gc
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from foretune.run.trial_log import TrialLog
-from foretune.stores.optuna.database import StudyTables
+from foretune.stores.optuna.database import StoredTrial, StudyTables
 from foretune.stores.optuna.labels import OWNER
 
 if TYPE_CHECKING:
     from optuna.storages import RDBStorage
-    from optuna.trial import FrozenTrial
     from sqlalchemy import Connection
 
     from foretune.stores.optuna.trial_format import Translation
@@ -41,17 +42,17 @@ class TrialReader:
 
     def refresh(self) -> TrialLog:
         """Read what is new, and return the log with it."""
-        with self._engine.connect() as connection:
+        with self._engine.connect() as connection, _collector_paused():
             self._check_there(connection)
             self._read_changed(connection)
             while new := StudyTables(connection, self._study_id, self._last_id).trials(AT_ONCE):
-                self._last_id = new[-1]._trial_id
+                self._last_id = new[-1].trial_id
                 self._take_in(new)
                 if len(new) < AT_ONCE:
                     break
         return self.log
 
-    def unfinished(self) -> "list[FrozenTrial]":
+    def unfinished(self) -> list[StoredTrial]:
         """The trials that run or wait, with the signs of life of their owners."""
         self.refresh()
         with self._engine.connect() as connection:
@@ -73,19 +74,33 @@ class TrialReader:
         changed = [id_ for id_, state in self._unfinished.items() if states.get(id_) != state]
         self._take_in(self._with_ids(connection, changed))
 
-    def _with_ids(self, connection: "Connection", ids: list[int]) -> "Iterator[FrozenTrial]":
+    def _with_ids(self, connection: "Connection", ids: list[int]) -> Iterator[StoredTrial]:
         for part in _parts(ids):
             yield from StudyTables(connection, self._study_id, ids=part).trials()
 
-    def _take_in(self, found: "Iterable[FrozenTrial]") -> None:
+    def _take_in(self, found: Iterable[StoredTrial]) -> None:
         """Put into the log what Foretune began; other trials of the study are not its own."""
         for frozen in found:
-            self._unfinished.pop(frozen._trial_id, None)
+            self._unfinished.pop(frozen.trial_id, None)
             if OWNER not in frozen.system_attrs:
                 continue
             self.log.put(self._translation.trial(frozen))
             if not frozen.state.is_finished():
-                self._unfinished[frozen._trial_id] = frozen.state.name
+                self._unfinished[frozen.trial_id] = frozen.state.name
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Make objects without a search for cycles among them: there are none, and with 100,000 trials
+    the search takes a third of the time of reading.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _parts(ids: list[int]) -> Iterator[tuple[int, ...]]:
