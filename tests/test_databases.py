@@ -57,13 +57,24 @@ def test_a_server_is_the_same_by_its_host_port_and_database(one, other, same):
 
 
 def test_a_driver_that_is_installed_stands_in_for_the_usual_one(monkeypatch):
-    here = {"psycopg", "MySQLdb", "pymysql"}
+    here = {"pymysql"}
     monkeypatch.setattr(databases, "find_spec", lambda name: name if name in here else None)
-    assert with_driver("postgresql://me:a://b@h/d") == "postgresql+psycopg://me:a://b@h/d"
-    for as_it_is in ("mysql://h/d", "postgresql+asyncpg://h/d", "sqlite:///x.db", "x.db"):
+    assert with_driver("mysql://me:a://b@h/d") == "mysql+pymysql://me:a://b@h/d"
+    for as_it_is in ("postgresql+asyncpg://h/d", "sqlite:///x.db", "x.db"):
         assert with_driver(as_it_is) == as_it_is
+    here.add("MySQLdb")
+    assert with_driver("mysql://h/d") == "mysql://h/d"
     here.clear()
     assert with_driver("postgresql://h/d") == "postgresql://h/d"
+
+
+@pytest.mark.parametrize("installed", ["psycopg", "psycopg2"])
+def test_either_driver_of_postgresql_will_do(installed, monkeypatch):
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    monkeypatch.setattr(databases, "find_spec", lambda name: name == installed or None)
+    url = sqlalchemy.make_url(with_driver("postgresql://me:word@h/d"))
+    assert url.get_dialect().driver == installed
+    assert url.render_as_string(hide_password=False).endswith("://me:word@h/d")
 
 
 def test_files_and_servers_are_told_apart():

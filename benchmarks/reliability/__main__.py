@@ -124,6 +124,13 @@ ATTACKS = (
         ("--processes", "16", "--trials", "640"),
         short=("--processes", "2", "--trials", "20"),
     ),
+    Attack(
+        "processes-postgresql",
+        "processes.py",
+        ("--store", "postgresql", "--processes", "64", "--trials", "640"),
+        short=("--store", "postgresql", "--processes", "2", "--trials", "20"),
+    ),
+    Attack("ray-nodes", "ray_nodes.py"),
 )
 LONGEST = ("fit-time", "stops", "fuzz", "large-study", "many-trials", "processes", "endings")
 """These are begun first, so that none of them is left for the end."""

@@ -11,7 +11,12 @@ SECONDS = "BOWL_SECONDS"
 def bowl(config: dict) -> float:
     """Note in a file that this configuration was evaluated, and return its loss."""
     time.sleep(float(os.environ.get(SECONDS, "0.02")))
-    descriptor = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, f"{config['x']!r}\n".encode())
-    os.close(descriptor)
+    note(LOG, config["x"])
     return (config["x"] - 0.3) ** 2
+
+
+def note(log: str, x: float) -> None:
+    """Append a line that no other process can break."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(descriptor, f"{x!r}\n".encode())
+    os.close(descriptor)

@@ -21,20 +21,24 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
+from lives import Ended, import_early, kill, start_life, wait_for
 from rows import Row, peak_mb
 
 HERE = Path(__file__).parent
 SPACE = {"x": {"range": [0.0, 1.0]}, "kind": {"a": {"rate": {"range": [0.001, 1.0]}}, "b": {}}}
 LOG = "evaluations.log"
-START = "from foretune.cli.tune import tune_command; tune_command()"
+LONGEST = 1200.0
+"""Seconds after which a process counts as hung."""
 BINARIES = "/usr/lib/postgresql"
+CONNECTIONS = 300
+"""More than two for each process: one for the study, and one for its lock."""
 
 
 def bowl(config: dict) -> float:
@@ -62,7 +66,7 @@ def postgresql() -> Iterator[str]:
         )  # fmt: skip
 
     call("initdb", "-U", "tuner", "--auth=trust")
-    where = f"-h 127.0.0.1 -p {port} -k {folder}"
+    where = f"-h 127.0.0.1 -p {port} -k {folder} -c max_connections={CONNECTIONS}"
     call("pg_ctl", "-w", "-l", str(folder / "log"), "-o", where, "start")
     try:
         yield f"postgresql://tuner@127.0.0.1:{port}/postgres"
@@ -106,16 +110,27 @@ def free_port() -> int:
 SERVERS = {"sqlite": lambda: nullcontext("study.db"), "postgresql": postgresql, "mysql": mysql}
 
 
-def start(folder: Path, url: str, trials: int, seed: int) -> subprocess.Popen:
-    words = ["processes:bowl", "--space", "space.json", "--method", "random", "--store", url]
-    return subprocess.Popen(
-        [sys.executable, "-c", START, *words, "--trials", str(trials), "--seed", str(seed)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(folder: Path, url: str, trials: int, seed: int) -> int:
+    """Start a command, as a fork that need not import everything anew, and return its process."""
+    words = ["tune", "processes:bowl", "--space", "space.json", "--method", "random"]
+    words += ["--store", url, "--trials", str(trials), "--seed", str(seed)]
+    said = folder / f"said-{time.monotonic_ns()}.log"
+    return start_life(folder, tuple(words), said=said)
+
+
+def watch(folder: Path, lives: list[int]) -> list[Ended | None]:
+    """Wait for all, and say how far they are. Those that hang are killed, and count as None."""
+    began, ends = time.monotonic(), {}
+    while len(ends) < len(lives) and time.monotonic() < began + LONGEST:
+        for life in set(lives) - ends.keys():
+            end = wait_for(life, 0.02)
+            if end is not None:
+                ends[life] = end
+        done = len((folder / LOG).read_text().splitlines()) if (folder / LOG).exists() else 0
+        print(f"{done} evaluations after {time.monotonic() - began:.0f} s", flush=True)
+    for life in set(lives) - ends.keys():
+        kill(life)
+    return [ends.get(life) for life in lives]
 
 
 def check(folder: Path, url: str, trials: int) -> float:
@@ -145,25 +160,27 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--trials", type=int, default=2000)
     given = parser.parse_args()
+    what = f"{given.processes} processes of tune on one store, {given.store}"
+    if given.store == "postgresql" and not (Path(BINARIES).exists() and find_spec("psycopg")):
+        Row(what, 0, skipped="PostgreSQL or psycopg is not installed").print()
+        return
+    import_early(only_tune=True)
     folder = Path(tempfile.mkdtemp(prefix="processes-"))
     (folder / "space.json").write_text(json.dumps(SPACE))
     with SERVERS[given.store]() as url:
         began = time.monotonic()
         # The same seed everywhere: without care they would all suggest the same.
-        processes = [start(folder, url, given.trials, seed=0) for _ in range(given.processes)]
-        while any(process.poll() is None for process in processes):
-            time.sleep(1.0)
-            done = len((folder / LOG).read_text().splitlines()) if (folder / LOG).exists() else 0
-            print(f"{done} evaluations after {time.monotonic() - began:.0f} s", flush=True)
-        said = [process.communicate()[1] for process in processes]
+        lives = [start(folder, url, given.trials, seed=0) for _ in range(given.processes)]
+        ends = watch(folder, lives)
         elapsed = time.monotonic() - began
-        for process, text in zip(processes, said, strict=True):
-            assert process.returncode == 0, text
+        for path in folder.glob("said-*.log"):
+            text = path.read_text()
             assert "locked" not in text, text
             assert "Traceback" not in text, text
+        assert all(end is not None and end.code == 0 for end in ends), (ends, folder)
         seconds = check(folder, url, given.trials)
     Row(
-        f"{given.processes} processes of tune on one store, {given.store}", given.trials,
+        what, given.trials,
         longest_s=round(elapsed, 1), peak_mb=round(peak_mb()),
         note=f"{given.trials / seconds:.1f} suggestions/s",
     ).print()  # fmt: skip

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 SQLITE = "sqlite:///"
 SQLITE_MAGIC = b"SQLite format 3\x00"
 NO_OPTIONS: Mapping[str, Any] = {}
-DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
-"""For each kind of server, the module that its plain URL means, and the one to use instead."""
+DRIVERS = {
+    "postgresql": {"psycopg": "psycopg", "psycopg2": "psycopg2"},
+    "mysql": {"mysqldb": "MySQLdb", "pymysql": "pymysql"},
+}
+"""For each kind of server, its drivers as a URL names them, and the modules to be installed."""
 LARGEST_PORT = 65535
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
 """Where servers listen unless told otherwise."""
@@ -90,6 +93,7 @@ def is_sqlite(url: str) -> bool:
 def with_driver(url: str) -> str:
     """The URL with a driver that is installed, if the usual one is not and none is named.
 
+    The usual one depends on SQLAlchemy: for PostgreSQL it was psycopg2 before version 2.1.
     Refuses a URL that cannot be read.
     """
     if "://" in url:
@@ -97,9 +101,11 @@ def with_driver(url: str) -> str:
     kind, _, rest = url.partition("://")
     if kind not in DRIVERS:
         return url
-    usual, other = DRIVERS[kind]
-    lacks = find_spec(usual) is None and find_spec(other) is not None
-    return f"{kind}+{other}://{rest}" if lacks else url
+    usual = parse_url(url).get_dialect().driver
+    installed = [name for name, module in DRIVERS[kind].items() if find_spec(module) is not None]
+    if usual in installed or not installed:
+        return url
+    return f"{kind}+{installed[0]}://{rest}"
 
 
 def file_of(given: str) -> Path | None:
