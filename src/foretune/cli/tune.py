@@ -182,17 +182,13 @@ def _past(
     store: str,
     study: str,
 ) -> Past:
-    from foretune._base.progress import beating
-    from foretune._base.terminal import TerminalProgress
-
     for option, texts in (("--assume", assumed), ("--rename", renamed)):
         if texts and not experience:
             raise UsageError(
                 f"{option} tells what past runs had, but got '{texts[0]}' without any: give an "
                 "--experience"
             )
-    with beating(TerminalProgress(), "reading past runs", mostly_quick=True):
-        past = opened_past(experience, store=store, study=study)
+    past = opened_past(experience, store=store, study=study)
     rename(past, renamed)
     return past
 
