@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -454,8 +455,10 @@ def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
 
 @pytest.mark.usefixtures("trials_here")
 def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatch) -> None:
-    opened = open_study
-    monkeypatch.setattr(Study, "open", lambda _, *given, **named: opened(None, *given, **named))
+    def open_in_memory(_: str, *given: Any, **named: Any) -> Study:
+        return open_study(None, *given, **named)
+
+    monkeypatch.setattr("foretune.automl.job.open_study", open_in_memory)
     monkeypatch.setattr("foretune.automl.preflight.check_store", lambda _: None)
     store = ("--store", "postgresql://me:s3cret@db/x")
     code, _, _ = foretune("fit", train, "--target", "class", *store, *QUICK)
