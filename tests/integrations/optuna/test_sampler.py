@@ -520,8 +520,8 @@ def past_storage(url: str, studies: int = 5) -> None:
 def test_past_studies_of_a_storage_are_experience(tmp_path):
     url = f"sqlite:///{tmp_path / 'past.db'}"
     past_storage(url)
-    elsewhere = in_memory(ForetuneSampler.from_storage(url, "ws-gp", seed=0))
-    beside = in_memory(ForetuneSampler("ws-gp", seed=0), storage=url, study_name="new")
+    elsewhere = in_memory(ForetuneSampler.from_storage(url, "zero-shot", seed=0))
+    beside = in_memory(ForetuneSampler("zero-shot", seed=0), storage=url, study_name="new")
     for study in (elsewhere, beside):
         study.optimize(wells, n_trials=3)
     assert params(elsewhere) == params(beside)
