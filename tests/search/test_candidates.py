@@ -150,7 +150,7 @@ def test_local_searches_start_from_the_best_samples_and_from_good_trials(
 ) -> None:
     begun = []
 
-    def stay(starts: Encoded, score: object, *, seed: int) -> Encoded:
+    def stay(starts: Encoded, score: object, *, seed: int, **_: object) -> Encoded:
         begun.append(starts)
         return starts
 
