@@ -55,7 +55,7 @@ def main() -> None:
             gaps = tasks[place].z
             embedding = pre_trained(algorithms, configs, gaps, seed=place, beta=beta)
             u = embedding.place(configs)
-            apart.append(separability(u, algorithms.chosen(configs)))
+            apart.append(separability(u, algorithms.algorithm_of(configs)))
             ordered.append(float(spearmanr(np.square(u).sum(axis=1), gaps).statistic))
         print(
             f"beta {beta:g}: pairs told apart with accuracy {np.mean(apart):.3f}, "

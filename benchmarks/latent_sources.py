@@ -79,7 +79,7 @@ def main() -> None:
     by_luck = ranked(prior, tasks, experience, part, early_success)
     by_agreement = ranked(prior, tasks, experience, part, agreement)
     algorithms = Algorithms.of(experience.space)
-    which = algorithms.chosen(experience.configs)
+    which = algorithms.algorithm_of(experience.configs)
     found: dict[str, list[tuple[float, float]]] = {}
     for target, task in enumerate(tasks):
         others = np.flatnonzero(part != part[target])

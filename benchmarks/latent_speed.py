@@ -28,7 +28,7 @@ ALGORITHMS = Algorithms.of(SPACE)
 
 
 def losses(configs: Encoded) -> np.ndarray:
-    inputs, which = ALGORITHMS.inputs(configs), ALGORITHMS.chosen(configs)
+    inputs, which = ALGORITHMS.inputs(configs), ALGORITHMS.algorithm_of(configs)
     return np.square(inputs - 0.3).sum(axis=1) + 0.05 * which
 
 

@@ -86,7 +86,7 @@ class RecordedTask:
 
     def __init__(self, experience: Experience, name: str) -> None:
         records = experience.task(name)
-        done = np.flatnonzero(records.succeeded)
+        done = np.flatnonzero(records.is_success)
         self.space, self.configs = experience.space, records.configs.take(done)
         self.losses = records.losses[done, 0]
         self.asked = {p.name: _as_distribution(p) for p in self.space.parameters}

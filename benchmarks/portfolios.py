@@ -111,7 +111,7 @@ def run(given: argparse.Namespace) -> None:
     experience = experience.with_metrics([experience.metrics[0].name])
     suite = given.experience.stem
     whole = loss_table(experience)
-    table, errors = whole.shared(), errors_of(experience, whole)
+    table, errors = whole.select_common(), errors_of(experience, whole)
     errors = errors[:, experience.configs.isin(table.configs)]
     for fold, split in enumerate(k_fold(experience, given.folds, seed=0)):
         for builder in given.builders.split(","):

@@ -24,7 +24,7 @@ def problem_of(experience: Experience, file: Path, split: Split, task: str) -> P
     columns = [place for place, p in enumerate(experience.space.parameters) if p.size > 1]
     values, losses = _recorded(pool_of(experience, task), columns)
     seed = int(hashlib.sha256(task.encode()).hexdigest()[:8], 16)
-    telling = [name for name in learnt_from if experience.task(name).succeeded.any()]
+    telling = [name for name in learnt_from if experience.task(name).is_success.any()]
     chosen = np.random.default_rng(seed).permutation(telling)[:PAST_TASKS]
     return Problem(
         task=task,

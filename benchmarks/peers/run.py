@@ -37,7 +37,7 @@ from foretune_lab.bench.run import Run
 from foretune_lab.bench.starts import Start, seed_on_task
 
 OURS = "foretune"
-START = Start.called("none")
+START = Start.parse("none")
 LAST_LINES = 2_000
 """So many characters are kept of what a failed run said."""
 

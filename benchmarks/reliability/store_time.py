@@ -33,7 +33,7 @@ def measure(url: str, trials: int) -> dict[str, list[float]]:
     study, seen = open_study(url, "timed", space=SPACE, metrics=METRICS), 0
     for number in range(trials):
         config = {"x": float(draw.random()), "kind": "ab"[number % 2], "depth": 1 + number % 9}
-        with study.locked():
+        with study.lock():
             began = time.perf_counter()
             seen = study.changes(seen).seen
             looked = time.perf_counter()

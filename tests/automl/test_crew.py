@@ -29,7 +29,7 @@ def table() -> Table:
 def test_processes_fit_what_this_one_would(table: Table, tmp_path: Path) -> None:
     drawn = planned(table, Wishes(only=("knn", "lda"))).space.sample(4, seed=1).dicts()
     configs = [drawn[0], {"estimator": "unheard of"}, *drawn[1:]]
-    made = dict(Crew(2, tmp_path).fitted(configs, table, seed=3))
+    made = dict(Crew(2, tmp_path).fit_each(configs, table, seed=3))
     assert isinstance(made[1], str)
     for config, place in zip(drawn, (0, 2, 3, 4), strict=True):
         member = made[place]

@@ -46,4 +46,4 @@ def test_pipelines_are_named_by_their_estimators() -> None:
         plan=plan, wishes=wishes, knowledge=None, trials=[trial], relied_on="", timings=[]
     )  # fmt: skip
     told = story(fit, table, Words("a table"))
-    assert told.named(0) == "naive_bayes"
+    assert told.label_of(0) == "naive_bayes"

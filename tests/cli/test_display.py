@@ -23,8 +23,8 @@ def trial(number, loss=None, **config):
 def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
     lines = Lines([LOSS], 3)
     for number, loss in enumerate([2.0, 3.0, 1.0]):
-        lines.began(trial(number, estimator="rf"))
-        lines.ended(trial(number, loss, estimator="rf"))
+        lines.trial_began(trial(number, estimator="rf"))
+        lines.trial_ended(trial(number, loss, estimator="rf"))
     assert capsys.readouterr().err.splitlines() == [
         "trial 0 began: rf",
         "1 of 3 trials: best loss 2 (rf)",
@@ -34,26 +34,26 @@ def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
 
 def test_a_configuration_without_a_name_has_no_parentheses(capsys):
     lines = Lines([LOSS], None)
-    lines.began(trial(4, x=0.5))
-    lines.ended(trial(4, 2.0, x=0.5))
+    lines.trial_began(trial(4, x=0.5))
+    lines.trial_ended(trial(4, 2.0, x=0.5))
     assert capsys.readouterr().err.splitlines() == ["trial 4 began", "1 trial: best loss 2"]
 
 
 def test_after_earlier_trials_the_first_new_one_needs_no_line(capsys):
     lines = Lines([LOSS], 3)
-    lines.ended(trial(0, 2.0))
-    lines.began(trial(1))
+    lines.trial_ended(trial(0, 2.0))
+    lines.trial_began(trial(1))
     assert capsys.readouterr().err.splitlines() == ["1 of 3 trials: best loss 2"]
 
 
 def test_what_had_ended_before_counts_and_is_told_in_one_line(capsys):
     lines = Lines([LOSS], 4)
     for number, loss in enumerate([2.0, 1.0]):
-        lines.ended(trial(number, loss))
-    lines.began(trial(2))
-    lines.ended(trial(2, 3.0))
-    lines.began(trial(3))
-    lines.ended(trial(3, 2.0))
+        lines.trial_ended(trial(number, loss))
+    lines.trial_began(trial(2))
+    lines.trial_ended(trial(2, 3.0))
+    lines.trial_began(trial(3))
+    lines.trial_ended(trial(3, 2.0))
     assert capsys.readouterr().err.splitlines() == [
         "2 of 4 trials: best loss 1",
         "4 of 4 trials: best loss 1",
@@ -67,8 +67,8 @@ def test_a_bar_counts_trials_that_ended(monkeypatch):
     with display.display([LOSS], 3, None) as bar:
         assert isinstance(bar, Bar)
         for number in range(2):
-            bar.began(trial(number, estimator="rf"))
-            bar.ended(trial(number, 2.0, estimator="rf"))
+            bar.trial_began(trial(number, estimator="rf"))
+            bar.trial_ended(trial(number, 2.0, estimator="rf"))
         progress: Progress = bar._bar
         text = "".join(str(line) for line in _rendered(progress))
     assert "2 of 3 trials" in text
@@ -80,9 +80,9 @@ def test_a_bar_shows_brackets_in_names_as_they_are(monkeypatch, name):
     monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=StringIO(), width=200))
     with display.display([LOSS], 3, None) as bar:
-        bar.began(trial(0, estimator=name))
+        bar.trial_began(trial(0, estimator=name))
         assert name in _rendered(bar._bar)
-        bar.ended(trial(0, 2.0, estimator=name))
+        bar.trial_ended(trial(0, 2.0, estimator=name))
         assert f"best loss 2 ({name})" in _rendered(bar._bar)
 
 
@@ -92,9 +92,9 @@ def test_a_bar_begins_with_what_had_ended_before(monkeypatch):
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=shown, width=200))
     with display.display([LOSS], 9, None) as bar:
         for number in range(5):
-            bar.ended(trial(number, 2.0))
-        bar.began(trial(5))
-        bar.ended(trial(5, 3.0))
+            bar.trial_ended(trial(number, 2.0))
+        bar.trial_began(trial(5))
+        bar.trial_ended(trial(5, 3.0))
         [task] = bar._bar.tasks
     assert task.completed == 6
     assert task.fields["far"] == "6 of 9 trials"
@@ -129,6 +129,6 @@ def test_trials_that_failed_count_and_are_never_the_best(capsys):
     assert str(score) == "1 failed"
     lines = Lines([LOSS], 2)
     for number in range(2):
-        lines.began(trial(number))
-        lines.ended(replace(failed, number=number))
+        lines.trial_began(trial(number))
+        lines.trial_ended(replace(failed, number=number))
     assert capsys.readouterr().err.splitlines() == ["trial 0 began", "2 of 2 trials: 2 failed"]

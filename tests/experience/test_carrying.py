@@ -83,7 +83,7 @@ def test_values_outside_of_a_range_leave_their_runs_out_and_are_counted():
     assert found.outside == {"lr": 4}
     assert (found.runs, found.tasks) == (6, 2)
     assert not found.is_whole
-    assert found.told() == (
+    assert found.describe() == (
         "past runs are of another space: 2 of 6 (of 2 of 2 tasks) are used; 4 lie outside of 'lr'"
     )
 
@@ -91,7 +91,7 @@ def test_values_outside_of_a_range_leave_their_runs_out_and_are_counted():
 def test_what_leaves_most_runs_out_is_named_first():
     found = carried_over(past(), searched(act=["relu"], momentum=(0.6, 0.99), lr=(1e-4, 0.1)))
     assert found.outside == {"act": 2, "momentum": 4, "lr": 2}
-    assert "; 4 lie outside of 'momentum', 2 lie outside of" in found.told()
+    assert "; 4 lie outside of 'momentum', 2 lie outside of" in found.describe()
 
 
 def test_a_wider_range_and_more_choices_lose_nothing():
@@ -113,7 +113,7 @@ def test_a_hyperparameter_that_is_gone_is_forgotten():
     ]
     assert found.gone == ("momentum",)  # what never changed was not chosen
     assert not found.is_whole
-    assert "what they chose for 'momentum' is not looked at" in found.told()
+    assert "what they chose for 'momentum' is not looked at" in found.describe()
 
 
 def test_runs_that_differed_only_in_what_is_gone_are_repetitions():
@@ -322,7 +322,7 @@ def test_a_setting_that_is_another_now_is_said_and_leaves_nothing_out(name, now,
     assert len(rows(found)) == 3
     assert found.other == ((name,) if other else ())
     assert found.is_whole is not other
-    assert (f"they had another value of '{name}'" in found.told()) is other
+    assert (f"they had another value of '{name}'" in found.describe()) is other
     assert together([found]).other == found.other
 
 
@@ -389,7 +389,7 @@ def test_forbidden_combinations_are_left_out():
     )
     found = carried_over(past(), Space.of(space))
     assert [loss for _, loss in rows(found)] == [0.0, 2.0]
-    assert found.told().endswith("4 of 6 (of 2 of 2 tasks) are used; 2 are forbidden there")
+    assert found.describe().endswith("4 of 6 (of 2 of 2 tasks) are used; 2 are forbidden there")
     with pytest.raises(ExperienceError, match="none of 2 does: 2 are forbidden there; widen it"):
         carried_over(past(CONFIGS[1:2]), Space.of(space))
 
@@ -440,7 +440,7 @@ def test_tasks_of_which_nothing_is_left_are_left_out():
     other = past(CONFIGS[2:], tasks=["other"])
     found = carried_over(one.merge(other), searched(lr=(1e-4, 0.1)))
     assert found.experience.tasks == ("one",)
-    assert "1 of 2 (of 1 of 2 tasks) are used" in found.told()
+    assert "1 of 2 (of 1 of 2 tasks) are used" in found.describe()
 
 
 def test_failed_runs_come_along():
@@ -472,7 +472,7 @@ def test_several_experiences_speak_together():
     assert found.unknown == ("norm",)  # one of them knows of dropout
     assert found.gone == ("act",)
     alone = together(parts[:1])
-    assert alone.told() == parts[0].told()
+    assert alone.describe() == parts[0].describe()
 
 
 @pytest.mark.parametrize(

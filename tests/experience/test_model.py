@@ -32,7 +32,7 @@ def test_a_task_is_its_rows_in_the_order_they_were_given() -> None:
     assert records.seconds.tolist() == [5.0, 4.0]
     np.testing.assert_array_equal(records.losses, [[0.5, -0.6], [0.4, NAN]])
     np.testing.assert_array_equal(records.values, [[0.5, 0.6], [0.4, NAN]])
-    assert records.succeeded.tolist() == [True, False]
+    assert records.is_success.tolist() == [True, False]
     assert small().task("iris").status.tolist() == [Status.DONE, Status.FAILED, Status.DONE]
 
 
@@ -157,9 +157,9 @@ def test_successes_count_at_the_highest_fidelity_of_their_configuration() -> Non
         values=np.array([[1.0], [2.0], [NAN], [3.0], [4.0], [5.0], [6.0]]),
         fidelity=[1, 2, 3, NAN, 2, NAN, 2],
     )
-    counted = experience.task("a").counted
+    counted = experience.task("a").is_full_fidelity
     assert counted.tolist() == [False, True, False, True, True, False, True]
-    assert first.task("iris").counted.tolist() == first.task("iris").succeeded.tolist()
+    assert first.task("iris").is_full_fidelity.tolist() == first.task("iris").is_success.tolist()
 
 
 def test_a_direction_may_be_written_as_text() -> None:

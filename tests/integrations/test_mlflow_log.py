@@ -46,12 +46,12 @@ def test_trials_of_this_process_are_logged():
     pytest.importorskip("mlflow")
     client = Client()
     watch = MlflowWatch(SILENT_WATCH, mlflow_log._Runs(client, "7", "mine", [LOSS]))
-    watch.began(trial(0))
-    watch.ended(trial(0, Status.DONE, {"loss": 0.5}))
-    watch.began(trial(1))
-    watch.ended(trial(1, Status.FAILED, reason="ValueError: no"))
-    watch.ended(trial(2, Status.DONE, {"loss": 0.1}))
-    watch.began(trial(3))
+    watch.trial_began(trial(0))
+    watch.trial_ended(trial(0, Status.DONE, {"loss": 0.5}))
+    watch.trial_began(trial(1))
+    watch.trial_ended(trial(1, Status.FAILED, reason="ValueError: no"))
+    watch.trial_ended(trial(2, Status.DONE, {"loss": 0.1}))
+    watch.trial_began(trial(3))
     watch.close()
     params = {"lr": "0.1", "kind": "a"}
     assert client.said == [
@@ -88,8 +88,8 @@ def test_a_server_that_fails_costs_one_warning():
     watch = MlflowWatch(shown, Deaf())
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        watch.began(trial(0))
-        watch.ended(trial(0, Status.DONE, {"loss": 0.5}))
+        watch.trial_began(trial(0))
+        watch.trial_ended(trial(0, Status.DONE, {"loss": 0.5}))
         watch.close()
     assert "nobody there" in str(said[0].message)
     assert len(said) == 1

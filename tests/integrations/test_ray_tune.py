@@ -71,7 +71,7 @@ def test_suggestions_are_nested_and_outcomes_are_told():
     one.on_trial_complete("unknown", {"loss": 1.0})
     told = one._optimizer.told
     assert told.losses[0, 0] == 2.0
-    assert told.succeeded.tolist() == [True, False, False]
+    assert told.is_success.tolist() == [True, False, False]
     assert not one._optimizer.pending
 
 

@@ -718,7 +718,7 @@ class TestCountsAndShares:
             return SearchSpace.of({"clf": {inner: brought, line: {}}})
 
         past = space((0.5, 1.0)).space.sample(8, seed=0)
-        (confused,) = space((1, 4)).confused(past, Pipeline([("clf", line)])).values()
+        (confused,) = space((1, 4)).find_ambiguous_counts(past, Pipeline([("clf", line)])).values()
         assert confused.tolist() == past.active[:, -1].tolist()
         assert confused.any()
 

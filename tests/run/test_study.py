@@ -100,14 +100,14 @@ def test_closing_leaves_running_trials_to_the_next(url):
     with opened(url) as study:
         study.begin(CONFIGS[0], chosen_by="random")
     with opened(url) as study:
-        assert [trial.config for trial in study.left_behind()] == [CONFIGS[0]]
+        assert [trial.config for trial in study.abandoned_trials()] == [CONFIGS[0]]
 
 
 def test_others_see_a_trial_at_once_and_leave_it_alone(url):
     with opened(url) as one, opened(url) as other:
         number = one.begin(CONFIGS[0], chosen_by="random")
         assert [trial.status for trial in other.trials()] == [None]
-        assert other.left_behind() == other.unsure() == []
+        assert other.abandoned_trials() == other.unsure() == []
         finish(one, number)
         assert [trial.status for trial in other.trials()] == [Status.DONE]
 
@@ -129,9 +129,9 @@ def test_trials_of_a_killed_process_are_run_again_under_their_number(url):
     words = [sys.executable, "-c", BEGIN, url]
     assert subprocess.run(words, input=SPACE.to_json(), text=True, check=False).returncode == -9
     with opened(url) as study:
-        (left,) = study.left_behind()
+        (left,) = study.abandoned_trials()
         study.take_over(left.number)
-        assert study.left_behind() == []
+        assert study.abandoned_trials() == []
         finish(study, left.number)
         (ended,) = study.trials()
     assert (ended.number, ended.status) == (0, Status.DONE)
@@ -153,7 +153,7 @@ def test_what_a_killed_process_had_said_of_a_trial_is_not_said_of_the_next_run(u
             )  # fmt: skip
         monkeypatch.undo()
         study._held.clear()
-        (left,) = study.left_behind()
+        (left,) = study.abandoned_trials()
         study.take_over(left.number)
         study.end(number, status=Status.FAILED)
         (ended,) = study.trials()
@@ -182,11 +182,11 @@ def test_processes_of_other_machines_live_as_long_as_their_heart_beats(abroad, u
     number = abroad.begin(CONFIGS[0], chosen_by="random")
     with opened(url) as here:
         assert [trial.number for trial in here.unsure()] == [number]
-        assert here.left_behind() == []
+        assert here.abandoned_trials() == []
         abroad._beat()
-        assert here.unsure() == here.left_behind() == []
+        assert here.unsure() == here.abandoned_trials() == []
         monkeypatch.setattr(heartbeat, "GRACE_SECONDS", -1.0)
-        assert [trial.number for trial in here.left_behind()] == [number]
+        assert [trial.number for trial in here.abandoned_trials()] == [number]
         here.take_over(number)
         finish(abroad, number, error=9.0)  # it lives after all, but comes too late
         assert here.trials()[0].status is None

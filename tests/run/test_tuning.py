@@ -109,7 +109,7 @@ def test_results_that_cannot_be_used_are_failures_with_their_reason(result, reas
     tune(study, asked, InlineExecutor(lambda _: result), Budget(2))
     assert [trial.status for trial in study.trials()] == [Status.FAILED] * 2
     assert study.trials()[0].reason.startswith(reason)
-    assert not asked.told.succeeded.any()
+    assert not asked.told.is_success.any()
 
 
 def test_results_may_hold_other_numbers_and_notes():
@@ -167,7 +167,7 @@ def test_when_the_time_is_over_running_trials_are_left_to_the_next_run(monkeypat
     monkeypatch.setattr(tuning_loop, "time", executor)
     assert tune(study, optimizer(), executor, Budget(seconds=60.0)) == "time"
     assert executor.now == 60.0
-    assert [trial.config for trial in study.left_behind()] == executor.jobs
+    assert [trial.config for trial in study.abandoned_trials()] == executor.jobs
     monkeypatch.undo()
     tune(study, optimizer(), InlineExecutor(bowl), Budget(2))
     assert [trial.status for trial in study.trials()] == [Status.DONE] * 2
@@ -193,7 +193,7 @@ def test_what_is_reserved_of_the_time_is_left(monkeypatch):
 @pytest.mark.parametrize("is_drawn", [True, False])
 def test_what_another_process_begins_first_is_not_begun_twice(is_drawn, monkeypatch):
     study, asked = memory(), optimizer()
-    ask, locked, locks = asked.ask, study.locked, []
+    ask, locked, locks = asked.ask, study.lock, []
 
     def slow_ask():
         (suggestion,) = ask()

@@ -96,7 +96,7 @@ def test_the_best_and_every_rank_are_read() -> None:
 @pytest.mark.parametrize("shared", [False, True])
 def test_whether_configurations_are_shared_is_known_without_the_table(shared: bool) -> None:
     experience = experience_of(5, shared=shared)
-    assert shares_configurations(experience) is loss_table(experience).is_shared is shared
+    assert shares_configurations(experience) is loss_table(experience).has_common_configs is shared
 
 
 def test_few_tasks_open_with_what_was_learnt() -> None:
@@ -154,7 +154,7 @@ def test_an_explanation_does_not_wait_for_learning(monkeypatch: pytest.MonkeyPat
     optimizer = Optimizer.of(SPACE, experience_of(3 * FEW), method=TINY)
     played(optimizer, 2)
     monkeypatch.setattr(AdaptiveLearner, "learn", lambda *_, **__: pytest.fail("learnt"))
-    assert optimizer.explained() == ""
+    assert optimizer.explain() == ""
 
 
 @pytest.mark.usefixtures("few_forests")

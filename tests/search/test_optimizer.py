@@ -94,17 +94,17 @@ def test_without_a_trial_that_succeeded_there_is_no_best() -> None:
 
 def test_methods_without_an_explanation_say_nothing() -> None:
     optimizer = make("random")
-    assert optimizer.explained() == ""
+    assert optimizer.explain() == ""
     tune(optimizer, 2)
-    assert optimizer.explained() == ""
+    assert optimizer.explain() == ""
 
 
 def test_before_a_trial_has_succeeded_there_is_nothing_to_explain() -> None:
     optimizer = make("auto")
     optimizer.tell([Told(float("nan"), config={"a": 0.5, "b": 0.5})])
-    assert optimizer.explained() == ""
+    assert optimizer.explain() == ""
     tune(optimizer, 1)
-    assert optimizer.explained()
+    assert optimizer.explain()
 
 
 def test_ask_changes_nothing_but_what_is_pending() -> None:
@@ -142,7 +142,7 @@ def test_a_caller_may_have_numpy_raise_whatever_it_notices(objectives: tuple[str
             [suggestion] = optimizer.ask()
             losses = (bowl(suggestion.config), suggestion.config["a"])[: len(objectives)]
             optimizer.tell([Told(losses, id=suggestion.id)])
-        assert optimizer.explained()
+        assert optimizer.explain()
 
 
 def test_pending_trials_push_the_next_ones_away() -> None:

@@ -70,7 +70,7 @@ def test_losses_and_configurations_keep_their_order() -> None:
     seen = trials.observations()
     assert seen.losses[:, 0].tolist() == np.repeat(np.arange(40.0), 2).tolist()
     assert seen.configs.take([78, 79]) == SPACE.sample(2, seed=39)
-    assert seen.succeeded.tolist() == [True, False] * 40
+    assert seen.is_success.tolist() == [True, False] * 40
 
 
 def test_many_outcomes_told_at_once_are_those_told_one_by_one() -> None:

@@ -10,7 +10,7 @@ def test_a_flat_space_is_one_algorithm_that_reads_everything() -> None:
     algorithms = Algorithms.of(space)
     batch = space.encode([{"a": 0.25, "b": "q"}])
     assert len(algorithms) == 1
-    assert algorithms.chosen(batch).tolist() == [0]
+    assert algorithms.algorithm_of(batch).tolist() == [0]
     np.testing.assert_array_equal(algorithms.inputs(batch), batch.x)
 
 
@@ -30,7 +30,7 @@ def test_each_algorithm_reads_its_own_hyperparameters_and_the_common_ones() -> N
         ]
     )
     assert algorithms.names == ("svm", "knn", "nb")
-    assert algorithms.chosen(batch).tolist() == [1, 0, 2]
+    assert algorithms.algorithm_of(batch).tolist() == [1, 0, 2]
     by_value = [sorted(row) for row in algorithms.inputs(batch).tolist()]
     assert by_value == [[0.0, 0.25, 0.5], [0.125, 0.5, 0.75], [0.0, 0.0, 1.0]]
 
@@ -47,7 +47,7 @@ def test_in_a_pipeline_the_largest_stage_chooses_and_the_others_are_inputs() -> 
     algorithms = Algorithms.of(space)
     assert algorithms.names == ("svm", "forest")
     batch = space.sample(1, seed=0)
-    (row,) = algorithms.chosen(batch)
+    (row,) = algorithms.algorithm_of(batch)
     read = set(algorithms.columns[row].tolist())
     of_svm = {"model:svm:C", "model:svm:kernel"}
     of_forest = {"model:forest:trees", "model:forest:share"}

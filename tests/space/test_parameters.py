@@ -102,9 +102,9 @@ def test_quantile_gives_every_integer_its_share() -> None:
 
 
 def test_allowed_in_words() -> None:
-    assert parameter((1e-4, 0.5, "log")).allowed == "[0.0001, 0.5] log"
-    assert parameter((1, 9)).allowed == "{1..9}"
-    assert parameter(["a", None]).allowed == "{'a', None}"
+    assert parameter((1e-4, 0.5, "log")).allowed_text == "[0.0001, 0.5] log"
+    assert parameter((1, 9)).allowed_text == "{1..9}"
+    assert parameter(["a", None]).allowed_text == "{'a', None}"
 
 
 def test_size() -> None:

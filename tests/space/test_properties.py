@@ -50,9 +50,9 @@ def test_round_trip_is_exact(space: Space, seed: int) -> None:
         assert config == same
         assert [type(v) for v in config.values()] == [type(v) for v in same.values()]
     assert space.from_values(batch.values) == batch
-    packed = batch.packed()
+    packed = batch.pack()
     assert not any(np.isnan(array).any() for array in packed.values())
-    assert space.unpacked(packed) == batch
+    assert space.unpack(packed) == batch
     columns = {name: [c.get(name) for c in configs] for name in space.names}
     assert space.from_columns(columns, len(configs)) == batch
 
@@ -151,7 +151,7 @@ def test_every_hyperparameter_has_one_place_in_the_structure(space: Space) -> No
 @given(conditional_spaces(), seeds)
 def test_an_algorithm_holds_all_that_is_active_when_it_is_chosen(space: Space, seed: int) -> None:
     batch = space.sample(20, seed=seed)
-    chosen = space.structure.chosen(batch)
+    chosen = space.structure.algorithm_of(batch)
     for row in range(len(batch)):
         allowed: set[int] = set()
         for stage, algorithm in zip(space.structure.stages, chosen[row], strict=True):

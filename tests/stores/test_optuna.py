@@ -255,7 +255,7 @@ def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal)
     assert [each.filename for each in warned] == [__file__]
     assert [c["x"] for c in records.configs.dicts()] == [0.5, 0.1, 0.2]
     assert records.status.tolist() == [Status.DONE, Status.FAILED, Status.FAILED]
-    assert records.succeeded.tolist() == [True, False, False]
+    assert records.is_success.tolist() == [True, False, False]
 
 
 def test_trials_that_broke_a_constraint_fail_but_tell_of_the_space(journal):
@@ -269,7 +269,7 @@ def test_trials_that_broke_a_constraint_fail_but_tell_of_the_space(journal):
     store(journal, {"a": [trial({"x": 0.5, "y": 0.25}, wide, 1.0), broken]})
     records = importer.read(journal).task("a")
     assert records.status.tolist() == [Status.DONE, Status.FAILED]
-    assert records.succeeded.tolist() == [True, False]
+    assert records.is_success.tolist() == [True, False]
     assert records.configs.dicts()[1] == {"x": 0.5, "y": 0.5}
 
 

@@ -295,7 +295,7 @@ def test_fidelities_come_back_from_an_own_table(tmp_path):
     back = evaluation_table.read(path, columns=columns)
     assert back.space.names == ("lr",)
     assert back.fidelity.tolist() == [1, 1, 9, 9]
-    assert back.task("a").counted.tolist() == [False, False, True, True]
+    assert back.task("a").is_full_fidelity.tolist() == [False, False, True, True]
     with pytest.raises(ExperienceError, match="'fidelity' was named as the fidelity and as"):
         evaluation_table.read(path, columns=replace(columns, ignored=["fidelity"]))
 

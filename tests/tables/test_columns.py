@@ -238,7 +238,7 @@ def test_codes_and_dates_are_read_as_they_are_written():
             "x": np.arange(30.0) ** 2,
         }
     )
-    assert list(Schema.infer(frame).written) == ["code", "day", "price"]
+    assert list(Schema.infer(frame).raw_columns) == ["code", "day", "price"]
 
 
 def test_categories_of_tables_with_types_are_found_in_texts():

@@ -238,7 +238,7 @@ def test_classes_keep_their_leading_zeros(tmp_path, classes):
     found = read_training(of_classes(tmp_path, classes * 10), "y")
     assert found.table.classes == tuple(filter(None, classes))
     assert found.table.label_kind is LabelKind.TEXT
-    assert found.written == {"y": found.table.classes}
+    assert found.raw_columns == {"y": found.table.classes}
 
 
 def test_a_target_may_be_called_self(tmp_path):
@@ -266,7 +266,7 @@ def test_numbers_may_have_leading_zeros(tmp_path, task):
 def test_plain_numbers_as_classes_stay_numbers(tmp_path):
     found = read_training(of_classes(tmp_path, ["0", "1", "10"] * 10), "y")
     assert found.table.label_kind is LabelKind.INTEGER
-    assert found.written == {}
+    assert found.raw_columns == {}
 
 
 def test_texts_that_were_taken_for_a_missing_target_are_named(tmp_path):

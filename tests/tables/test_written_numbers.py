@@ -236,7 +236,7 @@ def test_half_a_character_is_no_number():
 def test_a_schema_remembers_how_numbers_are_written():
     schema = Schema.infer(pd.DataFrame({"price": ["1.234,5", "950", "7,25"]}))
     assert schema.columns[0].kind is ColumnKind.NUMBER
-    assert schema.written == {"price": ()}
+    assert schema.raw_columns == {"price": ()}
     again = Schema.from_list(schema.to_list())
     assert again == schema
     new = pd.DataFrame({"price": ["1.000", "2,5", None, 3.0]})

@@ -55,9 +55,9 @@ class Protocol:
 
     def describe(self, table: Table) -> str:
         """What is done with this table, for people."""
-        return f"{self._scored(table)}{table.weighed}"
+        return f"{self._scheme_text(table)}{table.weight_note}"
 
-    def _scored(self, table: Table) -> str:
+    def _scheme_text(self, table: Table) -> str:
         rows, splits = f"{len(table):,} rows", self.splits(table)
         scored = sum(len(held) for _, held in splits)
         if table.arrangement is not None and table.arrangement.kind is Arranged.IN_ORDER:
@@ -72,11 +72,11 @@ class Protocol:
         parts = f", in {len(splits)} parts" if len(splits) > 1 else ""
         return f"{share} {rows} held out{parts}{together}"
 
-    def defined_on(self, table: Table) -> "Protocol":
+    def restrict_to(self, table: Table) -> "Protocol":
         """The same without metrics that no split of a table defines; refuses to lose the first."""
         targets = [table.y[held] for _, held in self.splits(table)]
         scorers = [scorer(name, table.task) for name in self.metrics]
-        kept = [each.metric.name for each in scorers if any(map(each.defined, targets))]
+        kept = [each.metric.name for each in scorers if any(map(each.is_defined, targets))]
         if self.metrics[0] not in kept:
             others = [each for each in SCORERS.values() if each.task is table.task]
             names = [each.metric.name for each in others if not each.compares_targets]
@@ -126,7 +126,7 @@ def evaluate(
 
     keep_predictions: also give what was predicted, for `blend`.
     """
-    protocol = protocol.defined_on(table)
+    protocol = protocol.restrict_to(table)
     scorers = protocol.scorers(table.task)
     probabilities = table.task is Task.CLASSIFICATION and (
         keep_predictions or any(each.needs_probabilities for each in scorers.values())

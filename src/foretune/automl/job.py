@@ -203,7 +203,7 @@ class Job:
 
     def conclude(self, found: Searched) -> Fit:
         """Fit the model that the trials come to, so that it can be saved."""
-        with self._timed("fitting the model"):
+        with self._time_stage("fitting the model"):
             conclusion = self._concluded(found)
         self.timings["all of it"] = time.monotonic() - self.began
         ended = replace(found, timings=tuple(self.timings.items()))
@@ -298,14 +298,14 @@ class Job:
     def _search(
         self, plan: Plan, study: Study, runs: Runs, task: str
     ) -> tuple[Remembered, Ending, Knowledge | None, str]:
-        with self._timed("describing the table"):
+        with self._time_stage("describing the table"):
             about = described(plan, task)
-        with self._timed("reading what past datasets taught"):
+        with self._time_stage("reading what past datasets taught"):
             knowledge = taught(plan, task, own=self.remember) if self.transfer else None
             known = known_before(
                 self.wishes, knowledge, about.meta_features, progress=self.progress
             )
-        with self._timed("searching"), self._remembering(about) as watch:
+        with self._time_stage("searching"), self._remembering(about) as watch:
             # The watch hears of earlier trials as well: a crash may have come between a trial's end
             # and its way into the memory, which keeps every trial once.
             ending, relied_on = searched(
@@ -367,7 +367,7 @@ class Job:
             recording.close()
 
     @contextmanager
-    def _timed(self, what: str) -> Iterator[None]:
+    def _time_stage(self, what: str) -> Iterator[None]:
         start = time.monotonic()
         try:
             yield
@@ -382,17 +382,17 @@ class RecordingWatch:
     shown: Watch
     recording: Recording
 
-    def began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: StudyTrial) -> None:
         """Only passed on."""
-        self.shown.began(trial)
+        self.shown.trial_began(trial)
 
-    def ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: StudyTrial) -> None:
         """Written down first."""
         if trial.status is not None:
             self.recording.add(
                 trial.config, trial.values, status=trial.status, seconds=trial.seconds
             )
-        self.shown.ended(trial)
+        self.shown.trial_ended(trial)
 
 
 def _of_fewer_rows(made: Conclusion, learnt: Table, table: Table) -> Conclusion:

@@ -60,7 +60,7 @@ class Scorer:
     compares_targets: bool = False
     """Whether it says nothing about rows whose targets are all equal."""
 
-    def defined(self, y: Floats) -> bool:
+    def is_defined(self, y: Floats) -> bool:
         """Whether it can be computed on rows with these targets, whatever is predicted."""
         return differ(y) or not self.compares_targets
 
@@ -69,7 +69,7 @@ class Scorer:
 
         By their targets, so that a model whose predictions are no numbers still fails.
         """
-        defined = [score for score, y in zip(scores, targets, strict=True) if self.defined(y)]
+        defined = [score for score, y in zip(scores, targets, strict=True) if self.is_defined(y)]
         return float(np.mean(defined)) if defined else float("nan")
 
 

@@ -130,7 +130,7 @@ def planned(table: Table, wishes: Wishes) -> Plan:
         folds=_folds(searched),
         seed=wishes.seed,
         shares=tuple(share**RARE_POWER for share in aim.rare),
-    ).defined_on(searched)
+    ).restrict_to(searched)
     notes = [
         f"Optimising {aim.metric}, {aim.why}.",
         f"Trials are scored by {protocol.describe(searched)}{_why_few_folds(protocol, searched)}.",
@@ -185,7 +185,7 @@ def _rare_notes(table: Table, rare: tuple[float, ...]) -> list[str]:
     if not rare:
         return []
     return [
-        f"The rarest class has {min(rare):.1%} of the rows{table.weighed}: probabilities are "
+        f"The rarest class has {min(rare):.1%} of the rows{table.weight_note}: probabilities are "
         "divided by the root of the classes' shares before one is chosen, so that rare ones "
         "are found. With --metric log_loss the most probable one is chosen."
     ]
@@ -267,7 +267,7 @@ def _default_metric(table: Table, offered: Sequence[str]) -> tuple[str, str]:
         return "log_loss", "which sees how sure a model is, not only whether it is right"
     rare = _rare_shares(table)
     if rare:
-        few = f"{min(rare):.1%} of the rows{table.weighed}"
+        few = f"{min(rare):.1%} of the rows{table.weight_note}"
         return "balanced_accuracy", f"because the rarest class has {few}"
     return "accuracy", "the usual one for classes"
 

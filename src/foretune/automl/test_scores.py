@@ -41,7 +41,7 @@ def scores_on(
         given = Predictions(y, model.predict(known), weights=counts)
     else:
         certain = model.predict_proba(known)
-        given = Predictions(y, model.chosen(certain), certain, counts)
+        given = Predictions(y, model.choose_classes(certain), certain, counts)
     return {name: scorer(name, model.task).score(given) for name in metrics}
 
 

@@ -186,4 +186,4 @@ def searched(
         if all(trial.status is None for trial in study.trials()):
             raise StoppedBeforeAnyTrial from None
         ending = "stopped"
-    return ending, optimizer.explained()
+    return ending, optimizer.explain()

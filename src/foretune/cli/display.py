@@ -69,7 +69,7 @@ class Lines:
         self._score, self._trials = Score(metrics), trials
         self._said, self._silent = time.monotonic(), True
 
-    def began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: StudyTrial) -> None:
         """Only the first one is worth a line: it may take long, and nothing else has been said."""
         if self._silent and self._score.ended:
             self._say_how_far()
@@ -77,7 +77,7 @@ class Lines:
             name = named(trial.config)
             self._say(f"trial {trial.number} began{f': {name}' if name else ''}")
 
-    def ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: StudyTrial) -> None:
         """Say it where it matters."""
         better = self._score.take(trial)
         last = self._score.ended == self._trials
@@ -108,7 +108,7 @@ class Bar:
         self._running: dict[int, str] = {}
         self._visible = False
 
-    def began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: StudyTrial) -> None:
         """Show what runs."""
         if not self._visible:
             # A new beginning: what had ended before does not tell how fast it goes.
@@ -118,7 +118,7 @@ class Bar:
         self._running[trial.number] = named(trial.config)
         self._show(0)
 
-    def ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: StudyTrial) -> None:
         """Show what came of it."""
         self._running.pop(trial.number, None)
         self._score.take(trial)

@@ -117,7 +117,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     if space is not None:
         names = [space]
     else:
-        names = memory.kept() if task is None else [_holding(memory, task)]
+        names = memory.space_names() if task is None else [_holding(memory, task)]
     lost = 0
     for name in names:
         lost += memory.forget(name, task)

@@ -35,7 +35,7 @@ class Past:
     """Studies that cannot be used, and why."""
 
     @property
-    def told(self) -> "Sourced | None":
+    def task_source(self) -> "Sourced | None":
         """The file that says what is searched and measured, where the user does not."""
         return next((part for part in self.parts if part.is_file), None)
 
@@ -137,7 +137,7 @@ def carried(
     found = _together(past, space, metrics, values)
     _say_unfit(past.unfit)
     if found is not None and not found.is_whole:
-        told = found.told()
+        told = found.describe()
         click.echo(f"{told[0].upper()}{told[1:]}{_hint(found)}.", err=True)
     if found is not None and found.in_vain:
         in_vain = listed(found.in_vain)

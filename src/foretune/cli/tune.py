@@ -146,8 +146,8 @@ def tune_command(
     check_store(store)
     name = study or (function or command or "")[:LONGEST_NAME]
     past = _past(experience, assumed, renamed, store=store, study=name)
-    searched = space_asked(space, past.told)
-    wanted = metrics_asked(metrics, direction, past.told)
+    searched = space_asked(space, past.task_source)
+    wanted = metrics_asked(metrics, direction, past.task_source)
     known = carried(past, searched, wanted, assumed)
     evaluated = _objective(function, command, searched, memory_)
     chosen, began = registered(method), time.monotonic()
@@ -169,7 +169,7 @@ def tune_command(
             all_trials = kept.trials()
     source = _source(experience, known)
     search = Search(opened, chosen, source, learning, time.monotonic() - began - learning, seed)
-    code = concluded(search, all_trials, optimizer.explained(), ending, outputs)
+    code = concluded(search, all_trials, optimizer.explain(), ending, outputs)
     if code:
         sys.exit(code)
 
@@ -237,5 +237,5 @@ def _source(given: Sequence[str], past: "Carried | None") -> "Source | None":
     if past is None:
         return None
     known = past.experience
-    note = "" if past.is_whole else past.told()
+    note = "" if past.is_whole else past.describe()
     return Source(", ".join(map(shown, given)), len(known.tasks), len(known), note)

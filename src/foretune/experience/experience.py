@@ -128,25 +128,25 @@ class TaskRecords:
         return self.table.take(self.config_index.astype(np.int64))
 
     @property
-    def succeeded(self) -> Bools:
+    def is_success(self) -> Bools:
         """(n,), True where every metric was measured."""
         finite: Bools = np.logical_and.reduce(np.isfinite(self.losses), axis=1)
         return finite
 
     @property
-    def counted(self) -> Bools:
+    def is_full_fidelity(self) -> Bools:
         """(n,), True for the successes at the highest fidelity that each configuration has.
 
         Losses of different fidelities do not compare: whoever reads what configurations gave on
         this task reads these. An unknown fidelity is the lowest.
         """
         if self.fidelity is None:
-            return self.succeeded
-        known = self.succeeded & ~np.isnan(self.fidelity)
+            return self.is_success
+        known = self.is_success & ~np.isnan(self.fidelity)
         fidelity = np.where(known, self.fidelity, -np.inf)
         highest = np.full(len(self.table), -np.inf)
         np.maximum.at(highest, self.config_index, fidelity)
-        at_highest: Bools = self.succeeded & (fidelity == highest[self.config_index])
+        at_highest: Bools = self.is_success & (fidelity == highest[self.config_index])
         return at_highest
 
 

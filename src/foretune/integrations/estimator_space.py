@@ -90,7 +90,7 @@ class SearchSpace:
             or not self._counts_and_shares(each.name, estimator)
         }
 
-    def confused(self, past: Encoded, estimator: Any) -> dict[str, Bools]:
+    def find_ambiguous_counts(self, past: Encoded, estimator: Any) -> dict[str, Bools]:
         """Which past configurations have a count for a share, or the other way round, of what.
 
         By the numbers alone 1.0, all features, would become 1, one of them.

@@ -64,18 +64,18 @@ class MlflowWatch:
         self._begun: set[int] = set()
         self._warned = False
 
-    def began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: StudyTrial) -> None:
         """A run is created."""
         self._begun.add(trial.number)
         self._writer.submit(self._write, self._runs.begin, trial)
-        self._watch.began(trial)
+        self._watch.trial_began(trial)
 
-    def ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: StudyTrial) -> None:
         """Its run gets the outcome, where it was begun here."""
         if trial.number in self._begun:
             self._begun.remove(trial.number)
             self._writer.submit(self._write, self._runs.end, trial)
-        self._watch.ended(trial)
+        self._watch.trial_ended(trial)
 
     def close(self) -> None:
         """Write what is left, and mark as killed what has not ended."""

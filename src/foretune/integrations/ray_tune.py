@@ -122,7 +122,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         if trial_id not in self._ids:
             return
         metric, mode = self._aim()
-        value = None if error or result is None else self._reported(metric, result)
+        value = None if error or result is None else self._read_metric(metric, result)
         trial = self._trials[trial_id]
         trial.ended = True
         self._ended.append(trial_id)
@@ -180,7 +180,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             )
         return self._metric, self._mode
 
-    def _reported(self, metric: str, result: Mapping[str, Any]) -> float | None:
+    def _read_metric(self, metric: str, result: Mapping[str, Any]) -> float | None:
         """The metric by a last report; of one that holds no number for it it is warned once."""
         value = _single(result.get(metric))
         if isinstance(value, Real):
@@ -220,13 +220,13 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             return prior
         known = opened(self._experience)
         if known is not None and len(known.metrics) > 1:
-            known = known.with_metrics([self._recorded(known)])
+            known = known.with_metrics([self._metric_in(known)])
         if known is not None and self._space is not None:
             self._check_direction(known)
             known = carried(known, self._space.space, stacklevel=5)
         return prior_of(self._method, known, seed=self._seed)
 
-    def _recorded(self, experience: Experience) -> str:
+    def _metric_in(self, experience: Experience) -> str:
         """The metric of this search, which an experience of several must hold by its name."""
         names = [metric.name for metric in experience.metrics]
         if self._metric not in names:

@@ -123,7 +123,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         done = np.isfinite(values).any(axis=1)
         return Experience.build(
             self.space_,
-            [Metric(self._recorded_as(name), Direction.MAX) for name in names],
+            [Metric(self._metric_record_name(name), Direction.MAX) for name in names],
             [task_name],
             np.zeros(n, dtype=np.int64),
             self.space_.encode(self.configs_),
@@ -148,7 +148,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         metrics = self._metrics()
         optimizer = self._optimizer(space, metrics)
         course = Course(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
-        results = self._evaluated(course, evaluate_candidates)
+        results = self._evaluate_batches(course, evaluate_candidates)
         if course.missing:
             results.update(self._with_failures(course))
         del self._formatted, self._seed
@@ -166,7 +166,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # Trials
 
-    def _evaluated(self, course: Course, evaluate_candidates: Evaluate) -> Results:
+    def _evaluate_batches(self, course: Course, evaluate_candidates: Evaluate) -> Results:
         """The tables of all batches that scikit-learn could evaluate."""
         # What is no splitter may be a generator, which scikit-learn has used up and keeps.
         kept = isinstance(self.cv, Iterable) and not hasattr(self.cv, "split")
@@ -189,7 +189,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                     errors.append(self._failure(error, parameters))
                     course.give_up(batch)
                 else:
-                    course.record(batch, self._failed()[-len(batch) :])
+                    course.record(batch, self._failure_mask()[-len(batch) :])
                     self._follow(course, batch, results)
                     course.learn(batch, results)
         except KeyboardInterrupt:
@@ -206,7 +206,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             optimizer = self._optimizer(course.space, metrics)
             course.change(optimizer, metrics, batch)
 
-    def _failed(self) -> list[bool]:
+    def _failure_mask(self) -> list[bool]:
         """Of each candidate in the tables, whether one of its fits failed."""
         _, n_splits, out, _ = self._formatted
         failed = [fit["fit_error"] is not None for fit in out]
@@ -265,7 +265,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         free = callable(self.refit) or not self.refit
         return tuple(known) if callable(self.scoring) and free else (SCORE,)
 
-    def _recorded_as(self, metric: str) -> str:
+    def _metric_record_name(self, metric: str) -> str:
         """The name by which searches with and without other metrics know the same one."""
         return self.scoring if metric == SCORE and isinstance(self.scoring, str) else metric
 
@@ -286,7 +286,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _fitting(self, past: Experience, space: SearchSpace, metrics: Sequence[str]) -> Experience:
         """What earlier searches say about this one: in its space, by its metrics."""
         recorded = [metric.name for metric in past.metrics]
-        wanted = [self._recorded_as(name) for name in metrics]
+        wanted = [self._metric_record_name(name) for name in metrics]
         if not set(wanted) <= set(recorded):
             if len(wanted) > 1:
                 raise UsageError(
@@ -304,7 +304,7 @@ def _unconfused(
     past: Experience, space: SearchSpace, estimator: Any, *, stacklevel: int
 ) -> Experience:
     """Past runs without those that have a count for a share, or a share for a count."""
-    confused = space.confused(past.configs, estimator)
+    confused = space.find_ambiguous_counts(past.configs, estimator)
     runs = {name: int(which[past.config_index].sum()) for name, which in confused.items()}
     if not any(runs.values()):
         return past

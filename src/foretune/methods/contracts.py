@@ -94,13 +94,13 @@ class Observations:
         return len(self.losses)
 
     @property
-    def succeeded(self) -> Bools:
+    def is_success(self) -> Bools:
         """(n,), True where every objective has a finite loss."""
         return np.asarray(np.isfinite(self.losses).all(axis=1))
 
     def successes(self) -> "Observations":
         """Only the rows that a surrogate may be fitted to, believed ones included."""
-        keep = np.flatnonzero(self.succeeded)
+        keep = np.flatnonzero(self.is_success)
         if len(keep) == len(self):
             return self
         return Observations(self.configs.take(keep), self.losses[keep], self.believed[keep])
@@ -264,7 +264,7 @@ class Bounded(Protocol):
 class Informed(Protocol):
     """A prior that knows configurations which were good for past tasks."""
 
-    def known(self, target: Target) -> Encoded:
+    def known_good(self, target: Target) -> Encoded:
         """Configurations worth a look, in any order."""
 
 
@@ -283,7 +283,7 @@ class Stocked(Protocol):
 class Explaining(Protocol):
     """A surrogate that can say what it relies on."""
 
-    def explained(self, seen: Observations) -> str:
+    def explain(self, seen: Observations) -> str:
         """A sentence for people, after all trials."""
 
 

@@ -65,7 +65,7 @@ def successes(experience: Experience) -> list[tuple[Ints, Floats]]:
     tasks = []
     for name in experience.tasks:
         records = experience.task(name)
-        done = np.flatnonzero(records.counted)
+        done = np.flatnonzero(records.is_full_fidelity)
         if len(done):
             tasks.append((records.config_index[done].astype(np.int64), records.losses[done]))
     if not tasks:

@@ -88,9 +88,9 @@ class AnchoredFit:
         if len(x) > LARGEST_FIT:
             n = max(len(x) - len(x) % REFIT_EVERY, LARGEST_FIT)
             x, y = x[:n], y[:n]
-        return self._known.get(_digest(x, y), lambda: self._fitted(x, y))
+        return self._known.get(_digest(x, y), lambda: self._fit(x, y))
 
-    def _fitted(self, x: Floats, y: Floats) -> GPHyper:
+    def _fit(self, x: Floats, y: Floats) -> GPHyper:
         z = self.output(y)
         keep = np.arange(len(x))
         if len(x) > LARGEST_FIT:

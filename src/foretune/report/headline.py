@@ -70,7 +70,7 @@ def _often(times: int) -> str:
 
 def _with(story: Story) -> str:
     """What the best one is made of, where it has a name."""
-    chosen = story.named(story.best)
+    chosen = story.label_of(story.best)
     return f" with {chosen}" if chosen else ""
 
 

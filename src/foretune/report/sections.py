@@ -116,7 +116,7 @@ def _ensemble(story: Story) -> Markup:
 
 def _named(story: Story, number: int) -> str:
     """What a trial chose, where that has a name."""
-    chosen = story.named(number)
+    chosen = story.label_of(number)
     return f", {chosen}" if chosen else ""
 
 

@@ -156,7 +156,7 @@ class Story:
         """The trial with the number `best`."""
         return next((trial for trial in self.trials if trial.number == self.best), None)
 
-    def named(self, number: int | None) -> str:
+    def label_of(self, number: int | None) -> str:
         """What the trial of this number chose; empty where that has no name."""
         config = next((trial.config for trial in self.trials if trial.number == number), {})
         chosen = None if self.naming is None else config.get(self.space.names[self.naming])

@@ -27,9 +27,9 @@ class Table:
 
     def text(self) -> str:
         """Aligned with spaces, for a terminal."""
-        cells = [self.columns, *self._shown()]
+        cells = [self.columns, *self._format_rows()]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(self._aligned(row, widths)).rstrip() for row in cells]
+        lines = ["  ".join(self._align_row(row, widths)).rstrip() for row in cells]
         lines.insert(1, "  ".join("─" * width for width in widths))
         return "\n".join([self.title, "", *lines, *self._note_lines()])
 
@@ -37,7 +37,7 @@ class Table:
         """With a heading, for a page."""
         sides = [":--"] * self.names + ["--:"] * (len(self.columns) - self.names)
         lines = [_markdown_row(self.columns), _markdown_row(sides)]
-        lines += [_markdown_row(row) for row in self._shown()]
+        lines += [_markdown_row(row) for row in self._format_rows()]
         return "\n".join([f"### {self.title}", "", *lines, *self._note_lines(), ""])
 
     def csv(self) -> str:
@@ -46,10 +46,10 @@ class Table:
         csv.writer(stream, lineterminator="\n").writerows([self.columns, *self.rows])
         return stream.getvalue()
 
-    def _shown(self) -> list[tuple[str, ...]]:
+    def _format_rows(self) -> list[tuple[str, ...]]:
         return [tuple(shown(cell, self.decimals) for cell in row) for row in self.rows]
 
-    def _aligned(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    def _align_row(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
         return [
             cell.ljust(width) if place < self.names else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))

@@ -185,7 +185,7 @@ class ProcessPool(Generic[Job, Result]):
         code = worker.end()
         verdict = worker.verdict
         if not worker.ready:
-            self._failed_start(code, verdict)
+            self._handle_failed_start(code, verdict)
         if worker.key is None:
             return None
         if verdict is not None:
@@ -201,7 +201,7 @@ class ProcessPool(Generic[Job, Result]):
             return Outcome(key, Status.FAILED, None, elapsed, CHANNEL_CLOSED)
         return Outcome(key, Status.FAILED, None, elapsed, f"the worker process {_ended(code)}")
 
-    def _failed_start(self, code: int, verdict: Verdict | None) -> None:
+    def _handle_failed_start(self, code: int, verdict: Verdict | None) -> None:
         """A worker ended before it was ready: once may be bad luck, an error is none."""
         if verdict is not None:
             raise ForetuneError(verdict.reason)

@@ -165,10 +165,10 @@ class RayPool(Generic[Job, Result]):
                 "install the same Foretune on all of them"
             ) from error
         except RayError as error:
-            return self._lost(task, error)
+            return self._handle_lost_task(task, error)
         return Outcome(task.key, found.status, found.result, found.seconds, found.reason)
 
-    def _lost(self, task: _Task, error: Exception) -> Outcome[Result] | None:
+    def _handle_lost_task(self, task: _Task, error: Exception) -> Outcome[Result] | None:
         task.lost += 1
         if task.lost <= MOST_RERUNS:
             self._waiting.appendleft(task)

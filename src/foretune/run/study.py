@@ -101,7 +101,7 @@ class Study(ABC):
         """
 
     @abstractmethod
-    def left_behind(self) -> list[StudyTrial]:
+    def abandoned_trials(self) -> list[StudyTrial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
 
     @abstractmethod
@@ -123,7 +123,7 @@ class Study(ABC):
         """
 
     @abstractmethod
-    def locked(self) -> AbstractContextManager[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Inside it no other process begins, ends or takes over a trial. Keep it short."""
 
     @abstractmethod
@@ -221,7 +221,7 @@ class MemoryStudy(Study):
             self._unfinished.discard(number)
             self._log.put(ended)
 
-    def left_behind(self) -> list[StudyTrial]:
+    def abandoned_trials(self) -> list[StudyTrial]:
         """Trials that were let go."""
         return [self._log[number] for number in sorted(self._unfinished - self._running)]
 
@@ -240,7 +240,7 @@ class MemoryStudy(Study):
         """Give a trial back."""
         self._running.discard(number)
 
-    def locked(self) -> AbstractContextManager[Any]:
+    def lock(self) -> AbstractContextManager[Any]:
         """Keep other threads out."""
         return self._lock
 

@@ -76,8 +76,8 @@ def _spaces_differ(stored: str, wanted: str) -> str:
         return "the space cannot be read"
     if theirs == ours:
         return ""
-    before = {p.name: f"{p.kind} {p.allowed}" for p in theirs.parameters}
-    now = {p.name: f"{p.kind} {p.allowed}" for p in ours.parameters}
+    before = {p.name: f"{p.kind} {p.allowed_text}" for p in theirs.parameters}
+    now = {p.name: f"{p.kind} {p.allowed_text}" for p in ours.parameters}
     found = _first_difference(before, now)
     return f"the hyperparameter {found}" if found else "the conditions of the space are others"
 

@@ -57,20 +57,20 @@ class Budget:
 class Watch(Protocol):
     """What a display hears."""
 
-    def began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: StudyTrial) -> None:
         """A trial was begun or taken over by this process."""
 
-    def ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: StudyTrial) -> None:
         """A trial of any process has ended; first come those that had ended before the run."""
 
 
 class SilentWatch:
     """Shows nothing."""
 
-    def began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: StudyTrial) -> None:
         """Ignore."""
 
-    def ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: StudyTrial) -> None:
         """Ignore."""
 
 
@@ -218,7 +218,7 @@ class _Tuning:
         while len(self._running) < self._executor.workers:
             if self._is_late():
                 return "time"
-            again = self._left_behind()
+            again = self._adopt_abandoned_trial()
             if again is not None:
                 self._submit(again)
                 continue
@@ -232,19 +232,19 @@ class _Tuning:
 
     def _submit(self, trial: StudyTrial) -> None:
         self._running[self._executor.submit(trial.config)] = trial.number
-        self._watch.began(trial)
+        self._watch.trial_began(trial)
 
     # Trials that were left behind
 
-    def _left_behind(self) -> StudyTrial | None:
+    def _adopt_abandoned_trial(self) -> StudyTrial | None:
         """Take over a trial that nobody runs, if there is one within the budget."""
         if self._ids.keys() <= set(self._running.values()):
             return None  # known without a look into the storage: nobody else has begun a trial
-        waiting = len(self._study.left_behind())
+        waiting = len(self._study.abandoned_trials())
         if not waiting or self._is_full(self._known() - waiting):
             return None
-        with self._study.locked():
-            for trial in self._study.left_behind():
+        with self._study.lock():
+            for trial in self._study.abandoned_trials():
                 deaths = self._study.take_over(trial.number)
                 if deaths < MOST_ABANDONED:
                     return trial
@@ -260,7 +260,7 @@ class _Tuning:
             suggestion = self._ask()
             if suggestion is None:
                 return "exhausted"
-            with self._study.locked():
+            with self._study.lock():
                 changes = self._study.changes(self._seen)
                 new = [trial for trial in changes.trials if not self._knows(trial)]
                 if suggestion.reason in DRAWN and self._is_double(suggestion, new):
@@ -273,7 +273,7 @@ class _Tuning:
                         return "exhausted"
                 full = self._is_full(self._known() + len(new))
                 if not full and not self._is_double(suggestion, new):
-                    return self._begun(suggestion)
+                    return self._begin_trial(suggestion)
             # Another process was faster: with the last trial, or with this configuration.
             self._optimizer.withdraw([suggestion.id])
             self._learn(changes)
@@ -285,7 +285,7 @@ class _Tuning:
         except ExhaustedError:
             return None
 
-    def _begun(self, suggestion: Suggestion) -> StudyTrial:
+    def _begin_trial(self, suggestion: Suggestion) -> StudyTrial:
         number = self._study.begin(suggestion.config, chosen_by=suggestion.reason)
         self._ids[number] = suggestion.id
         return StudyTrial(
@@ -355,7 +355,7 @@ class _Tuning:
                 suggestion = Suggestion(-1 - trial.number, trial.config, trial.chosen_by)
                 self._optimizer.assume_pending([suggestion])
         for trial in ended:
-            self._watch.ended(trial)
+            self._watch.trial_ended(trial)
 
     def _outcome(self, trial: StudyTrial, waiting: Collection[int]) -> Told:
         metrics = self._study.metrics[: len(self._optimizer.target.objectives)]

@@ -69,7 +69,7 @@ def carried(
     if not found.is_whole:
         how = " (past.in_space(space, assumed={...}) says which values they had, "
         how += "past.renamed({old: new}) what they called it)"
-        said = found.told() + how * bool(found.unknown)
+        said = found.describe() + how * bool(found.unknown)
         warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
     return found.experience
 

@@ -73,7 +73,7 @@ class Pool:
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
         """One untried member, uniformly, or the nearest one to a Sobol point."""
-        free = self._untried(tried)
+        free = self._open_rows(tried)
         if how == "sobol":
             point = self.configs.space.sample(index + 1, seed=seed, how="sobol").take([index])
             return self._choice(int(free[nearest(point, self.configs.take(free))[0]]))
@@ -84,7 +84,7 @@ class Pool:
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
         """The best-scored untried member, ties broken at random."""
         del around
-        free = self._untried(tried)
+        free = self._open_rows(tried)
         scores = score(self.configs)[free]
         top = free[scores == scores.max()]
         return self._choice(int(np.random.default_rng(seed).choice(top)))
@@ -93,7 +93,7 @@ class Pool:
         """The best-scored untried member: the pool is scored once in any case."""
         return self.best(score, tried, tried.take([]), seed=seed)
 
-    def _untried(self, tried: Encoded) -> Ints:
+    def _open_rows(self, tried: Encoded) -> Ints:
         untried = np.ones(len(self.configs), dtype=bool)
         for key in tried.keys().tolist():
             untried[self._rows.get(key, [])] = False
@@ -194,7 +194,7 @@ class WholeSpace:
     def _near(self, score: Score, tried: Encoded, around: Encoded, seed: int) -> list[Encoded]:
         """Steps from good trials, and after some trials what refines these."""
         steps = self._steps(tried, around, seed)
-        return [steps] if len(tried) < LEAPS else [steps, self._refined(score, around, seed)]
+        return [steps] if len(tried) < LEAPS else [steps, self._refine(score, around, seed)]
 
     def _steps(self, tried: Encoded, around: Encoded, seed: int) -> Encoded:
         """Neighbours of good trials that are not next to any trial.
@@ -216,7 +216,7 @@ class WholeSpace:
         same_numbers = ((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=1)
         return self._inside(steps.take(np.flatnonzero(same_numbers | (distances >= SPACING))))
 
-    def _refined(self, score: Score, around: Encoded, seed: int) -> Encoded:
+    def _refine(self, score: Score, around: Encoded, seed: int) -> Encoded:
         """What a local search from each good trial ends at, if that is in their vicinity."""
         share = REFINING_NEIGHBOURS // len(self.space.parameters)
         reached = climb(
@@ -257,8 +257,8 @@ class WholeSpace:
 def of_least_tried(free: Encoded, tried: Encoded) -> Ints:
     """The rows of `free` whose algorithm was tried least of those in it, the first of ties."""
     algorithms = Algorithms.of(free.space)
-    counts = np.bincount(algorithms.chosen(tried), minlength=len(algorithms))
-    of_free = algorithms.chosen(free)
+    counts = np.bincount(algorithms.algorithm_of(tried), minlength=len(algorithms))
+    of_free = algorithms.algorithm_of(free)
     present = np.unique(of_free)
     return np.flatnonzero(of_free == present[np.argmin(counts[present])])
 

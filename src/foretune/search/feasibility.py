@@ -58,7 +58,7 @@ def learn_feasibility(seen: Observations) -> Feasibility:
     told = np.flatnonzero(~seen.believed)
     if len(told) > MOST_LEARNT:
         told = told[np.linspace(0, len(told) - 1, MOST_LEARNT).astype(np.int64)]
-    succeeded = seen.succeeded[told]
+    succeeded = seen.is_success[told]
     if succeeded.all() or not succeeded.any():
         return Feasibility(None)
     from sklearn.tree import DecisionTreeClassifier

@@ -93,7 +93,7 @@ class Optimizer:
         if start is not None:
             check_encoded(start, target.space, "start")
         design, prior = _usable(method, prior, target)
-        self._stages = Stages.planned(design, prior, target, start)
+        self._stages = Stages.plan(design, prior, target, start)
         self._early_prior = prior
         if not isinstance(prior, EarlyPrior):
             self.finish_learning()
@@ -199,7 +199,7 @@ class Optimizer:
         target, prior = self.target, self._prior
         if target.pool is not None or not isinstance(prior, Informed):
             return self._everywhere
-        return WholeSpace(target.space, self._region, prior.known(target), target.effect)
+        return WholeSpace(target.space, self._region, prior.known_good(target), target.effect)
 
     @property
     def told(self) -> Observations:
@@ -274,7 +274,7 @@ class Optimizer:
         A suggestion may be told by its configuration as well: it is pending no longer.
         """
         outcomes = outcomes_of(outcomes)
-        configs = self._pending.tried(outcomes)
+        configs = self._pending.configs_of(outcomes)
         losses = all_losses_told(outcomes, self.target.objectives)
         if not outcomes:
             return
@@ -282,14 +282,14 @@ class Optimizer:
         self._trials.add(configs, losses)
         self._told = self._trials.observations()
 
-    def explained(self) -> str:
+    def explain(self) -> str:
         """What the method relied on, in a sentence; empty where it has nothing to say."""
         if self._is_early:
             return ""
-        if not isinstance(self._surrogate, Explaining) or not self._told.succeeded.any():
+        if not isinstance(self._surrogate, Explaining) or not self._told.is_success.any():
             return ""
         with np.errstate(under="ignore"):
-            return self._surrogate.explained(self._told)
+            return self._surrogate.explain(self._told)
 
     def assume_pending(self, suggestions: Iterable[Suggestion]) -> None:
         """Take suggestions that another process (or an earlier life) is still running.
@@ -362,7 +362,7 @@ class Optimizer:
         return self._draw(candidates, tried, seed), how
 
     def _from_model(self, candidates: Candidates, tried: Encoded, seed: int) -> tuple[Choice, str]:
-        if not self._told.succeeded.any():
+        if not self._told.is_success.any():
             return self._from_reserve(candidates, tried, seed)
         posterior = self._belief(seed)
         misled = isinstance(posterior, Sceptical) and not posterior.trusts_past

@@ -65,12 +65,12 @@ class Pending:
         if unknown:
             raise UsageError(
                 f"only pending suggestions can be withdrawn, but got {sorted(unknown, key=repr)} "
-                f"(pending: {self._named()}): leave out what was told already"
+                f"(pending: {self._open_ids()}): leave out what was told already"
             )
         for id_ in set(unwanted):
             del self._configs[id_]
 
-    def tried(self, outcomes: Sequence[Told]) -> Encoded:
+    def configs_of(self, outcomes: Sequence[Told]) -> Encoded:
         """The configuration of each outcome: the suggestion of its id, or what was told."""
         self._check_told_once(outcomes)
         # All that is told by configuration is read at once.
@@ -114,7 +114,7 @@ class Pending:
             if id_ not in self:
                 raise UsageError(
                     f"an outcome's id must be one of the pending suggestions, but got {id_!r} "
-                    f"(pending: {self._named()}): tell each suggestion once, or give the "
+                    f"(pending: {self._open_ids()}): tell each suggestion once, or give the "
                     "configuration instead of the id"
                 )
         for id_, times in Counter(ids).items():
@@ -124,7 +124,7 @@ class Pending:
                     "suggestion once, and further outcomes of its configuration without an id"
                 )
 
-    def _named(self) -> list[int] | str:
+    def _open_ids(self) -> list[int] | str:
         return sorted(self._configs) or "none"
 
 

@@ -38,7 +38,7 @@ class Stages:
     would spread trials over a space that is known by then."""
 
     @staticmethod
-    def planned(design: Design, prior: Prior, target: Target, start: Encoded | None) -> "Stages":
+    def plan(design: Design, prior: Prior, target: Target, start: Encoded | None) -> "Stages":
         """A given start stands in for what the prior opens with, and for a design that ends."""
         enough = None
         if start is None:

@@ -48,7 +48,7 @@ class Algorithms:
         """How many columns the algorithm with most of them reads, at least 1."""
         return max(1, *(len(columns) for columns in self.columns))
 
-    def chosen(self, x: Encoded) -> Ints:
+    def algorithm_of(self, x: Encoded) -> Ints:
         """(n,), the algorithm of each configuration."""
         if self.choice is None:
             return np.zeros(len(x), dtype=np.int64)
@@ -57,7 +57,7 @@ class Algorithms:
     def inputs(self, x: Encoded) -> Floats:
         """(n, width), what each configuration's algorithm reads, then zeros."""
         padded = np.column_stack([x.x, np.zeros(len(x))])
-        return np.take_along_axis(padded, self._table[self.chosen(x)], axis=1)
+        return np.take_along_axis(padded, self._table[self.algorithm_of(x)], axis=1)
 
     @cached_property
     def _table(self) -> Ints:

@@ -261,7 +261,7 @@ def _refuse_value(parameter: Parameter, cell: Any, row: int, n: int) -> NoReturn
     noun = {Kind.FLOAT: "a number in", Kind.INT: "an integer in"}.get(parameter.kind, "one of")
     shown = f"{cell:g}" if type(cell) is float else repr(cell)
     raise SpaceError(
-        f"hyperparameter '{parameter.name}' must be {noun} {parameter.allowed}, but got "
+        f"hyperparameter '{parameter.name}' must be {noun} {parameter.allowed_text}, but got "
         f"{shown}{_where(row, n)}: change the value or the space"
     )
 
@@ -269,7 +269,7 @@ def _refuse_value(parameter: Parameter, cell: Any, row: int, n: int) -> NoReturn
 def _refuse_inactive(parameter: Parameter, cells: Floats, surplus: Bools, part: Part) -> NoReturn:
     row = int(np.argmax(surplus))
     raise SpaceError(
-        f"hyperparameter '{parameter.name}' {parameter.allowed} must be left out where its "
+        f"hyperparameter '{parameter.name}' {parameter.allowed_text} must be left out where its "
         f"condition does not hold, but got {value_text(parameter, cells[row].item())}"
         f"{_where_in(row, part)}: drop it or change its parent"
     )
@@ -278,7 +278,8 @@ def _refuse_inactive(parameter: Parameter, cells: Floats, surplus: Bools, part: 
 def _refuse_missing(parameter: Parameter, missing: Bools, part: Part) -> NoReturn:
     row = int(np.argmax(missing))
     raise SpaceError(
-        f"hyperparameter '{parameter.name}' is active and needs a value in {parameter.allowed}, "
+        f"hyperparameter '{parameter.name}' is active and needs a value in "
+        f"{parameter.allowed_text}, "
         f"but none was given{_where_in(row, part)}: add it, or ask for defaults"
     )
 

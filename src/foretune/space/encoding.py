@@ -117,7 +117,7 @@ class Encoded:
                 rows[row][name] = value
         return rows
 
-    def packed(self) -> dict[str, NDArray[Any]]:
+    def pack(self) -> dict[str, NDArray[Any]]:
         """Arrays without NaN, as files of arrays need them; `Space.unpacked` reads them."""
         return {"values": np.nan_to_num(self.values), "active": self.active}
 

@@ -74,7 +74,7 @@ class Parameter:
         return np.inf if self.kind is Kind.FLOAT else self.high - self.low + 1
 
     @property
-    def allowed(self) -> str:
+    def allowed_text(self) -> str:
         """The allowed values in words, for messages and tables."""
         if self.kind is Kind.FLOAT:
             return f"[{self.low:g}, {self.high:g}]{' log' if self.log else ''}"
@@ -136,7 +136,8 @@ class Parameter:
         index = self.index_of(value)
         if index is None:
             raise SpaceError(
-                f"hyperparameter '{self.name}' must be one of {self.allowed}, but a condition or "
+                f"hyperparameter '{self.name}' must be one of {self.allowed_text}, but a "
+                "condition or "
                 f"clause compares it with {value!r}: use one of its choices"
             )
         return float(index)

@@ -97,7 +97,7 @@ def _new_choices(parameter: Parameter, given: Mapping[Any, Any]) -> list[Any]:
         if index is None:
             raise SpaceError(
                 f"only a choice of '{parameter.name}' can have another name there, but got "
-                f"{old!r}: it has {parameter.allowed}"
+                f"{old!r}: it has {parameter.allowed_text}"
             )
         changed[index] = now
     texts = [_text_of(choice, parameter.name) for choice in changed]

@@ -148,7 +148,7 @@ class Space:
         drop_inactive: forget values given to inactive hyperparameters instead of refusing them.
         """
         values = configspace_reader.read_configs(self.parameters, configs)
-        return self._checked(values, fill=fill_defaults, drop=drop_inactive)
+        return self._check(values, fill=fill_defaults, drop=drop_inactive)
 
     def decode(self, encoded: Encoded) -> list[dict[str, Any]]:
         """The configurations of a batch of this space as dicts."""
@@ -173,16 +173,16 @@ class Space:
         those of `encode`.
         """
         values = configspace_reader.read_columns(self.parameters, columns, n)
-        return self._checked(values, fill=fill_defaults, drop=drop_inactive)
+        return self._check(values, fill=fill_defaults, drop=drop_inactive)
 
     def from_values(self, values: Floats) -> Encoded:
         """A batch from exact values (n, H), as in `Encoded.values`; refuses what is not legal."""
         values = self._matrix(values, len(self), "values")
         for column, parameter in enumerate(self.parameters):
             configspace_reader.check_range(parameter, values[:, column])
-        return self._checked(values, fill=False, drop=False)
+        return self._check(values, fill=False, drop=False)
 
-    def unpacked(self, arrays: Mapping[str, NDArray[Any]]) -> Encoded:
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Encoded:
         """What `Encoded.packed` made arrays of."""
         return self.from_values(np.where(arrays["active"].astype(bool), arrays["values"], np.nan))
 
@@ -265,7 +265,7 @@ class Space:
             return Encoded(self, encoded.values)
         return self.encode(encoded.dicts(), fill_defaults=True)
 
-    def _checked(self, values: Floats, *, fill: bool, drop: bool) -> Encoded:
+    def _check(self, values: Floats, *, fill: bool, drop: bool) -> Encoded:
         checked = configspace_reader.check_activity(
             self.parameters, self.rules, values, fill=fill, drop=drop
         )

@@ -54,7 +54,7 @@ class Structure:
         choices = sum(stage.choice is not None for stage in self.stages)
         return "flat" if choices == 0 else "cash" if choices == 1 else "pipeline"
 
-    def chosen(self, encoded: "Encoded") -> Ints:
+    def algorithm_of(self, encoded: "Encoded") -> Ints:
         """(n, number of stages): the index of the algorithm, -1 where the stage is inactive."""
         chosen = np.zeros((len(encoded), len(self.stages)), dtype=np.int64)
         for column, stage in enumerate(self.stages):

@@ -15,7 +15,7 @@ def describe(definition: Definition, parameters: Sequence[Parameter]) -> str:
         for condition in definition.conditions
     }
     rows = [
-        (p.name, str(p.kind), p.allowed, repr(p.default), conditions.get(p.name, ""))
+        (p.name, str(p.kind), p.allowed_text, repr(p.default), conditions.get(p.name, ""))
         for p in parameters
     ]
     widths = [max(len(row[i]) for row in (HEADER, *rows)) for i in range(len(HEADER))]

@@ -187,5 +187,6 @@ def _names(clause: Item) -> set[str]:
 def _refuse(first: Parameter, second: Parameter) -> NoReturn:
     raise SpaceError(
         f"to join two spaces, hyperparameter '{first.name}' must be of one kind in both, but it is "
-        f"{first.kind} {first.allowed} and {second.kind} {second.allowed}: rename it in one of them"
+        f"{first.kind} {first.allowed_text} and {second.kind} {second.allowed_text}: rename it in "
+        "one of them"
     )

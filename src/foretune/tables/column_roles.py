@@ -52,12 +52,12 @@ class Roles:
                     "both: choose another column"
                 )
 
-    def left_out(self) -> list[str]:
+    def excluded_columns(self) -> list[str]:
         """The columns that are not learnt from."""
         roles = [name for name in (self.group, self.weight) if name is not None]
         return list(dict.fromkeys((*roles, *self.ignored)))
 
-    def counted(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
+    def drop_weightless_rows(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
         """Without the rows of weight 0; those without a target need no weight, and stay."""
         known = frame[target].notna().to_numpy()
         if self.weight is None or not known.any():

@@ -34,7 +34,7 @@ class Question:
         frame = as_table(frame)
         check_target(frame, target)
         roles.check(frame, target)
-        frame = roles.counted(frame, target)
+        frame = roles.drop_weightless_rows(frame, target)
         mark = table_mark(frame)
         values, decimal = target_of(frame[target], task, mark)
         return cls(frame, target, values, decimal, task, roles, mark)

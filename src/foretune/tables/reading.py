@@ -75,14 +75,14 @@ class Training:
         return table.schema.beside(*others)
 
     @property
-    def written(self) -> Texts:
+    def raw_columns(self) -> Texts:
         """The columns of a test table that are read as they are written, to mean the same there."""
         table = self.table
         named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
         target = {self.target: table.classes} if named or table.target_decimal else {}
         by = table.weighting
         weight: Texts = {} if by is None or not by.decimal else {by.column: ()}
-        return {**table.schema.written, **target, **weight}
+        return {**table.schema.raw_columns, **target, **weight}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +169,10 @@ def read_test(path: str | Path, training: Training) -> tuple[pd.DataFrame, list[
     Its columns mean the same as in the table of the fit: 01 is a text where it was one. But its
     numbers may be written in another way.
     """
-    frame, share = read_table(path, texts=training.written)
-    if more := with_commas(training.numbers, frame) - {*training.written}:
+    frame, share = read_table(path, texts=training.raw_columns)
+    if more := with_commas(training.numbers, frame) - {*training.raw_columns}:
         # In a column that has only 1.234, those would else have arrived as fractions.
-        texts = {**training.written, **dict.fromkeys(more, ())}
+        texts = {**training.raw_columns, **dict.fromkeys(more, ())}
         frame, share = read_table(path, texts=texts)
     seen = Seen(training.numbers)
     seen.add(frame, training.numbers.as_written_in(frame))
@@ -213,7 +213,7 @@ def training_of(
     kinds = Counter(column.kind for column in table.schema.columns)
     facts = Facts(
         rows,
-        question.frame.shape[1] - len(roles.left_out()) - 1,
+        question.frame.shape[1] - len(roles.excluded_columns()) - 1,
         len(question.frame) - len(known),
         rows - len(question.frame),
         dict(kinds),

@@ -59,7 +59,7 @@ def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -
     gaps: the texts that were taken for a missing target.
     """
     target, roles = asked.target, asked.roles
-    frame = asked.frame.drop(columns=roles.left_out())
+    frame = asked.frame.drop(columns=roles.excluded_columns())
     return [
         _shape_note(facts),
         _task_note(table, target, asked.values.dropna(), asked.task),
@@ -150,7 +150,7 @@ def _column_notes(schema: Schema, facts: Facts) -> list[str]:
 
 def _role_notes(roles: Roles, known: pd.DataFrame) -> list[str]:
     """What became of columns, and of rows without a group among those that have a target."""
-    left_out = roles.left_out()
+    left_out = roles.excluded_columns()
     notes = [f"Not used, as asked for: {listed(left_out)}."] if left_out else []
     gaps = 0 if roles.group is None else int(known[roles.group].isna().sum())
     if gaps:

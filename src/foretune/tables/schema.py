@@ -109,7 +109,7 @@ class Schema:
         return np.array([kind is ColumnKind.CATEGORY for kind in kinds], dtype=np.bool_)
 
     @property
-    def written(self) -> dict[str, tuple[str, ...]]:
+    def raw_columns(self) -> dict[str, tuple[str, ...]]:
         """The columns that are to be read as they are written, where a file has no types.
 
         1.234 may be 1234, and a part of a file in which all codes look like 01 or TRUE, or all
@@ -123,7 +123,7 @@ class Schema:
     def matrix(self, frame: pd.DataFrame, *, progress: Progress = SILENT) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
         frame = as_table(frame)
-        used = self._used(frame)
+        used = self._matrix_columns(frame)
         # One column at a time goes to its place: a second matrix would not fit beside large ones.
         matrix = np.empty((len(frame), len(self.features)))
         end = 0
@@ -142,7 +142,7 @@ class Schema:
             part = frame.iloc[first : first + rows]
             yield part, self.matrix(part)
 
-    def _used(self, frame: pd.DataFrame) -> list[Column]:
+    def _matrix_columns(self, frame: pd.DataFrame) -> list[Column]:
         """The columns that have a place in the matrix; refuses a table that lacks one."""
         used = [column for column in self.columns if column.features]
         lacking = [column.name for column in used if column.name not in frame.columns]
@@ -164,7 +164,7 @@ class Schema:
         frame = as_table(frame)
         lost = {
             column.name: int(column.present(frame[column.name][gaps]).sum())
-            for column, gaps in zip(self._used(frame), self.gaps(matrix).T, strict=True)
+            for column, gaps in zip(self._matrix_columns(frame), self.gaps(matrix).T, strict=True)
         }
         return {name: count for name, count in lost.items() if count}
 
@@ -174,7 +174,7 @@ class Schema:
         The same holds of durations and booleans.
         """
         frame = as_table(frame)
-        for column in self._used(frame):
+        for column in self._matrix_columns(frame):
             kind, given = column.kind, frame[column.name]
             infinite = kind is ColumnKind.NUMBER and is_plain(given)
             if kind not in MUST_BE_READ or infinite or column.reads_some(given):

@@ -93,7 +93,7 @@ class Table:
         return None if self.weighting is None else self.weighting.values
 
     @property
-    def weighed(self) -> str:
+    def weight_note(self) -> str:
         """By what rows are, at the end of a clause for people; "" where all count alike."""
         return "" if self.weighting is None else f", weighed by '{self.weighting.column}'"
 
@@ -131,7 +131,7 @@ class Table:
         deadlines: when to stop to look what columns are, and which texts help.
         """
         frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
-        learnt_from = frame.drop(columns=[target, *roles.left_out()])
+        learnt_from = frame.drop(columns=[target, *roles.excluded_columns()])
         schema = Schema.infer(learnt_from, mark, progress=progress, deadlines=deadlines)
         present = frame[target].notna().to_numpy()
         known = frame if present.all() else frame[present]
@@ -142,7 +142,7 @@ class Table:
                 f"has {len(known)}: add rows"
             )
         if not schema.features:
-            raise UsageError(_nothing_to_learn_from(name, schema, roles.left_out()))
+            raise UsageError(_nothing_to_learn_from(name, schema, roles.excluded_columns()))
         column = asked.values[present]
         task = asked.task or inferred_task(column)
         x = schema.matrix(known, progress=progress)

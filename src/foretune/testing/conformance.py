@@ -51,23 +51,23 @@ class MethodConformance:
         target = self.target(kind, pool=pool)
         return Optimizer(target, self.method, _prior(self.method, kind), seed=seed)
 
-    def searched(self, kind: str) -> list[Suggestion]:
+    def run_search(self, kind: str) -> list[Suggestion]:
         """What a fresh optimiser suggests one after the other; run once for all tests."""
         key = (type(self), kind)
         if key not in _SEARCHES:
             _SEARCHES[key] = run(self.optimizer(kind), problem(kind), trials=TRIALS)
         return _SEARCHES[key]
 
-    def resumed(self, kind: str, *, trials: int) -> Optimizer:
+    def resume(self, kind: str, *, trials: int) -> Optimizer:
         """An optimiser that is told the first trials of the search, and has asked for none."""
         optimizer = self.optimizer(kind)
-        history = [s.config for s in self.searched(kind)[:trials]]
+        history = [s.config for s in self.run_search(kind)[:trials]]
         tell_elsewhere(optimizer, problem(kind), optimizer.target.space.encode(history))
         return optimizer
 
     def test_suggestions_lie_in_the_space(self, kind: str) -> None:
         """What is suggested can be encoded, which checks every rule of the space."""
-        suggestions = self.searched(kind)
+        suggestions = self.run_search(kind)
         encoded = self.target(kind).space.encode([s.config for s in suggestions])
         assert len(encoded) == TRIALS
         assert not _repeats(encoded)
@@ -83,7 +83,7 @@ class MethodConformance:
 
     def test_asking_for_many_gives_different_ones(self) -> None:
         """ask(6) gives 6 different ones, pending ones are not suggested again."""
-        optimizer = self.resumed("cash", trials=7)
+        optimizer = self.resume("cash", trials=7)
         batch = optimizer.ask(6)
         later = optimizer.ask()
         encoded = optimizer.target.space.encode([s.config for s in [*batch, *later]])
@@ -143,8 +143,8 @@ class MethodConformance:
 
     def test_a_resumed_study_goes_on_as_if_never_stopped(self, kind: str) -> None:
         """An optimiser rebuilt from the trials alone suggests what the old one would have."""
-        resumed = self.resumed(kind, trials=TRIALS - 1)
-        assert resumed.ask()[0].config == self.searched(kind)[-1].config
+        resumed = self.resume(kind, trials=TRIALS - 1)
+        assert resumed.ask()[0].config == self.run_search(kind)[-1].config
 
     def test_a_saved_prior_suggests_the_same(self, kind: str) -> None:
         """With the same seed, a prior and its saved and loaded copy suggest the same."""
@@ -155,7 +155,7 @@ class MethodConformance:
         fresh = self.optimizer(kind)
         optimizer = Optimizer(fresh.target, self.method, loaded, seed=fresh.seed)
         again = run(optimizer, problem(kind), trials=TRIALS)
-        assert [s.config for s in again] == [s.config for s in self.searched(kind)]
+        assert [s.config for s in again] == [s.config for s in self.run_search(kind)]
 
 
 def run(optimizer: Optimizer, on: Problem, *, trials: int) -> list[Suggestion]:

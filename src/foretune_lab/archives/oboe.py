@@ -58,7 +58,7 @@ class Part:
     algorithm: str
     hyperparameters: Mapping[str, Any]
 
-    def named(self) -> dict[str, Any]:
+    def prefix_names(self) -> dict[str, Any]:
         """The hyperparameters under names of their own.
 
         Python's None is a value here (no limit, for instance), not a gap, and written as such.
@@ -76,7 +76,7 @@ def inferred(models: Sequence[Sequence[Part]], name: str) -> tuple[Space, Encode
     for parts in models:
         config: dict[str, Any] = {part.stage: part.algorithm for part in parts}
         for part in parts:
-            named = part.named()
+            named = part.prefix_names()
             config |= named
             activities |= dict.fromkeys(named, Activity(part.stage, (part.algorithm,)))
         configs.append(config)

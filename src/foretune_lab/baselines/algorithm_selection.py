@@ -53,7 +53,7 @@ class AlgorithmRegion:
 
     def contains(self, x: Encoded) -> Bools:
         """Which configurations choose the algorithm."""
-        return np.asarray(self.algorithms.chosen(x) == self.algorithm)
+        return np.asarray(self.algorithms.algorithm_of(x) == self.algorithm)
 
     def sample(self, n: int, *, seed: int) -> Encoded:
         """Uniform ones, of as many draws as it takes on average to find n."""
@@ -94,7 +94,7 @@ class Knowledge:
         """Write one safetensors file."""
         arrays: dict[str, NDArray[Any]] = {
             "ranker": np.frombuffer(self.ranker.text.encode(), np.uint8),
-            **self.listed.packed(),
+            **self.listed.pack(),
         }
         meta = {"space": self.space.to_json(), "names": list(self.names)}
         save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
@@ -104,7 +104,7 @@ def load_knowledge(path: Path, kind: str) -> Knowledge:
     """What `Knowledge.save` wrote."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     space = Space.from_json(meta["space"])
-    listed = space.unpacked(arrays)
+    listed = space.unpack(arrays)
     ranker = Ranker.read(arrays["ranker"].tobytes().decode())
     return Knowledge(space, tuple(meta["names"]), ranker, listed)
 
@@ -144,7 +144,7 @@ class SelectionLearner:
         del progress
         experience = given(experience)
         algorithms = Algorithms.of(experience.space)
-        which = algorithms.chosen(experience.configs)
+        which = algorithms.algorithm_of(experience.configs)
 
         def entries(task: PastTask) -> Entries:
             tried = np.unique(which[task.rows])
@@ -169,7 +169,7 @@ class ListPrior:
         """The ranking list: of the pool where there is one, else of past tasks' best."""
         check_space(self.knowledge.space, target)
         configs = self.knowledge.listed if target.pool is None else target.pool
-        which = Algorithms.of(target.space).chosen(configs)
+        which = Algorithms.of(target.space).algorithm_of(configs)
         order = self.knowledge.rank(target.meta_features, which, configs.x)
         return configs.take(order[:MOST_OPENING])
 
@@ -193,7 +193,7 @@ class ListLearner:
         experience = given(experience)
         rng = np.random.default_rng(seed)
 
-        which = Algorithms.of(experience.space).chosen(experience.configs)
+        which = Algorithms.of(experience.space).algorithm_of(experience.configs)
 
         def entries(task: PastTask) -> Entries:
             part = task.subsample(MOST_LISTED, rng)
@@ -219,7 +219,7 @@ def _learnt(
 ) -> Knowledge:
     """A ranker of lists, one a past task; `entries` gives what a list holds."""
     algorithms = len(Algorithms.of(experience.space))
-    named = [name for name in experience.tasks if experience.task(name).succeeded.any()]
+    named = [name for name in experience.tasks if experience.task(name).is_success.any()]
     described = [experience.meta_features.get(name, {}) for name in named]
     names = tuple(sorted({name for each in described for name in each}))
     features, labels, lengths = [], [], []

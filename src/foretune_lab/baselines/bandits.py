@@ -55,7 +55,7 @@ class IndependentPosterior:
         return draws
 
     def _parts(self, x: Encoded) -> list[tuple[Ints, Floats, GP]]:
-        which = self.algorithms.chosen(x)
+        which = self.algorithms.algorithm_of(x)
         return [
             (
                 np.flatnonzero(which == m),
@@ -88,7 +88,7 @@ class IndependentSurrogate:
         # One loss stays as it was told: a process finds its unit, and earlier fits stay known.
         one = good.losses.shape[1] == 1
         y = good.losses[:, 0] if one else scalarise(good.losses, standardise)
-        which = self.algorithms.chosen(good.configs)
+        which = self.algorithms.algorithm_of(good.configs)
         of_all = Standardise.fit(y[~good.believed])
         processes = tuple(
             self._process(
@@ -148,7 +148,7 @@ class OneArmPosterior:
         return self.own.sample(x, n, seed=seed) + self._out_of_reach(x)
 
     def _out_of_reach(self, x: Encoded) -> Floats:
-        return np.where(self.algorithms.chosen(x) == self.arm, 0.0, ELSEWHERE)
+        return np.where(self.algorithms.algorithm_of(x) == self.arm, 0.0, ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class RisingBanditSurrogate:
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The forest of the algorithm whose turn it is."""
-        which = self.algorithms.chosen(seen.configs)
+        which = self.algorithms.algorithm_of(seen.configs)
         y = np.where(seen.believed, np.nan, _as_one(seen))
         arm = turn(which, y, len(self.algorithms))
         own = np.flatnonzero(which == arm)
@@ -215,7 +215,7 @@ def _not_dominated(left: Ints, which: Ints, y: Floats) -> Ints:
 def _as_one(seen: Observations) -> Floats:
     """(n,), the losses as one, NaN where a trial failed."""
     y = np.full(len(seen), np.nan)
-    good = seen.succeeded
+    good = seen.is_success
     if good.any():
         y[good] = scalarise(seen.losses[good], standardise)
     return y

@@ -109,7 +109,7 @@ class OboePrior:
     def save(self, path: Path) -> None:
         """Write the configurations and their factors."""
         arrays = {
-            **self.catalogue.configs.packed(),
+            **self.catalogue.configs.pack(),
             "mean": self.table.mean,
             "factors": self.table.factors,
         }
@@ -155,7 +155,7 @@ class OboeLearner:
     def load(self, path: Path) -> OboePrior:
         """Read saved factors."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        catalogue = Catalogue(Space.from_json(meta["space"]).unpacked(arrays))
+        catalogue = Catalogue(Space.from_json(meta["space"]).unpack(arrays))
         return OboePrior(catalogue, LowRank(arrays["mean"], arrays["factors"], meta["noise"]))
 
 

@@ -114,7 +114,7 @@ class PmfPrior:
     def save(self, path: Path) -> None:
         """Write the configurations, their positions and the kernel."""
         arrays = {
-            **self.catalogue.configs.packed(),
+            **self.catalogue.configs.pack(),
             "positions": self.positions,
             "hyper": self.hyper.to_vector(),
         }
@@ -156,7 +156,7 @@ class PmfLearner:
     def load(self, path: Path) -> PmfPrior:
         """Read saved positions."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        catalogue = Catalogue(Space.from_json(meta["space"]).unpacked(arrays))
+        catalogue = Catalogue(Space.from_json(meta["space"]).unpack(arrays))
         return PmfPrior(catalogue, arrays["positions"], GPHyper.from_vector(arrays["hyper"]))
 
 

@@ -70,7 +70,7 @@ class PretrainedPosterior:
     def predict(self, x: Encoded) -> Prediction:
         """Each configuration's belief is that of its algorithm; N(0, 1) where none was learnt."""
         mean, std = np.zeros(len(x)), np.ones(len(x))
-        which = self.algorithms.chosen(x)
+        which = self.algorithms.algorithm_of(x)
         for m in np.unique(which).tolist():
             process, rows = self.processes[m], np.flatnonzero(which == m)
             if process is not None:
@@ -97,7 +97,7 @@ class PretrainedSurrogate:
         del seed
         good = seen.successes()
         z = scalarise(good.losses, standardise)
-        which = self.algorithms.chosen(good.configs)
+        which = self.algorithms.algorithm_of(good.configs)
         residuals = tuple(
             None
             if process is None
@@ -145,7 +145,7 @@ class PretrainedLearner:
         """From a subsample of the evaluations of every algorithm."""
         experience = given(experience)
         algorithms = Algorithms.of(experience.space)
-        which = algorithms.chosen(experience.configs)
+        which = algorithms.algorithm_of(experience.configs)
         tasks = past_tasks(experience, standardise)
         steps = tracked(range(len(algorithms)), progress, "pre-training processes", len(algorithms))
         processes = []

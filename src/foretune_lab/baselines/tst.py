@@ -43,14 +43,14 @@ class TwoStagePosterior:
     def predict(self, x: Encoded) -> Prediction:
         """The weighted mean, and the target's own standard deviation."""
         own = self.own.predict(x)
-        return Prediction(self._mixed(own.mean, x), own.std)
+        return Prediction(self._mix(own.mean, x), own.std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """The target's own draws, about the weighted mean."""
         own = self.own.predict(x).mean
-        return self.own.sample(x, n, seed=seed) + (self._mixed(own, x) - own)
+        return self.own.sample(x, n, seed=seed) + (self._mix(own, x) - own)
 
-    def _mixed(self, own: Floats, x: Encoded) -> Floats:
+    def _mix(self, own: Floats, x: Encoded) -> Floats:
         total = PEAK * own
         for number in np.flatnonzero(self.weights).tolist():
             total += self.weights[number] * self.past_means[number](x)

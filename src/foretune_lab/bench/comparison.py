@@ -61,7 +61,7 @@ def compared(curves: Curves) -> Compared:
         curves.methods,
         ranks_by_task(scores),
         mean_over_seeds(scores),
-        curves.averaged,
+        curves.averaging_note,
     )
 
 

@@ -56,7 +56,7 @@ def _distance_figure(curves: Curves) -> "Figure":
     return draw_curves(
         distance_curves(curves),
         title=f"{curves.suite}: how far the best trial is from the task's optimum\n"
-        f"(mean over {curves.averaged}, 95% confidence)",
+        f"(mean over {curves.averaging_note}, 95% confidence)",
         ylabel="average distance to the minimum (ADTM)",
         log=True,
     )
@@ -100,7 +100,7 @@ def _hypervolume_figure(curves: Curves) -> "Figure":
     return draw_curves(
         [Curve(name, line) for name, line in zip(curves.methods, missing, strict=True)],
         title=f"{curves.suite}: how much of the Pareto front's hypervolume is missing\n"
-        f"({', '.join(curves.objectives)}; mean over {curves.averaged})",
+        f"({', '.join(curves.objectives)}; mean over {curves.averaging_note})",
         ylabel="hypervolume error, as a share",
         log=True,
     )

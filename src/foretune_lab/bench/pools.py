@@ -30,7 +30,7 @@ def pool_of(experience: Experience, task: str) -> TaskPool:
     """
     records = experience.task(task)
     chosen, place = np.unique(records.config_index, return_inverse=True)
-    usable = records.counted
+    usable = records.is_full_fidelity
     totals = np.zeros((len(chosen), records.losses.shape[1]))
     np.add.at(totals, place.ravel()[usable], records.losses[usable])
     counts = np.bincount(place.ravel()[usable], minlength=len(chosen))[:, None]

@@ -65,7 +65,7 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     _check_counts(methods=len(methods), trials=trials, seeds=len(seeds), jobs=jobs)
     if tasks_limit is not None:
         _check_counts(tasks_limit=tasks_limit)
-    begin = Start.called(start)
+    begin = Start.parse(start)
     # Compact as the file is that workers read: runs begin with rows of its configurations.
     names = list(objectives or [experience.metrics[0].name])
     experience = experience.with_metrics(names).compact()

@@ -110,7 +110,7 @@ class Curves:
         return self.settings.objectives
 
     @property
-    def averaged(self) -> str:
+    def averaging_note(self) -> str:
         """What means are taken over, in words."""
         return f"{counted(len(self.tasks), 'task')} and {counted(len(self.seeds), 'seed')}"
 

@@ -38,7 +38,7 @@ class Start:
     size: int | None = None
 
     @classmethod
-    def called(cls, text: str) -> "Start":
+    def parse(cls, text: str) -> "Start":
         """Read `none`, `recorded`, `portfolio`, `portfolio:8` or `random:5`."""
         match = _PATTERN.fullmatch(text)
         fits = match is not None and (match["size"] is not None) in _SIZES[match["kind"]]

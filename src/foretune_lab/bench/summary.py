@@ -227,4 +227,4 @@ def _rows(
 
 
 def _what_was_averaged(curves: Curves) -> str:
-    return f"Mean over {curves.averaged}."
+    return f"Mean over {curves.averaging_note}."

@@ -48,7 +48,10 @@ def test_what_is_known_is_what_lies_in_the_part():
     configs = WHOLE.encode(CONFIGS)
     prior = lifted(AutoPrior({}, frozenset(), configs.take([2]), configs), WHOLE, PART)
     assert isinstance(prior, Informed)
-    assert {config["model"] for config in prior.known(Target(PART)).dicts()} == {"forest", "naive"}
+    assert {config["model"] for config in prior.known_good(Target(PART)).dicts()} == {
+        "forest",
+        "naive",
+    }
 
 
 def test_what_is_in_reserve_is_what_lies_in_the_part_and_none_where_there_is_no_reserve():

@@ -193,7 +193,7 @@ def test_classes_are_also_scored_as_the_model_chooses_them():
         "balanced_accuracy_by_shares",
     }
     model = Model.of(table, [refit(config, table, seed=0)], target="y", metric="x", shares=shares)
-    right = model.chosen(plain.predictions) == table.y[plain.rows]
+    right = model.choose_classes(plain.predictions) == table.y[plain.rows]
     assert score.values["accuracy_by_shares"] == pytest.approx(right.mean())
     assert score.values["accuracy_by_shares"] < score.values["accuracy"]
     assert score.values["balanced_accuracy_by_shares"] > score.values["balanced_accuracy"]

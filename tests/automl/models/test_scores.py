@@ -106,12 +106,12 @@ def test_a_row_of_weight_k_is_k_rows(rows):
         np.repeat(weighed.y, times), np.repeat(weighed.predicted, times), certain.repeat(times, 0)
     )
     for each in SCORERS.values():
-        if each.task is Task.CLASSIFICATION and each.defined(weighed.y):
+        if each.task is Task.CLASSIFICATION and each.is_defined(weighed.y):
             assert each.score(weighed) == pytest.approx(each.score(repeated)), each.metric.name
     numbers = Predictions(code + 1.0, level * 1.0, weights=times * 1.0)
     repeated = Predictions(np.repeat(numbers.y, times), np.repeat(numbers.predicted, times))
     for each in SCORERS.values():
-        if each.task is Task.REGRESSION and each.defined(numbers.y):
+        if each.task is Task.REGRESSION and each.is_defined(numbers.y):
             assert each.score(numbers) == pytest.approx(each.score(repeated)), each.metric.name
 
 
@@ -174,9 +174,9 @@ def test_equal_targets_leave_nothing_to_compare():
     given = Predictions(np.full(12, 0.1), np.full(12, 0.2))
     assert np.sum((given.y - given.y.mean()) ** 2) > 0
     assert np.isnan(SCORERS["r2"].score(given))
-    undefined = {name for name, each in SCORERS.items() if not each.defined(given.y)}
+    undefined = {name for name, each in SCORERS.items() if not each.is_defined(given.y)}
     assert undefined == {"r2", "auc", "matthews"}
-    assert all(each.defined(np.array([0.0, 1.0])) for each in SCORERS.values())
+    assert all(each.is_defined(np.array([0.0, 1.0])) for each in SCORERS.values())
 
 
 def test_classes_by_shares():

@@ -564,7 +564,7 @@ def test_the_fingerprint_of_notes_follows_those_that_are_used():
             {"error": np.arange(6.0).reshape(2, 3)},
             **notes,
         )
-        return fingerprint_of_notes(experience, split, Start.called(start))
+        return fingerprint_of_notes(experience, split, Start.parse(start))
 
     designs = [{"a": {"one": [0, 1]}}, {"a": {"one": [1, 0]}}]
     assert noted() == noted(starts=designs[0]) == noted(split="2-fold") == ""

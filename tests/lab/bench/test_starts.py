@@ -36,7 +36,7 @@ def line(losses, starts=None):
     ],
 )
 def test_starts_are_called_by_name(text, start, shown):
-    assert Start.called(text) == start
+    assert Start.parse(text) == start
     assert str(start) == shown
 
 
@@ -45,7 +45,7 @@ def test_starts_are_called_by_name(text, start, shown):
 )
 def test_other_names_are_refused(text):
     with pytest.raises(UsageError, match=f"but got '{text}'"):
-        Start.called(text)
+        Start.parse(text)
 
 
 def test_a_seed_uses_the_recorded_design_of_its_number():

@@ -168,10 +168,10 @@ def test_those_that_past_tasks_taught_have_their_majority_together() -> None:
 
 def test_it_says_whom_it_believed() -> None:
     places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2]
-    said = council(UP, DOWN).explained(seen(places, places))
+    said = council(UP, DOWN).explain(seen(places, places))
     assert said.endswith("past 100%, nothing 0% (which knows this task alone).")
     alone = AutoSurrogate(("gcp",), (UP,), np.zeros(1), np.array([False]))
-    assert "no past tasks" in alone.explained(seen(places, places))
+    assert "no past tasks" in alone.explain(seen(places, places))
 
 
 def test_believed_trials_have_no_vote() -> None:
@@ -301,7 +301,7 @@ def test_without_experience_it_opens_spread_out() -> None:
     assert first == SPACE.sample(3, seed=4, how="sobol")
     assert len(prior.reserve(Target(SPACE))) == 0
     assert list(prior.experts) == ["gcp"]
-    assert len(prior.known(Target(SPACE))) == 0
+    assert len(prior.known_good(Target(SPACE))) == 0
     assert isinstance(prior, Spreading)
     assert prior.spreads
     assert prior.space is None
@@ -332,7 +332,7 @@ def test_what_past_tasks_taught_is_of_their_space() -> None:
     assert prior.space == SPACE
     assert not prior.spreads
     other = Target(Space.of({"z": (0.0, 1.0)}))
-    for ask in (prior.opening, prior.known):
+    for ask in (prior.opening, prior.known_good):
         with pytest.raises(MethodError, match="holds for the space"):
             ask(other)
 
@@ -347,7 +347,7 @@ def test_a_saved_prior_says_the_same(tmp_path) -> None:
     assert (again.trials, again.seed) == (3, 5)
     target = Target(bowls.space)
     np.testing.assert_array_equal(prior.opening(target).x, again.opening(target).x)
-    np.testing.assert_array_equal(prior.known(target).x, again.known(target).x)
+    np.testing.assert_array_equal(prior.known_good(target).x, again.known_good(target).x)
     task = bowls.task(bowls.tasks[0])
     some = Observations(task.configs.take(np.arange(6)), task.losses[:6], np.zeros(6, dtype=bool))
     x = bowls.configs
@@ -433,7 +433,9 @@ def test_what_is_good_and_what_comes_first_is_the_listers_word() -> None:
     assert isinstance(prior, AutoPrior)
     lister = prior.experts["adaptive-portfolio"]
     assert isinstance(lister, AdaptivePrior)
-    np.testing.assert_array_equal(prior.known(Target(bowls.space)).values, lister.configs.values)
+    np.testing.assert_array_equal(
+        prior.known_good(Target(bowls.space)).values, lister.configs.values
+    )
     assert prior.opening(Target(bowls.space)) == lister.portfolio(3)
     assert prior.reserve(Target(bowls.space)) == lister.portfolio(RESERVE)
     timed = replace(bowls, seconds=10.0 - bowls.config_index.astype(np.float32))

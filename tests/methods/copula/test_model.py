@@ -58,7 +58,7 @@ def test_several_objectives_are_a_weighted_sum_of_scores(how, transform) -> None
 
 def test_the_belief_of_a_weighted_sum_by_hand() -> None:
     belief = Belief(np.array([[1.0, -2.0]]), np.array([[0.3, 0.4]]))
-    mu, sigma = belief.weighted(np.array([0.5, 0.5]))
+    mu, sigma = belief.weighted_sum(np.array([0.5, 0.5]))
     assert mu[0] == -0.5
     assert sigma[0] == pytest.approx(0.25)
 

@@ -20,7 +20,7 @@ ALGORITHMS = Algorithms.of(SPACE)
 
 def losses(configs: Encoded, optimum: float) -> np.ndarray:
     """Every algorithm is best where its flexibility, in its own terms, is `optimum`."""
-    inputs, which = ALGORITHMS.inputs(configs), ALGORITHMS.chosen(configs)
+    inputs, which = ALGORITHMS.inputs(configs), ALGORITHMS.algorithm_of(configs)
     of_net = 0.5 * (inputs[:, 0] + 1.0 - inputs[:, 1])
     of_trees = 1.0 - inputs[:, 0]
     gaps = [(of_net - optimum) ** 2, (of_trees - optimum) ** 2 + 0.02, np.full(len(configs), 0.3)]

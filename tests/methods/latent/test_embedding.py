@@ -16,7 +16,7 @@ from foretune.methods.latent.embedding import (
 from tests.methods.latent.examples import ALGORITHMS, SPACE
 
 CONFIGS = SPACE.sample(12, seed=3)
-INPUTS, WHICH = ALGORITHMS.inputs(CONFIGS), ALGORITHMS.chosen(CONFIGS)
+INPUTS, WHICH = ALGORITHMS.inputs(CONFIGS), ALGORITHMS.algorithm_of(CONFIGS)
 
 
 def stack_of(seed: int) -> Stack:

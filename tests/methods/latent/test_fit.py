@@ -23,7 +23,7 @@ def trials(n: int) -> Trials:
     configs = SPACE.sample(n, seed=1)
     return Trials(
         EMBEDDING.features(configs),
-        ALGORITHMS.chosen(configs),
+        ALGORITHMS.algorithm_of(configs),
         losses(configs, 0.4)[:, None] * [[5.0, 2.0]],
         losses(configs, 0.3)[:, None],
     )
@@ -79,13 +79,13 @@ def test_a_fit_lowers_the_objective_and_depends_on_the_trials_alone() -> None:
     [(3, [(3, 15)]), (4, [(4, 50)]), (7, [(4, 50), (7, 15)]), (8, [(4, 50), (8, 50)])],
 )
 def test_a_fit_begins_where_the_last_anchor_ended(n: int, expected: list, monkeypatch) -> None:
-    made, plain = [], HeadFit.minimised
+    made, plain = [], HeadFit.minimise
 
     def recorded(self, begin, seen, z, iterations):
         made.append((begin, len(seen.which), iterations, plain(self, begin, seen, z, iterations)))
         return made[-1][-1]
 
-    monkeypatch.setattr(HeadFit, "minimised", recorded)
+    monkeypatch.setattr(HeadFit, "minimise", recorded)
     chosen = fit()
     chosen(trials(n))
     assert [(length, iterations) for _, length, iterations, _ in made] == expected
@@ -100,7 +100,7 @@ def test_a_strong_pull_holds_the_pre_trained_layer() -> None:
     z = fit().output(seen.losses)
     begin = Fitted(Hyper.from_vector(PRIOR.mode), EMBEDDING.head)
     moved = [
-        float(np.abs(_flat(fit(pull).minimised(begin, seen, z, 30).head) - _flat(begin.head)).max())
+        float(np.abs(_flat(fit(pull).minimise(begin, seen, z, 30).head) - _flat(begin.head)).max())
         for pull in (1e-6, 1e4)
     ]
     assert moved[1] < 0.01 < moved[0]

@@ -136,7 +136,7 @@ def test_the_adversary_makes_algorithms_overlap() -> None:
     """Nearest neighbours in the latent space are more mixed with the regulariser than without."""
     past = experience([0.5])
     gaps = np.argsort(np.argsort(losses(past.configs, 0.5))) / len(past.configs)
-    which = ALGORITHMS.chosen(past.configs)
+    which = ALGORITHMS.algorithm_of(past.configs)
     kept = which < 2
     mixed = []
     for beta in (0.0, 0.1):

@@ -29,7 +29,7 @@ def test_the_belief_is_the_process_on_what_the_fit_has_placed() -> None:
     """Believed trials condition the process; what is fitted follows the observed ones."""
     surrogate = latent_surrogate(SOURCES[0], Target(SPACE), beside=SOURCES[1:3])
     posterior = surrogate.condition(seen(believed=2), seed=0)
-    z, which = standardise(LOSSES[:, 0]), ALGORITHMS.chosen(CONFIGS)
+    z, which = standardise(LOSSES[:, 0]), ALGORITHMS.algorithm_of(CONFIGS)
     beside = np.column_stack([source.bowl(CONFIGS) for source in SOURCES[1:3]])
     features = SOURCES[0].features(CONFIGS)
     fitted = surrogate.fit(Trials(features, which, beside, LOSSES).first(7))
@@ -37,7 +37,7 @@ def test_the_belief_is_the_process_on_what_the_fit_has_placed() -> None:
     process = CoregionalGP.condition(Points(head.place(CONFIGS), which, beside), z, fitted.hyper)
     new = Points(
         head.place(NEW),
-        ALGORITHMS.chosen(NEW),
+        ALGORITHMS.algorithm_of(NEW),
         np.column_stack([source.bowl(NEW) for source in SOURCES[1:3]]),
     )
     mean, std = process.predict(new)

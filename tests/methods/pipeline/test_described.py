@@ -168,7 +168,7 @@ def test_a_wide_network_is_read_along_its_principal_axes() -> None:
     found = Described.learn(model, configs, tasks, said, seed=0)
     assert found is not None
     assert found.weights.shape == (model.layout.hidden + 1, len(THEMSELVES) + 6)
-    described = found.applied(model, said[0])
+    described = found.apply(model, said[0])
     corrected = described.place(configs).mean[:30]
     assert np.square(corrected - tasks[0].z).mean() < 0.5 * np.square(tasks[0].z).mean()
 
@@ -179,7 +179,7 @@ def test_the_weights_are_those_of_ridge_regression() -> None:
     tasks = [PastTask(np.arange(5 + k, 25 + k), rng.standard_normal(20)) for k in range(6)]
     psi = rng.standard_normal((6, 2))
     known = [_Past.of(hidden, mean, *each) for each in zip(tasks, psi, strict=True)]
-    found = _Normal.of(known).solved(0.7)
+    found = _Normal.of(known).solve(0.7)
     ones = np.hstack([hidden, np.ones((40, 1))])
     inputs = np.vstack(
         [np.kron(ones[task.rows], read) for task, read in zip(tasks, psi, strict=True)]
@@ -187,5 +187,5 @@ def test_the_weights_are_those_of_ridge_regression() -> None:
     over = np.concatenate([task.z - mean[task.rows] for task in tasks])
     reference = Ridge(alpha=0.7 * 20, fit_intercept=False).fit(inputs, over)
     np.testing.assert_allclose(found.ravel(), reference.coef_, rtol=1e-6)
-    left = sum(each.left(found) for each in known)
+    left = sum(each.remaining_loss(found) for each in known)
     assert left == pytest.approx(np.square(over - inputs @ reference.coef_).sum() / 20)

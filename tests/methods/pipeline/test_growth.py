@@ -79,7 +79,7 @@ def test_only_what_is_new_may_be_trained() -> None:
     choices = [key == ("model", "forest") for key in embedding.rows(1)]
     np.testing.assert_array_equal(larger.new[1][0].any(axis=1), choices)
     assert not any(part.any() for layer in larger.new[2:] for part in layer)
-    assert larger.model.new.used(large.sample(50, seed=0)).tolist() == [
+    assert larger.model.new.uses_any(large.sample(50, seed=0)).tolist() == [
         config["model"] == "forest" for config in large.sample(50, seed=0).dicts()
     ]
 
@@ -92,14 +92,14 @@ def test_a_new_algorithm_begins_as_a_typical_one(encoder_layers: int) -> None:
     learnt = learnt_on(small, encoder_layers)
     larger = grown(learnt, large).model
     configs = small.sample(LOOKED_AT, seed=0)
-    codes = Embedding(learnt.layout).encoded(learnt.layers, learnt.layout.read(configs))
+    codes = Embedding(learnt.layout).encode(learnt.layers, learnt.layout.read(configs))
     is_svm = configs.values[:, 0] == 0
     typical = 0.5 * (codes[is_svm].mean(axis=0) + codes[~is_svm].mean(axis=0))
     forests = large.encode(
         [{"model": "forest", "model:forest:trees": n, "model:forest:share": 0.1 * n,
           "model:forest:kind": "b"} for n in (1, 5)]
     )  # fmt: skip
-    found = Embedding(larger.layout).encoded(larger.layers, larger.layout.read(forests))
+    found = Embedding(larger.layout).encode(larger.layers, larger.layout.read(forests))
     np.testing.assert_allclose(found, np.stack([typical, typical]), rtol=1e-4)
     svm, tree, forest = larger.layers[encoder_layers][0][-3:]
     np.testing.assert_allclose(forest, 0.5 * (svm + tree), rtol=1e-5)
@@ -129,8 +129,8 @@ def test_a_first_hyperparameter_leaves_what_is_known_of_its_algorithm(encoder_la
 def mean_codes(learnt: DeepPipe) -> dict[str, np.ndarray]:
     """Of every scaler what its encoder gives on average."""
     configs = learnt.layout.space.sample(LOOKED_AT, seed=0)
-    codes = Embedding(learnt.layout).encoded(learnt.layers, learnt.layout.read(configs))
-    codes = codes[:, [key[0] == "scaler" for key in learnt.layout.selected_keys]]
+    codes = Embedding(learnt.layout).encode(learnt.layers, learnt.layout.read(configs))
+    codes = codes[:, [key[0] == "scaler" for key in learnt.layout.selected_neuron_keys]]
     chosen = np.array([config["scaler"] for config in configs.dicts()])
     return {name: codes[chosen == name].mean(axis=0) for name in np.unique(chosen)}
 
@@ -139,8 +139,8 @@ def codes_on(model: DeepPipe, scaler: str) -> np.ndarray:
     """What the scaler's encoder gives on the model's space."""
     drawn = model.layout.space.sample(200, seed=0).dicts()
     configs = model.layout.space.encode([each for each in drawn if each["scaler"] == scaler])
-    codes = Embedding(model.layout).encoded(model.layers, model.layout.read(configs))
-    return codes[:, [key[0] == "scaler" for key in model.layout.selected_keys]]
+    codes = Embedding(model.layout).encode(model.layers, model.layout.read(configs))
+    return codes[:, [key[0] == "scaler" for key in model.layout.selected_neuron_keys]]
 
 
 def test_a_new_algorithm_without_hyperparameters_begins_as_a_typical_one() -> None:
@@ -169,7 +169,7 @@ def test_what_no_configuration_looked_at_uses_is_no_part_of_what_is_typical(monk
     learnt = learnt_on(small)
     larger = grown(learnt, Space.of({"model": {**SMALL["model"], **FOREST}})).model
     read = learnt.layout.read(small.sample(1, seed=0))
-    typical = Embedding(learnt.layout).encoded(learnt.layers, read)[0]
+    typical = Embedding(learnt.layout).encode(learnt.layers, read)[0]
     forest = larger.layout.encoder_keys.index(("model", "forest"))
     np.testing.assert_allclose(larger.layers[0][1][forest], typical, rtol=1e-5)
 

@@ -126,9 +126,12 @@ def test_weights_of_the_paper_s_pmf() -> None:
 def test_in_wide_spaces_an_input_has_fewer_neurons(columns: int, factor: int, hidden: int) -> None:
     layout = Layout.of(Space.of({f"x{n}": (0.0, 1.0) for n in range(columns)}), Sizes())
     assert layout.hidden == hidden
-    assert len(layout.selected_keys) == factor * columns
+    assert len(layout.selected_neuron_keys) == factor * columns
     again = Layout.of(layout.space, layout.sizes)
-    assert (again.hidden, again.selected_keys) == (layout.hidden, layout.selected_keys)
+    assert (again.hidden, again.selected_neuron_keys) == (
+        layout.hidden,
+        layout.selected_neuron_keys,
+    )
 
 
 def test_widths_of_another_layout_are_kept() -> None:

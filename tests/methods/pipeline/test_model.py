@@ -228,8 +228,8 @@ class TestChoices:
             ]
         )
         svm, forest = (0, 0), (0, 2)
-        assert Choices((svm, forest)).used(configs).tolist() == [True, False, True]
-        assert Choices().used(configs).tolist() == [False, False, False]
+        assert Choices((svm, forest)).uses_any(configs).tolist() == [True, False, True]
+        assert Choices().uses_any(configs).tolist() == [False, False, False]
 
 
 class TestApart:

@@ -22,12 +22,14 @@ def random_layers(embedding: Embedding):
 def naive(embedding: Embedding, layers, configs: Encoded) -> np.ndarray:
     """One pipeline after the other, one encoder after the other, as Equations 4 and 5 read."""
     layout, encoding = embedding.layout, embedding.layout.sizes.encoder_layers
-    chosen = configs.space.structure.chosen(configs)
+    chosen = configs.space.structure.algorithm_of(configs)
     embedded = []
     for row in range(len(configs)):
         outputs, one_hots, every_input = [], [], []
         for place, stage in enumerate(layout.stages):
-            columns = [c for c, key in enumerate(layout.selected_keys) if key[0] == stage.name]
+            columns = [
+                c for c, key in enumerate(layout.selected_neuron_keys) if key[0] == stage.name
+            ]
             one_hots += [float(a == chosen[row, place]) for a in range(len(stage.algorithms))]
             for encoder in stage.encoders:
                 is_open = chosen[row, place] in encoder.algorithms

@@ -189,8 +189,8 @@ def test_a_draw_of_tasks_that_share_less_than_all_is_completed(monkeypatch, tmp_
     losses[np.arange(7, 12), np.arange(1, 6)] = 1.0
     experience = experience_of(losses, SPACE.sample(6, seed=0))
     table = loss_table(experience, "normal")
-    assert table.is_shared
-    seed = next(n for n in range(1000) if not table.some_tasks(8, seed=n).is_shared)
+    assert table.has_common_configs
+    seed = next(n for n in range(1000) if not table.some_tasks(8, seed=n).has_common_configs)
     prior = AdaptiveLearner().learn(experience, seed=seed, progress=SILENT)
     assert len(prior.scores) == 7
     assert np.isfinite(prior.scores).all()

@@ -190,7 +190,7 @@ def test_rungs_share_one_order_and_promote_a_third():
     jobs = jobs_of(bowls(configs, tasks=27), configs, budget=400)
     order = np.random.default_rng(0).permutation(27)
     band = HyperBand(jobs, order, iter(range(len(configs))), 2, mean)
-    while jobs.left and band.step():
+    while jobs.remaining and band.step():
         pass
     ran = jobs.ran[order]
     assert (np.diff(ran.astype(int), axis=0) <= 0).all()  # always the first tasks of the order

@@ -25,7 +25,7 @@ def test_a_job_costs_once():
     jobs = jobs_of(bowls(configs, tasks=3), configs, budget=3)
     jobs.run(np.array([0, 1]), np.array([4, 4]))
     jobs.run(np.array([0, 2]), np.array([4, 4]))
-    assert (jobs.used, jobs.left) == (3, 0)
+    assert (jobs.used, jobs.remaining) == (3, 0)
     with pytest.raises(UsageError, match="1 more were asked for"):
         jobs.run(np.array([0]), np.array([0]))
 
@@ -34,7 +34,7 @@ def test_a_failed_job_counts_as_the_worst_of_its_task():
     losses = np.array([[0.2, NAN, 0.7], [NAN, NAN, NAN]])
     jobs = jobs_of(losses, candidates(3))
     jobs.run(np.array([0, 0, 0, 1]), np.array([0, 1, 2, 0]))
-    known = jobs.known(np.arange(2), np.arange(3))
+    known = jobs.results(np.arange(2), np.arange(3))
     np.testing.assert_allclose(known, [[0.2, 0.7, 0.7], [0.7, NAN, NAN]], rtol=1e-6)
 
 
@@ -100,7 +100,7 @@ def test_a_configuration_is_shared_when_half_of_the_tasks_have_tried_it(tasks, l
     losses = bowls(configs, tasks)
     losses[least:, 3] = NAN
     losses[least - 1 :, 4] = NAN
-    shared = loss_table(experience_of(losses, configs)).shared()
+    shared = loss_table(experience_of(losses, configs)).select_common()
     assert shared.configs.dicts() == configs.take(np.arange(4)).dicts()
 
 
@@ -120,15 +120,15 @@ def test_missing_entries_are_no_jobs_where_nothing_is_shared():
 
 def test_two_tasks_share_what_both_have_tried():
     alone = loss_table(unshared_experience(tasks=2, each=5))
-    assert not alone.is_shared
+    assert not alone.has_common_configs
     assert recorded_jobs(alone).possible.sum(axis=1).tolist() == [5, 5]
     losses = bowls(candidates(6), tasks=2)
     losses[1, 5] = NAN
     table = loss_table(experience_of(losses, candidates(6)))
-    assert table.is_shared
-    assert len(table.shared().configs) == 5
+    assert table.has_common_configs
+    assert len(table.select_common().configs) == 5
     single = loss_table(experience_of(losses[1:], candidates(6)))
-    assert single.is_shared
+    assert single.has_common_configs
 
 
 def test_an_experience_without_success_is_refused():
@@ -154,7 +154,7 @@ def test_an_error_that_is_not_finite_is_a_job_that_failed(infinite, references):
     failed = configs.values[:, configs.space.names.index("where")] > 0.5
     assert jobs.ran.all()
     assert np.isnan(jobs.losses[:, failed]).all()
-    assert np.isfinite(jobs.known(np.arange(2), np.arange(len(configs)))).all()
+    assert np.isfinite(jobs.results(np.arange(2), np.arange(len(configs)))).all()
 
 
 @pytest.mark.parametrize("reference", [{}, {"b": NAN}, {"b": np.inf}, {"b": -0.1}])

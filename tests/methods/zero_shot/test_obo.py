@@ -170,6 +170,6 @@ def test_with_every_job_run_the_portfolio_is_the_greedy_one() -> None:
     jobs = jobs_of(losses, configs)
     picks = obo(jobs, 2, mean, seed=0)
     best = greedy(losses, 2)
-    assert jobs.left == 0
+    assert jobs.remaining == 0
     assert picks.chosen.tolist() == best.chosen.tolist()
     np.testing.assert_allclose(picks.losses, best.losses, rtol=1e-5)

@@ -90,7 +90,7 @@ class _Kinds:
     task: Task
     seed: int
 
-    def transformed(self, numbers: Any, categories: Any, scaler: Any) -> Any:
+    def transform(self, numbers: Any, categories: Any, scaler: Any) -> Any:
         """Each transformer on its columns; alone, where there are no others, which is faster."""
         from sklearn.compose import ColumnTransformer
 
@@ -124,7 +124,7 @@ def _plain_columns(kinds: _Kinds) -> Any:
         return SimpleImputer(strategy="most_frequent", keep_empty_features=True)
 
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return kinds.transformed(
+    return kinds.transform(
         make_pipeline(imputer(), StandardScaler()),
         make_pipeline(imputer(), encoder),
         StandardScaler(),
@@ -142,7 +142,7 @@ def _columns(config: Mapping[str, Any], kinds: _Kinds) -> Any:
     numbers = Pipeline([("imputer", imputer), ("scaler", scaled)])
     encoder, params = _chosen(config, "encoder")
     categories = _ENCODERS[encoder](params, kinds.task, kinds.seed)
-    return kinds.transformed(numbers, categories, scaled)
+    return kinds.transform(numbers, categories, scaled)
 
 
 def _reducer(reducer: str, params: Params, task: Task, seed: int) -> list[tuple[str, Any]]:

@@ -69,7 +69,7 @@ def column_worth(
         held = rng.permutation(held)[:MOST_ROWS]
         once = seconds / (SHUFFLES * len(columns))
         rows = table.rows(held[: _affordable(member, scorer, table.rows(held), once)])
-        if len(rows) < FEWEST_ROWS or not scorer.defined(rows.y):
+        if len(rows) < FEWEST_ROWS or not scorer.is_defined(rows.y):
             return []
         loss = partial(_loss, member, scorer, rows)
         x, whole, found = rows.x, loss(rows.x), []

@@ -115,7 +115,7 @@ class Fitting:
             self.lost += [(trial, NO_TIME) for trial in todo]
             return
         progress = self._means.progress
-        progress.start(self._announced(todo), len(todo))
+        progress.start(self._progress_text(todo), len(todo))
         try:
             with stopping.heeded(), closing(self._pipelines(best, todo)) as made:
                 for trial, member in made:
@@ -153,7 +153,7 @@ class Fitting:
         """The pipeline of a trial that is ready."""
         return self._ready[trial.number][0]
 
-    def _announced(self, todo: Sequence[StudyTrial]) -> str:
+    def _progress_text(self, todo: Sequence[StudyTrial]) -> str:
         """What is being done, and for how long, where that is long."""
         crew = self._means.crew
         seconds = self._pace.together(todo, 1 if crew is None else crew.workers)
@@ -191,7 +191,7 @@ class Fitting:
         waiting = list(trials)
         crew = self._means.crew
         if crew is not None and self._wants_crew(trials):
-            by_crew = crew.fitted(
+            by_crew = crew.fit_each(
                 [trial.config for trial in trials],
                 table,
                 seed=seed,
@@ -204,7 +204,7 @@ class Fitting:
                     waiting.remove(trials[place])
                     yield trials[place], member
         for trial in waiting:
-            if self._is_enough(best, sum(self._pace.known_seconds([trial]))):
+            if self._is_enough(best, sum(self._pace.measure_seconds([trial]))):
                 continue
             try:
                 yield trial, refit(trial.config, table, seed=seed)
@@ -217,12 +217,12 @@ class Fitting:
             return True
         left = self._means.until - time.monotonic()
         most = max(MOST_SECONDS_HERE, MOST_SHARE_HERE * left)
-        return self._means.must_end and sum(self._pace.known_seconds(trials)) > most
+        return self._means.must_end and sum(self._pace.measure_seconds(trials)) > most
 
     def _limits(self, crew: Crew, trials: Sequence[StudyTrial]) -> Limits:
         """What one of these pipelines may take: as much more than a trial as it has more rows."""
         memory = crew.memory_bytes
-        known = self._pace.known_seconds(trials)
+        known = self._pace.measure_seconds(trials)
         cpu = max(LEAST_SECONDS, SLACK * max(known)) if known else None
         return Limits(
             wall_seconds=None if cpu is None else BUSY * cpu,

@@ -108,10 +108,12 @@ class Model:
         if len(self.members) == 1 and not self.shares:
             codes = self.members[0].predict(x)
         else:
-            codes = self.chosen(self.probabilities(x) if probabilities is None else probabilities)
+            codes = self.choose_classes(
+                self.probabilities(x) if probabilities is None else probabilities
+            )
         return self.labels[codes.astype(np.int64)]
 
-    def chosen(self, probabilities: Floats) -> Floats:
+    def choose_classes(self, probabilities: Floats) -> Floats:
         """(n,), the codes of the classes that probabilities (n, classes) come to."""
         return chosen_classes(probabilities, self.shares)
 

@@ -146,7 +146,7 @@ def _parts(
     1.234 would else have arrived as a fraction.
     """
     read = partial(read_parts_with_copies, data, keep, part_bytes=PART_BYTES)
-    written = model.schema.written
+    written = model.schema.raw_columns
     parts = read(texts=written)
     first = [next(parts)]
     if more := with_commas(_numbers(model), first[0][0]) - {*written}:

@@ -27,7 +27,7 @@ def is_sound(
     scorer = protocol.scorers(table.task)[metric]
     rows = np.random.default_rng(protocol.seed).permutation(len(table))[:MOST_ROWS]
     some = table.rows(rows)
-    if not scorer.defined(some.y):
+    if not scorer.is_defined(some.y):
         return True
     given = for_scorer(member, scorer, some, some.x)
     sign, least = scorer.metric.sign, scorer.score(guess(metric, table, some))

@@ -45,7 +45,7 @@ class Pace:
         """What the pipeline of a trial is expected to take for all rows."""
         return trial.seconds / self.fits * math.pow(self.growth, self.power(trial))
 
-    def known_seconds(self, trials: Sequence[StudyTrial]) -> list[float]:
+    def measure_seconds(self, trials: Sequence[StudyTrial]) -> list[float]:
         """The same of those whose time was measured."""
         return [seconds for seconds in map(self.seconds, trials) if math.isfinite(seconds)]
 
@@ -60,15 +60,15 @@ class Pace:
     def of_model(self, trials: Sequence[StudyTrial], *, members: int, workers: int = 1) -> float:
         """What a model of so many of these trials may take, and what is told about its columns."""
         best = ranked(trials, self.plan)[:members]
-        return self.together(best, workers) + sum(self.known_seconds(best)[:1])
+        return self.together(best, workers) + sum(self.measure_seconds(best)[:1])
 
     def together(self, trials: Sequence[StudyTrial], workers: int) -> float:
         """What the pipelines of these take that share so many processes."""
-        known = self.known_seconds(trials)
+        known = self.measure_seconds(trials)
         if not known or workers == 1 or not self.wants_crew(trials):
             return sum(known)
         return CREW_STARTS + max(*known, sum(known) / workers)
 
     def wants_crew(self, trials: Sequence[StudyTrial]) -> bool:
         """Whether the pipelines of these are better fitted by processes beside this one."""
-        return self.growth > MOST_GROWTH_HERE or sum(self.known_seconds(trials)) > CREW_SECONDS
+        return self.growth > MOST_GROWTH_HERE or sum(self.measure_seconds(trials)) > CREW_SECONDS

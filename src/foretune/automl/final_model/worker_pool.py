@@ -66,7 +66,7 @@ class Crew:
     memory_bytes: int | None = None
     """Of a process that fits as many rows as a trial does; None is without a limit."""
 
-    def fitted(
+    def fit_each(
         self,
         configs: Sequence[Config],
         table: Table,

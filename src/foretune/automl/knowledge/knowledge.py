@@ -154,7 +154,7 @@ class Knowledge:
         """
         if not self.sources or not method.transfers:
             return method.learn(None, seed=seed, progress=progress)
-        for shelf, kept in self._kept(method):
+        for shelf, kept in self._stored_priors(method):
             try:
                 return self._here(method.load(shelf.bundle.path(kept)), shelf, begins=begins)
             except ArtifactError:
@@ -166,7 +166,7 @@ class Knowledge:
 
     def origin(self, method: Method) -> str:
         """Where `prior` of this method comes from, in words."""
-        for shelf, _ in self._kept(method):
+        for shelf, _ in self._stored_priors(method):
             whose = "your own" if shelf.own else "the shipped"
             date = shelf.learnt.about.get("date", "an earlier day")
             return f"{whose} prior, learnt on {date} from {shelf.learnt.tasks} datasets"
@@ -189,7 +189,7 @@ class Knowledge:
                 continue
             if len(found) >= k:
                 return self.space.encode(found.first(k).configs)
-        built = portfolio_of(self._given(), k, source="experience")
+        built = portfolio_of(self._experience_sources(), k, source="experience")
         return self.space.encode(built.configs)
 
     def suggest(self, k: int, features: Mapping[str, float]) -> Choice:
@@ -197,9 +197,9 @@ class Knowledge:
 
         As `portfolio`, but datasets that are like the table count more.
         """
-        return chosen_for(comparable(self._given()), k, features)
+        return chosen_for(comparable(self._experience_sources()), k, features)
 
-    def _kept(self, method: Method) -> Iterator[tuple[Shelf, Kept]]:
+    def _stored_priors(self, method: Method) -> Iterator[tuple[Shelf, Kept]]:
         """Where priors of a method lie: by the metric itself, then by what speaks for it."""
         found = [(shelf, shelf.learnt.priors.get(method.name, {})) for shelf in self.shelves]
         recorded = list(dict.fromkeys(metric for _, of in found for metric in of))
@@ -215,10 +215,10 @@ class Knowledge:
         if not isinstance(prior, Opening) or not begins:
             return lifted(prior, whole, self.space)
         k = len(prior.opening(Target(whole)))
-        first = cheapest_first(self.portfolio(k), self._given())
+        first = cheapest_first(self.portfolio(k), self._experience_sources())
         return lifted(prior, whole, self.space, first=first)
 
-    def _given(self) -> Experience:
+    def _experience_sources(self) -> Experience:
         if self.experience is None:
             raise UsageError(
                 "a portfolio or a prior needs experience, but there is none of this space: "

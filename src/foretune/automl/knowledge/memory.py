@@ -78,7 +78,7 @@ class Memory:
             self.settle(journals.stem)
         return sorted(file.stem for file in self.folder.glob("*.parquet"))
 
-    def kept(self) -> list[str]:
+    def space_names(self) -> list[str]:
         """The names of all spaces to forget: also where nothing is left that can be read."""
         ways = ("[!.]*.parquet", f"[!.]*{ASIDE}*", f"[!.]*{BROKEN}-*")
         files = [file for way in ways for file in self.folder.glob(way)]
@@ -120,7 +120,7 @@ class Memory:
         if not self._journals(space_name).is_dir():
             return
         with self._changing(space_name):
-            ended = [*self._ended(space_name)]
+            ended = [*self._finished_journals(space_name)]
             found = [made for head, made in ended if made is not None]
             # The directions in a journal are right: what contradicts them was added from outside.
             self._grow(space_name, found, apart=(SpaceError, TurnedError))
@@ -162,7 +162,7 @@ class Memory:
         """The names of the spaces with a task of this name, also where it was set aside."""
         return [
             name
-            for name in self.kept()
+            for name in self.space_names()
             if any(task in (each, plain_name(each)) for each in self._tasks(name))
         ]
 
@@ -262,7 +262,7 @@ class Memory:
                 "another one, or use --no-remember"
             ) from error
 
-    def _ended(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
+    def _finished_journals(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
         """The heads of journals whose fit has ended, and what they hold, if anything."""
         # In the order in which they began, for the newer one counts where two say different things.
         heads = self._journals(space_name).glob("*.json")
@@ -280,7 +280,7 @@ class Memory:
     def _forget_all(self, space_name: str) -> int:
         """Remove every file of a space, whether it can be read or not."""
         with self._changing(space_name):
-            ended = [*self._ended(space_name)]
+            ended = [*self._finished_journals(space_name)]
             lost = sum(len(made) for _, made in ended if made is not None)
             broken = self._journals(space_name).glob(f"*{BROKEN}")
             for head in (*(head for head, _ in ended), *broken):

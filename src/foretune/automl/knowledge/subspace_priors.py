@@ -49,7 +49,7 @@ def lifted(prior: Prior, whole: Space, part: Space, *, first: Encoded | None = N
     if first is None:
         first, _ = reencoded(prior.opening(Target(whole)), part)
     known, _ = reencoded(
-        prior.known(Target(whole)) if isinstance(prior, Informed) else first.take([]), part
+        prior.known_good(Target(whole)) if isinstance(prior, Informed) else first.take([]), part
     )
     return LiftedOpening(prior, whole, part, first, known)
 
@@ -127,9 +127,9 @@ class LiftedSurrogate:
         """The belief after `seen`."""
         return LiftedPosterior(self.inner.condition(self._there(seen), seed=seed), self.lift)
 
-    def explained(self, seen: Observations) -> str:
+    def explain(self, seen: Observations) -> str:
         """What the surrogate of the whole says."""
-        return self.inner.explained(self._there(seen)) if isinstance(self.inner, Explaining) else ""
+        return self.inner.explain(self._there(seen)) if isinstance(self.inner, Explaining) else ""
 
     def _there(self, seen: Observations) -> Observations:
         return replace(seen, configs=self.lift(seen.configs))
@@ -175,7 +175,7 @@ class LiftedOpening(LiftedPrior):
             return self.first.take([])
         return reencoded(self.inner.reserve(Target(self.whole)), self.part)[0]
 
-    def known(self, target: Target) -> Encoded:
+    def known_good(self, target: Target) -> Encoded:
         """Those worth a look."""
         check_space(self.part, target)
         return self.good

@@ -52,7 +52,7 @@ def likeness(experience: Experience, features: Mapping[str, float]) -> Floats:
 def chosen_for(experience: Experience, k: int, features: Mapping[str, float]) -> Choice:
     """The k recorded configurations that complement each other best on like datasets."""
     table = loss_table(experience, NORMALISATION)
-    table = table.shared() if table.is_shared else table
+    table = table.select_common() if table.has_common_configs else table
     weights = likeness(experience.only(table.tasks), features)
     picks = greedy(table.losses, k, lambda losses: weights @ losses)
     places = weights @ missing_as_worst(table.losses[:, picks.chosen]).astype(np.float64)

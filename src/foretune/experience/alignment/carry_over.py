@@ -60,7 +60,7 @@ class Carried:
         changed = self.unknown or self.gone or self.other
         return len(self.experience) == self.runs and not changed
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """What happened, in a sentence."""
         kept, tasks = len(self.experience), len(self.experience.tasks)
         parts = [

@@ -239,7 +239,8 @@ def assumed_numbers(space: Space, assumed: Mapping[str, Any]) -> dict[str, float
         if np.isnan(number):
             raise ExperienceError(
                 f"the value that past runs are assumed to have had of '{name}' must be one of the "
-                f"space, {parameters[name].allowed}, but got {value!r}: widen the space, or assume "
+                f"space, {parameters[name].allowed_text}, but got {value!r}: widen the space, or "
+                "assume "
                 "another"
             )
         found[name] = number

@@ -81,7 +81,7 @@ class Course:
         Its names may be too many or too few as long as nothing is known about the study.
         """
         if trial.number not in self.plans:
-            self.plans[trial.number] = self._asked(trial, trials, decided)
+            self.plans[trial.number] = self._ask(trial, trials, decided)
         return self.plans[trial.number]
 
     def not_taken(self, trial: FrozenTrial) -> dict[str, Any] | None:
@@ -94,14 +94,14 @@ class Course:
             return None
         return plan if any(trial.params.get(n, UNFIT) != v for n, v in plan.items()) else None
 
-    def _asked(
+    def _ask(
         self, trial: FrozenTrial, trials: Sequence[FrozenTrial], decided: Mapping[str, Any]
     ) -> dict[str, Any]:
         space = self.knowledge.space_for(self._known)
         if space is None:
             return self.knowledge.first_guess()
         optimizer = self._optimizer_in(space, trials)
-        self._hold_unranked(optimizer, space)
+        self._set_unranked_pending(optimizer, space)
         optimizer.assume_pending(self._running(space, trial, trials))
         seed = derived_seed(self.seed, trial.number, 0, COMPLETING)
         among = _completions(space, decided, seed)
@@ -160,7 +160,7 @@ class Course:
             self._worst = np.maximum(before, losses).tolist()
         return Told(tuple(losses.tolist()), config=config)
 
-    def _hold_unranked(self, optimizer: Optimizer, space: Space) -> None:
+    def _set_unranked_pending(self, optimizer: Optimizer, space: Space) -> None:
         """Leave nothing pending but the trials that cannot be ranked yet.
 
         There may be hundreds of them: those that are pending already stay so.

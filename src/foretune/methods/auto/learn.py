@@ -117,7 +117,7 @@ class AutoPrior:
         """Whether there is no portfolio to open with."""
         return self.first is None
 
-    def known(self, target: Target) -> Encoded:
+    def known_good(self, target: Target) -> Encoded:
         """What was good for past tasks."""
         if self.good is None:
             return _none_of(target.space)
@@ -140,7 +140,7 @@ class AutoPrior:
         }
         for name, configs in (("first", self.first), ("good", self.good)):
             if configs is not None:
-                arrays |= {f"{name}.{key}": value for key, value in configs.packed().items()}
+                arrays |= {f"{name}.{key}": value for key, value in configs.pack().items()}
                 meta["space"] = configs.space.to_json()
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
@@ -219,7 +219,7 @@ class AutoLearner:
             space = Space.from_json(meta["space"])
             for name in ("first", "good"):
                 packed = {key: arrays[f"{name}.{key}"] for key in ("values", "active")}
-                kept[name] = space.unpacked(packed)
+                kept[name] = space.unpack(packed)
         return AutoPrior(
             experts,
             taught,

@@ -145,7 +145,7 @@ class AutoSurrogate:
         greedy = len(seen) < self.greedy_trials and mixture.trusts_past
         return replace(mixture, greedy=greedy)
 
-    def explained(self, seen: Observations) -> str:
+    def explain(self, seen: Observations) -> str:
         """Who was believed how far, and why."""
         if not self.taught.any():
             who = "a process that knows this task alone chose"

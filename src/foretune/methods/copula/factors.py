@@ -95,7 +95,7 @@ class FactorsPrior:
 
     def save(self, path: Path) -> None:
         """Write configurations and their table."""
-        arrays = {**self.configs.packed(), "table": self.table.astype(np.float32)}
+        arrays = {**self.configs.pack(), "table": self.table.astype(np.float32)}
         meta = {"space": self.space.to_json(), "reads_all": self.reads_all}
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
@@ -191,7 +191,7 @@ class FactorsLearner:
     def load(self, path: Path) -> FactorsPrior:
         """Read what was saved."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        configs = Space.from_json(meta["space"]).unpacked(arrays)
+        configs = Space.from_json(meta["space"]).unpack(arrays)
         return FactorsPrior(configs, arrays["table"].astype(np.float64), meta["reads_all"])
 
 

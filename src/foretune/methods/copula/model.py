@@ -102,11 +102,11 @@ class PriorPosterior:
 
     def predict(self, x: Encoded) -> Prediction:
         """mu and sigma."""
-        return Prediction(*self.believe(x).weighted(self.objective_weights))
+        return Prediction(*self.believe(x).weighted_sum(self.objective_weights))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Independent draws from N(mu, sigma²), as in Algorithm 1."""
-        mu, sigma = self.believe(x).weighted(self.objective_weights)
+        mu, sigma = self.believe(x).weighted_sum(self.objective_weights)
         return mu + sigma * np.random.default_rng(seed).standard_normal((n, len(x)))
 
 
@@ -121,13 +121,13 @@ class ResidualPosterior:
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the score."""
-        mu, sigma = self.believe(x).weighted(self.objective_weights)
+        mu, sigma = self.believe(x).weighted_sum(self.objective_weights)
         mean, std = self.model.predict(x.x)
         return Prediction(mu + sigma * mean, sigma * std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the score."""
-        mu, sigma = self.believe(x).weighted(self.objective_weights)
+        mu, sigma = self.believe(x).weighted_sum(self.objective_weights)
         return mu + sigma * self.model.sample(x.x, n, np.random.default_rng(seed))
 
 
@@ -146,7 +146,7 @@ class CopulaSurrogate:
         if len(good) == 0 or not self.settings.adapts:
             return PriorPosterior(self.believe, weights)
         x, real = good.configs.x, ~good.believed
-        mu, sigma = self.believe(good.configs).weighted(weights)
+        mu, sigma = self.believe(good.configs).weighted_sum(weights)
         told = np.column_stack([good.losses, np.tile(weights, (len(good), 1)), mu, sigma])
         hyper = self.fit.hyper(x[real], told[real])
         residuals = self.fit.output(told)

@@ -27,7 +27,7 @@ class Belief:
     sigma: Floats
     """(n, L), its standard deviation over tasks and noise."""
 
-    def weighted(self, weights: Floats) -> tuple[Floats, Floats]:
+    def weighted_sum(self, weights: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation (n,) of the weighted sum of independent scores."""
         return self.mu @ weights, np.sqrt(np.square(self.sigma) @ np.square(weights))
 

@@ -89,11 +89,13 @@ class Embedding:
         if not fixed:
             return inputs
         # The last of the fixed layers is not the last layer of all: its units are rectified.
-        return np.maximum(activations(fixed, inputs, self.algorithms.chosen(x))[-1], 0.0)
+        return np.maximum(activations(fixed, inputs, self.algorithms.algorithm_of(x))[-1], 0.0)
 
     def place(self, x: Encoded) -> Floats:
         """(n, d), the latent coordinates before any fit."""
-        return activations(self.stack, self.algorithms.inputs(x), self.algorithms.chosen(x))[-1]
+        return activations(self.stack, self.algorithms.inputs(x), self.algorithms.algorithm_of(x))[
+            -1
+        ]
 
     def bowl(self, x: Encoded) -> Floats:
         """(n,), |u|²: low where the source was good."""
@@ -120,7 +122,7 @@ class Bowls:
 
     def __call__(self, x: Encoded) -> Floats:
         """(n, K), |u|² in each embedding."""
-        inputs, which = self.algorithms.inputs(x), self.algorithms.chosen(x)
+        inputs, which = self.algorithms.inputs(x), self.algorithms.algorithm_of(x)
         values = np.empty((len(x), len(self.layers[0][0])))
         for m in np.unique(which).tolist():
             of_it = np.flatnonzero(which == m)

@@ -51,7 +51,7 @@ class Trials:
         """The first n of them."""
         return self.take(slice(n))
 
-    def placed(self, head: Stack) -> Points:
+    def place(self, head: Stack) -> Points:
         """Where these layers place them."""
         return Points(activations(head, self.features, self.which)[-1], self.which, self.beside)
 
@@ -75,9 +75,9 @@ class HeadFit:
 
     def __call__(self, trials: Trials) -> Fitted:
         """What fits the trials best, in the order in which they came."""
-        return self._known.get(trials.key(), lambda: self._fitted(trials))
+        return self._known.get(trials.key(), lambda: self._fit(trials))
 
-    def _fitted(self, trials: Trials) -> Fitted:
+    def _fit(self, trials: Trials) -> Fitted:
         n = len(trials.which)
         anchor = last_anchor(n)
         if n <= FIRST_ANCHOR:
@@ -85,9 +85,9 @@ class HeadFit:
         else:
             begin = self(trials.first(anchor // 2 if n == anchor else anchor))
         iterations = ANCHOR_ITERATIONS if n == anchor else ITERATIONS
-        return self.minimised(begin, trials, self.output(trials.losses), iterations)
+        return self.minimise(begin, trials, self.output(trials.losses), iterations)
 
-    def minimised(self, begin: Fitted, trials: Trials, z: Floats, iterations: int) -> Fitted:
+    def minimise(self, begin: Fitted, trials: Trials, z: Floats, iterations: int) -> Fitted:
         """The minimum of Equation 5 that L-BFGS finds from `begin` in so many iterations."""
         found = minimize(
             self.objective,

@@ -137,7 +137,9 @@ def pre_trained(
     from foretune.numerics.training import keep_compiled
 
     keep_compiled()
-    source = padded(algorithms.inputs(configs), algorithms.chosen(configs), gaps, len(algorithms))
+    source = padded(
+        algorithms.inputs(configs), algorithms.algorithm_of(configs), gaps, len(algorithms)
+    )
     steps = STEPS if len(gaps) <= LARGE else STEPS_IF_LARGE
     strength = BETA if beta is None else beta
     networks = pre_train(source, strength, steps=steps, seed=seed)
@@ -184,7 +186,7 @@ def _drawn(experience: Experience, most: int, seed: int) -> tuple[list[str], lis
 
     Of several objectives it is the mean of their shares, as a gap to the best that was reached.
     """
-    named = [name for name in experience.tasks if experience.task(name).succeeded.any()]
+    named = [name for name in experience.tasks if experience.task(name).is_success.any()]
     tasks = [
         PastTask(task.rows, task.z - task.z.min())
         for task in past_tasks(experience, share_of_better)

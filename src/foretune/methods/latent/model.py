@@ -60,7 +60,7 @@ class LatentPosterior:
 
     def points(self, x: Encoded) -> Points:
         """Where the fit has placed them."""
-        which = self.algorithms.chosen(x)
+        which = self.algorithms.algorithm_of(x)
         return Points(activations(self.head, self.features(x), which)[-1], which, self.beside(x))
 
 
@@ -81,7 +81,7 @@ class LatentSurrogate:
         algorithms = self.embedding.algorithms
         trials = Trials(
             self.features(good.configs),
-            algorithms.chosen(good.configs),
+            algorithms.algorithm_of(good.configs),
             self.beside(good.configs),
             good.losses,
         )
@@ -91,7 +91,7 @@ class LatentSurrogate:
         fitted = self.fit(trials.take(known))
         keep = informative_subset(good.configs.x, z, LARGEST_GP)
         process = CoregionalGP.condition(
-            trials.take(keep).placed(fitted.head), z[keep], fitted.hyper
+            trials.take(keep).place(fitted.head), z[keep], fitted.hyper
         )
         return LatentPosterior(
             algorithms, self.features, self.beside, fitted.head, process, float(z.min())
@@ -118,13 +118,13 @@ class ChoosingSurrogate:
         good = seen.successes()
         first = max(TRIALS_PER_ALGORITHM * len(self.embeddings[0].algorithms), LEAST_HEARD)
         real = np.flatnonzero(~good.believed)[:first]
-        chosen = self.chosen(good.configs.take(real), good.losses[real])
+        chosen = self.choose_sources(good.configs.take(real), good.losses[real])
         if chosen not in self._made:
             best, *others = (self.embeddings[source] for source in chosen)
             self._made[chosen] = latent_surrogate(best, self.target, beside=others)
         return self._made[chosen].condition(seen, seed=seed)
 
-    def chosen(self, configs: Encoded, losses: Floats) -> tuple[int, ...]:
+    def choose_sources(self, configs: Encoded, losses: Floats) -> tuple[int, ...]:
         """The sources for a target with these losses (n, L)."""
         key = configs.x.tobytes() + losses.tobytes()
         if key not in self._chosen:

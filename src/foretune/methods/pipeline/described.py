@@ -142,12 +142,12 @@ class Described:
         penalty = min(left, key=lambda each: left[each])
         if not left[penalty] < ENOUGH:
             return None
-        weights = whole.solved(penalty)
+        weights = whole.solve(penalty)
         of_neurons = weights[:-1] if axes is None else axes @ weights[:-1]
         weights = np.vstack([of_neurons / unit[:, None], weights[-1:]])
         return cls(reading, weights, left[penalty])
 
-    def applied(self, model: DeepPipe, description: Mapping[str, float]) -> DeepPipe:
+    def apply(self, model: DeepPipe, description: Mapping[str, float]) -> DeepPipe:
         """The network whose mean is that of the described task; the same without a description."""
         read = self.reading(description)
         if read is None:
@@ -201,7 +201,7 @@ class _Past:
         n = len(over)
         return cls(psi, rows.T @ rows / n, rows.T @ over / n, float(over @ over) / n)
 
-    def left(self, weights: Floats) -> float:
+    def remaining_loss(self, weights: Floats) -> float:
         """The mean square after the correction by weights (hidden + 1, p)."""
         change = weights @ self.psi
         return float(self.squares - 2.0 * self.moment @ change + change @ self.gram @ change)
@@ -232,7 +232,7 @@ class _Normal:
         """The equations without those tasks."""
         return _Normal(self.gram - other.gram, self.moment - other.moment, self.read)
 
-    def solved(self, penalty: float) -> Floats:
+    def solve(self, penalty: float) -> Floats:
         """The weights (hidden + 1, p) of the ridge regression."""
         gram = self.gram.copy()
         gram[np.diag_indices_from(gram)] += penalty
@@ -248,8 +248,8 @@ def _left_on_unseen(past: Sequence[_Past], whole: _Normal, seed: int) -> dict[fl
         unseen = [each for each, number in zip(past, fold, strict=True) if number == k]
         others = whole.without(_Normal.of(unseen))
         for penalty in PENALTIES:
-            weights = others.solved(penalty)
-            left[penalty] += sum(each.left(weights) for each in unseen)
+            weights = others.solve(penalty)
+            left[penalty] += sum(each.remaining_loss(weights) for each in unseen)
     before = sum(each.squares for each in past)
     return {penalty: after / before for penalty, after in left.items()}
 

@@ -49,10 +49,10 @@ def grown(learnt: DeepPipe, space: Space) -> Grown:
         into = _Carrying(
             old.rows(number), new.rows(number), _columns(old, number), _columns(new, number)
         )
-        weights, is_new = into.carried(before[0], fresh[0])
+        weights, is_new = into.carry_over(before[0], fresh[0])
         if number < layout.sizes.encoder_layers:
             keys = replace(into, old_rows=learnt.layout.encoder_keys, new_rows=layout.encoder_keys)
-            biases, new_biases = keys.carried(before[1], fresh[1])
+            biases, new_biases = keys.carry_over(before[1], fresh[1])
         else:
             biases, new_biases = before[1], np.zeros_like(before[1])
         layers.append((weights, biases))
@@ -88,14 +88,14 @@ def _first_codes(learnt: DeepPipe, layout: Layout) -> Singles:
     """
     known, embedding = learnt.layout, Embedding(learnt.layout)
     read = known.read(known.space.sample(LOOKED_AT, seed=0))
-    codes, choices = embedding.encoded(learnt.layers, read), read[:, len(known.inputs) :]
+    codes, choices = embedding.encode(learnt.layers, read), read[:, len(known.inputs) :]
     counts = choices.sum(axis=0)[:, None]
     each = choices.T @ codes / np.maximum(counts, 1.0)
     of_stage = known.within_stage(known.choice_keys) * (counts > 0.0)
     mean = (each * of_stage).sum(axis=0) / np.maximum(of_stage.sum(axis=0), 1.0)
     algorithms = _places(known.choice_keys, layout.choice_keys)
     looked_at = (algorithms >= 0) & (counts[algorithms, 0] > 0.0)
-    columns = _places(known.selected_keys, layout.selected_keys)
+    columns = _places(known.selected_neuron_keys, layout.selected_neuron_keys)
     first = np.where(looked_at[:, None], each[algorithms], mean)[:, columns]
     within = layout.within_stage(layout.choice_keys) * (columns >= 0)
     begun: Singles = (first * within).astype(np.float32)
@@ -104,9 +104,9 @@ def _first_codes(learnt: DeepPipe, layout: Layout) -> Singles:
 
 def _to_first_codes(learnt: DeepPipe, layout: Layout, codes: Singles, biases: Singles) -> Singles:
     """(inputs, selected): of algorithms that share an encoder, what it needs beside its bias."""
-    columns = (learnt.layout.selected_keys, layout.selected_keys)
+    columns = (learnt.layout.selected_neuron_keys, layout.selected_neuron_keys)
     keys = _Carrying(learnt.layout.encoder_keys, layout.encoder_keys, *columns)
-    carried, _ = keys.carried(learnt.layers[0][1], biases)
+    carried, _ = keys.carry_over(learnt.layers[0][1], biases)
     weights = np.zeros((len(layout.inputs), codes.shape[1]), dtype=np.float32)
     within = layout.within_stage(layout.input_keys)
     for row, each in enumerate(layout.inputs):
@@ -135,7 +135,7 @@ class _Carrying:
     old_columns: Sequence[Key]
     new_columns: Sequence[Key]
 
-    def carried(self, before: Singles, fresh: Singles) -> tuple[Singles, Singles]:
+    def carry_over(self, before: Singles, fresh: Singles) -> tuple[Singles, Singles]:
         """`fresh` with the entries that `before` knows, and 1 where it does not know them."""
         rows = _places(self.old_rows, self.new_rows)
         columns = _places(self.old_columns, self.new_columns)
@@ -153,7 +153,7 @@ def _places(old: Sequence[Key], new: Sequence[Key]) -> NDArray[np.int64]:
 def _columns(embedding: Embedding, number: int) -> Sequence[Key]:
     layout = embedding.layout
     if number < layout.sizes.encoder_layers:
-        return layout.selected_keys
+        return layout.selected_neuron_keys
     last = number == layout.sizes.layers
     return [(str(place),) for place in range(layout.sizes.outputs if last else layout.hidden)]
 

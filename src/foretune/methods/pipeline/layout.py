@@ -145,7 +145,7 @@ class Layout:
         return tuple((stage.name, e.name) for stage in self.stages for e in stage.encoders)
 
     @cached_property
-    def selected_keys(self) -> tuple[Key, ...]:
+    def selected_neuron_keys(self) -> tuple[Key, ...]:
         """(stage, number) for every neuron of the encoder that is selected in each stage."""
         return tuple(
             (stage.name, str(number))
@@ -166,7 +166,7 @@ class Layout:
     @cached_property
     def neuron_places(self) -> Ints:
         """(neurons,): where among the selected ones each neuron stands if its encoder is open."""
-        places = {key: place for place, key in enumerate(self.selected_keys)}
+        places = {key: place for place, key in enumerate(self.selected_neuron_keys)}
         return np.array([places[stage, number] for stage, _, number in self.neuron_keys])
 
     @cached_property
@@ -189,11 +189,11 @@ class Layout:
 
     def within_stage(self, rows: Sequence[Key]) -> Singles:
         """(rows, selected), 1 where a row's key begins with the stage of a selected neuron."""
-        return _same([key[:1] for key in rows], [key[:1] for key in self.selected_keys])
+        return _same([key[:1] for key in rows], [key[:1] for key in self.selected_neuron_keys])
 
     def read(self, configs: Encoded) -> Singles:
         """(n, inputs + choices): what the network reads of configurations, 0 where inactive."""
-        chosen = self.space.structure.chosen(configs)
+        chosen = self.space.structure.algorithm_of(configs)
         choices = np.concatenate(
             [
                 np.arange(len(stage.algorithms)) == chosen[:, [place]]
@@ -256,7 +256,7 @@ def _inputs(parameter: Parameter, index: int) -> list[Input]:
     if parameter.kind is Kind.CONSTANT:
         return []
     if len(columns) == 1:
-        meaning = f"{parameter.kind} {parameter.allowed}"
+        meaning = f"{parameter.kind} {parameter.allowed_text}"
         return [Input((parameter.name, meaning), columns[0], index)]
     return [
         Input((parameter.name, repr(choice)), column, index)

@@ -47,7 +47,7 @@ class DeepPipePrior:
         """
         model = replace(self.model, shares=trial_shares(target))
         if self.described is not None:
-            model = self.described.applied(model, target.meta_features)
+            model = self.described.apply(model, target.meta_features)
         if target.space == model.layout.space:
             return DeepPipeSurrogate(Learnt.on(model, target.pool))
         from foretune.methods.pipeline.training import Tuned
@@ -83,7 +83,7 @@ class DeepPipePrior:
 
     def save(self, path: Path) -> None:
         """Write the network, the kernel and the portfolio."""
-        arrays = self.first.packed()
+        arrays = self.first.pack()
         for number, (weights, biases) in enumerate(self.model.layers):
             arrays |= {f"weights{number}": weights, f"biases{number}": biases}
         meta = {
@@ -169,7 +169,7 @@ class DeepPipeLearner:
             for number in range(sizes.layers + 1)
         )
         model = DeepPipe(Layout.of(space, sizes), layers, *meta["kernel"])
-        first = space.unpacked(arrays)
+        first = space.unpack(arrays)
         described = None
         if "described" in meta:
             numbers = {
@@ -183,7 +183,7 @@ class DeepPipeLearner:
 
 def succeeded(experience: Experience, names: Iterable[str]) -> list[str]:
     """Those of some tasks on which anything has succeeded: nothing is learnt from the others."""
-    return [name for name in names if experience.task(name).succeeded.any()]
+    return [name for name in names if experience.task(name).is_success.any()]
 
 
 def parts(

@@ -59,11 +59,11 @@ class Choices:
     places: tuple[tuple[int, int], ...] = ()
     """(stage, algorithm) in the space's structure."""
 
-    def used(self, configs: Encoded) -> Bools:
+    def uses_any(self, configs: Encoded) -> Bools:
         """(n,), which configurations use any of them."""
         found = np.zeros(len(configs), dtype=bool)
         if self.places:
-            chosen = configs.space.structure.chosen(configs)
+            chosen = configs.space.structure.algorithm_of(configs)
             for stage, algorithm in self.places:
                 found |= chosen[:, stage] == algorithm
         return found
@@ -103,7 +103,7 @@ class DeepPipe:
         read = self.layout.read(configs).astype(np.float64)
         distance = APART if self.layout.sizes.learns_mean else APART_WITHOUT_MEAN
         for place in self.new.places:
-            used, own = Choices((place,)).used(configs)[:, None], self._own_inputs(place)
+            used, own = Choices((place,)).uses_any(configs)[:, None], self._own_inputs(place)
             diagonal = OWN_LENGTHSCALE * float(np.sqrt(max(len(own), 1)))
             columns: Floats = np.hstack(
                 [np.full_like(used, distance, float), (read[:, own] - 0.5) / diagonal]

@@ -45,7 +45,7 @@ class Embedding:
     def hidden(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
         """What the last layer reads of n pipelines (n, hidden)."""
         layout, encoding = self.layout, self.layout.sizes.encoder_layers
-        hidden, choices = self.encoded(layers, read), read[:, len(layout.inputs) :]
+        hidden, choices = self.encode(layers, read), read[:, len(layout.inputs) :]
         # The choices are further inputs of the first aggregation layer: its last rows.
         weights, biases = layers[encoding]
         split = hidden.shape[1]
@@ -54,7 +54,7 @@ class Embedding:
             hidden = _rectify(hidden @ weights + biases)
         return hidden
 
-    def encoded(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
+    def encode(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
         """What the encoders make of n pipelines (n, selected); (n, inputs) where there are none."""
         layout = self.layout
         hidden, choices = read[:, : len(layout.inputs)], read[:, len(layout.inputs) :]
@@ -73,7 +73,10 @@ class Embedding:
             return layout.neuron_keys if number else layout.input_keys
         if number > encoding:
             return [(str(place),) for place in range(layout.hidden)]
-        return [*(layout.selected_keys if encoding else layout.input_keys), *layout.choice_keys]
+        return [
+            *(layout.selected_neuron_keys if encoding else layout.input_keys),
+            *layout.choice_keys,
+        ]
 
     def masks(self, number: int) -> tuple[Singles, Singles]:
         """Of encoder layer `number`: which weights and which biases there are."""

@@ -126,13 +126,13 @@ class Tuned:
         n = last_due(len(losses), self.growth)
         prefix = configs.take(np.arange(n))
         key = sha256(prefix.values.tobytes() + losses[:n].tobytes()).digest()
-        return self._known.get(key, lambda: self._found(prefix, losses[:n]))
+        return self._known.get(key, lambda: self._find(prefix, losses[:n]))
 
-    def _found(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
-        tuned = self._tuned(configs, self.start.scores(losses, self.start.place(configs)))
+    def _find(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
+        tuned = self._tune(configs, self.start.scores(losses, self.start.place(configs)))
         return tuned, CachedOnPool(tuned.place, self.pool)
 
-    def _tuned(self, configs: Encoded, y: Floats) -> DeepPipe:
+    def _tune(self, configs: Encoded, y: Floats) -> DeepPipe:
         read = self.start.layout.read(configs)
         kept = informative_subset(read.astype(np.float64), y, MOST_TUNED)
         places = bucket(len(kept), least=LEAST_PADDED)

@@ -83,13 +83,13 @@ class RankingSurrogate:
         good = seen.successes()
         y = one_loss(good.losses) if len(good) else np.empty(0)
         z = self.ensemble.meta_features(good.configs.x, y)
-        scorers = self._tuned(good.configs.x, y, z)
+        scorers = self._tune(good.configs.x, y, z)
         incumbent = good.configs.take([int(np.argmin(y))]) if len(good) else None
         return RankPosterior(
             self.ensemble, scorers, z, self.references, self.settings.unit, incumbent
         )
 
-    def _tuned(self, x: Floats, y: Floats, z: Singles) -> Layers:
+    def _tune(self, x: Floats, y: Floats, z: Singles) -> Layers:
         tuning = self.settings.tuning
         if tuning is None or len(y) == 0:
             return self.ensemble.scorers
@@ -141,8 +141,8 @@ class RankPosterior:
 
     def _ranks(self, x: Encoded) -> Floats:
         """(M, len(x)), in the unit of the posterior; lower is better."""
-        found = self._known if x is self.references else self._scores(x)
-        rows = zip(found, self._ordered, strict=True)
+        found = self._reference_scores if x is self.references else self._scores(x)
+        rows = zip(found, self._sorted_scores, strict=True)
         return np.stack([_ranks_among(ordered, s, self.unit) for s, ordered in rows])
 
     def _scores(self, x: Encoded) -> Floats:
@@ -153,14 +153,14 @@ class RankPosterior:
         return np.concatenate(parts, axis=1).astype(np.float64)
 
     @cached_property
-    def _known(self) -> Floats:
+    def _reference_scores(self) -> Floats:
         """(M, references), their scores."""
         return self._scores(self.references)
 
     @cached_property
-    def _ordered(self) -> Floats:
+    def _sorted_scores(self) -> Floats:
         """(M, references), the highest score last."""
-        return np.sort(self._known, axis=1)
+        return np.sort(self._reference_scores, axis=1)
 
 
 def _ranks_among(ordered: Floats, s: Floats, unit: str) -> Floats:

@@ -72,10 +72,10 @@ def _share_of_better(task: PastTask, rows: Ints) -> Floats:
 def save_configs(path: Path, kind: str, configs: Encoded) -> None:
     """Write configurations and their space as an artifact of this kind."""
     meta = {"space": configs.space.to_json()}
-    save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=configs.packed())
+    save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=configs.pack())
 
 
 def load_configs(path: Path, kind: str) -> Encoded:
     """What `save_configs` wrote."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
-    return Space.from_json(meta["space"]).unpacked(arrays)
+    return Space.from_json(meta["space"]).unpack(arrays)

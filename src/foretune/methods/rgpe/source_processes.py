@@ -45,7 +45,7 @@ class Sources:
     processes: tuple[GP, ...]
 
     @cached_property
-    def stacked(self) -> Stacked:
+    def stack(self) -> Stacked:
         """All processes at once, for single configurations."""
         return Stacked(self.processes)
 
@@ -55,7 +55,7 @@ class Sources:
         return Voices(
             tuple(CachedOnPool(partial(_mean, p), target.pool) for p in self.processes),
             tuple(CachedOnPool(partial(_belief, p), target.pool) for p in self.processes),
-            self.stacked,
+            self.stack,
         )
 
     def save(self, path: Path, kind: str) -> None:

@@ -55,7 +55,7 @@ class Stacked:
         standardised: Floats = np.einsum("mk,mk->m", cross, self._alpha)
         return self._shift + self._scale * standardised
 
-    def whitened(self, cross: Floats) -> Floats:
+    def whiten(self, cross: Floats) -> Floats:
         """(M, k), the covariances in terms of what each process has observed independently."""
         solved: Floats = np.matmul(self._whiteners, cross[:, :, None])[:, :, 0]
         return solved
@@ -132,7 +132,7 @@ class JointDraws:
     def _extend(self, point: Floats) -> None:
         stacked, n = self._stacked, len(self._x)
         cross = stacked.cross(point)
-        white = stacked.whitened(cross)
+        white = stacked.whiten(cross)
         shared = (
             stacked.between(point, self._x) - np.matmul(self._white, white[:, :, None])[:, :, 0]
         )

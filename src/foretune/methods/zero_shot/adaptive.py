@@ -83,7 +83,7 @@ class AdaptivePrior:
         check_space(self.configs.space, target)
         return self.portfolio(1)
 
-    def known(self, target: Target) -> Encoded:
+    def known_good(self, target: Target) -> Encoded:
         """All of them: nothing is known beyond."""
         check_space(self.configs.space, target)
         return self.configs
@@ -105,7 +105,7 @@ class AdaptivePrior:
 
     def save(self, path: Path) -> None:
         """Write configurations and scores."""
-        arrays = {**self.configs.packed(), "scores": self.scores.astype(np.float32)}
+        arrays = {**self.configs.pack(), "scores": self.scores.astype(np.float32)}
         meta = {"space": self.configs.space.to_json()}
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
@@ -199,7 +199,7 @@ class AdaptiveLearner:
         every, rng = np.arange(len(jobs.possible)), np.random.default_rng(seed)
         scores: Losses
         if jobs.possible.all():
-            scores = jobs.known(every, columns)
+            scores = jobs.results(every, columns)
         else:
             forest = quick_forest if are_drawn else random_forest
             scores = completed(jobs, columns, rng, regression=forest, progress=progress)
@@ -226,7 +226,7 @@ class AdaptiveLearner:
     def load(self, path: Path) -> AdaptivePrior:
         """Read what was saved."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
-        configs = Space.from_json(meta["space"]).unpacked(arrays)
+        configs = Space.from_json(meta["space"]).unpack(arrays)
         return AdaptivePrior(configs, arrays["scores"].astype(np.float64))
 
 
@@ -261,7 +261,7 @@ def _completable(table: LossTable, seed: int) -> LossTable:
 
     Tasks that were drawn may share fewer configurations than all tasks do.
     """
-    return table if table.is_shared else table.some_tasks(MOST_FORESTS, seed=seed)
+    return table if table.has_common_configs else table.some_tasks(MOST_FORESTS, seed=seed)
 
 
 def best_of_each(losses: Losses) -> Ints:

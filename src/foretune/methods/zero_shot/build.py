@@ -92,7 +92,7 @@ def build(experience: Experience | None, recipe: Recipe, *, progress: Progress =
     """Build a portfolio from past evaluations."""
     aggregate = aggregate_named(recipe.aggregate)
     table = loss_table(experience, recipe.normalisation)
-    builder = recipe.builder or ("naive" if table.is_shared else "surrogate")
+    builder = recipe.builder or ("naive" if table.has_common_configs else "surrogate")
     if recipe.builder is None and builder == "surrogate":
         table = table.some_tasks(MOST_FORESTS, seed=recipe.seed)
     jobs = recorded_jobs(table, recipe.budget, progress=progress)

@@ -59,7 +59,7 @@ class Jobs:
         self._progress = progress
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many jobs may still be run."""
         return self.budget - self.used
 
@@ -67,9 +67,10 @@ class Jobs:
         """Run jobs, pair by pair; those that were run before cost nothing."""
         new = ~self.ran[tasks, candidates]
         tasks, candidates = tasks[new], candidates[new]
-        if len(tasks) > self.left or not self.possible[tasks, candidates].all():
+        if len(tasks) > self.remaining or not self.possible[tasks, candidates].all():
             raise UsageError(
-                f"jobs must be possible and within the budget, of which {self.left} are left, but "
+                f"jobs must be possible and within the budget, of which {self.remaining} are "
+                "left, but "
                 f"{len(tasks)} more were asked for: ask for fewer or for other jobs"
             )
         losses = _failures_as_nan(self._evaluate(tasks, candidates))
@@ -79,7 +80,7 @@ class Jobs:
         self.used += len(tasks)
         self._progress.step(len(tasks))
 
-    def known(self, tasks: Ints, candidates: Ints) -> Floats:
+    def results(self, tasks: Ints, candidates: Ints) -> Floats:
         """The losses (tasks, candidates) so far, NaN where a job has not been run.
 
         A job that failed counts as the worst loss that its task has shown, or that any has.
@@ -110,8 +111,8 @@ def recorded_jobs(
     failed. Where tasks have tried configurations of their own, each is a candidate, and a missing
     entry is a job that cannot be run.
     """
-    possible = None if table.is_shared else ~np.isnan(table.losses)
-    table = table.shared() if table.is_shared else table
+    possible = None if table.has_common_configs else ~np.isnan(table.losses)
+    table = table.select_common() if table.has_common_configs else table
     losses = table.losses
 
     def look_up(tasks: Ints, candidates: Ints) -> Floats:

@@ -37,7 +37,7 @@ class PortfolioPrior:
 
     def save(self, path: Path) -> None:
         """Write the configurations."""
-        meta, arrays = {"space": self.configs.space.to_json()}, self.configs.packed()
+        meta, arrays = {"space": self.configs.space.to_json()}, self.configs.pack()
         save_artifact(path, kind=self.kind, version=VERSION, meta=meta, arrays=arrays)
 
 
@@ -59,7 +59,7 @@ class PortfolioLearner:
     def load(self, path: Path) -> PortfolioPrior:
         """Read saved configurations."""
         meta, arrays = load_artifact(path, kind=self.kind, newest_version=VERSION)
-        configs = Space.from_json(meta["space"]).unpacked(arrays)
+        configs = Space.from_json(meta["space"]).unpack(arrays)
         return PortfolioPrior(self.kind, configs, self.continuation)
 
 

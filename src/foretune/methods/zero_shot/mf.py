@@ -26,7 +26,7 @@ def multi_fidelity(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Pi
     order = panel_of(jobs, rng)
     newcomers = iter(rng.permutation(len(jobs.candidates)).tolist())
     band = HyperBand(jobs, order, newcomers, k, aggregate)
-    while jobs.left and band.step():
+    while jobs.remaining and band.step():
         pass
     return band.picks()
 
@@ -93,7 +93,7 @@ class HyperBand:
             if furthest is None:
                 break
             chosen.append(self._best_of(rungs[furthest], furthest, best))
-            best = np.fmin(best, self.jobs.known(self.order, np.array(chosen[-1:]))[:, 0])
+            best = np.fmin(best, self.jobs.results(self.order, np.array(chosen[-1:]))[:, 0])
             reached.append(float(self.aggregate(best[:, None])[0]))
         return Picks(np.array(chosen, dtype=np.int64), np.array(reached))
 
@@ -138,7 +138,7 @@ class HyperBand:
         """Try a candidate on the rung's tasks; it joins the rung only if the budget suffices."""
         tasks = self.order[: self.sizes[rung]]
         new = tasks[~self.jobs.ran[tasks, candidate]]
-        affordable = new[: self.jobs.left]
+        affordable = new[: self.jobs.remaining]
         self.jobs.run(affordable, np.full(len(affordable), candidate))
         if len(affordable) == len(new):
             self.members[rung].append(candidate)
@@ -154,7 +154,7 @@ class HyperBand:
         """(tasks,), what the picks before a location reach among the fully evaluated."""
         if location == 0:
             return self._worst()
-        losses = self.jobs.known(self.order, np.array(self.members[-1]))
+        losses = self.jobs.results(self.order, np.array(self.members[-1]))
         picked: Floats = losses[:, greedy(losses, location, self.aggregate).chosen].min(axis=1)
         return picked
 
@@ -166,6 +166,6 @@ class HyperBand:
     def _best_of(self, candidates: list[int], rung: int, best: Floats) -> int:
         """The candidate that lowers the aggregate over the rung's tasks most."""
         size = self.sizes[rung]
-        losses = self.jobs.known(self.order[:size], np.array(candidates))
+        losses = self.jobs.results(self.order[:size], np.array(candidates))
         together = self.aggregate(np.minimum(losses, best[:size, None]))
         return candidates[int(np.argmin(together))]

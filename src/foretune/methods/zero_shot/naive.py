@@ -12,12 +12,12 @@ def naive(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
     """Evaluate floor(B / D) random candidates on all D tasks and pick k of them."""
     check_shared(jobs, "naive")
     tasks, candidates = jobs.possible.shape
-    affordable = jobs.left // tasks
+    affordable = jobs.remaining // tasks
     wanted = min(k, candidates)
     if affordable < wanted:
         raise UsageError(
             f"the naive builder tries each configuration on all {tasks} tasks, so a portfolio of "
-            f"{wanted} needs a budget of at least {wanted * tasks} jobs, but got {jobs.left}: "
+            f"{wanted} needs a budget of at least {wanted * tasks} jobs, but got {jobs.remaining}: "
             "raise the budget, or use the builder obo or mf"
         )
     drawn = np.random.default_rng(seed).permutation(candidates)[:affordable]

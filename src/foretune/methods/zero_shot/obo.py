@@ -38,7 +38,7 @@ def obo(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
         belief = Belief.of(jobs, tasks, pool, seed=int(rng.integers(2**31)))
         search = Search(jobs, belief, k)
         for _ in range(max(int((GROWTH - 1.0) * jobs.used), 1)):
-            if not jobs.left or not search.step():
+            if not jobs.remaining or not search.step():
                 return _picks(belief, k, aggregate)
 
 
@@ -46,7 +46,7 @@ def _first_jobs(jobs: Jobs, tasks: Ints, rng: np.random.Generator) -> None:
     """A random candidate on each task, so that the first forest knows how tasks differ."""
     for task in tasks.tolist():
         possible = np.flatnonzero(jobs.possible[task])
-        if jobs.left and len(possible):
+        if jobs.remaining and len(possible):
             jobs.run(np.array([task]), rng.choice(possible, 1))
 
 
@@ -82,7 +82,7 @@ class Belief:
     @classmethod
     def of(cls, jobs: Jobs, tasks: Ints, pool: Ints, *, seed: int) -> "Belief":
         """Grow a forest on all known losses."""
-        known = jobs.known(tasks, pool)
+        known = jobs.results(tasks, pool)
         samples = _tree_predictions(known, jobs.candidates.codes[pool], seed)
         predicted = samples.mean(axis=0)
         samples[:, ~np.isnan(known)] = known[~np.isnan(known)]
@@ -178,7 +178,7 @@ class Search:
         belief = self.belief
         of_job = belief.tasks[[task]], belief.pool[[candidate]]
         self.jobs.run(*of_job)
-        loss = float(self.jobs.known(*of_job)[0, 0])
+        loss = float(self.jobs.results(*of_job)[0, 0])
         self.open[task, candidate] = False
         belief.learn(task, candidate, loss)
         self.worst = max(self.worst, loss)

@@ -38,7 +38,7 @@ def _shares(jobs: Jobs, rng: np.random.Generator) -> list[int]:
     """How many jobs each task gets: equally many, as far as it has them."""
     available = jobs.possible.sum(axis=1)
     shares = np.zeros(len(available), dtype=np.int64)
-    while (left := jobs.left - int(shares.sum())) > 0:
+    while (left := jobs.remaining - int(shares.sum())) > 0:
         open_tasks = rng.permutation(np.flatnonzero(shares < available))[:left]
         each = left // len(open_tasks)
         shares[open_tasks] = np.minimum(shares[open_tasks] + each, available[open_tasks])
@@ -88,7 +88,7 @@ def completed(
     every, tasks = np.arange(len(codes)), len(jobs.possible)
     table = np.full((tasks, len(columns)), np.nan, dtype=np.float32)
     for task in tracked(range(tasks), progress, "predicting what was not evaluated", tasks):
-        known = jobs.known(np.array([task]), every)[0]
+        known = jobs.results(np.array([task]), every)[0]
         rows = rng.permutation(np.flatnonzero(~np.isnan(known)))[:LARGEST_FIT]
         if len(rows):
             seed = int(rng.integers(2**31))

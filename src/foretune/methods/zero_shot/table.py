@@ -75,17 +75,17 @@ class LossTable:
         return shares
 
     @property
-    def is_shared(self) -> bool:
+    def has_common_configs(self) -> bool:
         """Whether most evaluations are of shared configurations."""
         shares = self.shares
-        return bool(shares[self._are_shared].sum() >= 0.5 * shares.sum())
+        return bool(shares[self._is_common].sum() >= 0.5 * shares.sum())
 
-    def shared(self) -> "LossTable":
+    def select_common(self) -> "LossTable":
         """Only the shared configurations."""
-        return self.take(np.flatnonzero(self._are_shared))
+        return self.take(np.flatnonzero(self._is_common))
 
     @property
-    def _are_shared(self) -> Bools:
+    def _is_common(self) -> Bools:
         """(N,), whether enough tasks have tried each configuration."""
         return np.asarray(self._tried >= least_tasks(len(self.tasks)))
 
@@ -136,7 +136,7 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
     if normalisation is None:
         lowest = np.nanmin(experience.losses + shift, initial=np.inf)
         normalisation = "red" if lowest >= 0.0 else "rank"
-    tasks = [name for name in experience.tasks if experience.task(name).succeeded.any()]
+    tasks = [name for name in experience.tasks if experience.task(name).is_success.any()]
     if not tasks:
         raise MethodError(
             "a portfolio needs a past task with a successful evaluation, but none of the "
@@ -185,7 +185,7 @@ def _entries(records: TaskRecords, shift: Floats, normalisation: str) -> tuple[I
     Of repeated measurements the last of the highest fidelity counts. Only what is recorded is
     normalised: where tasks share nothing, nearly all of a row is empty.
     """
-    done = np.flatnonzero(records.counted)[::-1]
+    done = np.flatnonzero(records.is_full_fidelity)[::-1]
     columns, last = np.unique(records.config_index[done].astype(np.int64), return_index=True)
     losses = records.losses[done[last]] + shift
     unit = scalarise(losses, NORMALISATIONS[normalisation])

@@ -26,7 +26,7 @@ class Labels:
         """Those of one hyperparameter; none where it is a number."""
         return self._labels.get(name, ())
 
-    def written(self, name: str, value: Any) -> Any:
+    def to_stored(self, name: str, value: Any) -> Any:
         """A value of a hyperparameter, as it is stored."""
         if name not in self._labels:
             return value

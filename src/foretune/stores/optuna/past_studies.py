@@ -93,7 +93,7 @@ class Past:
     @classmethod
     def of_experience(cls, experience: Experience) -> "Past":
         """The same table from an experience, whose space has a name for everything."""
-        counted = [experience.task(name).counted for name in experience.tasks]
+        counted = [experience.task(name).is_full_fidelity for name in experience.tasks]
         done = np.flatnonzero(np.concatenate(counted))
         rows = experience.configs.values[experience.config_index[done]]
         columns, values = [], []
@@ -175,7 +175,7 @@ class Past:
     def digest(self) -> str:
         """A sha256 (hex) of all that is in it."""
         arrays = [self.task_index, self.losses, self.values]
-        described = self._described()
+        described = self._describe()
         if (kept := self.recorded) is not None:
             # In its own space a prior learns from the experience itself, which holds more: how
             # tasks are described, what failed, how long it took.
@@ -197,7 +197,7 @@ class Past:
             "known": known,
             "values": np.where(known, self.values, 0.0),
         }
-        save_artifact(path, kind=KIND, version=VERSION, meta=self._described(), arrays=arrays)
+        save_artifact(path, kind=KIND, version=VERSION, meta=self._describe(), arrays=arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Past":
@@ -207,7 +207,7 @@ class Past:
         values = np.where(arrays["known"], arrays["values"], np.nan)
         return cls(tuple(meta["tasks"]), arrays["task_index"], arrays["losses"], columns, values)
 
-    def _described(self) -> dict[str, Any]:
+    def _describe(self) -> dict[str, Any]:
         columns = [[name, distribution_to_json(given)] for name, given in self.columns]
         return {"tasks": list(self.tasks), "columns": columns}
 

@@ -101,7 +101,7 @@ class OptunaStudy(Study):
         """Store a running trial, which others see at once, and return its number."""
         known = self.space.encode([config]).dicts()[0]
         template = self._translation.running(known, self._owner, chosen_by)
-        with self.locked():
+        with self.lock():
             trial_id = self._storage.create_new_trial(self._id, template)
             number = self._storage.get_trial_number_from_id(trial_id)
             self._held[number] = trial_id
@@ -121,7 +121,7 @@ class OptunaStudy(Study):
         """Store how a trial ended; the state comes last, so that a kill leaves it running."""
         from optuna.trial import TrialState
 
-        with self.locked():
+        with self.lock():
             self._check_end(number, self._held, status, values)
             told, attributes = self._translation.outcome(status, values, seconds, reason, notes)
             trial_id = self._held[number]
@@ -134,16 +134,16 @@ class OptunaStudy(Study):
         # a server that went away may not have stored can be ended again.
         del self._held[number]
 
-    def left_behind(self) -> list[StudyTrial]:
+    def abandoned_trials(self) -> list[StudyTrial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
-        unfinished = self._unfinished()
+        unfinished = self._unfinished_trials()
         return [self._translation.trial(frozen) for frozen in unfinished if self._is_dead(frozen)]
 
     def unsure(self) -> list[StudyTrial]:
         """Running trials of other machines of which no sign of life or death is known yet."""
         return [
             self._translation.trial(frozen)
-            for frozen in self._unfinished()
+            for frozen in self._unfinished_trials()
             if not (owner := _owner(frozen)).is_here() and self._witness.is_unsure(owner.token)
         ]
 
@@ -154,7 +154,7 @@ class OptunaStudy(Study):
         """
         from optuna.trial import TrialState
 
-        with self.locked():
+        with self.lock():
             unfinished = {frozen.number: frozen for frozen in self._reader.unfinished()}
             self._check_take_over(number, unfinished)
             frozen = unfinished[number]
@@ -177,13 +177,13 @@ class OptunaStudy(Study):
         """Give a running trial of this process back: in Optuna's words, it waits."""
         from optuna.trial import TrialState
 
-        with self.locked():
+        with self.lock():
             trial_id = self._held.pop(number, None)
             if trial_id is not None and self._is_mine(self._storage.get_trial(trial_id)):
                 self._storage.set_trial_state_values(trial_id, TrialState.WAITING)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Inside it no other process begins, ends or takes over a trial."""
         with self._in_reach(), self._lock.hold():
             yield
@@ -199,7 +199,7 @@ class OptunaStudy(Study):
         self._database.engine.dispose()
         self._lock.close()
 
-    def _unfinished(self) -> list[StoredTrial]:
+    def _unfinished_trials(self) -> list[StoredTrial]:
         """Trials that run or wait, after a look at their owners' signs of life."""
         with self._in_reach():
             found = self._reader.unfinished()
@@ -227,7 +227,7 @@ class OptunaStudy(Study):
 
     def _beat(self) -> None:
         """Show a sign of life, on one of the trials that are running."""
-        with self.locked():
+        with self.lock():
             if self._held:
                 self._beats += 1
                 trial_id = min(self._held.values())

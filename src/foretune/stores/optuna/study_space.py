@@ -60,10 +60,10 @@ class KnownSpace:
     def space(self) -> Space | None:
         """The space so far; None as long as nothing is known that could be chosen."""
         if self._grown:
-            self._space, self._grown = self._made(), False
+            self._space, self._grown = self._make_space(), False
         return self._space
 
-    def _made(self) -> Space | None:
+    def _make_space(self) -> Space | None:
         distributions = self.distributions
         if not distributions:
             return None

@@ -42,7 +42,7 @@ class Translation:
 
         return create_trial(
             state=TrialState.RUNNING,
-            params={name: self._labels.written(name, value) for name, value in config.items()},
+            params={name: self._labels.to_stored(name, value) for name, value in config.items()},
             distributions={name: self._distributions[name] for name in config},
             user_attrs={CHOSEN_BY: chosen_by} if chosen_by else {},
             system_attrs={OWNER: owner.record()},
