@@ -29,7 +29,7 @@ from scipy.stats import wilcoxon
 
 from foretune._base.arrays import Floats, Ints
 from foretune.experience import Experience
-from foretune.experience.alignment.carry_over import carried_over
+from foretune.experience.alignment.carry_over import carry_over
 from foretune.experience.build import take_rows
 from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
@@ -92,7 +92,7 @@ def sampled(experience: Experience, rng: np.random.Generator) -> Experience:
 
 
 def in_space(experience: Experience, space: Space) -> Experience:
-    return carried_over(experience.compact(), space).experience.compact()
+    return carry_over(experience.compact(), space).experience.compact()
 
 
 def without(space: Space, parameter: Parameter) -> Space:
@@ -128,11 +128,11 @@ def variants(case: Case) -> Iterator[tuple[str, Experience | None]]:
         return
     if case.change in ("gone", "narrower"):
         yield "nothing known", None
-    yield "carried over", carried_over(case.past, space).experience
+    yield "carried over", carry_over(case.past, space).experience
     if case.change == "new":
         middle = {p.name: p.default for p in space.parameters if p.name in case.assumed}
-        yield "the default assumed", carried_over(case.past, space, assumed=middle).experience
-        yield "its value said", carried_over(case.past, space, assumed=case.assumed).experience
+        yield "the default assumed", carry_over(case.past, space, assumed=middle).experience
+        yield "its value said", carry_over(case.past, space, assumed=case.assumed).experience
 
 
 def distances(target: Experience, past: Experience | None, seed: int) -> dict[str, float]:

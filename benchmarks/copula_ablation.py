@@ -30,8 +30,8 @@ from foretune.search import Design, Method, Optimizer, Told
 from foretune_lab.bench.metrics import (
     best_so_far,
     distance_to_minimum,
-    expected_random_minimum,
     improvement_over_random,
+    random_search_minimum,
 )
 from foretune_lab.bench.pools import TaskPool, pool_of
 
@@ -76,7 +76,7 @@ def improvement(
     ]
     pool_losses = pool.losses[:, 0]
     distance = distance_to_minimum(np.mean(runs, axis=0), pool_losses)
-    random = distance_to_minimum(expected_random_minimum(pool_losses, trials), pool_losses)
+    random = distance_to_minimum(random_search_minimum(pool_losses, trials), pool_losses)
     return float(improvement_over_random(distance, random))
 
 

@@ -22,10 +22,10 @@ from scipy.stats import wilcoxon
 import fit_versus_defaults
 import new_tables
 from fit_versus_defaults import divided
-from foretune.automl.final_model.build import concluded
-from foretune.automl.final_model.member_selection import Blending
-from foretune.automl.job import Job, Place
-from foretune.automl.plan import Wishes, planned
+from foretune.automl.final_model.build import fit_final_model
+from foretune.automl.final_model.member_selection import BlendOptions
+from foretune.automl.job import FitFolder, Job
+from foretune.automl.plan import FitOptions, make_plan
 from foretune.automl.test_scores import scores_on
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -43,16 +43,16 @@ def played(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> 
     """A row for each way to conclude one search."""
     task = Task.CLASSIFICATION if table.task == CLASSES else Task.REGRESSION
     of = Table.of(learn, table.target, name=table.item, task=task)
-    wishes = Wishes(trials=trials, ensemble=max(WAYS))
-    plan = planned(of, wishes)
+    wishes = FitOptions(trials=trials, ensemble=max(WAYS))
+    plan = make_plan(of, wishes)
     with TemporaryDirectory() as folder:
-        job = Job(of, table.target, wishes, Place(Path(folder)), remember=False)
+        job = Job(of, table.target, wishes, FitFolder(Path(folder)), remember=False)
         found = job.search(plan)
         rows = []
         for most in WAYS:
-            blending = Blending(most, found.blending.predictions) if most > 1 else None
+            blending = BlendOptions(most, found.blending.predictions) if most > 1 else None
             began = time.monotonic()
-            made = concluded(plan, of, found.trials, target=table.target, blending=blending)
+            made = fit_final_model(plan, of, found.trials, target=table.target, blending=blending)
             fitted = time.monotonic()
             [score] = scores_on(made.model, held, [made.model.metric]).values()
             rows.append(

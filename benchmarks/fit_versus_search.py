@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune.automl.equivalent_configs import Effect
-from foretune.automl.knowledge.knowledge import Knowledge
-from foretune.automl.plan import Wishes, planned
-from foretune.automl.trial_runs import HeldTrial, begun_with
+from foretune.automl.equivalent_configs import PipelineEquivalence
+from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.plan import FitOptions, make_plan
+from foretune.automl.trial_runs import InMemoryEvaluator, opening_configs
 from foretune.experience import Status
 from foretune.experience.journal import Journal, Line
 from foretune.methods.contracts import Target
@@ -38,7 +38,7 @@ from foretune.space.parameters import Kind
 from foretune.tables.meta_features import meta_features
 from foretune.tables.table import Table
 from foretune.tables.target import Task
-from foretune_lab.collect.table_sources import Source, sources
+from foretune_lab.collect.table_sources import TableSource, sources
 
 POOL = 150
 TRIALS = {"auto": 25, "tpe": 40, "random": 100}
@@ -53,14 +53,14 @@ class Judge:
 
     def __init__(self, table: Table, given: argparse.Namespace, seed: int = 0) -> None:
         self.table = table
-        self.plan = planned(table, Wishes(metric=given.metric))
+        self.plan = make_plan(table, FitOptions(metric=given.metric))
         protocol = replace(
             self.plan.protocol,
             folds=given.folds or self.plan.protocol.folds,
             cross_validated_below=given.cv_below,
             seed=seed,
         )
-        self.pool = ProcessPool(HeldTrial(self.plan.table, protocol), limits=LIMITS)
+        self.pool = ProcessPool(InMemoryEvaluator(self.plan.table, protocol), limits=LIMITS)
         name = f"{table.name}.jsonl" if seed == 0 else f"{table.name}.fresh-{seed}.jsonl"
         self.journal = Journal(given.folder / name)
         self.known = {_key(line.config): line for line in self.journal.lines}
@@ -134,7 +134,7 @@ class ByMethod:
     """A method of the registry, with what ships."""
 
     name: str
-    knowledge: Callable[[str, str], Knowledge]
+    knowledge: Callable[[str, str], FitKnowledge]
 
     def __call__(self, judge: Judge, seed: int, trials: int) -> list[float]:
         plan, table, method = judge.plan, judge.table, METHODS[self.name]
@@ -144,9 +144,9 @@ class ByMethod:
             table.x, table.categorical, table.y,
             classification=table.task is Task.CLASSIFICATION,
         )  # fmt: skip
-        effect = Effect.on(plan.table)
+        effect = PipelineEquivalence.on(plan.table)
         target = Target(plan.space, (plan.metric.name,), None, described, effect)
-        start = begun_with(Wishes(method=self.name), knowledge, described)
+        start = opening_configs(FitOptions(method=self.name), knowledge, described)
         optimizer = Optimizer(target, method, prior, seed=seed, start=start)
         losses = []
         for _ in range(trials):
@@ -157,8 +157,8 @@ class ByMethod:
         return losses
 
 
-def shipped(space: str, metric: str) -> Knowledge:
-    return Knowledge.for_space(space, metric=metric, own=False)
+def shipped(space: str, metric: str) -> FitKnowledge:
+    return FitKnowledge.for_space(space, metric=metric, own=False)
 
 
 def ranks(curves: pd.DataFrame) -> pd.DataFrame:
@@ -228,7 +228,7 @@ def _say_fresh(frame: pd.DataFrame, folder: Path) -> None:
     print(by_run.rank(axis=1).mean().round(2).to_dict(), flush=True)
 
 
-def asked_for(given: argparse.Namespace) -> list[Source]:
+def asked_for(given: argparse.Namespace) -> list[TableSource]:
     """The tables of the catalogue's groups, or of a folder with one folder for each task."""
     if given.tables is None:
         groups = [

@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from foretune.experience import Experience
-from foretune.methods.latent.learn import pre_trained
+from foretune.methods.latent.learn import pretrain
 from foretune.methods.past_data import past_tasks
 from foretune.numerics.normalise import share_of_better
 from foretune.space.algorithms import Algorithms
@@ -53,7 +53,7 @@ def main() -> None:
         for place in drawn:
             configs = experience.configs.take(tasks[place].rows)
             gaps = tasks[place].z
-            embedding = pre_trained(algorithms, configs, gaps, seed=place, beta=beta)
+            embedding = pretrain(algorithms, configs, gaps, seed=place, beta=beta)
             u = embedding.place(configs)
             apart.append(separability(u, algorithms.algorithm_of(configs)))
             ordered.append(float(spearmanr(np.square(u).sum(axis=1), gaps).statistic))

@@ -14,7 +14,7 @@ from statistics import median
 import numpy as np
 
 from foretune.methods.contracts import Target
-from foretune.methods.latent.learn import LatentPrior, pre_trained
+from foretune.methods.latent.learn import LatentPrior, pretrain
 from foretune.methods.latent.sources import ONE_IN, PANEL, MetaFeatures
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
@@ -40,7 +40,7 @@ def main() -> None:
     gaps = np.argsort(np.argsort(losses(configs))) / evaluations
     for attempt in ("first", "second"):
         wall, cpu = time.perf_counter(), time.process_time()
-        embedding = pre_trained(ALGORITHMS, configs, gaps, seed=0)
+        embedding = pretrain(ALGORITHMS, configs, gaps, seed=0)
         spent = f"{time.perf_counter() - wall:.1f} s ({time.process_time() - cpu:.1f} s of CPU)"
         print(f"pre-training on {evaluations} evaluations, {attempt} time: {spent}")
     sources = PANEL * ONE_IN

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from foretune._base.terminal import TerminalProgress
-from foretune.experience import Experience, Split, for_learning, named_split
+from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.contracts import Prior, Target
 from foretune.methods.pipeline.clusters import cluster_metric
-from foretune.methods.pipeline.layout import Layout, Sizes
+from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.methods.pipeline.variants import deeppipe
 from foretune.search import Design, Method, Optimizer, Told
 from foretune_lab.bench.metrics import best_so_far
@@ -71,7 +71,7 @@ def done(out: Path) -> set[tuple[object, ...]]:
 
 
 def runs(given: argparse.Namespace, experience: Experience) -> Iterator[dict]:
-    split = named_split(experience, given.split)
+    split = recorded_split(experience, given.split)
     tasks = split.test[: given.tasks]
     finished = done(given.out)
     pools = {task: pool_of(experience, task) for task in tasks}
@@ -129,7 +129,7 @@ def clusters(experience: Experience, stage: str, seed: int) -> None:
     five = rng.permutation(np.unique(chosen[chosen >= 0]))[:5]
     rows = rng.permutation(np.flatnonzero(np.isin(chosen, five)))[:2000]
     for layers in LAYERS:
-        embedding = Embedding(Layout.of(space, Sizes(8, layers)))
+        embedding = PipelineEmbedding(NetworkLayout.of(space, Sizes(8, layers)))
         weights = [
             tuple(rng.standard_normal(part.shape).astype(np.float32) for part in layer)
             for layer in embedding.initial(rng)

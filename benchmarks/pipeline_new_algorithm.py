@@ -36,7 +36,7 @@ from scipy.stats import rankdata
 
 from foretune._base.progress import SILENT
 from foretune._base.terminal import TerminalProgress
-from foretune.experience import Experience, Split, for_learning, named_split
+from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.contracts import Prior, Target
 from foretune.methods.pipeline.learn import DeepPipeLearner
 from foretune.methods.pipeline.variants import deeppipe, deeppipe_paper, deeppipe_ri
@@ -179,7 +179,7 @@ def run(
 
 def runs(experience: Experience, given: argparse.Namespace) -> Iterator[dict]:
     finished = {(r["algorithm"], r["row"], r["task"]) for r in rows_of(given.out)}
-    split = named_split(experience, given.split)
+    split = recorded_split(experience, given.split)
     shared = learnt_with(experience, split, given)
     for algorithm in given.algorithms or algorithms_of(experience.space, given.stage):
         tasks = split.test[: given.tasks]

@@ -14,11 +14,17 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune._base.terminal import TerminalProgress
-from foretune.experience import Experience, Split, for_learning, named_split
+from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.pipeline.clusters import cluster_metric
 from foretune.methods.pipeline.learn import DeepPipePrior
 from foretune.methods.pipeline.variants import deeppipe
-from foretune.report.embedding import ByLoss, ByName, draw_embedding, flattened, spread_sample
+from foretune.report.embedding import (
+    ByLoss,
+    ByName,
+    draw_embedding,
+    flatten_embeddings,
+    spread_sample,
+)
 from foretune.space import Encoded
 from foretune_lab.bench.pools import pool_of
 
@@ -61,7 +67,7 @@ def main() -> None:
     given = parser.parse_args()
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
-    split = named_split(experience, given.split)
+    split = recorded_split(experience, given.split)
     task = given.task or split.test[0]
     prior = learnt(given.prior, experience, split)
     rows = spread_sample(len(experience.configs), seed=0, most=given.points)
@@ -74,7 +80,7 @@ def main() -> None:
         ByLoss(f"rank on task {task}, 0 is best", losses(experience, configs, task)),
     ]
     for how in ("tsne", "pca"):
-        figure = draw_embedding(flattened(u, how=how), colourings)
+        figure = draw_embedding(flatten_embeddings(u, how=how), colourings)
         figure.savefig(given.figures / f"pipeline-embedding-{how}.png", dpi=90)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from foretune._base.terminal import TerminalProgress
-from foretune.experience import Experience, for_learning, named_split
+from foretune.experience import Experience, for_learning, recorded_split
 from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
 from foretune_lab.bench.pools import pool_of
@@ -28,7 +28,7 @@ def main() -> None:
     given = parser.parse_args()
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
-    split = named_split(experience, given.split)
+    split = recorded_split(experience, given.split)
     past = for_learning(experience, split)
     pool = pool_of(experience, split.test[0])
     target = Target(experience.space, pool=pool.configs)

@@ -20,12 +20,12 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.experience import Experience, Split, k_fold
 from foretune.methods.zero_shot.build import BUILDERS
-from foretune.methods.zero_shot.jobs import recorded_jobs
+from foretune.methods.zero_shot.jobs import look_up_jobs
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.methods.zero_shot.table import LossTable, loss_table
 from foretune.numerics.greedy import Aggregate, Picks, greedy, mean, missing_as_worst
-from foretune.numerics.normalise import red, reference_loss
-from foretune_lab.bench.metrics import expected_random_minimum
+from foretune.numerics.normalise import reference_loss, relative_error_difference
+from foretune_lab.bench.metrics import random_search_minimum
 
 COUNTS = (1, 2, 5)
 LENGTHS = (1, 2, 5, 10)
@@ -78,7 +78,7 @@ def judged(
     test = [position[task] for task in split.test if task in position]
     tasks = tuple(table.tasks[row] for row in train)
     seen = replace(table, tasks=tasks, losses=table.losses[train])
-    jobs = recorded_jobs(seen, None if builder == "whole" else budget)
+    jobs = look_up_jobs(seen, None if builder == "whole" else budget)
     longest = max(LENGTHS) if builder in ("whole", "obo", "mf") else max(COUNTS)
     started = time.perf_counter()
     picks = CONTENDERS[builder](jobs, longest, mean, seed=seed)
@@ -100,8 +100,8 @@ def random_curve(errors: Floats) -> list[float]:
     """The expected RED after 1, 2, ... random trials, averaged over tasks; exact, as RED grows
     with the error."""
     rows = [row.astype(float) for row in errors]
-    losses = [red(row, np.asarray(reference_loss(row))) for row in rows]
-    return np.mean([expected_random_minimum(row, RANDOM_TRIALS) for row in losses], axis=0).tolist()
+    losses = [relative_error_difference(row, np.asarray(reference_loss(row))) for row in rows]
+    return np.mean([random_search_minimum(row, RANDOM_TRIALS) for row in losses], axis=0).tolist()
 
 
 def run(given: argparse.Namespace) -> None:
@@ -148,7 +148,9 @@ def _comparisons(suite: str, rows: list[dict]) -> str:
             continue
         cells = []
         for n in COUNTS:
-            difference = 100 * red(_errors(rows, ours, n, folds), _errors(rows, other, n, folds))
+            difference = 100 * relative_error_difference(
+                _errors(rows, ours, n, folds), _errors(rows, other, n, folds)
+            )
             error = difference.std(ddof=1) / np.sqrt(len(difference))
             cells.append(f"{difference.mean():+.2f} ± {error:.2f}")
         combined = " / ".join(f"{value:+.2f}" for value in paper)
@@ -167,7 +169,9 @@ def _levels(rows: list[dict]) -> str:
         folds = {row["fold"] for row in own}
         reference = np.concatenate([row["reference"] for row in sorted(own, key=_fold)])
         cells = [
-            f"{100 * red(_errors(rows, builder, n, folds), reference).mean():.2f}" for n in COUNTS
+            f"{100 * gain.mean():.2f}"
+            for n in COUNTS
+            for gain in [relative_error_difference(_errors(rows, builder, n, folds), reference)]
         ]
         seconds = np.mean([row["seconds"] for row in own])
         lines.append(f"| {builder} | {len(own)} | {' | '.join(cells)} | {seconds:.1f} |")
@@ -188,7 +192,7 @@ def _against_random(rows: list[dict]) -> str:
         folds = {row["fold"] for row in own}
         cells = []
         for n in LENGTHS:
-            reached = red(_errors(rows, builder, n, folds), reference).mean()
+            reached = relative_error_difference(_errors(rows, builder, n, folds), reference).mean()
             matching = np.flatnonzero(curve <= reached)
             cells.append(str(matching[0] + 1) if len(matching) else f"over {RANDOM_TRIALS}")
         lines.append(f"| {builder} | {' | '.join(cells)} |")

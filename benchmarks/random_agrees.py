@@ -15,7 +15,7 @@ import numpy as np
 from foretune.experience import Experience
 from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
-from foretune_lab.bench.metrics import best_so_far, expected_random_minimum
+from foretune_lab.bench.metrics import best_so_far, random_search_minimum
 from foretune_lab.bench.pools import TaskPool, pool_of
 
 
@@ -33,8 +33,8 @@ def run(pool: TaskPool, seed: int, trials: int) -> np.ndarray:
 def differences(pool: TaskPool, seeds: int, trials: int) -> np.ndarray:
     """(trials,), in standard deviations of the mean."""
     losses = pool.losses[:, 0] - np.nanmin(pool.losses[:, 0])
-    mean = expected_random_minimum(losses, trials)
-    variance = expected_random_minimum(losses**2, trials) - mean**2
+    mean = random_search_minimum(losses, trials)
+    variance = random_search_minimum(losses**2, trials) - mean**2
     runs = [run(pool, seed, trials) - np.nanmin(pool.losses[:, 0]) for seed in range(seeds)]
     spread = np.sqrt(np.maximum(variance, 0.0) / seeds)
     gap = np.mean(runs, axis=0) - mean

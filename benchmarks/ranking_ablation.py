@@ -27,11 +27,11 @@ from foretune.experience import Experience, k_fold
 from foretune.methods.contracts import LearnsMany, Prior, Surrogate, Target
 from foretune.methods.ranking.ensemble import random_ensemble
 from foretune.methods.ranking.learn import RandomPrior, RankingLearner
-from foretune.methods.ranking.model import RankingPrior, RankingSurrogate, Settings
+from foretune.methods.ranking.model import RankingPrior, RankingSettings, RankingSurrogate
 from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.ranking import LOSSES
-from foretune.numerics.training import Layer, advance, as_arrays, begun, bucket, jax_layers
+from foretune.numerics.training import Layer, advance, as_arrays, bucket, jax_layers, start_descent
 from foretune.search import METHODS, Method, Optimizer, Told
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import TaskPool, pool_of
@@ -40,7 +40,9 @@ FOLDS, EPOCHS = 5, 1000
 REPORTED = (5, 10, 25, 50)
 
 
-def dre_with(settings: Settings, *, meta_features: bool = True) -> Callable[[], RankingLearner]:
+def dre_with(
+    settings: RankingSettings, *, meta_features: bool = True
+) -> Callable[[], RankingLearner]:
     return lambda: replace(dre(), settings=settings, meta_features=meta_features)
 
 
@@ -68,7 +70,7 @@ def adam(scorers: list[Layer], inputs: jax.Array, y: jax.Array, valid: jax.Array
         return jnp.sum(lost) / jnp.sum(valid)
 
     rates = jnp.full(EPOCHS, 1e-3)
-    return advance(loss, begun(scorers), rates, rates).params
+    return advance(loss, start_descent(scorers), rates, rates).params
 
 
 class PaperPrior(RankingPrior):

@@ -37,7 +37,7 @@ def trials_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     For tests of what becomes of trials: a worker process imports for seconds before its first one.
     """
-    from foretune.run.executor_choice import Site
+    from foretune.run.executor_choice import ExecutorChoice
     from foretune.run.inline import InlineExecutor
 
     class Here(InlineExecutor):
@@ -46,5 +46,5 @@ def trials_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     # Through pickle as on the way to a worker: what cannot go there is not to pass here.
     monkeypatch.setattr(
-        Site, "pool", lambda _, function, **__: Here(pickle.loads(pickle.dumps(function)))
+        ExecutorChoice, "pool", lambda _, function, **__: Here(pickle.loads(pickle.dumps(function)))
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune._base.cache import forget, remembered
+from foretune._base.cache import forget, load_or_make
 
 
 def made_of(made: list[str], key: str = "key") -> str:
@@ -18,7 +18,7 @@ def made_of(made: list[str], key: str = "key") -> str:
     def save(what: str, path: Path) -> None:
         path.write_text(what)
 
-    return remembered("things", key, load=Path.read_text, make=make, save=save)
+    return load_or_make("things", key, load=Path.read_text, make=make, save=save)
 
 
 def kept_files(tmp_path: Path) -> list[Path]:
@@ -63,7 +63,7 @@ def test_nothing_is_kept_of_none(tmp_path: Path):
         raise AssertionError(what, path)
 
     assert (
-        remembered("things", "key", load=Path.read_text, make=lambda: None, save=not_to_be_saved)
+        load_or_make("things", "key", load=Path.read_text, make=lambda: None, save=not_to_be_saved)
         is None
     )
 

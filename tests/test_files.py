@@ -8,10 +8,10 @@ import pytest
 
 from foretune._base.files import (
     check_folder_of,
-    held,
-    locked,
+    hold_lock,
     make_private_folder,
     replace_file,
+    try_lock,
     write_text,
 )
 from foretune.errors import UsageError
@@ -71,13 +71,13 @@ def test_a_full_disk_says_which_file_it_has_no_room_for(tmp_path: Path, named: b
 
 def test_a_lock_is_held_by_one_at_a_time_and_let_go(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
-    with locked(path):
-        assert held(path) is None
-    mine = held(path)
+    with hold_lock(path):
+        assert try_lock(path) is None
+    mine = try_lock(path)
     assert mine is not None
-    assert held(path) is None
+    assert try_lock(path) is None
     mine.close()
-    with locked(path):
+    with hold_lock(path):
         pass
 
 

@@ -6,7 +6,7 @@ from foretune.experience import Experience, Metric
 from foretune.methods import past_data
 from foretune.methods.contracts import Target
 from foretune.methods.past_data import Catalogue, fair_shares, past_tasks, successes, trial_shares
-from foretune.numerics.scores import midrank_shares, smoothed_shares
+from foretune.numerics.scores import midrank_shares, smooth_shares
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 
@@ -28,7 +28,7 @@ class TestCatalogue:
 
 
 def test_trials_of_a_described_task_are_scored_by_rank() -> None:
-    assert trial_shares(Target(SPACE)) is smoothed_shares
+    assert trial_shares(Target(SPACE)) is smooth_shares
     assert trial_shares(Target(SPACE, meta_features={"log_rows": 2.0})) is midrank_shares
 
 

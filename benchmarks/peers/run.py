@@ -29,11 +29,11 @@ from foretune._base.files import replace_file
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, Split
 from foretune.experience.fingerprints import fingerprint_of_evaluations
-from foretune_lab.bench.plan import held_out
+from foretune_lab.bench.plan import plan_held_out
 from foretune_lab.bench.pools import facts_of, pool_of
 from foretune_lab.bench.replay import fingerprint_of_notes
-from foretune_lab.bench.results import Results, Settings, save
-from foretune_lab.bench.run import Run
+from foretune_lab.bench.results import ReplaySettings, Results, save
+from foretune_lab.bench.run import MethodRun
 from foretune_lab.bench.starts import Start, seed_on_task
 
 OURS = "foretune"
@@ -112,7 +112,7 @@ def play_all(given: argparse.Namespace) -> None:
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
     tasks = given.tasks.split(",") if given.tasks else None
-    held = held_out(experience, given.split, START, tasks, given.tasks_limit)
+    held = plan_held_out(experience, given.split, START, tasks, given.tasks_limit)
     played = Played(given.out.with_suffix(".played"))
     settings = _settings(experience, given)
     keep_settings(settings, played)
@@ -145,8 +145,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _settings(experience: Experience, given: argparse.Namespace) -> Settings:
-    return Settings(
+def _settings(experience: Experience, given: argparse.Namespace) -> ReplaySettings:
+    return ReplaySettings(
         suite=given.suite or f"{given.experience.stem}-nearest",
         trials=given.trials,
         split=given.split,
@@ -158,13 +158,13 @@ def _settings(experience: Experience, given: argparse.Namespace) -> Settings:
     )
 
 
-def keep_settings(settings: Settings, played: Played) -> None:
+def keep_settings(settings: ReplaySettings, played: Played) -> None:
     """Write down what all runs of a folder have in common, and refuse what differs from it.
 
     The name of the suite may change: it stands in the results alone, which are written anew.
     """
     if played.settings.exists():
-        written = Settings.from_dict(json.loads(played.settings.read_text("utf-8")))
+        written = ReplaySettings.from_dict(json.loads(played.settings.read_text("utf-8")))
         difference = settings.difference(replace(written, suite=settings.suite))
     else:
         difference = "settings while those of its runs are not known" if played.runs else ""
@@ -181,7 +181,7 @@ def keep_settings(settings: Settings, played: Played) -> None:
     _write_settings(settings, played.settings)
 
 
-def _write_settings(settings: Settings, out: Path) -> None:
+def _write_settings(settings: ReplaySettings, out: Path) -> None:
     def write(path: Path) -> None:
         path.write_text(json.dumps(asdict(settings)), "utf-8")
 
@@ -236,7 +236,7 @@ def _play(
 
 
 def _collect(
-    experience: Experience, settings: Settings, played: Played, out: Path, tasks: int
+    experience: Experience, settings: ReplaySettings, played: Played, out: Path, tasks: int
 ) -> None:
     """All runs so far in one file."""
     runs = list(_runs(played.runs))
@@ -250,11 +250,11 @@ def _collect(
     save(Results(settings, pools, rows, tasks), out)
 
 
-def _runs(files: Sequence[Path]) -> Iterator[Run]:
+def _runs(files: Sequence[Path]) -> Iterator[MethodRun]:
     for file in files:
         task, _, seed = file.stem.rpartition("-")
         with np.load(file) as arrays:
-            yield Run(
+            yield MethodRun(
                 task=task,
                 method=file.parent.name,
                 seed=int(seed),

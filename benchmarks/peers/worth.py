@@ -20,7 +20,7 @@ from benchmarks.peers.run import Played
 from scipy.stats import sem
 
 from foretune._base.arrays import Floats
-from foretune_lab.bench.metrics import expected_random_minimum
+from foretune_lab.bench.metrics import random_search_minimum
 from foretune_lab.bench.results import curves_of, read
 
 MOST_DRAWS = 5_000
@@ -31,7 +31,7 @@ def log_draws(best: Floats, recorded: Floats) -> Floats:
 
     Any shape of `best` is kept; between two whole numbers of draws it is interpolated.
     """
-    expected = expected_random_minimum(recorded, min(len(recorded), MOST_DRAWS))
+    expected = random_search_minimum(recorded, min(len(recorded), MOST_DRAWS))
     draws = np.interp(-best, -expected, np.log(np.arange(1, len(expected) + 1)))
     return np.asarray(draws, dtype=np.float64)
 

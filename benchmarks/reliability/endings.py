@@ -41,9 +41,9 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
         os.chdir(folder)
         print_to(Path(SAID))
         _count_operations(dies_at, after)
-        from foretune.automl.final_model.time_model import Pace
+        from foretune.automl.final_model.time_model import FitTimeModel
 
-        Pace.wants_crew = lambda *_: True  # as where the model takes long
+        FitTimeModel.wants_crew = lambda *_: True  # as where the model takes long
 
     return run_and_end(begin, (*FIT, "--trials", str(trials), "--jobs", "1"))
 

@@ -33,12 +33,12 @@ def write_study(url: str, trials: int) -> None:
     """Begin a study, run one trial, and copy it with other values."""
     from sqlalchemy import MetaData, create_engine, insert, select
 
-    from foretune.cli.tune_options import space_asked
+    from foretune.cli.tune_options import resolve_space
     from foretune.experience import Metric, Status
     from foretune.stores.addresses import storage_url
     from foretune.stores.studies import open_study
 
-    space = space_asked(Path("space.json"), None)
+    space = resolve_space(Path("space.json"), None)
     settings = {"objective": NAME}
     configs = space.sample(trials, seed=0).dicts()
     with open_study(url, NAME, space=space, metrics=[Metric("loss")], settings=settings) as study:

@@ -23,7 +23,7 @@ from foretune.experience import Metric, Status  # noqa: E402
 from foretune.run.executor import Limits  # noqa: E402
 from foretune.run.inline import InlineExecutor  # noqa: E402
 from foretune.run.pool import ProcessPool  # noqa: E402
-from foretune.run.trial_results import NamedFunction, ResultError, measured  # noqa: E402
+from foretune.run.trial_results import NamedFunction, ResultError, check_result  # noqa: E402
 
 ERROR = Metric("error")
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
@@ -57,7 +57,7 @@ def answer(outcome):
     if outcome.status is not Status.DONE:
         return ADDRESS.sub("", outcome.reason.removeprefix("ResultError: "))
     try:
-        return measured(outcome.result, [ERROR]).values["error"]
+        return check_result(outcome.result, [ERROR]).values["error"]
     except ResultError as error:
         return ADDRESS.sub("", str(error))
 

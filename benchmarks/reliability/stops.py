@@ -174,9 +174,9 @@ def main() -> None:
     import_early(only_tune=given.short)
     if not given.short:
         # As where the model takes long: it is fitted by processes, which must end as well.
-        from foretune.automl.final_model.time_model import Pace
+        from foretune.automl.final_model.time_model import FitTimeModel
 
-        Pace.wants_crew = lambda *_: True
+        FitTimeModel.wants_crew = lambda *_: True
     root = Path(tempfile.mkdtemp(prefix="stops-"))
     parts = [
         Part(name, signal_name, given.stops, given.seed, root / f"{name}-{signal_name}")

@@ -67,7 +67,7 @@ class ForetuneWarning(UserWarning):
 
 
 @contextmanager
-def extras_named(purpose: str) -> Iterator[None]:
+def explain_missing_extras(purpose: str) -> Iterator[None]:
     """Turn the failed import of an optional package into what the user can do about it."""
     try:
         yield

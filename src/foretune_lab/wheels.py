@@ -59,7 +59,7 @@ def pip_download(wheel: Wheel, folder: Path) -> Path:
     return found[0]
 
 
-def verified_wheel(wheel: Wheel, cache: Path, download: Download) -> Path:
+def download_wheel(wheel: Wheel, cache: Path, download: Download) -> Path:
     """The wheel in the cache, downloaded if it is not there; its checksum holds."""
     kept = cache / wheel.file_name
     if kept.is_file() and _sha256(kept) == wheel.sha256:

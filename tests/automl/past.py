@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from foretune.automl.knowledge.knowledge import Knowledge, Source
+from foretune.automl.knowledge.knowledge import ExperienceSource, FitKnowledge
 from foretune.automl.metrics import scorer
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.experience import Experience
-from foretune_lab.collect.designs import shared_configs
+from foretune_lab.collect.designs import draw_shared_configs
 
 SPACE = "pipeline-regression"
 ONLY = ("knn", "elastic_net", "rf", "svm")
@@ -14,9 +14,9 @@ ONLY = ("knn", "elastic_net", "rf", "svm")
 
 def past(n_tasks=5, n_configs=16, seed=0, only=ONLY):
     """Datasets on which `rf` is mostly best, `svm` where `log_rows` is small."""
-    chosen = shipped(SPACE)
+    chosen = load_shipped_space(SPACE)
     rng = np.random.default_rng(seed)
-    configs = shared_configs(chosen, n_configs, seed=0, only=only)
+    configs = draw_shared_configs(chosen, n_configs, seed=0, only=only)
     algorithms = [config["estimator"] for config in configs.dicts()]
     names = [f"past{number}" for number in range(n_tasks)]
     rows = np.arange(n_tasks) + 4.0
@@ -44,5 +44,5 @@ def knowledge_of(experience, space=None):
     """What an experience says by its first metric, about its own space or a part of it."""
     metric = experience.metrics[0]
     tasks, evaluations = len(experience.tasks), len(experience)
-    source = Source("own", tasks, evaluations, metric.name, lambda: experience)
-    return Knowledge(space or experience.space, metric, (source,))
+    source = ExperienceSource("own", tasks, evaluations, metric.name, lambda: experience)
+    return FitKnowledge(space or experience.space, metric, (source,))

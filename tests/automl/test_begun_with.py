@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.knowledge import Knowledge
-from foretune.automl.plan import Wishes
-from foretune.automl.trial_runs import begun_with, known_before
+from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.plan import FitOptions
+from foretune.automl.trial_runs import load_start_knowledge, opening_configs
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Opening
 from foretune.space import Space
@@ -19,7 +19,7 @@ CONFIGS = SPACE.encode([{"depth": each} for each in (0.1, 0.5, 0.9)])
 
 
 @pytest.fixture
-def knowledge() -> Knowledge:
+def knowledge() -> FitKnowledge:
     """Small tables want a small depth, large ones a large one; small depths are cheap."""
     losses = np.array([[0.0, 1.0, 2.0]] * 6 + [[2.0, 1.0, 0.0]] * 6)
     names = [f"table {number}" for number in range(12)]
@@ -36,7 +36,7 @@ def depths(configs) -> list[float]:
 
 
 def test_like_tables_count_most_and_the_cheapest_comes_first(knowledge) -> None:
-    small = begun_with(Wishes(), knowledge, {"log_rows": 0.0})
+    small = opening_configs(FitOptions(), knowledge, {"log_rows": 0.0})
     assert depths(small)[0] == pytest.approx(0.1)
     assert len(small) == 3
     assert depths(small) == sorted(depths(small))
@@ -45,17 +45,17 @@ def test_like_tables_count_most_and_the_cheapest_comes_first(knowledge) -> None:
 
 
 def test_the_search_is_given_both(knowledge) -> None:
-    known = known_before(Wishes(method="zero-shot"), knowledge, {"log_rows": 0.0})
+    known = load_start_knowledge(FitOptions(method="zero-shot"), knowledge, {"log_rows": 0.0})
     assert known.start is None
     assert isinstance(known.prior, Opening)
 
 
 def test_other_methods_begin_as_they_do(knowledge) -> None:
-    assert begun_with(Wishes(method="zero-shot"), knowledge, {"log_rows": 0.0}) is None
+    assert opening_configs(FitOptions(method="zero-shot"), knowledge, {"log_rows": 0.0}) is None
 
 
 def test_without_knowledge_there_is_nothing_to_begin_with() -> None:
-    known = known_before(Wishes(), None, {"log_rows": 0.0})
+    known = load_start_knowledge(FitOptions(), None, {"log_rows": 0.0})
     assert known.start is None
     assert known.meta_features == {"log_rows": 0.0}
 
@@ -67,6 +67,6 @@ def test_experience_of_another_part_of_the_space_is_as_good_as_none() -> None:
     found = Experience.from_matrix(
         whole, configs, ["a"], [Metric("loss", Direction.MIN)], {"loss": np.arange(3.0)[None]}
     )
-    known = known_before(Wishes(), knowledge_of(found, part), {"log_rows": 0.0})
+    known = load_start_knowledge(FitOptions(), knowledge_of(found, part), {"log_rows": 0.0})
     assert known.start is None
     assert known.prior.taught == frozenset()

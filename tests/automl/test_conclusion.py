@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 
 from foretune._base.arrays import Floats, Ints
-from foretune.automl.evaluation import Score, evaluate
+from foretune.automl.evaluation import EvaluationScore, evaluate
 from foretune.automl.final_model import fitting, model_file
 from foretune.automl.final_model import member_selection as blending
-from foretune.automl.final_model.build import INTERRUPTED, NONE_SOUND, Conclusion, concluded
+from foretune.automl.final_model.build import INTERRUPTED, NONE_SOUND, Conclusion, fit_final_model
 from foretune.automl.final_model.fitted_pipeline import Member, refit
-from foretune.automl.final_model.fitting import NO_TIME, NOT_SOUND, Means
-from foretune.automl.final_model.member_selection import Blending, Chosen
+from foretune.automl.final_model.fitting import NO_TIME, NOT_SOUND, FitMeans
+from foretune.automl.final_model.member_selection import BlendOptions, ChosenMember
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.time_model import Pace
-from foretune.automl.final_model.worker_pool import Crew
-from foretune.automl.plan import Plan, Wishes, planned
-from foretune.automl.trial_runs import HeldTrial, keep_predictions, predictions_path
+from foretune.automl.final_model.time_model import FitTimeModel
+from foretune.automl.final_model.worker_pool import FitWorkers
+from foretune.automl.plan import FitOptions, FitPlan, make_plan
+from foretune.automl.trial_runs import InMemoryEvaluator, keep_predictions, predictions_path
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Limits
 from foretune.run.study import StudyTrial
-from foretune.tables.row_weights import Weighting
+from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -43,12 +43,12 @@ def table() -> Table:
 
 
 @pytest.fixture(scope="module")
-def plan(table: Table) -> Plan:
-    return planned(table, Wishes(only=ESTIMATORS))
+def plan(table: Table) -> FitPlan:
+    return make_plan(table, FitOptions(only=ESTIMATORS))
 
 
 @pytest.fixture
-def trials(plan: Plan, tmp_path) -> list[StudyTrial]:
+def trials(plan: FitPlan, tmp_path) -> list[StudyTrial]:
     """One of each estimator, the best first; their predictions are in the folder.
 
     The predictions are made up: each errs in its own way, so that the mean of all is better.
@@ -60,13 +60,13 @@ def trials(plan: Plan, tmp_path) -> list[StudyTrial]:
     for number, config in enumerate(_one_of_each(plan)):
         certain = np.exp(np.eye(3)[y] + rng.normal(size=(len(y), 3)))
         certain /= certain.sum(axis=1, keepdims=True)
-        keep_predictions(tmp_path, config, Score({}, {}, 1.0, rows, certain))
+        keep_predictions(tmp_path, config, EvaluationScore({}, {}, 1.0, rows, certain))
         values = {"log_loss": _log_loss(certain, y)}
         found.append(StudyTrial(number, config, Status.DONE, values, 1.0))
     return sorted(found, key=lambda trial: trial.values["log_loss"])
 
 
-def _held(plan: Plan) -> Ints:
+def _held(plan: FitPlan) -> Ints:
     return np.concatenate([held for _, held in plan.protocol.splits(plan.table)])
 
 
@@ -74,15 +74,15 @@ def _log_loss(certain: Floats, y: Ints) -> float:
     return float(-np.log(certain[np.arange(len(y)), y]).mean())
 
 
-def _one_of_each(plan: Plan) -> list[dict[str, object]]:
+def _one_of_each(plan: FitPlan) -> list[dict[str, object]]:
     drawn = plan.space.sample(40, seed=0).dicts()
     return [next(c for c in drawn if c["estimator"] == each) for each in ESTIMATORS]
 
 
 def test_a_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
 ) -> None:
-    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert len(made.members) > 1
     mean = sum(
         chosen.weight * np.load(predictions_path(tmp_path, chosen.trial.config))
@@ -94,11 +94,13 @@ def test_a_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
 
 
 def test_a_blend_is_scored_by_weighed_rows(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
 ) -> None:
     given = np.where(np.arange(len(table)) % 2, 1.9, 0.1)
-    heavy = replace(plan, table=replace(plan.table, weighting=Weighting("w", given)))
-    made = concluded(heavy, heavy.table, trials, target="class", blending=Blending(3, tmp_path))
+    heavy = replace(plan, table=replace(plan.table, weighting=RowWeights("w", given)))
+    made = fit_final_model(
+        heavy, heavy.table, trials, target="class", blending=BlendOptions(3, tmp_path)
+    )
     mean = sum(
         chosen.weight * np.load(predictions_path(tmp_path, chosen.trial.config))
         for chosen in made.members
@@ -113,42 +115,42 @@ def test_a_blend_is_scored_by_weighed_rows(
 
 
 def test_without_a_wish_for_a_blend_the_best_is_alone(
-    plan: Plan, table: Table, trials: list[StudyTrial]
+    plan: FitPlan, table: Table, trials: list[StudyTrial]
 ) -> None:
-    made = concluded(plan, table, trials, target="class")
+    made = fit_final_model(plan, table, trials, target="class")
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert (made.blended, made.remark) == (None, "")
 
 
 def test_no_blend_leaves_out_the_best(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
 ) -> None:
     predictions_path(tmp_path, trials[0].config).unlink()
-    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.blended is None
     assert "the predictions of the best trial were not kept" in made.remark
 
 
 def test_predictions_that_are_no_numbers_have_no_part_in_it(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
 ) -> None:
     path = predictions_path(tmp_path, trials[1].config)
     np.save(path, np.full_like(np.load(path), np.inf))
-    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert trials[1] not in [chosen.trial for chosen in made.members]
 
 
 @pytest.mark.parametrize("room", [1, 2**30])
 def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, room: int
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, room: int
 ) -> None:
     rows = _held(plan)
     right = np.eye(3)[table.y[rows].astype(int)]
     for trial, certain in ((trials[1], right[:, [1, 2, 0]]), (trials[2], right)):
-        keep_predictions(tmp_path, trial.config, Score({}, {}, 1.0, rows, certain))
+        keep_predictions(tmp_path, trial.config, EvaluationScore({}, {}, 1.0, rows, certain))
     monkeypatch.setattr(blending, "MOST_BYTES_OF_CANDIDATES", room)
-    made = concluded(plan, table, trials, target="class", blending=Blending(2, tmp_path))
+    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(2, tmp_path))
     assert (trials[2] in [chosen.trial for chosen in made.members]) == (room > 1)
 
 
@@ -163,7 +165,12 @@ def test_the_size_of_predictions_is_counted_as_they_are_kept(
 
 @pytest.mark.parametrize(("seconds", "joins"), [(20.0, False), (1.0, True)])
 def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, seconds: float, joins: bool
+    plan: FitPlan,
+    table: Table,
+    trials: list[StudyTrial],
+    tmp_path: Path,
+    seconds: float,
+    joins: bool,
 ) -> None:
     """Ten times as many rows: a support vector machine takes a hundred times as long."""
     ordered = sorted(trials, key=lambda trial: trial.config["estimator"] == "svm")
@@ -172,8 +179,8 @@ def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
         for place, trial in enumerate(ordered)
     ]
     many = table.rows(np.arange(10 * len(table)) % len(table))
-    made = concluded(plan, many, told, target="class", blending=Blending(3, tmp_path))
-    same = concluded(plan, table, told, target="class", blending=Blending(3, tmp_path))
+    made = fit_final_model(plan, many, told, target="class", blending=BlendOptions(3, tmp_path))
+    same = fit_final_model(plan, table, told, target="class", blending=BlendOptions(3, tmp_path))
 
     def estimators(of: object) -> set[object]:
         return {chosen.trial.config["estimator"] for chosen in of.members}
@@ -183,7 +190,7 @@ def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
 
 
 @dataclass(frozen=True)
-class Unlucky(Crew):
+class Unlucky(FitWorkers):
     """Fits all pipelines but the second."""
 
     asked: list[dict[str, object]] = field(default_factory=list)
@@ -196,12 +203,17 @@ class Unlucky(Crew):
 
 @pytest.mark.parametrize("slow", [True, False])
 def test_what_takes_long_is_left_to_a_crew(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, slow: bool
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path, slow: bool
 ) -> None:
     crew = Unlucky(2, tmp_path)
     told = [replace(trial, seconds=100.0 if slow else 1.0) for trial in trials]
-    made = concluded(
-        plan, table, told, target="class", blending=Blending(3, tmp_path), means=Means(crew=crew)
+    made = fit_final_model(
+        plan,
+        table,
+        told,
+        target="class",
+        blending=BlendOptions(3, tmp_path),
+        means=FitMeans(crew=crew),
     )
     assert len(crew.asked) == (3 if slow else 0)
     assert len(made.members) == len(made.model.members) == (2 if slow else 3)
@@ -210,7 +222,7 @@ def test_what_takes_long_is_left_to_a_crew(
 
 
 @dataclass(frozen=True)
-class Unable(Crew):
+class Unable(FitWorkers):
     """Fits one pipeline, and then no process starts any more."""
 
     def fitted(self, configs, table, *, seed, **_):
@@ -219,22 +231,22 @@ class Unable(Crew):
 
 
 def test_what_no_crew_fits_is_fitted_here(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
 ) -> None:
     told = [replace(trial, seconds=100.0) for trial in trials]
-    made = concluded(
+    made = fit_final_model(
         plan,
         table,
         told,
         target="class",
-        blending=Blending(3, tmp_path),
-        means=Means(crew=Unable(2, tmp_path)),
+        blending=BlendOptions(3, tmp_path),
+        means=FitMeans(crew=Unable(2, tmp_path)),
     )
     assert (len(made.model.members), made.remark) == (3, "")
 
 
 @dataclass(frozen=True)
-class Late(Crew):
+class Late(FitWorkers):
     """Gets the best pipeline ready last, or never."""
 
     why: BaseException | str | None = None
@@ -254,9 +266,9 @@ class Late(Crew):
                 raise self.why
 
 
-def _slow(plan: Plan, trials: list[StudyTrial], *seconds: float) -> list[StudyTrial]:
+def _slow(plan: FitPlan, trials: list[StudyTrial], *seconds: float) -> list[StudyTrial]:
     """The same, so that they are expected to learn from all rows for so long."""
-    pace = Pace.of(plan, rows=len(plan.table))
+    pace = FitTimeModel.of(plan, rows=len(plan.table))
     return [
         replace(trial, seconds=each / pace.seconds(replace(trial, seconds=1.0)))
         for trial, each in zip(trials, seconds, strict=True)
@@ -264,12 +276,14 @@ def _slow(plan: Plan, trials: list[StudyTrial], *seconds: float) -> list[StudyTr
 
 
 def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
 ) -> None:
-    told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), Blending(3, tmp_path)
-    expected = concluded(plan, table, told[1:], target="class", blending=blending)
+    told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
+    expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
     crew = Late(2, tmp_path, why="over its limit of 60 s of CPU time")
-    made = concluded(plan, table, told, target="class", blending=blending, means=Means(crew))
+    made = fit_final_model(
+        plan, table, told, target="class", blending=blending, means=FitMeans(crew)
+    )
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert made.stands_in
     assert made.remark == (
@@ -279,47 +293,54 @@ def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
 
 
 def test_ctrl_c_leaves_what_is_ready_also_without_the_best(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
 ) -> None:
-    told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), Blending(3, tmp_path)
-    expected = concluded(plan, table, told[1:], target="class", blending=blending)
-    means = Means(Late(2, tmp_path, why=KeyboardInterrupt()))
-    made = concluded(plan, table, told, target="class", blending=blending, means=means)
+    told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
+    expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
+    means = FitMeans(Late(2, tmp_path, why=KeyboardInterrupt()))
+    made = fit_final_model(plan, table, told, target="class", blending=blending, means=means)
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert (made.interrupted, made.stands_in, made.remark) == (True, True, INTERRUPTED)
 
 
 @pytest.mark.parametrize(("seconds", "limit"), [(9.0, 60.0), (100.0, 300.0)])
 def test_a_crew_has_limits_by_what_the_trials_took(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, seconds: float, limit: float
+    plan: FitPlan,
+    table: Table,
+    trials: list[StudyTrial],
+    tmp_path: Path,
+    seconds: float,
+    limit: float,
 ) -> None:
     """Three times the slowest, but a minute; as much more memory as a fold of a trial has rows."""
     crew = Late(2, tmp_path, memory_bytes=1000)
     told = _slow(plan, trials, 5.0, seconds, 5.0)
-    concluded(plan, table, told, target="class", blending=Blending(3, tmp_path), means=Means(crew))
+    fit_final_model(
+        plan, table, told, target="class", blending=BlendOptions(3, tmp_path), means=FitMeans(crew)
+    )
     assert crew.limits[0] == Limits(10.0 * limit, limit, memory_bytes=1250)
 
 
 def test_many_more_rows_than_trials_had_are_left_to_a_crew(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
 ) -> None:
     """However quick it may be: a trial says little about the memory that they take."""
     crew = Late(2, tmp_path)
     many = table.rows(np.arange(2 * len(table)) % len(table))
-    concluded(plan, many, trials, target="class", means=Means(crew))
+    fit_final_model(plan, many, trials, target="class", means=FitMeans(crew))
     assert len(crew.asked) == 1
 
 
-def _until(seconds: float) -> Means:
-    return Means(until=time.monotonic() + seconds)
+def _until(seconds: float) -> FitMeans:
+    return FitMeans(until=time.monotonic() + seconds)
 
 
 def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
 ) -> None:
-    told, blending = _slow(plan, trials, 900.0, 1.0, 1.0), Blending(3, tmp_path)
-    expected = concluded(plan, table, told[1:], target="class", blending=blending)
-    made = concluded(plan, table, told, target="class", blending=blending, means=_until(60.0))
+    told, blending = _slow(plan, trials, 900.0, 1.0, 1.0), BlendOptions(3, tmp_path)
+    expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
+    made = fit_final_model(plan, table, told, target="class", blending=blending, means=_until(60.0))
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert (made.best, made.stands_in) == (told[1], True)
     assert re.fullmatch(
@@ -331,26 +352,26 @@ def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
 
 
 def test_where_no_trial_is_quick_enough_the_model_is_the_quickest(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
 ) -> None:
-    told, blending = _slow(plan, trials, 900.0, 800.0, 850.0), Blending(3, tmp_path)
-    made = concluded(plan, table, told, target="class", blending=blending, means=_until(60.0))
+    told, blending = _slow(plan, trials, 900.0, 800.0, 850.0), BlendOptions(3, tmp_path)
+    made = fit_final_model(plan, table, told, target="class", blending=blending, means=_until(60.0))
     assert [each.trial for each in made.members] == [told[1]]
 
 
 def test_a_trial_of_an_unknown_time_is_not_passed_over(
-    plan: Plan, table: Table, trials: list[StudyTrial]
+    plan: FitPlan, table: Table, trials: list[StudyTrial]
 ) -> None:
     told = _slow(plan, trials, math.nan, 1.0, 1.0)
-    assert concluded(plan, table, told, target="class", means=_until(60.0)).best is told[0]
+    assert fit_final_model(plan, table, told, target="class", means=_until(60.0)).best is told[0]
 
 
 def test_what_joins_the_best_is_not_waited_for_when_the_time_is_over(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path: Path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path, monkeypatch
 ) -> None:
     """The best takes all of it; a second one that is quick would be in time."""
-    told, blending = _slow(plan, trials, 10.0, 1.0, 10.0), Blending(3, tmp_path)
-    expected = concluded(plan, table, told[:2], target="class", blending=blending)
+    told, blending = _slow(plan, trials, 10.0, 1.0, 10.0), BlendOptions(3, tmp_path)
+    expected = fit_final_model(plan, table, told[:2], target="class", blending=blending)
     real, began = fitting.refit, time.monotonic()
 
     def refit(config: dict[str, object], *given: object, **named: object) -> Member:
@@ -358,15 +379,15 @@ def test_what_joins_the_best_is_not_waited_for_when_the_time_is_over(
         return real(config, *given, **named)
 
     monkeypatch.setattr(fitting, "refit", refit)
-    means = Means(until=began + 60.0)
-    made = concluded(plan, table, told, target="class", blending=blending, means=means)
+    means = FitMeans(until=began + 60.0)
+    made = fit_final_model(plan, table, told, target="class", blending=blending, means=means)
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert made.remark == f"Left out of the model: trial {told[2].number} ({NO_TIME})."
 
 
 @pytest.mark.parametrize(("astray", "best"), [((2,), 0), ((0,), 1), ((0, 1), 2), ((0, 1, 2), 0)])
 def test_a_pipeline_that_goes_astray_on_all_rows_is_no_part_of_the_model(
-    plan: Plan,
+    plan: FitPlan,
     table: Table,
     trials: list[StudyTrial],
     tmp_path: Path,
@@ -377,7 +398,7 @@ def test_a_pipeline_that_goes_astray_on_all_rows_is_no_part_of_the_model(
     """Where all do, it is the best all the same: rather such a model than none."""
     configs = [trials[place].config for place in astray]
     monkeypatch.setattr(fitting, "is_sound", lambda member, *_, **__: member.config not in configs)
-    made = concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert made.best is trials[best]
     assert made.stands_in == (best > 0)
     if len(astray) == 3:
@@ -406,24 +427,24 @@ class Counted:
     [(1.0, "fitting the model"), (598.0, "fitting the model, about 10 min 0 s")],
 )
 def test_fitting_several_pipelines_shows_how_far_it_is(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, seconds: float, said: str
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, seconds: float, said: str
 ) -> None:
     progress = Counted()
-    blending, told = Blending(3, tmp_path), _slow(plan, trials, seconds, 1.0, 1.0)
-    made = concluded(
-        plan, table, told, target="class", blending=blending, means=Means(progress=progress)
+    blending, told = BlendOptions(3, tmp_path), _slow(plan, trials, seconds, 1.0, 1.0)
+    made = fit_final_model(
+        plan, table, told, target="class", blending=blending, means=FitMeans(progress=progress)
     )
     n = len(made.members)
     assert progress.heard == [(said, n), *[1] * n, "stop"]
 
 
 def test_a_machine_that_does_not_see_the_folder_scores_trials_all_the_same(
-    plan: Plan, table: Table, tmp_path
+    plan: FitPlan, table: Table, tmp_path
 ) -> None:
     config = _one_of_each(plan)[0]
-    seen = HeldTrial(table, plan.protocol, tmp_path)(config)
+    seen = InMemoryEvaluator(table, plan.protocol, tmp_path)(config)
     assert predictions_path(tmp_path, config).exists()
-    assert HeldTrial(table, plan.protocol, tmp_path / "elsewhere")(config) == seen
+    assert InMemoryEvaluator(table, plan.protocol, tmp_path / "elsewhere")(config) == seen
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -434,13 +455,13 @@ def test_the_best_trial_is_part_of_every_blend_and_no_score_is_worse_than_its_ow
     """By metrics whose value on all rows is not the mean over the folds, as trials have it."""
     table = mixed_table(task)
     metric = "r2" if task is Task.REGRESSION else "balanced_accuracy"
-    plan = planned(table, Wishes(only=("knn",), metric=metric))
+    plan = make_plan(table, FitOptions(only=("knn",), metric=metric))
     told = []
     for number, config in enumerate(plan.space.sample(8, seed=1).dicts()):
         score = evaluate(config, plan.table, plan.protocol, keep_predictions=True)
         keep_predictions(tmp_path, config, score)
         told.append(StudyTrial(number, config, Status.DONE, score.values, 1.0))
-    made = concluded(plan, table, told, target="y", blending=Blending(3, tmp_path))
+    made = fit_final_model(plan, table, told, target="y", blending=BlendOptions(3, tmp_path))
     assert made.best in [chosen.trial for chosen in made.members]
     assert made.blended is not None
     assert made.blended >= made.best.values[metric] - 1e-9
@@ -448,18 +469,18 @@ def test_the_best_trial_is_part_of_every_blend_and_no_score_is_worse_than_its_ow
 
 def test_numbers_with_a_large_offset_are_kept_whole(tmp_path) -> None:
     predicted = 1.7e9 + np.array([[0.25], [0.5]])
-    keep_predictions(tmp_path, {"a": 1}, Score({}, {}, 1.0, np.arange(2), predicted))
+    keep_predictions(tmp_path, {"a": 1}, EvaluationScore({}, {}, 1.0, np.arange(2), predicted))
     np.testing.assert_array_equal(np.load(predictions_path(tmp_path, {"a": 1})), predicted)
 
 
 def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
 ) -> None:
-    blending = Blending(3, tmp_path)
-    whole = concluded(plan, table, trials, target="class", blending=blending)
+    blending = BlendOptions(3, tmp_path)
+    whole = fit_final_model(plan, table, trials, target="class", blending=blending)
     lost = whole.members[1].trial
     _unable(monkeypatch, lost)
-    made = concluded(plan, table, trials, target="class", blending=blending)
+    made = fit_final_model(plan, table, trials, target="class", blending=blending)
     assert [chosen.trial for chosen in made.members] == [
         chosen.trial for chosen in whole.members if chosen.trial is not lost
     ]
@@ -468,13 +489,13 @@ def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
 
 
 def test_without_a_member_the_others_are_weighed_anew(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
 ) -> None:
-    blending = Blending(3, tmp_path)
+    blending = BlendOptions(3, tmp_path)
     without = [trials[0], trials[2]]
-    expected = concluded(plan, table, without, target="class", blending=blending)
+    expected = fit_final_model(plan, table, without, target="class", blending=blending)
     _unable(monkeypatch, trials[1])
-    made = concluded(plan, table, trials, target="class", blending=blending)
+    made = fit_final_model(plan, table, trials, target="class", blending=blending)
     assert len(made.members) == 2
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert [m.weight for m in made.model.members] == [each.weight for each in made.members]
@@ -496,12 +517,12 @@ def _unable(monkeypatch, *lost: StudyTrial) -> list[object]:
 
 @pytest.mark.parametrize("blended", [True, False])
 def test_the_next_best_stands_in_for_the_best_where_that_cannot_be_fitted(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, blended: bool
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, blended: bool
 ) -> None:
-    blending = Blending(3, tmp_path) if blended else None
-    expected = concluded(plan, table, trials[1:], target="class", blending=blending)
+    blending = BlendOptions(3, tmp_path) if blended else None
+    expected = fit_final_model(plan, table, trials[1:], target="class", blending=blending)
     begun = _unable(monkeypatch, trials[0])
-    made = concluded(plan, table, trials, target="class", blending=blending)
+    made = fit_final_model(plan, table, trials, target="class", blending=blending)
     assert made.best is trials[1]
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert f"trial {trials[0].number} (MemoryError: no room)" in made.remark
@@ -509,17 +530,17 @@ def test_the_next_best_stands_in_for_the_best_where_that_cannot_be_fitted(
 
 
 def test_where_no_trial_can_be_fitted_it_is_a_mistake_with_a_remedy(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
 ) -> None:
     _unable(monkeypatch, *trials)
     with pytest.raises(
         UsageError, match=r"none of 3 trials could \(MemoryError: no room\): choose"
     ):
-        concluded(plan, table, trials, target="class", blending=Blending(3, tmp_path))
+        fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
 
 
 def test_after_a_few_trials_that_cannot_be_fitted_no_more_are_tried(
-    plan: Plan, table: Table, trials: list[StudyTrial], monkeypatch
+    plan: FitPlan, table: Table, trials: list[StudyTrial], monkeypatch
 ) -> None:
     begun = _unable(monkeypatch, *trials)
     many = [
@@ -527,19 +548,19 @@ def test_after_a_few_trials_that_cannot_be_fitted_no_more_are_tried(
         for number in range(8)
     ]
     with pytest.raises(UsageError, match="none of the best 5 of 8 trials could"):
-        concluded(plan, table, many, target="class")
+        fit_final_model(plan, table, many, target="class")
     assert len(begun) == 5
 
 
 def test_a_model_is_made_of_what_has_room_in_a_file(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
 ) -> None:
     def made(room: int) -> Conclusion:
         limit = room / model_file.SHARE_OF_PIPELINES
         monkeypatch.setattr(model_file, "LARGEST_FILE", limit)
-        blending = Blending(3, tmp_path)
-        means = Means(is_filed=True)
-        return concluded(plan, table, trials, target="class", blending=blending, means=means)
+        blending = BlendOptions(3, tmp_path)
+        means = FitMeans(is_filed=True)
+        return fit_final_model(plan, table, trials, target="class", blending=blending, means=means)
 
     everything = made(2**32)
     sizes = {each.trial.number: _size(everything.model, each) for each in everything.members}
@@ -557,7 +578,7 @@ def test_a_model_is_made_of_what_has_room_in_a_file(
         made(1)
 
 
-def _size(model: Model, chosen: Chosen) -> int:
+def _size(model: Model, chosen: ChosenMember) -> int:
     """Of a member's pipeline in a file, unpacked."""
     import skops.io
 
@@ -568,18 +589,18 @@ def _size(model: Model, chosen: Chosen) -> int:
 
 
 def test_a_disk_that_keeps_no_predictions_costs_no_trial(
-    plan: Plan, table: Table, tmp_path, monkeypatch
+    plan: FitPlan, table: Table, tmp_path, monkeypatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError("no space left on device")
 
     monkeypatch.setattr("foretune.automl.trial_runs.replace_file", full)
-    assert "log_loss" in HeldTrial(table, plan.protocol, tmp_path)(_one_of_each(plan)[0])
+    assert "log_loss" in InMemoryEvaluator(table, plan.protocol, tmp_path)(_one_of_each(plan)[0])
 
 
 @pytest.mark.parametrize("spoilt", [b"", b"no numbers", "half", "other rows"])
 def test_damaged_predictions_have_no_part_in_it(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, spoilt: bytes | str
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, spoilt: bytes | str
 ) -> None:
     def spoil(trial: StudyTrial) -> None:
         path = predictions_path(tmp_path, trial.config)
@@ -588,19 +609,19 @@ def test_damaged_predictions_have_no_part_in_it(
         else:
             path.write_bytes(path.read_bytes()[:200] if isinstance(spoilt, str) else spoilt)
 
-    blending = Blending(3, tmp_path)
+    blending = BlendOptions(3, tmp_path)
     spoil(trials[1])
-    made = concluded(plan, table, trials, target="class", blending=blending)
+    made = fit_final_model(plan, table, trials, target="class", blending=blending)
     assert trials[1] not in [chosen.trial for chosen in made.members]
     spoil(trials[0])
-    made = concluded(plan, table, trials, target="class", blending=blending)
+    made = fit_final_model(plan, table, trials, target="class", blending=blending)
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert "the predictions of the best trial are damaged or not finite" in made.remark
 
 
 @pytest.mark.parametrize("after", [0, 1])
 def test_an_interrupt_leaves_what_is_fitted(
-    plan: Plan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, after: int
+    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, after: int
 ) -> None:
     real, calls = fitting.refit, []
 
@@ -611,12 +632,12 @@ def test_an_interrupt_leaves_what_is_fitted(
         return real(*given, **named)
 
     monkeypatch.setattr(fitting, "refit", refit)
-    blending = Blending(3, tmp_path)
+    blending = BlendOptions(3, tmp_path)
     if after == 0:
         with pytest.raises(KeyboardInterrupt):
-            concluded(plan, table, trials, target="class", blending=blending)
+            fit_final_model(plan, table, trials, target="class", blending=blending)
         return
-    made = concluded(plan, table, trials, target="class", blending=blending)
+    made = fit_final_model(plan, table, trials, target="class", blending=blending)
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.interrupted
     assert len(calls) == 2

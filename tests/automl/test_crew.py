@@ -12,8 +12,8 @@ import pytest
 
 from foretune.automl.final_model import worker_pool
 from foretune.automl.final_model.fitted_pipeline import refit
-from foretune.automl.final_model.worker_pool import Crew
-from foretune.automl.plan import Wishes, planned
+from foretune.automl.final_model.worker_pool import FitWorkers
+from foretune.automl.plan import FitOptions, make_plan
 from foretune.run.executor import Limits
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -27,9 +27,9 @@ def table() -> Table:
 
 
 def test_processes_fit_what_this_one_would(table: Table, tmp_path: Path) -> None:
-    drawn = planned(table, Wishes(only=("knn", "lda"))).space.sample(4, seed=1).dicts()
+    drawn = make_plan(table, FitOptions(only=("knn", "lda"))).space.sample(4, seed=1).dicts()
     configs = [drawn[0], {"estimator": "unheard of"}, *drawn[1:]]
-    made = dict(Crew(2, tmp_path).fit_each(configs, table, seed=3))
+    made = dict(FitWorkers(2, tmp_path).fit_each(configs, table, seed=3))
     assert isinstance(made[1], str)
     for config, place in zip(drawn, (0, 2, 3, 4), strict=True):
         member = made[place]
@@ -92,7 +92,7 @@ def test_a_process_that_dies_beside_others_is_tried_alone(tmp_path: Path) -> Non
         {"name": "well", "deaths": 0},
         {"name": "once", "deaths": 1},
     ]
-    made = dict(worker_pool._fitted(Dying(tmp_path), dict(enumerate(jobs)), workers=2))
+    made = dict(worker_pool._fit_in_processes(Dying(tmp_path), dict(enumerate(jobs)), workers=2))
     assert "SIGKILL" in made[0]
     assert (made[1], made[2]) == ("well", "once")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
@@ -117,13 +117,15 @@ class Hungry:
 
 
 def test_what_had_too_little_memory_beside_others_is_tried_alone(tmp_path: Path) -> None:
-    made = worker_pool._fitted(Hungry(tmp_path), {0: "a", 1: "b"}, workers=2)
+    made = worker_pool._fit_in_processes(Hungry(tmp_path), {0: "a", 1: "b"}, workers=2)
     assert dict(made) == {0: "a", 1: "b"}
     assert {path.read_text() for path in tmp_path.iterdir()} == {"xx"}
 
 
 def test_without_others_there_is_no_second_try(tmp_path: Path) -> None:
-    [(_, died)] = worker_pool._fitted(Dying(tmp_path), {0: {"name": "a", "deaths": 1}}, workers=1)
+    [(_, died)] = worker_pool._fit_in_processes(
+        Dying(tmp_path), {0: {"name": "a", "deaths": 1}}, workers=1
+    )
     assert "SIGKILL" in died
     assert (tmp_path / "a").read_text() == "x"
 
@@ -142,7 +144,9 @@ def taking(job: str) -> str:
 
 def test_what_takes_more_time_than_it_may_is_ended(tmp_path: Path) -> None:
     """And not tried again: alone it would take as long."""
-    made = worker_pool._fitted(taking, {0: "time", 1: "nothing"}, 2, Limits(cpu_seconds=0.3))
+    made = worker_pool._fit_in_processes(
+        taking, {0: "time", 1: "nothing"}, 2, Limits(cpu_seconds=0.3)
+    )
     assert dict(made) == {0: "over its limit of 0.3 s of CPU time", 1: "nothing"}
 
 
@@ -153,7 +157,7 @@ def test_what_takes_more_memory_than_it_may_or_than_there_is_is_ended(
     """In gigabytes. Alone, it may take nine tenths of what is free."""
     monkeypatch.setattr(worker_pool, "free_bytes", lambda: int(free * 2**30))
     jobs, limits = {0: "memory", 1: "nothing"}, Limits(memory_bytes=int(limit * 2**30))
-    assert dict(worker_pool._fitted(taking, jobs, 2, limits)) == {
+    assert dict(worker_pool._fit_in_processes(taking, jobs, 2, limits)) == {
         0: f"out of memory: over its limit of {said} MB",
         1: "nothing",
     }
@@ -179,7 +183,7 @@ def test_what_takes_more_memory_than_it_may_is_tried_alone_only_if_it_then_has_m
         worker_pool, "free_bytes", lambda: None if free is None else int(free * 2**30)
     )
     limits = Limits(memory_bytes=2**28)
-    made = worker_pool._fitted(Counting(tmp_path), {0: "memory", 1: "nothing"}, 2, limits)
+    made = worker_pool._fit_in_processes(Counting(tmp_path), {0: "memory", 1: "nothing"}, 2, limits)
     assert "out of memory" in dict(made)[0]
     assert (tmp_path / "memory").read_text() == tries
 
@@ -197,7 +201,7 @@ def test_what_is_free_is_shared_by_those_who_fit_at_once(monkeypatch: pytest.Mon
 
 def test_nobody_waits_for_what_is_no_longer_wanted() -> None:
     made: list[object] = []
-    for each in worker_pool._fitted(
+    for each in worker_pool._fit_in_processes(
         taking, {0: "time", 1: "nothing"}, 2, is_enough=lambda: bool(made)
     ):
         made.append(each)

@@ -12,22 +12,22 @@ from foretune.automl import first_model
 from foretune.automl.final_model.baseline import baseline_member
 from foretune.automl.final_model.model import Model
 from foretune.automl.first_model import FirstModelKeeper, call_within, fit_first_model
-from foretune.automl.plan import LEAST_SEARCH_ROWS, Plan, Wishes, most_search_rows, planned
+from foretune.automl.plan import LEAST_SEARCH_ROWS, FitOptions, FitPlan, make_plan, most_search_rows
 from foretune.tables.target import Task
 
 from .samples import mixed_frame, mixed_table
 
 
 @pytest.fixture(params=list(Task))
-def plan(request: pytest.FixtureRequest) -> Plan:
-    return planned(mixed_table(request.param, 300), Wishes())
+def plan(request: pytest.FixtureRequest) -> FitPlan:
+    return make_plan(mixed_table(request.param, 300), FitOptions())
 
 
-def target_of(plan: Plan) -> str:
+def target_of(plan: FitPlan) -> str:
     return "class" if plan.table.task is Task.CLASSIFICATION else "amount"
 
 
-def test_it_is_better_than_the_baseline_and_can_be_opened(plan: Plan, tmp_path: Path) -> None:
+def test_it_is_better_than_the_baseline_and_can_be_opened(plan: FitPlan, tmp_path: Path) -> None:
     made = fit_first_model(plan, target=target_of(plan), seconds=60.0)
     sign = plan.metric.sign
     assert sign * made.score < sign * made.baseline
@@ -37,7 +37,7 @@ def test_it_is_better_than_the_baseline_and_can_be_opened(plan: Plan, tmp_path: 
     np.testing.assert_array_equal(Model.open(tmp_path / "m").predict(new), made.model.predict(new))
 
 
-def test_a_pipeline_that_hangs_gives_a_baseline_in_time(plan: Plan, monkeypatch) -> None:
+def test_a_pipeline_that_hangs_gives_a_baseline_in_time(plan: FitPlan, monkeypatch) -> None:
     never = threading.Event()
     monkeypatch.setattr(first_model, "_fit", lambda *_: never.wait(60.0))
     began = time.monotonic()
@@ -70,7 +70,7 @@ def test_a_baseline_predicts_the_shares_of_the_classes(tmp_path: Path) -> None:
 
 
 def test_the_model_of_an_earlier_fit_stays_until_it_is_replaced(tmp_path: Path) -> None:
-    plan = planned(mixed_table(Task.CLASSIFICATION), Wishes())
+    plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
     path = tmp_path / "folder" / "model.foretune"
     FirstModelKeeper(path, "class", TimeBudget(60.0)).make(plan)
     before = path.read_bytes()
@@ -93,7 +93,7 @@ def test_what_fails_or_takes_too_long_gives_nothing() -> None:
 )
 def test_it_must_be_better_by_more_than_chance(score: float, is_better: bool) -> None:
     """A log loss of 0.6 against 0.62, where 0.9 is the baseline: 0.02 of a gain of 0.28."""
-    plan = planned(mixed_table(Task.CLASSIFICATION), Wishes())
+    plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
     made = fit_first_model(plan, target="class", seconds=60.0)
     first = first_model.FirstModel(made.model, "log_loss", 0.6, 10, 0.9, is_baseline=False)
     assert first.is_clearly_better(score) is is_better

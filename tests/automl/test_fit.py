@@ -5,12 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.final_model.build import concluded
+from foretune.automl.final_model.build import fit_final_model
 from foretune.automl.final_model.model import Model
-from foretune.automl.job import Job, Place
+from foretune.automl.job import FitFolder, Job
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.plan import Wishes, planned
-from foretune.automl.test_scores import known_rows, scores_on
+from foretune.automl.plan import FitOptions, make_plan
+from foretune.automl.test_scores import rows_with_target, scores_on
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.run.study import StudyTrial
@@ -29,10 +29,10 @@ def _own_home(tmp_path, monkeypatch) -> None:
 
 
 def job(tmp_path, **settings) -> tuple[Job, object]:
-    wishes = Wishes(**{"trials": 4, "only": CHEAP, "method": "random", **settings})
+    wishes = FitOptions(**{"trials": 4, "only": CHEAP, "method": "random", **settings})
     table = mixed_table(Task.CLASSIFICATION)
-    made = Job(table, "class", wishes, Place(tmp_path / "out"), transfer=False)
-    return made, planned(table, wishes)
+    made = Job(table, "class", wishes, FitFolder(tmp_path / "out"), transfer=False)
+    return made, make_plan(table, wishes)
 
 
 def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
@@ -80,7 +80,7 @@ def test_another_table_in_the_same_folder_has_a_study_of_its_own(tmp_path) -> No
     other = mixed_table(Task.CLASSIFICATION, seed=5)
     wishes = made.wishes
     second = Job(other, "class", wishes, made.place, transfer=False)
-    found = second.run(planned(other, wishes))
+    found = second.run(make_plan(other, wishes))
     assert len(found.trials) == 4
 
 
@@ -90,7 +90,7 @@ def test_fits_in_one_folder_keep_their_tables_apart(tmp_path) -> None:
     first.run(plan)
     other = mixed_table(Task.CLASSIFICATION, seed=5)
     second = Job(other, "class", first.wishes, first.place, transfer=False)
-    second.run(planned(other, first.wishes))
+    second.run(make_plan(other, first.wishes))
     # Whoever opens its table late, such as a worker that is started anew, finds its own.
     kept = [Table.open(file) for file in first.place.folder.glob("table*.npz")]
     assert {fingerprint(each) for each in kept} == {fingerprint(plan.table), fingerprint(other)}
@@ -100,10 +100,10 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path, request) -> None:
     class Impatient:
         ended_trials = 0
 
-        def began(self, trial: StudyTrial) -> None:
+        def trial_began(self, trial: StudyTrial) -> None:
             pass
 
-        def ended(self, trial: StudyTrial) -> None:
+        def trial_ended(self, trial: StudyTrial) -> None:
             self.ended_trials += 1
             if self.ended_trials == 2:
                 raise KeyboardInterrupt
@@ -138,7 +138,7 @@ def test_an_ensemble_blends_no_predictions_of_another_target(tmp_path) -> None:
     noise = replace(first.table, y=y)
     # The same configurations are tried on both.
     second = Job(noise, "class", first.wishes, first.place, transfer=False)
-    second.run(planned(noise, first.wishes))
+    second.run(make_plan(noise, first.wishes))
     again, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
     assert blended is not None
     assert again.run(plan).conclusion.blended == blended
@@ -167,11 +167,11 @@ def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
 
 def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:
     frame = pd.DataFrame({"a": [0.1, 0.2, 0.3, 0.4], "y": [0, 1, None, 1]})
-    known, y = known_rows(frame, "y", Task.CLASSIFICATION, ("0", "1"))
+    known, y = rows_with_target(frame, "y", Task.CLASSIFICATION, ("0", "1"))
     assert known["a"].tolist() == [0.1, 0.2, 0.4]
     assert y.tolist() == [0.0, 1.0, 1.0]
     with pytest.raises(UsageError, match="has '1' besides"):
-        known_rows(frame.astype({"y": "Int64"}), "y", Task.CLASSIFICATION, ("0", "2"))
+        rows_with_target(frame.astype({"y": "Int64"}), "y", Task.CLASSIFICATION, ("0", "2"))
 
 
 def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(
@@ -214,7 +214,7 @@ def test_the_remedy_is_for_what_failed(tmp_path, ended, remedy) -> None:
         for number, (status, reason) in enumerate(ended)
     ]
     with pytest.raises(UsageError, match=rf"\): {remedy}\Z"):
-        concluded(plan, made.table, trials, target="class")
+        fit_final_model(plan, made.table, trials, target="class")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")

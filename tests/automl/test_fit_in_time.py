@@ -8,8 +8,8 @@ import pytest
 
 from foretune.automl.final_model import worker_pool
 from foretune.automl.first_model import fit_first_model
-from foretune.automl.job import Job, Place
-from foretune.automl.plan import Wishes, planned
+from foretune.automl.job import FitFolder, Job
+from foretune.automl.plan import FitOptions, make_plan
 from foretune.errors import UsageError
 from foretune.tables.target import Task
 
@@ -35,15 +35,15 @@ class HangingFit:
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     """A job on ten times the rows of a trial, for which processes fit the model."""
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(worker_pool, "FiledFit", HangingFit)
-    wishes = Wishes(trials=2, seconds=SECONDS, only=("knn", "lda"), method="random", ensemble=1)
+    monkeypatch.setattr(worker_pool, "TableFileFit", HangingFit)
+    wishes = FitOptions(trials=2, seconds=SECONDS, only=("knn", "lda"), method="random", ensemble=1)
     table = mixed_table(Task.CLASSIFICATION, 900)
-    return Job(table, "class", wishes, Place(tmp_path / "out"), transfer=False, remember=False)
+    return Job(table, "class", wishes, FitFolder(tmp_path / "out"), transfer=False, remember=False)
 
 
 @pytest.mark.usefixtures("trials_here")
 def test_a_pipeline_that_hangs_leaves_the_model_of_the_rows_of_the_search(made: Job) -> None:
-    plan = planned(made.table.sample(90, seed=0), made.wishes)
+    plan = make_plan(made.table.sample(90, seed=0), made.wishes)
     made.first = fit_first_model(plan, target="class", seconds=60.0)
     found = made.search(plan)
     began = time.monotonic()
@@ -57,7 +57,7 @@ def test_a_pipeline_that_hangs_leaves_the_model_of_the_rows_of_the_search(made: 
 
 @pytest.mark.usefixtures("trials_here")
 def test_without_any_time_no_pipeline_is_fitted(made: Job) -> None:
-    plan = planned(made.table.sample(90, seed=0), made.wishes)
+    plan = make_plan(made.table.sample(90, seed=0), made.wishes)
     made.first = fit_first_model(plan, target="class", seconds=60.0)
     found = made.search(plan)
     made.began = time.monotonic() - SECONDS
@@ -71,7 +71,7 @@ def test_the_best_learns_from_as_many_rows_as_there_is_time_for(
 ) -> None:
     """A fold of 72 rows took 1 s, so 900 rows take 12.5 s; of 9 s, 70% are for 454 rows."""
     monkeypatch.setattr("foretune.automl.job.contention", lambda: 1.0)
-    plan = planned(made.table.sample(90, seed=0), made.wishes)
+    plan = make_plan(made.table.sample(90, seed=0), made.wishes)
     made.first = fit_first_model(plan, target="class", seconds=60.0)
     found = made.search(plan)
     slow = tuple(replace(trial, seconds=5.0) for trial in found.trials)

@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from foretune.automl.final_model.time_model import Pace
-from foretune.automl.job import budget, model_until
-from foretune.automl.plan import Plan, Wishes, planned
+from foretune.automl.final_model.time_model import FitTimeModel
+from foretune.automl.job import budget, model_deadline
+from foretune.automl.plan import FitOptions, FitPlan, make_plan
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 from foretune.tables.table import Table
@@ -23,47 +23,51 @@ def table() -> Table:
 
 
 @pytest.fixture(scope="module")
-def plan(table: Table) -> Plan:
-    return planned(table, Wishes())
+def plan(table: Table) -> FitPlan:
+    return make_plan(table, FitOptions())
 
 
 def trial(seconds: float, *, estimator: str = "knn", loss: float = 0.0) -> StudyTrial:
     return StudyTrial(0, {"estimator": estimator}, Status.DONE, {"log_loss": loss}, seconds)
 
 
-def test_folds_share_the_seconds_of_a_trial(plan: Plan, table: Table) -> None:
+def test_folds_share_the_seconds_of_a_trial(plan: FitPlan, table: Table) -> None:
     """Five folds learn from four fifths each: ten seconds are two a fold, 2.5 for all rows."""
     assert len(plan.protocol.splits(plan.table)) == 5
-    assert Pace.of(plan, rows=len(table)).seconds(trial(10.0)) == pytest.approx(2.5)
+    assert FitTimeModel.of(plan, rows=len(table)).seconds(trial(10.0)) == pytest.approx(2.5)
 
 
 def test_a_held_out_third_was_not_learnt_from(table: Table) -> None:
     many = table.rows(np.arange(3000) % len(table))
-    assert Pace.of(planned(many, Wishes()), rows=3000).seconds(trial(10.0)) == pytest.approx(15.0)
+    assert FitTimeModel.of(make_plan(many, FitOptions()), rows=3000).seconds(
+        trial(10.0)
+    ) == pytest.approx(15.0)
 
 
 @pytest.mark.parametrize(("estimator", "seconds"), [("knn", 25.0), ("svm", 312.5)])
-def test_more_rows_take_more_time(plan: Plan, table: Table, estimator: str, seconds: float) -> None:
+def test_more_rows_take_more_time(
+    plan: FitPlan, table: Table, estimator: str, seconds: float
+) -> None:
     """12.5 times the rows of a fold of two seconds; support vector machines by the square."""
-    pace = Pace.of(plan, rows=10 * len(table))
+    pace = FitTimeModel.of(plan, rows=10 * len(table))
     assert pace.seconds(trial(10.0, estimator=estimator)) == pytest.approx(seconds)
 
 
-def test_a_model_takes_the_best_and_that_one_again(plan: Plan, table: Table) -> None:
+def test_a_model_takes_the_best_and_that_one_again(plan: FitPlan, table: Table) -> None:
     """The second time is for what its columns are worth; what is not known counts nothing."""
     trials = [trial(40.0, loss=3.0), trial(4.0, loss=1.0), trial(8.0, loss=2.0)]
     trials += [trial(math.nan, loss=2.5), StudyTrial(4, {}, None, {}, math.nan)]
-    pace = Pace.of(plan, rows=len(table))
+    pace = FitTimeModel.of(plan, rows=len(table))
     assert pace.of_model(trials, members=1) == pytest.approx(2.0)
     assert pace.of_model(trials, members=3) == pytest.approx(4.0)
     assert pace.of_model(trials, members=5) == pytest.approx(14.0)
     assert pace.of_model([], members=5) == 0.0
 
 
-def test_slow_pipelines_are_fitted_side_by_side(plan: Plan, table: Table) -> None:
+def test_slow_pipelines_are_fitted_side_by_side(plan: FitPlan, table: Table) -> None:
     """Three seconds to start, then half of 10 + 20 + 30, or as long as the longest."""
     trials = [trial(4.0 * seconds, loss=seconds) for seconds in (10.0, 20.0, 30.0)]
-    pace = Pace.of(plan, rows=len(table))
+    pace = FitTimeModel.of(plan, rows=len(table))
     assert pace.of_model(trials, members=3) == pytest.approx(60.0 + 10.0)
     assert pace.of_model(trials, members=3, workers=2) == pytest.approx(3.0 + 30.0 + 10.0)
     assert pace.of_model(trials, members=3, workers=8) == pytest.approx(3.0 + 30.0 + 10.0)
@@ -71,9 +75,9 @@ def test_slow_pipelines_are_fitted_side_by_side(plan: Plan, table: Table) -> Non
     assert pace.of_model([trial(16.0)], members=3, workers=2) == pytest.approx(8.0)
 
 
-def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table) -> None:
+def test_at_most_half_of_the_time_is_left_to_the_model(plan: FitPlan, table: Table) -> None:
     now = time.monotonic()
-    found = budget(plan, Wishes(seconds=100.0), rows=len(table), since=now - 40.0, workers=1)
+    found = budget(plan, FitOptions(seconds=100.0), rows=len(table), since=now - 40.0, workers=1)
     assert found.trials is None
     assert found.seconds == pytest.approx(60.0, abs=5.0)
     assert found.reserve([]) == 0.0
@@ -83,27 +87,27 @@ def test_at_most_half_of_the_time_is_left_to_the_model(plan: Plan, table: Table)
     assert found.reserve([trial(2000.0), trial(20.0, loss=1.0)]) == pytest.approx(10.0)
 
 
-def test_what_may_be_quick_enough_is_not_passed_over(plan: Plan, table: Table) -> None:
-    pace, slow, unknown = Pace.of(plan, rows=len(table)), trial(40.0), trial(math.nan)
+def test_what_may_be_quick_enough_is_not_passed_over(plan: FitPlan, table: Table) -> None:
+    pace, slow, unknown = FitTimeModel.of(plan, rows=len(table)), trial(40.0), trial(math.nan)
     assert pace.quick_enough([slow, unknown], 5.0) == [unknown]
     assert pace.quick_enough([slow, trial(80.0)], 5.0) == [slow]  # the quickest, at least
     assert pace.quick_enough([slow], 10.0) == [slow]
 
 
-def test_without_a_limit_of_time_nothing_is_left(plan: Plan, table: Table) -> None:
-    found = budget(plan, Wishes(trials=7), rows=len(table), since=time.monotonic(), workers=1)
+def test_without_a_limit_of_time_nothing_is_left(plan: FitPlan, table: Table) -> None:
+    found = budget(plan, FitOptions(trials=7), rows=len(table), since=time.monotonic(), workers=1)
     assert (found.trials, found.seconds, found.reserve) == (7, None, None)
 
 
 @pytest.mark.parametrize(("gone", "left"), [(20.0, 80.0), (70.0, 50.0), (200.0, 50.0)])
 def test_the_model_has_what_is_left_and_at_least_half_of_the_time(gone: float, left: float) -> None:
     now = time.monotonic()
-    until = model_until(Wishes(seconds=100.0), since=now - gone)
+    until = model_deadline(FitOptions(seconds=100.0), since=now - gone)
     assert until - now == pytest.approx(left, abs=5.0)
-    assert model_until(Wishes(), since=now - gone) == math.inf
+    assert model_deadline(FitOptions(), since=now - gone) == math.inf
 
 
-def test_many_more_rows_are_learnt_from_by_a_crew(plan: Plan, table: Table) -> None:
+def test_many_more_rows_are_learnt_from_by_a_crew(plan: FitPlan, table: Table) -> None:
     quick = [trial(0.1)]
-    assert not Pace.of(plan, rows=len(table)).wants_crew(quick)
-    assert Pace.of(plan, rows=2 * len(table)).wants_crew(quick)
+    assert not FitTimeModel.of(plan, rows=len(table)).wants_crew(quick)
+    assert FitTimeModel.of(plan, rows=2 * len(table)).wants_crew(quick)

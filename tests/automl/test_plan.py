@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.plan import MOST_SEARCH_ROWS, Wishes, planned
+from foretune.automl.plan import MOST_SEARCH_ROWS, FitOptions, make_plan
 from foretune.errors import UsageError
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -19,7 +19,7 @@ def table(y: list[object] | np.ndarray, task: Task | None = None) -> Table:
 
 
 def test_classes_are_scored_by_log_loss() -> None:
-    plan = planned(table(["u", "v"] * 20), Wishes())
+    plan = make_plan(table(["u", "v"] * 20), FitOptions())
     assert plan.metric.name == plan.protocol.metrics[0] == "log_loss"
     assert plan.shipped.name == "pipeline-classification"
     assert "log_loss" in plan.notes[0]
@@ -27,22 +27,25 @@ def test_classes_are_scored_by_log_loss() -> None:
 
 
 def test_a_rare_class_is_to_be_found() -> None:
-    plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes())
+    plan = make_plan(table(["u"] * 95 + ["v"] * 5), FitOptions())
     assert plan.metric.name == "log_loss"
     assert plan.shares == pytest.approx((0.95**0.5, 0.05**0.5))
     assert any("5.0%" in note for note in plan.notes)
 
 
 def test_one_of_many_classes_is_not_rare_for_that() -> None:
-    assert planned(table(list("uvwxyz") * 10), Wishes()).shares == ()
+    assert make_plan(table(list("uvwxyz") * 10), FitOptions()).shares == ()
 
 
 def test_of_few_numbers_every_fold_has_three() -> None:
-    assert planned(table(np.linspace(0.0, 1.0, 10), Task.REGRESSION), Wishes()).protocol.folds == 3
+    assert (
+        make_plan(table(np.linspace(0.0, 1.0, 10), Task.REGRESSION), FitOptions()).protocol.folds
+        == 3
+    )
 
 
 def test_who_asks_for_a_metric_gets_the_most_probable_class() -> None:
-    plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes(metric="log_loss"))
+    plan = make_plan(table(["u"] * 95 + ["v"] * 5), FitOptions(metric="log_loss"))
     assert plan.shares == ()
 
 
@@ -50,25 +53,25 @@ def test_who_asks_for_a_metric_gets_the_most_probable_class() -> None:
     ("y", "metric"), [(["u", "v"] * 20, "accuracy"), (["u"] * 95 + ["v"] * 5, "balanced_accuracy")]
 )
 def test_a_space_whose_experience_has_no_probabilities_is_scored_by_what_it_has(y, metric) -> None:
-    plan = planned(table(y), Wishes(space="cash"))
+    plan = make_plan(table(y), FitOptions(space="cash"))
     assert plan.metric.name == metric
     assert plan.shares == ()
 
 
 def test_numbers_are_regressed() -> None:
-    plan = planned(table(np.linspace(0, 1, 40)), Wishes())
+    plan = make_plan(table(np.linspace(0, 1, 40)), FitOptions())
     assert (plan.metric.name, plan.shipped.name) == ("r2", "pipeline-regression")
 
 
 def test_the_metric_asked_for_comes_first_and_the_others_are_measured_too() -> None:
-    plan = planned(table(["u", "v"] * 20), Wishes(metric="auc"))
+    plan = make_plan(table(["u", "v"] * 20), FitOptions(metric="auc"))
     assert plan.protocol.metrics[0] == "auc"
     assert set(plan.protocol.metrics) == {"auc", "accuracy", "balanced_accuracy", "log_loss"}
 
 
 def test_every_fold_has_a_row_of_the_rarest_class() -> None:
     few = table(["u"] * 37 + ["v"] * 3)
-    plan = planned(few, Wishes())
+    plan = make_plan(few, FitOptions())
     assert plan.protocol.folds == 3
     for _, held in plan.protocol.splits(plan.table):
         assert set(few.y[held]) == {0.0, 1.0}
@@ -76,27 +79,27 @@ def test_every_fold_has_a_row_of_the_rarest_class() -> None:
 
 def test_large_tables_are_searched_in_part_and_that_is_said() -> None:
     large = table(np.arange(MOST_SEARCH_ROWS + 10) % 2)
-    plan = planned(large, Wishes())
+    plan = make_plan(large, FitOptions())
     assert len(plan.table) == MOST_SEARCH_ROWS
     assert any("30,000 of 30,010 rows" in note for note in plan.notes)
 
 
 def test_a_space_for_another_task_is_refused() -> None:
     with pytest.raises(UsageError, match="'cash' is for classification, but the target asks for"):
-        planned(table(np.linspace(0, 1, 40)), Wishes(space="cash"))
+        make_plan(table(np.linspace(0, 1, 40)), FitOptions(space="cash"))
 
 
 def test_a_metric_for_another_task_is_refused() -> None:
     with pytest.raises(UsageError, match="must be one of accuracy"):
-        planned(table(["u", "v"] * 20), Wishes(metric="r2"))
+        make_plan(table(["u", "v"] * 20), FitOptions(metric="r2"))
 
 
 def test_what_cannot_be_computed_is_known_before_the_first_trial() -> None:
     few = table([1.5] + [0.0] * 2999, Task.REGRESSION)
     with pytest.raises(UsageError, match=r"the metric r2 compares .* choose one of rmse, mae"):
-        planned(few, Wishes())
+        make_plan(few, FitOptions())
     rare = table(["u"] * 2999 + ["v"])
-    assert set(planned(rare, Wishes()).protocol.metrics) == {
+    assert set(make_plan(rare, FitOptions()).protocol.metrics) == {
         "log_loss",
         "accuracy",
         "balanced_accuracy",
@@ -104,32 +107,32 @@ def test_what_cannot_be_computed_is_known_before_the_first_trial() -> None:
 
 
 def test_spaces_are_narrowed() -> None:
-    plan = planned(table(["u", "v"] * 20), Wishes(only=("rf", "knn")))
+    plan = make_plan(table(["u", "v"] * 20), FitOptions(only=("rf", "knn")))
     assert {config["estimator"] for config in plan.space.sample(50, seed=0).dicts()} == {
         "rf",
         "knn",
     }
     with pytest.raises(UsageError, match="not to 'forest'"):
-        planned(table(["u", "v"] * 20), Wishes(only=("forest",)))
+        make_plan(table(["u", "v"] * 20), FitOptions(only=("forest",)))
 
 
 @pytest.mark.parametrize(
     ("wishes", "trials"),
-    [(Wishes(), 50), (Wishes(trials=7), 7), (Wishes(seconds=9.0), None)],
+    [(FitOptions(), 50), (FitOptions(trials=7), 7), (FitOptions(seconds=9.0), None)],
 )
-def test_a_search_ends_by_trials_or_by_time(wishes: Wishes, trials: int | None) -> None:
+def test_a_search_ends_by_trials_or_by_time(wishes: FitOptions, trials: int | None) -> None:
     assert wishes.most_trials == trials
 
 
 def test_impossible_wishes_are_refused() -> None:
     with pytest.raises(UsageError, match=r"a seed must be .*, but got 4294967296"):
-        Wishes(seed=2**32)
+        FitOptions(seed=2**32)
     with pytest.raises(UsageError, match="jobs must be at least 1, but got 0"):
-        Wishes(jobs=0)
+        FitOptions(jobs=0)
 
 
 def test_trials_are_scored_as_the_model_chooses() -> None:
-    plan = planned(table(["u"] * 95 + ["v"] * 5), Wishes())
+    plan = make_plan(table(["u"] * 95 + ["v"] * 5), FitOptions())
     assert plan.protocol.shares == plan.shares == pytest.approx((0.95**0.5, 0.05**0.5))
     assert set(plan.protocol.metrics) == set(plan.shipped.metrics)
 
@@ -139,34 +142,34 @@ def test_trials_are_scored_as_the_model_chooses() -> None:
 )
 def test_targets_of_extreme_units_are_refused(scale: float, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        planned(table(scale * np.linspace(0, 1, 40)), Wishes())
+        make_plan(table(scale * np.linspace(0, 1, 40)), FitOptions())
 
 
 def test_small_units_are_noted() -> None:
     y = np.linspace(0, 1, 40)
-    assert any("other units" in note for note in planned(table(1e-9 * y), Wishes()).notes)
+    assert any("other units" in note for note in make_plan(table(1e-9 * y), FitOptions()).notes)
     for other in (y, 1e9 * y):
-        assert not any("units" in note for note in planned(table(other), Wishes()).notes)
+        assert not any("units" in note for note in make_plan(table(other), FitOptions()).notes)
 
 
 def test_a_budget_is_refused_before_anything_is_computed() -> None:
     for wrong in ({"seconds": 0}, {"seconds": -3}, {"trials": 0}):
         with pytest.raises(UsageError, match="must be a positive number"):
-            Wishes(**wrong)
+            FitOptions(**wrong)
 
 
 def test_shares_of_a_target_that_may_be_zero_are_refused():
     table = mixed_table(Task.REGRESSION)
     zero = replace(table, y=np.where(np.arange(len(table)) < 2, 0.0, np.abs(table.y) + 1.0))
     with pytest.raises(UsageError, match=r"it is in 2 of 90 rows: choose mae"):
-        planned(zero, Wishes(metric="mape"))
-    assert planned(replace(zero, y=zero.y + 1.0), Wishes(metric="mape")).metric.name == "mape"
+        make_plan(zero, FitOptions(metric="mape"))
+    assert make_plan(replace(zero, y=zero.y + 1.0), FitOptions(metric="mape")).metric.name == "mape"
 
 
 def test_classes_of_very_few_rows_do_not_make_folds_fewer() -> None:
     def folds(*, odd: int) -> int:
         rows = ["u"] * 99 + ["v"] * (100 - odd) + ["misspelt"] + ["odd"] * odd
-        return planned(table(rows), Wishes()).protocol.folds
+        return make_plan(table(rows), FitOptions()).protocol.folds
 
     assert folds(odd=1) == folds(odd=3) == 5  # 4 of 200 rows are 2%.
     assert folds(odd=4) == 4
@@ -174,27 +177,33 @@ def test_classes_of_very_few_rows_do_not_make_folds_fewer() -> None:
 
 def test_a_class_that_makes_folds_fewer_is_named() -> None:
     even = table(["u", "v"] * 20)
-    assert any("5-fold cross-validation on 40 rows." in n for n in planned(even, Wishes()).notes)
-    plan = planned(table(["u"] * 37 + ["v"] * 2 + ["odd"]), Wishes())
+    assert any(
+        "5-fold cross-validation on 40 rows." in n for n in make_plan(even, FitOptions()).notes
+    )
+    plan = make_plan(table(["u"] * 37 + ["v"] * 2 + ["odd"]), FitOptions())
     assert any("2-fold" in n and "because the class 'odd' has 1 row." in n for n in plan.notes)
 
 
 def arranged(y: list[object] | np.ndarray, **roles: np.ndarray) -> Table:
     frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=len(y)), "y": y, **roles})
-    return Table.of(frame, "y", roles=Roles(**{role: role for role in roles}))
+    return Table.of(frame, "y", roles=ColumnRoles(**{role: role for role in roles}))
 
 
 def test_classes_that_no_model_can_foretell_are_named() -> None:
     late = ["u", "v"] * 20 + ["w"] * 20
-    [note] = [n for n in planned(arranged(late, order=np.arange(60)), Wishes()).notes if "'w'" in n]
+    [note] = [
+        n for n in make_plan(arranged(late, order=np.arange(60)), FitOptions()).notes if "'w'" in n
+    ]
     # The last ten rows are scored by models that have seen ten of the class.
     assert note.startswith("10 of 30 scored rows are of a class that no row learnt from has: 'w'.")
     of_one_group = arranged(late, group=np.arange(60) // 20)
-    assert any("20 of 60 scored rows" in note for note in planned(of_one_group, Wishes()).notes)
-    of_one_row = planned(table(["u", "v"] * 20 + ["odd"]), Wishes())
+    assert any(
+        "20 of 60 scored rows" in note for note in make_plan(of_one_group, FitOptions()).notes
+    )
+    of_one_row = make_plan(table(["u", "v"] * 20 + ["odd"]), FitOptions())
     said = "1 of 41 scored rows is of a class that no row learnt from has: 'odd'. It makes"
     assert any(note.startswith(said) for note in of_one_row.notes)
-    known = planned(arranged(["u", "v", "w"] * 20, order=np.arange(60)), Wishes())
+    known = make_plan(arranged(["u", "v", "w"] * 20, order=np.arange(60)), FitOptions())
     assert not any("scored rows" in note for note in known.notes)
 
 
@@ -203,14 +212,14 @@ def test_rows_that_the_search_draws_must_differ_in_their_group() -> None:
     # The first row is not among those that are drawn.
     one_row = arranged(np.arange(rows) % 2, order=np.minimum(np.arange(rows), 1))
     with pytest.raises(UsageError, match=r"must differ in it, but .* 30,000 of 40,000 rows"):
-        planned(one_row, Wishes())
+        make_plan(one_row, FitOptions())
 
 
 def test_arranged_rows_have_as_many_parts_as_there_are_groups() -> None:
     y = np.random.default_rng(1).normal(size=60)
     folds = {
-        groups: planned(arranged(y, group=np.arange(60) % groups), Wishes()).protocol.folds
+        groups: make_plan(arranged(y, group=np.arange(60) % groups), FitOptions()).protocol.folds
         for groups in (2, 4, 5, 6)
     }
     assert folds == {2: 2, 4: 4, 5: 5, 6: 5}
-    assert planned(arranged(y, order=np.arange(60)), Wishes()).protocol.folds == 3
+    assert make_plan(arranged(y, order=np.arange(60)), FitOptions()).protocol.folds == 3

@@ -4,10 +4,10 @@ import pytest
 
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.job import Place
-from foretune.automl.plan import Wishes
+from foretune.automl.job import FitFolder
+from foretune.automl.plan import FitOptions
 from foretune.automl.preflight import check_ready
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.errors import UsageError
 from foretune.tables.target import Task
 
@@ -22,31 +22,33 @@ def table():
 
 
 def test_a_test_table_must_have_the_features(tmp_path, table) -> None:
-    place, test = Place(tmp_path), mixed_frame(seed=1)
-    check_ready(Wishes(), place, table, test, "class")
+    place, test = FitFolder(tmp_path), mixed_frame(seed=1)
+    check_ready(FitOptions(), place, table, test, "class")
     with pytest.raises(UsageError, match="'letter' is missing"):
-        check_ready(Wishes(), place, table, test.drop(columns="letter"), "class")
+        check_ready(FitOptions(), place, table, test.drop(columns="letter"), "class")
 
 
 def test_a_folder_keeps_the_model_of_one_target(tmp_path, table) -> None:
-    place = Place(tmp_path)
-    [config] = shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    place = FitFolder(tmp_path)
+    [config] = (
+        load_shipped_space("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    )
     members = [refit(config, table, seed=0)]
     Model.of(table, members, target="class", metric="accuracy").save(place.model)
-    check_ready(Wishes(), place, replace(table, name="newer"), None, "class")
+    check_ready(FitOptions(), place, replace(table, name="newer"), None, "class")
     with pytest.raises(UsageError, match=r"predicts 'class'.*'letter'.*-o FOLDER"):
-        check_ready(Wishes(), place, table, None, "letter")
+        check_ready(FitOptions(), place, table, None, "letter")
 
 
 def test_what_is_no_model_is_in_nobodys_way(tmp_path, table) -> None:
-    place = Place(tmp_path)
+    place = FitFolder(tmp_path)
     place.model.write_bytes(b"half a mod")
-    check_ready(Wishes(), place, table, None, "class")
+    check_ready(FitOptions(), place, table, None, "class")
 
 
 def test_a_test_table_has_no_zeros_where_they_are_divided_by(tmp_path) -> None:
     table = mixed_table(Task.REGRESSION)
     test = mixed_frame().assign(amount=0.0)
-    check_ready(Wishes(metric="mae"), Place(tmp_path), table, test, "amount")
+    check_ready(FitOptions(metric="mae"), FitFolder(tmp_path), table, test, "amount")
     with pytest.raises(UsageError, match=r"in 90 of 90 rows of the test table: choose mae"):
-        check_ready(Wishes(metric="mape"), Place(tmp_path), table, test, "amount")
+        check_ready(FitOptions(metric="mape"), FitFolder(tmp_path), table, test, "amount")

@@ -2,8 +2,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from foretune.automl.fit_story import Words, advice, facts, story
-from foretune.automl.plan import Wishes, planned
+from foretune.automl.fit_story import ReportTexts, advice, facts, story
+from foretune.automl.plan import FitOptions, make_plan
 from foretune.experience import Status
 from foretune.run.study import StudyTrial
 from foretune.tables.target import Task
@@ -37,13 +37,13 @@ def test_a_text_that_is_missing_is_one_value_however_many_words_there_are() -> N
 
 def test_pipelines_are_named_by_their_estimators() -> None:
     # It has so little to set that other stages of the pipeline have more.
-    wishes = Wishes(only=("naive_bayes",), method="random")
+    wishes = FitOptions(only=("naive_bayes",), method="random")
     table = mixed_table(Task.CLASSIFICATION)
-    plan = planned(table, wishes)
+    plan = make_plan(table, wishes)
     [config] = plan.space.sample(1, seed=0).dicts()
     trial = StudyTrial(0, config, Status.DONE, values={"log_loss": 0.5}, seconds=1.0)
     fit = SimpleNamespace(
         plan=plan, wishes=wishes, knowledge=None, trials=[trial], relied_on="", timings=[]
     )  # fmt: skip
-    told = story(fit, table, Words("a table"))
+    told = story(fit, table, ReportTexts("a table"))
     assert told.label_of(0) == "naive_bayes"

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from foretune.cli import display
-from foretune.cli.display import Bar, Lines, Score
+from foretune.cli.display import Bar, BestSoFar, Lines
 from foretune.experience import Direction, Metric, Status
 from foretune.run.study import StudyTrial
 
@@ -109,7 +109,7 @@ def _rendered(progress):
 
 
 def test_with_several_metrics_those_that_nothing_beats_count():
-    score = Score([LOSS, Metric("gain", Direction.MAX)])
+    score = BestSoFar([LOSS, Metric("gain", Direction.MAX)])
     ended = [(3.0, 1.0), (2.0, 1.0), (4.0, 5.0), (2.0, 1.0), (9.0, 0.0), (1.0, 9.0)]
     better = [
         score.take(StudyTrial(n, {}, Status.DONE, {"loss": loss, "gain": gain}, 1.0))
@@ -122,7 +122,7 @@ def test_with_several_metrics_those_that_nothing_beats_count():
 
 def test_trials_that_failed_count_and_are_never_the_best(capsys):
     failed = StudyTrial(0, {}, Status.FAILED, {}, 1.0, "too large")
-    score = Score([LOSS])
+    score = BestSoFar([LOSS])
     assert str(score) == "the first trials are running"
     assert not score.take(failed)
     assert (score.ended, score.failed, score.unbeaten) == (1, 1, [])

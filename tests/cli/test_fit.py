@@ -16,7 +16,7 @@ from foretune.automl.final_model.model import Model
 from foretune.automl.job import Job
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import DEFAULT_ENSEMBLE
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.cli.typed_command import with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
@@ -144,7 +144,9 @@ def test_the_model_of_another_target_is_not_replaced(foretune, train: Path) -> N
     made = Path("train-foretune")
     made.mkdir()
     table = mixed_table(Task.CLASSIFICATION)
-    [config] = shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    [config] = (
+        load_shipped_space("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    )
     model = Model.of(table, [refit(config, table, seed=0)], target="class", metric="accuracy")
     model.save(made / "model.foretune")
     before = {path.name: path.read_bytes() for path in made.iterdir()}
@@ -159,7 +161,9 @@ def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
     foretune, train: Path, monkeypatch
 ) -> None:
     model, conclude = Path("train-foretune/model.foretune"), Job.conclude
-    [config] = shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    [config] = (
+        load_shipped_space("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
+    )
     table = mixed_table(Task.CLASSIFICATION)
     other = Model.of(table, [refit(config, table, seed=0)], target="letter", metric="accuracy")
 

@@ -10,7 +10,7 @@ from foretune.automl.knowledge.learn_bundle import KEPT_METHODS
 from foretune.automl.knowledge.memory import Memory
 from foretune.cli.learn import METHODS, learn_command
 from foretune.experience import Direction, Experience, Metric
-from foretune.run.executor_choice import Site
+from foretune.run.executor_choice import ExecutorChoice
 from foretune.run.inline import InlineExecutor
 from tests.automl.past import SPACE, past
 
@@ -73,7 +73,7 @@ def test_lessons_go_where_the_options_say(file, tmp_path, monkeypatch):
         return InlineExecutor(room)
 
     monkeypatch.setattr("foretune.run.executor_choice.find_spec", lambda name: True)
-    monkeypatch.setattr(Site, "pool", pool)
+    monkeypatch.setattr(ExecutorChoice, "pool", pool)
     out = tmp_path / "made"
     words = ("--space", SPACE, "--experience", file, "--out", out, "--method", "zero-shot")
     ended = run(*words, "--jobs", 8, "--executor", "ray", "--address", "auto")

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.automl.knowledge.bundle import Bundle
-from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.knowledge import own_bundle
 from foretune.automl.knowledge.memory import Memory
 from foretune.cli.experience_memory import experience_group
@@ -29,7 +29,7 @@ def remember(task="mine@000000000000000a", name=SPACE):
     metric = Metric("r2", Direction.MAX)
     config = {"algorithm": "knn", "algorithm:knn:n_neighbors": 5}
     found = [Evaluation(task, config, {"r2": 0.5})]
-    Memory.of_user().remember(Remembered(name, OTHER, (metric,), task, {}), found)
+    Memory.of_user().remember(FitDescription(name, OTHER, (metric,), task, {}), found)
 
 
 def test_nothing_is_shown_where_nothing_is():
@@ -56,7 +56,7 @@ def test_the_best_is_shown_by_every_metric_that_was_measured():
     configs = [{"algorithm": "knn", "algorithm:knn:n_neighbors": n} for n in (5, 6)]
     values = [{"r2": 0.5, "mae": 3.0}, {"r2": 0.25, "mae": 2.0}]
     found = [Evaluation(task, *pair) for pair in zip(configs, values, strict=True)]
-    Memory.of_user().remember(Remembered(SPACE, OTHER, metrics, task, {}), found)
+    Memory.of_user().remember(FitDescription(SPACE, OTHER, metrics, task, {}), found)
     shown = run("show").output
     assert f"{task}      2, best r2 0.5, mae 2\n" in shown
     assert "wine@000000000000000b      1, best r2 0.5\n" in shown
@@ -144,7 +144,7 @@ def test_forgetting_all_leaves_nothing_that_was_set_aside():
     config = {"algorithm": "knn", "algorithm:knn:n_neighbors": "few"}
     metric = Metric("r2", Direction.MAX)
     found = [Evaluation("other", config, {"r2": 0.5})]
-    Memory.of_user().remember(Remembered(SPACE, changed, (metric,), "other", {}), found)
+    Memory.of_user().remember(FitDescription(SPACE, changed, (metric,), "other", {}), found)
     assert "Forgot 1 evaluation\n" in run("forget", "other").output
     assert [path.suffix for path in Memory.of_user().folder.glob("*.before-*")] != []
     assert "Forgot 1 evaluation\n" in run("forget", "--all").output

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune.cli.past_runs import carried, check_not_replaced, opened, rename
+from foretune.cli.past_runs import carry_over_past, check_out_is_not_source, open_past_runs, rename
 from foretune.errors import ExperienceError, MissingExtraError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.space import Space
@@ -46,9 +46,9 @@ def save(path, tasks, *, seed=0, space=SPACE, metric=LOSS):
 def read(
     *sources, study="new", store="new.db", space=SPACE, metrics=(LOSS,), assumed=(), renamed=()
 ):
-    past = opened(sources, store=store, study=study)
+    past = open_past_runs(sources, store=store, study=study)
     rename(past, renamed)
-    return carried(past, space, metrics, assumed)
+    return carry_over_past(past, space, metrics, assumed)
 
 
 def test_own_studies_with_lists_as_choices_are_learnt_from():
@@ -86,7 +86,7 @@ def test_a_source_that_is_given_twice_is_read_once(here, monkeypatch, capsys):
     os.link("past.parquet", "same.parquet")
     for order in (1, -1):
         sources = ["own.db", "sqlite:///own.db", "past.parquet", "./past.parquet", "same.parquet"]
-        assert len(opened(sources[::order], store="new.db", study="new").parts) == 2
+        assert len(open_past_runs(sources[::order], store="new.db", study="new").parts) == 2
         found = read(*sources[::order])
         assert (found.runs, found.tasks) == (8, 2)
         assert sorted(found.experience.tasks) == ["a", "b"]
@@ -291,7 +291,7 @@ def test_a_name_that_past_runs_have_already_is_refused_of_a_file_and_leaves_a_st
 def test_a_table_is_not_taken_for_a_store():
     Path("runs.csv").write_text("dataset,x,loss\na,0.5,1\n")
     with pytest.raises(ExperienceError, match=r"'runs.csv' is a table: .*'foretune import table'"):
-        opened(["runs.csv"], store="new.db", study="a")
+        open_past_runs(["runs.csv"], store="new.db", study="a")
 
 
 def test_past_runs_are_not_written_over():
@@ -299,14 +299,14 @@ def test_past_runs_are_not_written_over():
     os.link("past.parquet", "same.parquet")
     for out in ("past.parquet", "same.parquet"):
         with pytest.raises(UsageError, match="name another"):
-            check_not_replaced(Path(out), ["own.db", "./past.parquet"])
-    check_not_replaced(Path("new.parquet"), ["own.db", "past.parquet"])
+            check_out_is_not_source(Path(out), ["own.db", "./past.parquet"])
+    check_out_is_not_source(Path("new.parquet"), ["own.db", "past.parquet"])
 
 
 def test_studies_are_not_read_without_optuna(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtraError):
-        opened(["postgresql://host/db"], store="new.db", study="a")
+        open_past_runs(["postgresql://host/db"], store="new.db", study="a")
 
 
 def nameless(store, name, directions=("minimize",)):

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from foretune.automl.final_model import prediction_file
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.cli.predict import predict_command
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -30,7 +30,7 @@ def fitted(task, space, algorithm):
 
 
 def of_table(table, space, algorithm, target):
-    [config] = shipped(space).build([algorithm]).defaults().dicts()
+    [config] = load_shipped_space(space).build([algorithm]).defaults().dicts()
     return Model.of(table, [refit(config, table, seed=0)], target=target, metric="accuracy")
 
 

@@ -5,15 +5,15 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.automl.knowledge.bundle import Bundle
-from foretune.automl.knowledge.fit_journal import Remembered
-from foretune.automl.knowledge.learn_bundle import Plan, learn_bundle
+from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.automl.knowledge.learn_bundle import LearningPlan, learn_bundle
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.knowledge.metric_choice import by_metric
 from foretune.automl.metrics import SCORERS
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.cli.suggest import suggest_command
 from foretune.experience import Evaluation
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
 from foretune.tables.reading import read_training
 from tests.automl.past import ONLY, SPACE, past
@@ -25,7 +25,7 @@ def ships(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ships")
     known = past()
     views = {"r2": by_metric(known, SCORERS["r2"].metric)}
-    learn_bundle(views, Plan(SPACE, methods=()), Bundle.open(folder), ships=known)
+    learn_bundle(views, LearningPlan(SPACE, methods=()), Bundle.open(folder), ships=known)
     return folder
 
 
@@ -81,7 +81,7 @@ def test_programs_get_json(table):
     plain = json.loads(ended.output)
     assert (plain["table"], plain["task"], plain["metric"]) == ("sales", "regression", "r2")
     assert len(plain["suggestions"]) == 3
-    space = shipped(SPACE).build(("knn", "rf"))
+    space = load_shipped_space(SPACE).build(("knn", "rf"))
     for each in plain["suggestions"]:
         assert space.encode([each["config"]]).dicts() == [each["config"]]
         assert 0.0 <= each["better_than_all_so_far"] <= each["better_pipelines"] <= 1.0
@@ -91,18 +91,18 @@ def test_programs_get_json(table):
 @pytest.mark.parametrize(
     ("roles", "words"),
     [
-        (Roles(), ()),
-        (Roles(group="letter"), ("--group", "letter")),
-        (Roles(order="day", ignored=("town",)), ("--order", "day", "--ignore", "town")),
+        (ColumnRoles(), ()),
+        (ColumnRoles(group="letter"), ("--group", "letter")),
+        (ColumnRoles(order="day", ignored=("town",)), ("--order", "day", "--ignore", "town")),
     ],
 )
 def test_what_was_best_on_this_very_table_comes_first(table, roles, words):
     task = task_name(read_training(table, "amount", roles=roles).table)
-    space = shipped(SPACE).build(ONLY)
+    space = load_shipped_space(SPACE).build(ONLY)
     configs = space.sample(3, seed=0).dicts()
     found = [Evaluation(task, configs[i], {"r2": i / 10}) for i in range(3)]
     metrics = (SCORERS["r2"].metric,)
-    Memory.of_user().remember(Remembered(SPACE, space, metrics, task, {}), found)
+    Memory.of_user().remember(FitDescription(SPACE, space, metrics, task, {}), found)
     ended = run(table, "--target", "amount", "-k", "2", "--json", *words)
     first, _ = json.loads(ended.output)["suggestions"]
     assert first["config"] == configs[2]
@@ -113,20 +113,24 @@ def test_what_was_best_on_this_very_table_is_not_suggested_again(table):
     words = (table, "--target", "amount", "-k", "3", "--json")
     once, twice, third = json.loads(run(*words).output)["suggestions"]
     task = task_name(read_training(table, "amount").table)
-    space = shipped(SPACE).build(ONLY)
+    space = load_shipped_space(SPACE).build(ONLY)
     found = [Evaluation(task, twice["config"], {"r2": 0.9})]
-    Memory.of_user().remember(Remembered(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
+    Memory.of_user().remember(
+        FitDescription(SPACE, space, (SCORERS["r2"].metric,), task, {}), found
+    )
     again = [each["config"] for each in json.loads(run(*words).output)["suggestions"]]
     assert again == [twice["config"], once["config"], third["config"]]
 
 
 def test_estimators_that_are_left_out_do_not_come_back(table):
     task = task_name(read_training(table, "amount").table)
-    space = shipped(SPACE).build(ONLY)
+    space = load_shipped_space(SPACE).build(ONLY)
     tried = {config["estimator"]: config for config in space.sample(60, seed=0).dicts()}
     values = {"knn": 0.9, "rf": 0.2}
     found = [Evaluation(task, tried[name], {"r2": value}) for name, value in values.items()]
-    Memory.of_user().remember(Remembered(SPACE, space, (SCORERS["r2"].metric,), task, {}), found)
+    Memory.of_user().remember(
+        FitDescription(SPACE, space, (SCORERS["r2"].metric,), task, {}), found
+    )
     ended = run(table, "--target", "amount", "-k", "2", "--only", "rf", "--json")
     first, second = json.loads(ended.output)["suggestions"]
     assert first["config"] == tried["rf"]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from foretune.cli.tune import tune_command
-from foretune.cli.tune_options import _name_and_direction, metrics_asked, space_asked
+from foretune.cli.tune_options import _name_and_direction, resolve_metrics, resolve_space
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.stores import import_experience
@@ -185,7 +185,7 @@ def test_a_metric_may_tell_its_direction_in_any_case(text, usual, found):
 def test_it_is_said_that_two_numbers_are_no_range(tmp_path, pair):
     (tmp_path / "space.json").write_text(f'{{"model": {{"svm": {{"C": {pair}}}, "naive": {{}}}}}}')
     with pytest.warns(ForetuneWarning, match="'model:svm:C' is either .* stop and write") as told:
-        space_asked(tmp_path / "space.json", None)
+        resolve_space(tmp_path / "space.json", None)
     assert f'{{"range": {pair}}}' in str(told[0].message)
 
 
@@ -194,14 +194,14 @@ def test_it_is_said_that_two_numbers_are_no_range(tmp_path, pair):
 )
 def test_of_other_lists_nothing_is_said(tmp_path, recwarn, given):
     (tmp_path / "space.json").write_text(f'{{"a": {given}, "b": {{"ordinal": [32, 64]}}}}')
-    space_asked(tmp_path / "space.json", None)
+    resolve_space(tmp_path / "space.json", None)
     assert not recwarn.list
 
 
 @pytest.mark.parametrize("name", ["accuracy", "val_acc", "ROC-AUC", "test/r2", "mean score"])
 def test_it_is_said_that_what_should_grow_is_minimised(name):
     with pytest.warns(ForetuneWarning, match=f"'{name}' is minimised.*--metric {name}:max"):
-        [metric] = metrics_asked([name], None, None)
+        [metric] = resolve_metrics([name], None, None)
     assert metric == Metric(name, Direction.MIN)
 
 
@@ -209,8 +209,8 @@ def test_it_is_said_that_what_should_grow_is_minimised(name):
 def test_what_may_be_minimised_is_not_doubted(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        metrics_asked([name], None, None)
-        metrics_asked(["accuracy"], "min", None)
+        resolve_metrics([name], None, None)
+        resolve_metrics(["accuracy"], "min", None)
 
 
 @pytest.mark.parametrize(("text", "mended"), [("acc:maximize", "acc:max"), ("a:Minimum", "a:min")])

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.alignment.carry_over import carried_over, together
-from foretune.experience.alignment.restriction import narrowed
+from foretune.experience.alignment.carry_over import carry_over, together
+from foretune.experience.alignment.restriction import restrict_experience
 from foretune.space import Space
 from tests.experience.whole_and_part import PART, WHOLE
 from tests.experience.whole_and_part import experience as of_whole
@@ -63,13 +63,13 @@ def searched(**changed):
 
 def test_the_same_space_changes_nothing():
     given_ = past()
-    found = carried_over(given_, PAST)
+    found = carry_over(given_, PAST)
     assert found.experience is given_
     assert found.is_whole
 
 
 def test_what_else_is_known_comes_along():
-    found = carried_over(past(), searched(lr=(1e-4, 0.1, "log"))).experience
+    found = carry_over(past(), searched(lr=(1e-4, 0.1, "log"))).experience
     assert found.tasks == ("one", "two")
     assert found.seconds.tolist() == [1.0, 2.0, 4.0, 5.0]
     assert found.meta_features == {"one": {"rows": 3.0}}
@@ -78,7 +78,7 @@ def test_what_else_is_known_comes_along():
 
 
 def test_values_outside_of_a_range_leave_their_runs_out_and_are_counted():
-    found = carried_over(past(), searched(lr=(5e-3, 0.1, "log")))
+    found = carry_over(past(), searched(lr=(5e-3, 0.1, "log")))
     assert [loss for _, loss in rows(found)] == [1.0]
     assert found.outside == {"lr": 4}
     assert (found.runs, found.tasks) == (6, 2)
@@ -89,25 +89,25 @@ def test_values_outside_of_a_range_leave_their_runs_out_and_are_counted():
 
 
 def test_what_leaves_most_runs_out_is_named_first():
-    found = carried_over(past(), searched(act=["relu"], momentum=(0.6, 0.99), lr=(1e-4, 0.1)))
+    found = carry_over(past(), searched(act=["relu"], momentum=(0.6, 0.99), lr=(1e-4, 0.1)))
     assert found.outside == {"act": 2, "momentum": 4, "lr": 2}
     assert "; 4 lie outside of 'momentum', 2 lie outside of" in found.describe()
 
 
 def test_a_wider_range_and_more_choices_lose_nothing():
-    found = carried_over(past(), searched(lr=(1e-6, 10.0), act=["gelu", "tanh", "relu"]))
+    found = carry_over(past(), searched(lr=(1e-6, 10.0), act=["gelu", "tanh", "relu"]))
     assert found.is_whole
     assert [config for config, _ in rows(found)] == CONFIGS
 
 
 def test_a_choice_that_is_gone_leaves_its_runs_out():
-    found = carried_over(past(), searched(act=["relu", "gelu"]))
+    found = carry_over(past(), searched(act=["relu", "gelu"]))
     assert [loss for _, loss in rows(found)] == [0.0, 2.0]
     assert found.outside == {"act": 2}
 
 
 def test_a_hyperparameter_that_is_gone_is_forgotten():
-    found = carried_over(past(), searched(momentum=None, epochs=None))
+    found = carry_over(past(), searched(momentum=None, epochs=None))
     assert [config for config, _ in rows(found)] == [
         {"lr": each["lr"], "batch": each["batch"], "act": each["act"]} for each in CONFIGS
     ]
@@ -118,7 +118,7 @@ def test_a_hyperparameter_that_is_gone_is_forgotten():
 
 def test_runs_that_differed_only_in_what_is_gone_are_repetitions():
     two = [CONFIGS[0], {**CONFIGS[0], "momentum": 0.1}]
-    found = carried_over(past(two), searched(momentum=None)).experience
+    found = carry_over(past(two), searched(momentum=None)).experience
     assert len(found.configs) == 1
     assert found.task("one").losses[:, 0].tolist() == [0.0, 1.0]
 
@@ -126,13 +126,13 @@ def test_runs_that_differed_only_in_what_is_gone_are_repetitions():
 def test_of_what_is_new_runs_say_nothing_unless_their_value_is_said():
     many = [{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, 200).tolist()]
     space = searched(dropout=(0.0, 1.0), norm=["none", "batch"])
-    found = carried_over(past(many), space)
+    found = carry_over(past(many), space)
     assert set(found.unknown) == {"norm", "dropout"}
     values = found.experience.configs.dicts()
     dropout = np.array([each["dropout"] for each in values])
     assert 0.4 < dropout.mean() < 0.6 < dropout.max()  # all over the range
     assert {each["norm"] for each in values} == {"none", "batch"}
-    said = carried_over(past(many), space, assumed={"dropout": 0, "norm": "batch"})
+    said = carry_over(past(many), space, assumed={"dropout": 0, "norm": "batch"})
     assert said.unknown == ()
     assert {(each["dropout"], each["norm"]) for each in said.experience.configs.dicts()} == {
         (0.0, "batch")
@@ -144,7 +144,7 @@ def test_of_what_is_new_runs_say_nothing_unless_their_value_is_said():
 
 def test_what_is_unknown_is_the_same_on_all_tasks_and_at_all_times():
     space = searched(dropout=(0.0, 1.0))
-    first, again = (carried_over(past(), space).experience for _ in range(2))
+    first, again = (carry_over(past(), space).experience for _ in range(2))
     assert first.task("one").configs.dicts() == first.task("two").configs.dicts()
     assert first.configs.dicts() == again.configs.dicts()
 
@@ -155,7 +155,7 @@ def test_what_is_unknown_follows_from_the_configuration_and_not_from_its_place()
     space = searched(dropout=(0.0, 1.0), noise=(0.0, 1.0))
 
     def drawn(given_, name="dropout"):
-        found = carried_over(past(given_), space).experience.task("one").configs.dicts()
+        found = carry_over(past(given_), space).experience.task("one").configs.dicts()
         return [each[name] for each in found]
 
     assert drawn(configs[::-1]) == drawn(configs)[::-1]
@@ -188,15 +188,15 @@ def test_values_are_taken_over_between_kinds(name, now, values):
     space = searched(**{name: now})
     if not values:
         with pytest.raises(ExperienceError, match=f"6 lie outside of '{name}'"):
-            carried_over(past(), space)
+            carry_over(past(), space)
         return
-    assert [config[name] for config, _ in rows(carried_over(past(), space))] == values
+    assert [config[name] for config, _ in rows(carry_over(past(), space))] == values
 
 
 def test_numbers_beyond_a_bound_by_rounding_alone_are_at_it():
     [space, beyond] = [searched(momentum=(0.0, high)) for high in (0.9 - 1e-10, 0.9 - 1e-6)]
-    assert rows(carried_over(past(), space))[0][0]["momentum"] == 0.9 - 1e-10
-    assert carried_over(past(), beyond).outside == {"momentum": 2}
+    assert rows(carry_over(past(), space))[0][0]["momentum"] == 0.9 - 1e-10
+    assert carry_over(past(), beyond).outside == {"momentum": 2}
 
 
 def of_column(space, name, values):
@@ -217,26 +217,26 @@ def of_column(space, name, values):
 )
 def test_on_log_scales_nothing_beyond_rounding_is_clipped(before, now, outside):
     known = of_column(Space.of({"decay": before}), "decay", [1e-9, 5e-9, 1e-8, 1e-3, 10.0])
-    found = carried_over(known, Space.of({"decay": now}))
+    found = carry_over(known, Space.of({"decay": now}))
     assert found.outside.get("decay", 0) == outside
     if not isinstance(now, dict):
         kept = [config["decay"] for config in found.experience.configs.dicts()]
         assert kept == [1e-9, 5e-9, 1e-8, 1e-3, 10.0][outside:]
     rounded = of_column(Space.of({"decay": before}), "decay", [1e-8 * (1 - 1e-12), 1.0])
-    assert carried_over(rounded, Space.of({"decay": now})).outside == {}
+    assert carry_over(rounded, Space.of({"decay": now})).outside == {}
 
 
 @pytest.mark.parametrize(("before", "rounded"), [((1e-4, 1.0, "log"), 1e-2), ((1e-4, 1.0), 1e-4)])
 def test_the_nearest_of_a_list_is_measured_on_the_scale_that_was_searched(before, rounded):
     known = of_column(Space.of({"x": before}), "x", [4e-3, 1.0])
-    found = carried_over(known, Space.of({"x": {"ordinal": [1e-4, 1e-2, 1.0]}}))
+    found = carry_over(known, Space.of({"x": {"ordinal": [1e-4, 1e-2, 1.0]}}))
     assert found.experience.configs.dicts()[0] == {"x": rounded}
 
 
 @pytest.mark.parametrize("now", [[0.3, 0.7], [0.3, "auto"], [0.3, 0.7, 10**400]])
 def test_a_range_that_became_a_list_keeps_its_values_up_to_rounding(now):
     known = of_column(Space.of({"x": (0.0, 1.0)}), "x", [0.1 + 0.2, 0.3 + 1e-6, 0.0])
-    found = carried_over(known, Space.of({"x": now}))
+    found = carry_over(known, Space.of({"x": now}))
     assert found.experience.configs.dicts() == [{"x": 0.3}]
     assert found.outside == {"x": 2}
 
@@ -245,33 +245,33 @@ def test_of_large_numbers_rounding_is_large_too():
     before, now = Space.of({"n": [1e9, 2e9]}), Space.of({"n": [1e9 + 0.5, 2e9 + 9.0, 3e9]})
     configs = before.encode([{"n": 1e9}, {"n": 2e9}])
     runs = Experience.build(before, [Metric("loss")], ["one"], [0, 0], configs, [0, 1], [1, 2])
-    assert carried_over(runs, now).experience.configs.dicts() == [{"n": 1e9 + 0.5}]
+    assert carry_over(runs, now).experience.configs.dicts() == [{"n": 1e9 + 0.5}]
 
 
 def test_choices_beyond_any_float_are_choices_like_others():
     known = of_column(Space.of({"x": [1, 10**400]}), "x", [1, 10**400])
     for now in ([10**400, 1, 2], {"ordinal": [1, 2, 10**400]}, (0, 5), (0.0, 5.0)):
-        found = carried_over(known, Space.of({"x": now})).experience.configs.dicts()
+        found = carry_over(known, Space.of({"x": now})).experience.configs.dicts()
         assert [each["x"] for each in found] == [1, 10**400][: len(found)]
 
 
 def test_truth_values_are_no_numbers():
     known = of_column(Space.of({"x": [True, False]}), "x", [True, False])
     with pytest.raises(ExperienceError, match="2 lie outside of 'x'"):
-        carried_over(known, Space.of({"x": (0, 1)}))
+        carry_over(known, Space.of({"x": (0, 1)}))
     with pytest.raises(ExperienceError, match="2 lie outside of 'x'"):
-        carried_over(known, Space.of({"x": [0, 1]}))
+        carry_over(known, Space.of({"x": [0, 1]}))
 
 
 def test_what_runs_recorded_is_not_assumed_to_be_otherwise():
     space = searched(dropout=(0.0, 1.0))
-    found = carried_over(past(), space, assumed={"momentum": 0.25, "dropout": 0.5})
+    found = carry_over(past(), space, assumed={"momentum": 0.25, "dropout": 0.5})
     assert [config["momentum"] for config, _ in rows(found)] == [0.9, 0.5, 0.0]
     assert found.in_vain == ("momentum",)
-    assert carried_over(past(), PAST, assumed={"momentum": 0.25}).in_vain == ("momentum",)
-    outside = carried_over(past(), searched(lr=(5e-3, 0.1, "log")), assumed={"lr": 0.05})
+    assert carry_over(past(), PAST, assumed={"momentum": 0.25}).in_vain == ("momentum",)
+    outside = carry_over(past(), searched(lr=(5e-3, 0.1, "log")), assumed={"lr": 0.05})
     assert outside.in_vain == ("lr",)  # runs with other values have recorded them
-    assert together([found, carried_over(past(), space)]).in_vain == ()
+    assert together([found, carry_over(past(), space)]).in_vain == ()
 
 
 def test_what_is_inactive_contradicts_nothing():
@@ -285,13 +285,13 @@ def test_what_is_inactive_contradicts_nothing():
     known = Experience.build(
         before, [Metric("loss")], ["one"], [0, 0], before.encode(configs), [0, 1], [1.0, 2.0]
     )
-    found = carried_over(known, Space.of(now))
+    found = carry_over(known, Space.of(now))
     assert found.experience.configs.dicts() == [{"model": "b", "x": 0.5}]
     assert found.outside == {"rate": 1}
 
 
 def test_what_past_runs_say_nothing_of_makes_them_less_than_whole():
-    found = carried_over(past(), searched(dropout=(0.0, 1.0)))
+    found = carry_over(past(), searched(dropout=(0.0, 1.0)))
     assert len(found.experience) == found.runs
     assert not found.is_whole
 
@@ -318,7 +318,7 @@ def test_a_space_may_be_written_in_any_way_and_assumed_values_be_of_numpy():
     ],
 )
 def test_a_setting_that_is_another_now_is_said_and_leaves_nothing_out(name, now, other):
-    found = carried_over(past(), searched(**{name: now}))
+    found = carry_over(past(), searched(**{name: now}))
     assert len(rows(found)) == 3
     assert found.other == ((name,) if other else ())
     assert found.is_whole is not other
@@ -332,16 +332,16 @@ def test_what_only_runs_that_are_left_out_had_is_not_told():
     runs = Experience.build(settings_of, [Metric("loss")], ["one"], [0, 0], configs, [0, 1], [1, 2])
     for highest, other in ((1.0, ("epochs",)), (0.1, ())):
         now = Space.of({"lr": (1e-4, highest, "log"), "epochs": 10})
-        assert carried_over(runs, now).other == other
+        assert carry_over(runs, now).other == other
 
 
 def test_of_a_setting_that_is_new_nothing_has_to_be_known():
-    assert carried_over(past(), searched(norm=["batch"], seed=3)).is_whole
+    assert carry_over(past(), searched(norm=["batch"], seed=3)).is_whole
 
 
 def test_a_choice_that_became_a_setting_leaves_the_other_choices_out():
     for now in ("tanh", ["tanh"]):
-        found = carried_over(past(), searched(act=now))
+        found = carry_over(past(), searched(act=now))
         assert found.outside == {"act": 4}
         assert found.other == ()
 
@@ -357,7 +357,7 @@ def test_algorithms_come_and_go():
             "scale": ["none", "standard"],
         }
     )
-    found = carried_over(of_whole(), now)
+    found = carry_over(of_whole(), now)
     assert found.outside == {"model": 2, "model:forest:trees": 2}
     assert found.experience.configs.dicts() == [{"model": "naive", "scale": "none"}]
     assert found.unknown == ("model:boosting:rate", "model:forest:depth")
@@ -375,7 +375,7 @@ def test_a_hyperparameter_that_is_active_more_often_now_gets_the_median_of_what_
     known = Experience.build(
         before, [Metric("loss")], ["one"], [0] * 4, before.encode(configs), range(4), range(4)
     )
-    found = carried_over(known, now).experience
+    found = carry_over(known, now).experience
     assert found.configs.dicts()[3] == {"kernel": "b", "degree": 2.0}
     assert len(found) == 4
 
@@ -387,11 +387,11 @@ def test_forbidden_combinations_are_left_out():
             ForbiddenEqualsClause(space["act"], "tanh"), ForbiddenEqualsClause(space["batch"], 64)
         )
     )
-    found = carried_over(past(), Space.of(space))
+    found = carry_over(past(), Space.of(space))
     assert [loss for _, loss in rows(found)] == [0.0, 2.0]
     assert found.describe().endswith("4 of 6 (of 2 of 2 tasks) are used; 2 are forbidden there")
     with pytest.raises(ExperienceError, match="none of 2 does: 2 are forbidden there; widen it"):
-        carried_over(past(CONFIGS[1:2]), Space.of(space))
+        carry_over(past(CONFIGS[1:2]), Space.of(space))
 
 
 def test_what_is_drawn_makes_no_combination_forbidden_that_need_not_be():
@@ -403,7 +403,7 @@ def test_what_is_drawn_makes_no_combination_forbidden_that_need_not_be():
                 ForbiddenEqualsClause(space["act"], act), ForbiddenEqualsClause(space["mode"], mode)
             )
         )
-    found = carried_over(past([*many, CONFIGS[1]]), Space.of(space))
+    found = carry_over(past([*many, CONFIGS[1]]), Space.of(space))
     drawn = [config for config, _ in rows(found)]
     assert {config["mode"] for config in drawn} == {"c"}
     assert len(drawn) > 90  # two thirds would be left out if it were drawn once
@@ -417,7 +417,7 @@ def test_runs_that_have_all_failed_inside_are_refused():
         status=[Status.FAILED, Status.DONE],
     )  # fmt: skip
     with pytest.raises(ExperienceError, match="none of the 1 that lie in it has: widen it"):
-        carried_over(tried, searched(act=["relu", "gelu"]))
+        carry_over(tried, searched(act=["relu", "gelu"]))
 
 
 def test_runs_that_measured_nothing_of_a_metric_inside_are_refused():
@@ -430,15 +430,15 @@ def test_runs_that_measured_nothing_of_a_metric_inside_are_refused():
         [0, 1],
         [[1.0, np.nan], [2.0, 3.0]],
     )
-    assert len(carried_over(runs, searched(lr=(1e-4, 0.9, "log"))).experience) == 2
+    assert len(carry_over(runs, searched(lr=(1e-4, 0.9, "log"))).experience) == 2
     with pytest.raises(ExperienceError, match="must hold runs that have succeeded"):
-        carried_over(runs, searched(lr=(1e-4, 0.1, "log")))
+        carry_over(runs, searched(lr=(1e-4, 0.1, "log")))
 
 
 def test_tasks_of_which_nothing_is_left_are_left_out():
     one = past(CONFIGS[:1], tasks=["one"])
     other = past(CONFIGS[2:], tasks=["other"])
-    found = carried_over(one.merge(other), searched(lr=(1e-4, 0.1)))
+    found = carry_over(one.merge(other), searched(lr=(1e-4, 0.1)))
     assert found.experience.tasks == ("one",)
     assert "1 of 2 (of 1 of 2 tasks) are used" in found.describe()
 
@@ -448,7 +448,7 @@ def test_failed_runs_come_along():
         PAST, [Metric("loss")], ["one"], [0, 0], PAST.encode(CONFIGS[:2]), [0, 1], [np.nan, 1.0],
         status=[Status.FAILED, Status.DONE],
     )  # fmt: skip
-    found = carried_over(past().merge(failed), searched(momentum=None)).experience
+    found = carry_over(past().merge(failed), searched(momentum=None)).experience
     assert (found.status == Status.FAILED).sum() == 1
 
 
@@ -464,8 +464,8 @@ def test_several_experiences_speak_together():
         [0],
         [9.0],
     )
-    parts = [carried_over(past(tasks=[name]), space) for name in ("one", "two")]
-    found = together([*parts, carried_over(other, space)])
+    parts = [carry_over(past(tasks=[name]), space) for name in ("one", "two")]
+    found = together([*parts, carry_over(other, space)])
     assert found.experience.tasks == ("one", "two", "three")
     assert (len(found.experience), found.runs, found.tasks) == (5, 7, 3)
     assert found.outside == {"lr": 2}
@@ -488,12 +488,12 @@ def test_several_experiences_speak_together():
 )
 def test_what_does_not_fit_is_said(space, assumed, said):
     with pytest.raises(ExperienceError, match=said):
-        carried_over(past(), Space.of(space), assumed=assumed)
+        carry_over(past(), Space.of(space), assumed=assumed)
 
 
 def test_a_wrong_assumption_is_refused_in_the_same_space_too():
     with pytest.raises(ExperienceError, match="but got 'x'"):
-        carried_over(past(), PAST, assumed={"x": 1})
+        carry_over(past(), PAST, assumed={"x": 1})
 
 
 @settings(max_examples=25, deadline=None)
@@ -505,12 +505,12 @@ def test_what_is_the_same_in_both_spaces_stays_exactly_so(seed):
         WHOLE, [Metric("loss")], ["one"], [0] * 8, configs, range(8), np.arange(8.0)
     )
     try:
-        exact = narrowed(known, PART)
+        exact = restrict_experience(known, PART)
     except ExperienceError:
         with pytest.raises(ExperienceError, match="none of 8 does"):
-            carried_over(known, PART)
+            carry_over(known, PART)
         return
-    found = carried_over(known, PART).experience
+    found = carry_over(known, PART).experience
     assert found.configs.dicts() == exact.configs.dicts()
     assert found.values.tolist() == exact.values.tolist()
 
@@ -527,5 +527,5 @@ def test_all_that_is_kept_is_legal_and_all_that_is_legal_is_kept(seed, low, high
     inside = [c for c in configs.dicts() if low <= c["momentum"] <= high]
     if not inside:
         return
-    found = carried_over(known, space).experience.configs.dicts()
+    found = carry_over(known, space).experience.configs.dicts()
     assert [{k: v for k, v in each.items() if k != "new"} for each in found] == inside

@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
-from foretune.experience.alignment.restriction import narrowed, reencoded
+from foretune.experience.alignment.restriction import reencode, restrict_experience
 from foretune.space import Space
 from tests.experience.whole_and_part import CONFIGS, PART, WHOLE, experience
 
 
 def test_configurations_that_both_spaces_have_stay_exactly_the_same():
-    there, rows = reencoded(WHOLE.encode(CONFIGS), PART)
+    there, rows = reencode(WHOLE.encode(CONFIGS), PART)
     assert rows.tolist() == [1, 2]
     assert there.dicts() == PART.encode(CONFIGS[1:]).dicts()
 
@@ -20,9 +20,9 @@ def test_configurations_that_both_spaces_have_stay_exactly_the_same():
 @given(seed=st.integers(0, 10_000))
 def test_there_and_back_again_is_the_same(seed):
     batch = PART.sample(20, seed=seed)
-    larger, all_rows = reencoded(batch, WHOLE)
+    larger, all_rows = reencode(batch, WHOLE)
     assert len(all_rows) == 20
-    back, rows = reencoded(larger, PART)
+    back, rows = reencode(larger, PART)
     assert len(rows) == 20
     assert back == batch
 
@@ -39,7 +39,7 @@ def test_there_and_back_again_is_the_same(seed):
 )
 def test_values_outside_are_dropped_and_what_is_new_gets_its_default(notation, configs, left):
     source = Space.of({"x": (0.0, 5.0)})
-    there, _ = reencoded(source.encode(configs), Space.of(notation))
+    there, _ = reencode(source.encode(configs), Space.of(notation))
     assert there.dicts() == left
 
 
@@ -54,11 +54,11 @@ def test_values_outside_are_dropped_and_what_is_new_gets_its_default(notation, c
 )
 def test_choices_become_what_they_stand_for(notation, to, values, left):
     batch = Space.of(notation).encode([{"x": value} for value in values])
-    assert reencoded(batch, Space.of(to))[0].dicts() == left
+    assert reencode(batch, Space.of(to))[0].dicts() == left
 
 
 def test_a_hyperparameter_that_is_active_and_unknown_there_drops_the_row():
-    there, rows = reencoded(WHOLE.encode(CONFIGS), Space.of({"model": ["svm", "forest", "naive"]}))
+    there, rows = reencode(WHOLE.encode(CONFIGS), Space.of({"model": ["svm", "forest", "naive"]}))
     assert (len(there), rows.tolist()) == (0, [])
 
 
@@ -68,16 +68,16 @@ def test_forbidden_combinations_and_changed_conditions_drop_the_row():
     conditional = Space.of({"a": {"x": {}, "y": {}}, "b": (0.0, 1.0)}).config_space
     clauses = ConfigurationSpace({"a": ["x", "y"], "b": (0.0, 1.0)})
     clauses.add(ForbiddenEqualsClause(clauses["a"], "y"))
-    assert reencoded(batch, Space.of(clauses))[1].tolist() == [0]
-    assert reencoded(batch, Space.of(conditional))[1].tolist() == [0, 1]
+    assert reencode(batch, Space.of(clauses))[1].tolist() == [0]
+    assert reencode(batch, Space.of(conditional))[1].tolist() == [0, 1]
     child = Space.of({"a": {"x": {}, "y": {"b": (0.0, 1.0)}}})
     renamed = Space.of({"a": ["x", "y"], "a:y:b": (0.0, 1.0)})
     given = renamed.encode([{"a": "x", "a:y:b": 0.5}, {"a": "y", "a:y:b": 0.5}])
-    assert reencoded(given, child)[1].tolist() == [1]
+    assert reencode(given, child)[1].tolist() == [1]
 
 
 def test_experience_keeps_its_rows_notes_and_times():
-    left = narrowed(experience(), PART)
+    left = restrict_experience(experience(), PART)
     assert left.space == PART
     assert left.tasks == ("t0", "t1")
     assert [config["model"] for config in left.configs.dicts()] == ["forest", "naive"]
@@ -90,14 +90,14 @@ def test_experience_keeps_its_rows_notes_and_times():
 
 def test_tasks_without_anything_left_are_left_out():
     nan = np.nan
-    left = narrowed(experience([[0.1, nan, nan], [nan, 0.2, nan]]), PART)
+    left = restrict_experience(experience([[0.1, nan, nan], [nan, 0.2, nan]]), PART)
     assert left.tasks == ("t1",)
 
 
 def test_nothing_left_is_said():
     only = Space.of({"model": {"boosting": {}}, "scale": ["none"]}, stages=("model", "scale"))
     with pytest.raises(ExperienceError, match="none of 3 lies in"):
-        narrowed(experience(), only)
+        restrict_experience(experience(), only)
 
 
 # Priors of the whole in a part

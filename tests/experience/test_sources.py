@@ -3,8 +3,8 @@ from itertools import permutations
 import pytest
 
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.alignment.carry_over import carried_over, together
-from foretune.experience.source_merge import Sourced, distinct
+from foretune.experience.alignment.carry_over import carry_over, together
+from foretune.experience.source_merge import SourcedExperience, distinct
 from foretune.space import Space
 
 SPACE = Space.of({"x": (0.0, 1.0), "c": ["a", (1, 2)]})
@@ -26,7 +26,7 @@ def part(source, tasks, space=SPACE, **notes):
         status=[Status.FAILED if loss is None else Status.DONE for _, _, loss in runs],
         **notes,
     )
-    return Sourced(source, known)
+    return SourcedExperience(source, known)
 
 
 def told(parts):
@@ -66,7 +66,7 @@ def test_what_only_one_has_recorded_does_not_make_a_task_another():
     other = Experience.build(
         alien, [Metric("loss")], ["t"], [0], alien.encode([{"x2": 0.1}]), [0], [1.0]
     )
-    assert len(distinct([part("a", {"t": ONE}), Sourced("b", other)])) == 2
+    assert len(distinct([part("a", {"t": ONE}), SourcedExperience("b", other)])) == 2
 
 
 def test_the_order_of_sources_does_not_matter():
@@ -103,7 +103,7 @@ def test_what_is_known_of_a_task_keeps_its_name_with_it():
 def test_splits_that_contradict_each_other_are_no_obstacle():
     splits = [{"s": {"train": ("t",)}}, {"s": {"test": ("u",)}}]
     parts = [part("a", {"t": ONE}, splits=splits[0]), part("b", {"u": ONE}, splits=splits[1])]
-    found = together([carried_over(each.experience, SPACE) for each in parts])
+    found = together([carry_over(each.experience, SPACE) for each in parts])
     assert found.experience.tasks == ("t", "u")
 
 
@@ -117,8 +117,8 @@ def test_of_tasks_that_lie_within_each_other_in_a_circle_one_stays():
         )
 
     parts = [
-        Sourced("a", recorded("xz", [(1.0, 1.0), (1.0, 2.0)])),
-        Sourced("b", recorded("xy", [(1.0, 1.0), (2.0, 1.0)])),
-        Sourced("c", recorded("yz", [(1.0, 1.0), (2.0, 1.0)])),
+        SourcedExperience("a", recorded("xz", [(1.0, 1.0), (1.0, 2.0)])),
+        SourcedExperience("b", recorded("xy", [(1.0, 1.0), (2.0, 1.0)])),
+        SourcedExperience("c", recorded("yz", [(1.0, 1.0), (2.0, 1.0)])),
     ]
     assert distinct(parts)

@@ -8,12 +8,12 @@ from foretune.errors import ExperienceError
 from foretune.experience import (
     Experience,
     Split,
+    find_splits,
     for_learning,
     k_fold,
     learning_split,
     leave_one_out,
-    named_split,
-    splits_called,
+    recorded_split,
 )
 
 from .examples import one_metric, small
@@ -66,23 +66,23 @@ def test_an_impossible_number_of_folds_is_refused(k: int) -> None:
 
 
 def test_named_splits() -> None:
-    assert named_split(small(), "paper") == Split("paper", ("iris",), (), ("wine",))
+    assert recorded_split(small(), "paper") == Split("paper", ("iris",), (), ("wine",))
     with pytest.raises(ExperienceError, match="got 'papr': did you mean 'paper'"):
-        named_split(small(), "papr")
+        recorded_split(small(), "papr")
     with pytest.raises(ExperienceError, match="no named splits"):
-        named_split(tasks(2), "paper")
+        recorded_split(tasks(2), "paper")
 
 
 def test_splits_are_called_by_what_they_are() -> None:
     experience = tasks(6)
-    assert splits_called(experience, "leave-one-out") == list(leave_one_out(experience))
-    assert splits_called(experience, "3-fold") == list(k_fold(experience, 3, seed=0))
-    assert splits_called(experience, "3-fold:7") == list(k_fold(experience, 3, seed=7))
-    assert splits_called(small(), "paper") == [named_split(small(), "paper")]
+    assert find_splits(experience, "leave-one-out") == list(leave_one_out(experience))
+    assert find_splits(experience, "3-fold") == list(k_fold(experience, 3, seed=0))
+    assert find_splits(experience, "3-fold:7") == list(k_fold(experience, 3, seed=7))
+    assert find_splits(small(), "paper") == [recorded_split(small(), "paper")]
     with pytest.raises(ExperienceError, match="6, but got 7"):
-        splits_called(experience, "7-fold")
+        find_splits(experience, "7-fold")
     with pytest.raises(ExperienceError, match="got '3-folds'"):
-        splits_called(experience, "3-folds")
+        find_splits(experience, "3-folds")
 
 
 def test_what_is_learnt_from_tells_training_from_validation() -> None:

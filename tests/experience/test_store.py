@@ -113,13 +113,13 @@ def test_a_file_replaced_while_it_is_read_is_read_as_it_was(
     path = folder / "replaced.parquet"
     old, new = one_metric({"a": [1.0, 2.0]}), one_metric({f"t{i}": [3.0] * 5 for i in range(20)})
     old.save(path)
-    decoded = parquet_file._decoded
+    decoded = parquet_file._decode_experience
 
     def after_another_saved(*given: Any) -> Experience:
         new.save(path)
         return decoded(*given)
 
-    monkeypatch.setattr(parquet_file, "_decoded", after_another_saved)
+    monkeypatch.setattr(parquet_file, "_decode_experience", after_another_saved)
     assert rows_of(Experience.open(path)) == rows_of(old)
     monkeypatch.undo()
     assert rows_of(Experience.open(path)) == rows_of(new)

@@ -30,7 +30,7 @@ from safetensors.numpy import save as to_safetensors
 from foretune.automl.final_model.prediction_file import Wanted, predict_file
 from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
 from foretune.automl.knowledge.memory import Memory
-from foretune.cli.tune_options import space_asked as space_of_file
+from foretune.cli.tune_options import resolve_space as space_of_file
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience
 from foretune.experience.journal import Journal
@@ -315,10 +315,10 @@ def _models(folder: Path, algorithms: tuple[str, ...]) -> list[Path]:
     """Model files, the first one that of a classification."""
     from foretune.automl.final_model.fitted_pipeline import refit
     from foretune.automl.final_model.model import Model
-    from foretune.automl.spaces import shipped
+    from foretune.automl.spaces import load_shipped_space
 
     table = mixed_table(Task.CLASSIFICATION, n=60)
-    space = shipped("pipeline-classification")
+    space = load_shipped_space("pipeline-classification")
     paths = []
     for algorithm in algorithms:
         config = space.build([algorithm]).defaults().dicts()[0]

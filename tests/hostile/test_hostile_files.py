@@ -18,7 +18,7 @@ import pytest
 
 from foretune.automl.final_model.model import Model
 from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
-from foretune.cli.tune_options import space_asked as space_of_file
+from foretune.cli.tune_options import resolve_space as space_of_file
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError
 from foretune.experience import Experience
 from foretune.experience.journal import Journal
@@ -148,9 +148,11 @@ def whole(tmp_path_factory):
 
 
 def naive_bayes():
-    from foretune.automl.spaces import shipped
+    from foretune.automl.spaces import load_shipped_space
 
-    return shipped("pipeline-classification").build(["naive_bayes"]).defaults().dicts()[0]
+    return (
+        load_shipped_space("pipeline-classification").build(["naive_bayes"]).defaults().dicts()[0]
+    )
 
 
 def entries_of(path):

@@ -8,7 +8,7 @@ import pytest
 from foretune.errors import ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.integrations import mlflow_log
-from foretune.integrations.mlflow_log import MlflowWatch, logged
+from foretune.integrations.mlflow_log import MlflowWatch, log_to_mlflow
 from foretune.run.study import StudyTrial
 from foretune.run.tuning_loop import SILENT_WATCH
 
@@ -98,7 +98,7 @@ def test_a_server_that_fails_costs_one_warning():
 
 def test_nothing_is_logged_unless_asked_for(monkeypatch):
     monkeypatch.delenv(mlflow_log.URI_VARIABLE, raising=False)
-    with logged(SILENT_WATCH, None, "mine", [LOSS]) as watch:
+    with log_to_mlflow(SILENT_WATCH, None, "mine", [LOSS]) as watch:
         assert watch is SILENT_WATCH
 
 
@@ -107,11 +107,11 @@ def test_without_mlflow_the_environment_only_warns(monkeypatch):
     monkeypatch.setenv(mlflow_log.URI_VARIABLE, "sqlite:///x.db")
     with (
         pytest.warns(ForetuneWarning, match="not installed"),
-        logged(SILENT_WATCH, None, "mine", [LOSS]) as watch,
+        log_to_mlflow(SILENT_WATCH, None, "mine", [LOSS]) as watch,
     ):
         assert watch is SILENT_WATCH
     with pytest.raises(MissingExtraError, match=r"foretune\[mlflow\]"):
-        logged(SILENT_WATCH, "sqlite:///x.db", "mine", [LOSS]).__enter__()
+        log_to_mlflow(SILENT_WATCH, "sqlite:///x.db", "mine", [LOSS]).__enter__()
 
 
 class UnreachableError(Exception):
@@ -160,7 +160,7 @@ def test_a_server_that_does_not_answer_is_given_up_soon(monkeypatch, stand_in):
     monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
     stand_in(Absent)
     with pytest.raises(UsageError, match=r"localhost:9 asked again 1 time\(s\)"):
-        logged(SILENT_WATCH, "http://localhost:9", "mine", [LOSS]).__enter__()
+        log_to_mlflow(SILENT_WATCH, "http://localhost:9", "mine", [LOSS]).__enter__()
     assert "MLFLOW_HTTP_REQUEST_MAX_RETRIES" not in os.environ
 
 
@@ -172,7 +172,7 @@ def test_an_experiment_that_another_process_creates_meanwhile_is_shared(stand_in
 def test_passwords_are_not_shown(stand_in):
     stand_in(Absent)
     with pytest.raises(UsageError, match=r"'http://me:\*\*\*@localhost:9' does not") as refused:
-        logged(SILENT_WATCH, "http://me:secret@localhost:9", "mine", [LOSS]).__enter__()
+        log_to_mlflow(SILENT_WATCH, "http://me:secret@localhost:9", "mine", [LOSS]).__enter__()
     assert "secret" not in str(refused.value)
     watch = MlflowWatch(SILENT_WATCH, Deaf("API request to http://me:secret@localhost:9 failed"))
     with pytest.warns(ForetuneWarning, match=r"//me:\*\*\*@localhost:9 failed"):

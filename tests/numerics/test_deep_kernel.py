@@ -26,7 +26,7 @@ from foretune.numerics.deep_kernel import (
     meta_train,
     negative_log_likelihood,
     negative_log_posterior,
-    standardised,
+    standardise_labels,
 )
 from foretune.numerics.gp import GP
 from foretune.numerics.transforms import Standardise
@@ -218,7 +218,7 @@ class TestKernel:
 class TestDraws:
     def test_are_different_evaluations_of_each_task(self) -> None:
         tasks = [Task(np.arange(30, 40), np.arange(10.0)), Task(np.arange(3), np.arange(3.0))]
-        batch = draw(tasks, 6, standardised, np.random.default_rng(0))
+        batch = draw(tasks, 6, standardise_labels, np.random.default_rng(0))
         np.testing.assert_array_equal(batch.mask.sum(axis=1), [6, 3])
         assert len(set(batch.rows[0].tolist())) == 6
         assert set(batch.rows[0].tolist()) <= set(range(30, 40))
@@ -241,7 +241,7 @@ class TestDraws:
         x, y = data
         params = params_of(np.eye(3), scales=[0.5], signal=1.0, noise=0.1)
         tasks = [Task(np.arange(7), y[:7]), Task(np.arange(4, 11), y[4:11])]
-        batch = draw(tasks, 7, standardised, np.random.default_rng(0))
+        batch = draw(tasks, 7, standardise_labels, np.random.default_rng(0))
         each = [
             float(likelihood(linear, params, x[rows], z, mask))
             for rows, z, mask in zip(*map(np.asarray, batch), strict=True)
@@ -295,7 +295,9 @@ class TestTraining:
         assert progress.stopped
 
     def test_makes_unseen_tasks_more_probable(self) -> None:
-        batch = draw(related_tasks(8, self.x, seed=2), 16, standardised, np.random.default_rng(0))
+        batch = draw(
+            related_tasks(8, self.x, seed=2), 16, standardise_labels, np.random.default_rng(0)
+        )
         before = mean_loss(linear, self.start, self.x, batch)
         assert mean_loss(linear, self.trained(), self.x, batch) < before - 0.3
 
@@ -342,7 +344,7 @@ class TestTraining:
     def test_returns_the_best_that_was_seen(self) -> None:
         losses, found = self.held_out_losses(rate=0.1)
         looks = [*related_tasks(3, self.x, seed=1) * 10, *related_tasks(3, self.x, seed=1)[:2]]
-        seen = draw(looks, 16, standardised, np.random.default_rng(0))
+        seen = draw(looks, 16, standardise_labels, np.random.default_rng(0))
         assert losses[-1] > min(losses)
         assert mean_loss(linear, found, self.x, seen) == pytest.approx(min(losses), abs=0.001)
 

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from foretune.errors import UsageError
 from foretune.numerics.greedy import (
     CHUNK,
-    aggregate_named,
+    find_aggregate,
     greedy,
     meta_loss,
     missing_as_worst,
@@ -50,17 +50,17 @@ def test_what_helps_nothing_comes_by_its_own_mean():
 
 def test_aggregates_by_name():
     table = np.array([[0.0], [1.0], [2.0], [7.0]])
-    found = {name: aggregate_named(name)(table)[0] for name in ("mean", "median", "p90", "p0")}
+    found = {name: find_aggregate(name)(table)[0] for name in ("mean", "median", "p90", "p0")}
     assert found == pytest.approx({"mean": 2.5, "median": 1.5, "p90": 5.5, "p0": 0.0})
     for wrong in ("max", "p", "p101", "p-1", "90"):
         with pytest.raises(UsageError, match=f"got '{wrong}'"):
-            aggregate_named(wrong)
+            find_aggregate(wrong)
 
 
 def test_the_worst_case_may_prefer_another_configuration():
     table = np.array([[0.0, 0.5]] * 8 + [[1.0, 0.6]] * 2)
     assert greedy(table, 1).chosen.tolist() == [0]
-    assert greedy(table, 1, aggregate_named("p90")).chosen.tolist() == [1]
+    assert greedy(table, 1, find_aggregate("p90")).chosen.tolist() == [1]
 
 
 def test_chunks_change_nothing():
@@ -115,9 +115,9 @@ def test_theorem_1_approximate_steps(table, k, epsilon, seed):
 
 
 def test_a_percentile_may_be_the_worst():
-    np.testing.assert_array_equal(aggregate_named("p100")(TABLE), TABLE.max(axis=0))
+    np.testing.assert_array_equal(find_aggregate("p100")(TABLE), TABLE.max(axis=0))
 
 
 def test_of_columns_that_lower_the_aggregate_alike_the_lower_mean_comes_first():
     table = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.6], [1.0, 1.0], [0.0, 0.0]])
-    assert greedy(table, 1, aggregate_named("median")).chosen.tolist() == [1]
+    assert greedy(table, 1, find_aggregate("median")).chosen.tolist() == [1]

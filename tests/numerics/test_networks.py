@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretune.numerics.networks import initial_layers, rectified
+from foretune.numerics.networks import apply_relu_layers, initial_layers
 
 
 def test_initial_weights_are_he_normal_and_biases_zero() -> None:
@@ -20,7 +20,7 @@ def test_signals_keep_their_strength_through_rectified_layers() -> None:
     """What He's scale is for."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(50, 256)).astype(np.float32)
-    signal = rectified(initial_layers(rng, (256,) * 7), x)
+    signal = apply_relu_layers(initial_layers(rng, (256,) * 7), x)
     assert np.square(signal).mean() == pytest.approx(np.square(x).mean(), rel=0.5)
 
 

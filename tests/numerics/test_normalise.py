@@ -4,26 +4,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretune.errors import UsageError
-from foretune.numerics.normalise import NORMALISATIONS, red, red_to_best, reference_loss
+from foretune.numerics.normalise import (
+    NORMALISATIONS,
+    reference_loss,
+    relative_error_difference,
+    relative_error_to_best,
+)
 
 NAN = np.nan
 
 
 def test_red_by_hand():
-    found = red(np.array([0.3, 0.03, 0.4, 0.0, 0.2]), np.array([0.4, 0.04, 0.3, 0.0, 0.0]))
+    found = relative_error_difference(
+        np.array([0.3, 0.03, 0.4, 0.0, 0.2]), np.array([0.4, 0.04, 0.3, 0.0, 0.0])
+    )
     np.testing.assert_allclose(found, [-0.25, -0.25, 0.25, 0.0, 1.0])
 
 
 @given(st.floats(0, 10), st.floats(0, 10))
 def test_red_is_antisymmetric_and_bounded(a, b):
-    forth, back = red(np.array(a), np.array(b)), red(np.array(b), np.array(a))
+    forth, back = (
+        relative_error_difference(np.array(a), np.array(b)),
+        relative_error_difference(np.array(b), np.array(a)),
+    )
     assert forth == -back
     assert -1.0 <= forth <= 1.0
 
 
 def test_red_refuses_negative_values():
     with pytest.raises(UsageError, match=r"-0\.9.*1 - accuracy"):
-        red(np.array([-0.9]), np.array([0.1]))
+        relative_error_difference(np.array([-0.9]), np.array([0.1]))
 
 
 def test_the_reference_is_the_mean_test_loss_of_the_ten_best_by_validation():
@@ -38,7 +48,7 @@ def test_the_reference_is_the_mean_test_loss_of_the_ten_best_by_validation():
 @pytest.mark.filterwarnings("error")
 def test_losses_near_the_largest_float_are_compared():
     losses = np.array([0.1, 0.2, 0.3, 1.7e308, 1.7e308])
-    np.testing.assert_allclose(red_to_best(losses), [-1.0, -1.0, -1.0, 0.6, 0.6])
+    np.testing.assert_allclose(relative_error_to_best(losses), [-1.0, -1.0, -1.0, 0.6, 0.6])
     between = NORMALISATIONS["min-max"](np.array([-1.7e308, 0.0, 1.7e308]))
     np.testing.assert_allclose(between, [0.0, 0.5, 1.0])
 
@@ -73,7 +83,7 @@ def test_only_none_and_red_leave_simple_datasets_alone():
 
 
 def test_a_task_without_records_stays_missing():
-    assert np.isnan(red_to_best(np.full(3, NAN))).all()
+    assert np.isnan(relative_error_to_best(np.full(3, NAN))).all()
 
 
 @pytest.mark.filterwarnings("error")

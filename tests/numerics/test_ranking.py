@@ -9,12 +9,12 @@ from scipy.special import softmax
 
 from foretune.numerics.ranking import (
     LOSSES,
+    equal_weights,
     inverse_linear,
     inverse_log,
     position_dependent_attention,
     ranks,
-    standardised,
-    unweighted,
+    standardise_losses,
 )
 
 SCORES = np.array([0.3, -1.0, 2.0, 0.5])
@@ -45,7 +45,7 @@ def test_weights_by_hand() -> None:
     np.testing.assert_allclose(inverse_log(rank, n), 1 / np.log([2.0, 3.0, 4.0]), rtol=1e-6)
     np.testing.assert_allclose(inverse_linear(rank, n), [1.0, 1 / 2, 1 / 3], rtol=1e-6)
     np.testing.assert_allclose(position_dependent_attention(rank, n), [3 / 6, 2 / 6, 1 / 6])
-    np.testing.assert_allclose(unweighted(rank, n), [1.0, 1.0, 1.0])
+    np.testing.assert_allclose(equal_weights(rank, n), [1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_ties_do_not_hang_on_the_order_of_the_list(name: str) -> None:
 def test_equal_losses_are_standardised_to_0(constant: float) -> None:
     """Their mean is rounded; the spread that this leaves is no unit."""
     losses, valid = np.full(12, constant, np.float32), np.arange(12) < 10
-    np.testing.assert_allclose(jax.jit(standardised)(losses, valid), 0.0, atol=1e-6)
+    np.testing.assert_allclose(jax.jit(standardise_losses)(losses, valid), 0.0, atol=1e-6)
     assert value("regression", np.zeros(12), losses, valid) == pytest.approx(0.0, abs=1e-6)
 
 

@@ -1,4 +1,4 @@
-from foretune.numerics.remembered import Remembered
+from foretune.numerics.remembered import BoundedCache
 
 
 def test_each_value_is_found_once_and_the_first_is_forgotten_first() -> None:
@@ -7,7 +7,7 @@ def test_each_value_is_found_once_and_the_first_is_forgotten_first() -> None:
     def length(key: bytes) -> int:
         return remembered.get(key, lambda: found.append(key) or len(key))
 
-    remembered: Remembered[int] = Remembered(2)
+    remembered: BoundedCache[int] = BoundedCache(2)
     assert [length(key) for key in (b"a", b"bb", b"a", b"bb")] == [1, 2, 1, 2]
     assert found == [b"a", b"bb"]
     length(b"ccc")
@@ -18,7 +18,7 @@ def test_each_value_is_found_once_and_the_first_is_forgotten_first() -> None:
 
 
 def test_finding_one_may_need_another() -> None:
-    remembered: Remembered[int] = Remembered(8)
+    remembered: BoundedCache[int] = BoundedCache(8)
 
     def factorial(n: int) -> int:
         return remembered.get(bytes([n]), lambda: n * factorial(n - 1) if n else 1)

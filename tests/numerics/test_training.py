@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from foretune.numerics.training import advance, begun, keep_compiled
+from foretune.numerics.training import advance, cache_compilation, start_descent
 
 
 def weighted_bowl(point: jax.Array, weight: jax.Array) -> jax.Array:
@@ -13,7 +13,7 @@ def weighted_bowl(point: jax.Array, weight: jax.Array) -> jax.Array:
 
 
 def test_a_step_without_a_finite_gradient_is_not_taken() -> None:
-    start = begun(jnp.zeros(2))
+    start = start_descent(jnp.zeros(2))
     broken = jnp.asarray([1.0, jnp.nan, 2.0, jnp.inf])
     with_broken = advance(weighted_bowl, start, broken, jnp.asarray([0.1, 0.2, 0.3, 0.4]))
     without = advance(weighted_bowl, start, jnp.asarray([1.0, 2.0]), jnp.asarray([0.1, 0.3]))
@@ -35,7 +35,7 @@ def test_many_arrays_move_as_each_would_by_adam() -> None:
         leaves = jax.tree.leaves(params)
         return weight * sum(jnp.sum(jnp.square(leaf - n)) for n, leaf in enumerate(leaves))
 
-    found = advance(loss, begun(params), jnp.asarray([1.0, 2.0, 3.0]), rates).params
+    found = advance(loss, start_descent(params), jnp.asarray([1.0, 2.0, 3.0]), rates).params
 
     moments = optax.scale_by_adam().init(params)
     for weight, rate in zip([1.0, 2.0, 3.0], rates, strict=True):
@@ -54,15 +54,15 @@ def test_networks_stay_single_where_jax_computes_in_double() -> None:
         def loss(params: dict, weight: jax.Array) -> jax.Array:
             return weighted_bowl(params["a"], weight) + weighted_bowl(params["b"], weight)
 
-        descent = advance(loss, begun(start), rates, rates)
+        descent = advance(loss, start_descent(start), rates, rates)
     assert {leaf.dtype for leaf in jax.tree.leaves(descent.params)} == {np.dtype(np.float32)}
     assert descent.params["b"] > 0.2
 
 
 def test_a_descent_in_two_parts_is_one_descent() -> None:
     rates = jnp.full(6, 0.1)
-    whole = advance(weighted_bowl, begun(jnp.zeros(2)), rates, rates)
-    half = advance(weighted_bowl, begun(jnp.zeros(2)), rates[:3], rates[:3])
+    whole = advance(weighted_bowl, start_descent(jnp.zeros(2)), rates, rates)
+    half = advance(weighted_bowl, start_descent(jnp.zeros(2)), rates[:3], rates[:3])
     both = advance(weighted_bowl, half, rates[3:], rates[3:])
     np.testing.assert_allclose(both.params, whole.params, rtol=1e-6)
 
@@ -75,7 +75,7 @@ def test_a_whole_array_is_held_by_one_word() -> None:
         return weighted_bowl(params["held"], 1.0) + weighted_bowl(params["free"], 1.0)
 
     rates = jnp.full(3, 0.1)
-    moved = advance(loss, begun(start), rates, rates, trainable=may_move).params
+    moved = advance(loss, start_descent(start), rates, rates, trainable=may_move).params
     assert not moved["held"].any()
     assert moved["free"][0] > 0.2
     assert moved["free"][1] == 0.0
@@ -84,7 +84,7 @@ def test_a_whole_array_is_held_by_one_word() -> None:
 def test_what_is_not_trainable_stays() -> None:
     moved = advance(
         weighted_bowl,
-        begun(jnp.zeros(2)),
+        start_descent(jnp.zeros(2)),
         jnp.ones(3),
         jnp.full(3, 0.1),
         trainable=jnp.asarray([True, False]),
@@ -98,7 +98,7 @@ def test_another_cache_folder_stands(tmp_path) -> None:
     before = jax.config.jax_compilation_cache_dir
     try:
         jax.config.update("jax_compilation_cache_dir", str(tmp_path))
-        keep_compiled()
+        cache_compilation()
         assert jax.config.jax_compilation_cache_dir == str(tmp_path)
     finally:
         jax.config.update("jax_compilation_cache_dir", before)

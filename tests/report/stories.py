@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 
 from foretune.experience import Direction, Metric, Status
-from foretune.report.story import ColumnLoss, MapPoint, Source, Step, Story, StoryTrial, steps_of
+from foretune.report.story import (
+    ColumnLoss,
+    MapPoint,
+    Step,
+    Story,
+    StorySource,
+    StoryTrial,
+    steps_of,
+)
 from foretune.space import Space
 
 SCORE = Metric("score", Direction.MAX)
@@ -88,7 +96,7 @@ def hostile() -> Story:
         pipeline=[Step(HOSTILE, HOSTILE, {HOSTILE: HOSTILE})],
         ensemble=[(1.0, 0)],
         columns=[ColumnLoss(HOSTILE, 1.0, True)],
-        transferred=[Source(HOSTILE, 1, 2, HOSTILE)],
+        transferred=[StorySource(HOSTILE, 1, 2, HOSTILE)],
         advice=[HOSTILE],
         embedding=[MapPoint(float(i), float(i % 5), HOSTILE, 0.5, i) for i in range(20)],
         timings=[(HOSTILE, 1.0)],

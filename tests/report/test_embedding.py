@@ -3,7 +3,13 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from foretune.report.embedding import ByLoss, ByName, draw_embedding, flattened, spread_sample
+from foretune.report.embedding import (
+    ByLoss,
+    ByName,
+    draw_embedding,
+    flatten_embeddings,
+    spread_sample,
+)
 
 
 def two_groups() -> np.ndarray:
@@ -13,7 +19,7 @@ def two_groups() -> np.ndarray:
 
 @pytest.mark.parametrize("how", ["pca", "tsne"])
 def test_what_lies_apart_stays_apart(how: str) -> None:
-    flat = flattened(two_groups(), how=how)
+    flat = flatten_embeddings(two_groups(), how=how)
     assert flat.shape == (40, 2)
     first, second = flat[:20], flat[20:]
     within = max(np.ptp(first, axis=0).max(), np.ptp(second, axis=0).max())

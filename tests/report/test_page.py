@@ -15,11 +15,11 @@ from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.report.colours import OTHER, colour_key, colours_of
 from foretune.report.headline import headline
-from foretune.report.markup import Markup, element, joined
+from foretune.report.markup import Markup, element, join_markup
 from foretune.report.page import page, write_page
 from foretune.report.payload import in_script
 from foretune.report.sections import setting_text
-from foretune.report.story import ColumnLoss, MapPoint, Source, Step, StoryTrial
+from foretune.report.story import ColumnLoss, MapPoint, Step, StorySource, StoryTrial
 from foretune.report.wording import duration_text, number_text
 from foretune.space import Space
 from tests.report.stories import FLAT, HOSTILE, SCORE, STAGED, hostile, several, some_trials, told
@@ -77,7 +77,7 @@ FULL = {
     "ensemble": [(0.75, 3), (0.25, 1)],
     "without_columns": 0.125,
     "columns": [ColumnLoss("age", 0.25, True), ColumnLoss("town", 0.01, False)],
-    "transferred": [Source("shipped", 70, 14000, "public tables")],
+    "transferred": [StorySource("shipped", 70, 14000, "public tables")],
     "advice": ["The first five were a portfolio."],
     "embedding": [MapPoint(0.0, 1.0, "tree", 0.5, 1), MapPoint(1.0, 0.0, "line")],
     "timings": [("trials", 61.0)],
@@ -358,7 +358,7 @@ def _no_space(*_: object) -> None:
 def test_elements_escape_text_and_attributes():
     made = element("p", "<b>", Markup("<i></i>"), ["a", "&"], class_='"x"', hidden=True, lang=False)
     assert made == '<p class="&quot;x&quot;" hidden>&lt;b&gt;<i></i>a&amp;</p>'
-    assert joined("'") == "&#x27;"
+    assert join_markup("'") == "&#x27;"
 
 
 @pytest.mark.parametrize(

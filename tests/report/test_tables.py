@@ -3,9 +3,9 @@ import io
 
 import pytest
 
-from foretune.report.tables import Table, shown
+from foretune.report.tables import TextTable, format_cell
 
-TABLE = Table(
+TABLE = TextTable(
     "losses",
     "Losses of two methods",
     ("method", "n=5", "note"),
@@ -31,11 +31,11 @@ TABLE = Table(
     ],
 )
 def test_cells_for_people(cell, text):
-    assert shown(cell) == text
+    assert format_cell(cell) == text
 
 
 def test_fixed_decimals():
-    assert shown(0.012345, decimals=2) == "0.01"
+    assert format_cell(0.012345, decimals=2) == "0.01"
 
 
 def test_text_aligns_names_left_and_numbers_right():

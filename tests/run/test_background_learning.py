@@ -62,7 +62,7 @@ def test_results_are_stored_while_the_optimiser_learns() -> None:
     ended, both_ended = [], threading.Event()
 
     class Stored(SilentWatch):
-        def ended(self, trial) -> None:
+        def trial_ended(self, trial) -> None:
             ended.append(trial)
             if len(ended) == 2:
                 both_ended.set()

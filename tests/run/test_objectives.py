@@ -11,7 +11,7 @@ from foretune.run.trial_results import (
     MOST_NOTES,
     NamedFunction,
     ResultError,
-    measured,
+    check_result,
     plain,
 )
 
@@ -19,9 +19,9 @@ ERROR, SIZE = Metric("error"), Metric("size")
 
 
 def test_numbers_of_any_kind_are_values():
-    assert measured(np.float32(0.5), [ERROR]).values == {"error": 0.5}
-    assert measured(3, [ERROR]).values == {"error": 3.0}
-    assert measured({"error": 1, "size": np.int64(2)}, [ERROR, SIZE]).values == {
+    assert check_result(np.float32(0.5), [ERROR]).values == {"error": 0.5}
+    assert check_result(3, [ERROR]).values == {"error": 3.0}
+    assert check_result({"error": 1, "size": np.int64(2)}, [ERROR, SIZE]).values == {
         "error": 1.0,
         "size": 2.0,
     }
@@ -29,16 +29,16 @@ def test_numbers_of_any_kind_are_values():
 
 def test_several_metrics_need_a_mapping():
     with pytest.raises(ResultError, match="must be a mapping with error, size, but got 1"):
-        measured(1.0, [ERROR, SIZE])
+        check_result(1.0, [ERROR, SIZE])
 
 
 @pytest.mark.parametrize("digits", [400, 5000])
 def test_a_number_too_large_for_a_float_is_no_result(digits):
     with pytest.raises(ResultError, match="'error' must be a finite number, but got"):
-        measured(10**digits, [ERROR])
+        check_result(10**digits, [ERROR])
     with pytest.raises(ResultError, match="must be a mapping with error, size, but got"):
-        measured(10**digits, [ERROR, SIZE])
-    assert measured({"error": 1, "size": -(10**digits)}, [ERROR]).values == {"error": 1.0}
+        check_result(10**digits, [ERROR, SIZE])
+    assert check_result({"error": 1, "size": -(10**digits)}, [ERROR]).values == {"error": 1.0}
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ class Endless(dict):
 
 def test_a_number_with_code_of_its_own_is_a_plain_number():
     for result in (Hostile(0.5), {"error": Hostile(0.5)}):
-        values = measured(result, [ERROR]).values
+        values = check_result(result, [ERROR]).values
         assert values == {"error": 0.5}
         assert type(values["error"]) is float
 
@@ -141,14 +141,14 @@ USELESS = {
 
 def reason(result):
     with pytest.raises(ResultError) as refused:
-        measured(result, [ERROR])
+        check_result(result, [ERROR])
     return str(refused.value)
 
 
 def reason_of_sent(result):
     """The same when the result first travels from a worker."""
     with pytest.raises(ResultError) as refused:
-        measured(pickle.loads(pickle.dumps(plain(result))), [ERROR])
+        check_result(pickle.loads(pickle.dumps(plain(result))), [ERROR])
     return str(refused.value)
 
 
@@ -162,15 +162,15 @@ def test_what_is_no_finite_number_is_refused_alike_at_home_and_sent(name):
 
 def test_a_result_of_many_entries_is_refused_and_one_within_the_limit_kept():
     many = {"error": 1.0, **{f"n{n}": float(n) for n in range(MOST_ENTRIES - 1)}}
-    assert len(measured(many, [ERROR]).values) == MOST_ENTRIES
+    assert len(check_result(many, [ERROR]).values) == MOST_ENTRIES
     with pytest.raises(ResultError, match="at most 1,000 entries"):
-        measured({**many, "one more": 1.0}, [ERROR])
+        check_result({**many, "one more": 1.0}, [ERROR])
 
 
 def test_notes_over_their_limit_are_refused():
-    assert measured({"error": 1, "notes": {"a": "x" * 1000}}, [ERROR]).notes["a"] == "x" * 1000
+    assert check_result({"error": 1, "notes": {"a": "x" * 1000}}, [ERROR]).notes["a"] == "x" * 1000
     with pytest.raises(ResultError, match="notes"):
-        measured({"error": 1, "notes": {"a": "x" * MOST_NOTES}}, [ERROR])
+        check_result({"error": 1, "notes": {"a": "x" * MOST_NOTES}}, [ERROR])
 
 
 def test_names_of_entries_are_plain_texts():

@@ -10,7 +10,7 @@ import pytest
 from foretune.errors import ForetuneError, MissingExtraError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Limits
-from foretune.run.executor_choice import Site
+from foretune.run.executor_choice import ExecutorChoice
 from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_RERUNS, RayPool
 from tests.run.jobs import do, parent_of_worker
 from tests.run.test_pool import outcomes
@@ -24,7 +24,7 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 
 def test_an_address_needs_ray():
     with pytest.raises(UsageError, match="leave the address out"):
-        Site(address="auto")
+        ExecutorChoice(address="auto")
 
 
 @pytest.mark.parametrize(

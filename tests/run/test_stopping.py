@@ -99,7 +99,7 @@ def test_a_request_whose_exception_is_lost_is_made_again_wherever_that_is(capfd)
 
 def test_a_request_that_was_heeded_is_not_made_again():
     ask_where_exceptions_are_lost()
-    with pytest.raises(KeyboardInterrupt), stopping.heeded():
+    with pytest.raises(KeyboardInterrupt), stopping.absorb_requests():
         stopping.check()
     time.sleep(3 * stopping.AGAIN_SECONDS)
 
@@ -118,7 +118,7 @@ def test_a_request_that_was_noticed_meanwhile_is_not_made_again_while_it_is_heed
             time.sleep(3 * stopping.AGAIN_SECONDS)
             let_go.append(True)
 
-    with pytest.raises(KeyboardInterrupt), stopping.heeded(), letting_go():
+    with pytest.raises(KeyboardInterrupt), stopping.absorb_requests(), letting_go():
         noticed()
     assert let_go == [True]
 
@@ -151,7 +151,7 @@ def test_a_handler_of_alarms_that_others_have_is_left_alone(monkeypatch):
 
 def test_what_has_missed_a_request_until_its_end_hears_of_it_there(monkeypatch):
     monkeypatch.setattr(stopping, "AGAIN_SECONDS", 30.0)
-    with pytest.raises(KeyboardInterrupt), stopping.heeded():
+    with pytest.raises(KeyboardInterrupt), stopping.absorb_requests():
         ask_where_exceptions_are_lost()
     stopping.check()
 

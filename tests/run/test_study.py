@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune._base.databases import shown
+from foretune._base.databases import hide_passwords
 from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
 from foretune.run import heartbeat
@@ -396,12 +396,12 @@ def test_a_path_that_no_url_can_hold_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("user", ["", "me", "me@there"])
 def test_passwords_are_not_shown(user, password):
     url = f"postgresql://{user}:{password}@host:5/x"
-    assert shown(url) == f"postgresql://{user}:***@host:5/x"
+    assert hide_passwords(url) == f"postgresql://{user}:***@host:5/x"
 
 
 def test_passwords_among_the_settings_of_an_address_are_not_shown():
     url = "postgresql://host/x?user=me&password=s3cret&sslmode=require"
-    assert shown(url) == "postgresql://host/x?user=me&password=***&sslmode=require"
+    assert hide_passwords(url) == "postgresql://host/x?user=me&password=***&sslmode=require"
 
 
 @pytest.mark.parametrize(
@@ -426,14 +426,14 @@ def test_passwords_among_the_settings_of_an_address_are_not_shown():
     ],
 )
 def test_in_a_sentence_passwords_alone_are_hidden(said, expected):
-    assert shown(said) == expected
+    assert hide_passwords(said) == expected
 
 
 @pytest.mark.parametrize(
     "url", ["postgresql://me@host:5/x", "mysql://host/x?a=b", "sqlite:////folder/a@b.db"]
 )
 def test_urls_without_a_password_are_shown_as_they_are(url):
-    assert shown(url) == url
+    assert hide_passwords(url) == url
 
 
 @pytest.mark.parametrize(

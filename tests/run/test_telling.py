@@ -7,10 +7,10 @@ import pytest
 
 from foretune.experience import Direction, Metric, Status
 from foretune.report.page import page
-from foretune.report.story import Source
+from foretune.report.story import StorySource
 from foretune.run import study_story
 from foretune.run.study import StudyTrial, best_first
-from foretune.run.study_story import Tuned, expected_random, opening, story
+from foretune.run.study_story import StudySummary, expect_random_search, opening, story
 from foretune.search.registry import METHODS
 from foretune.space import Space
 
@@ -37,7 +37,7 @@ def trials(space, n=10, failed=()):
 
 def tuned(space=FLAT, **given):
     settings = {"title": "mine", "trials": trials(space), "method": METHODS["auto"]}
-    return Tuned(space=space, **{"metrics": [SCORE], **settings, **given})
+    return StudySummary(space=space, **{"metrics": [SCORE], **settings, **given})
 
 
 def test_the_best_trial_by_the_metrics_direction_is_told():
@@ -56,7 +56,7 @@ def test_of_equals_the_earlier_trial_is_best():
 
 
 def test_what_the_method_did_and_started_from_is_told():
-    past = Source("runs.db", 3, 40, "2 lie outside of 'x'")
+    past = StorySource("runs.db", 3, 40, "2 lie outside of 'x'")
     text = page(story(tuned(past=past, relied_on="It went by gcp.", command="foretune tune a<b")))
     assert "The first 2 trials were configurations that suited past tasks" in text
     assert "the model chose the other 8" in text
@@ -87,18 +87,18 @@ def test_a_choice_among_algorithms_has_a_map(monkeypatch):
 
 
 def test_random_search_is_expected_to_do_worse_than_the_best_and_within_bounds():
-    curve = expected_random(FLAT, SCORE, trials(FLAT, 10), seed=0, within=(-math.inf, 0.85))
+    curve = expect_random_search(FLAT, SCORE, trials(FLAT, 10), seed=0, within=(-math.inf, 0.85))
     assert len(curve) == 10
     assert all(np.diff(curve) >= 0)
     assert curve[-1] <= 0.85
-    assert expected_random(FLAT, SCORE, trials(FLAT, 7), seed=0) is None
+    assert expect_random_search(FLAT, SCORE, trials(FLAT, 7), seed=0) is None
 
 
 def test_random_search_is_expected_to_do_the_same_whichever_way_a_metric_is_better():
     up = trials(FLAT, 10)
     down = [replace(each, values={"score": -each.values["score"]}) for each in up]
-    mirrored = expected_random(FLAT, Metric("score"), down, seed=0)
-    assert expected_random(FLAT, SCORE, up, seed=0) == [-value for value in mirrored]
+    mirrored = expect_random_search(FLAT, Metric("score"), down, seed=0)
+    assert expect_random_search(FLAT, SCORE, up, seed=0) == [-value for value in mirrored]
     assert mirrored[-1] < mirrored[0] < 0.0
 
 
@@ -106,7 +106,7 @@ def test_random_search_is_not_expected_to_beat_the_best_that_was_seen():
     low = [each for each in trials(FLAT, 40) if each.config["x"] < 0.5]
     slope = [replace(each, values={"score": each.config["x"]}) for each in low]
     seen = max(each.values["score"] for each in slope)
-    assert max(expected_random(FLAT, SCORE, slope, seed=0)) <= seen
+    assert max(expect_random_search(FLAT, SCORE, slope, seed=0)) <= seen
 
 
 def test_with_several_metrics_no_trial_alone_is_best():

@@ -54,10 +54,10 @@ class Heard(SilentWatch):
     def __init__(self):
         self.began_, self.ended_ = [], []
 
-    def began(self, trial):
+    def trial_began(self, trial):
         self.began_.append(trial.number)
 
-    def ended(self, trial):
+    def trial_ended(self, trial):
         self.ended_.append((trial.number, trial.values.get("error")))
 
 

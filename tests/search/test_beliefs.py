@@ -3,7 +3,7 @@ import pytest
 
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations, Prediction
-from foretune.search.pending_values import MOST_COMPARED, believed_losses, trend, with_beliefs
+from foretune.search.pending_values import MOST_COMPARED, impute_pending_losses, trend, with_beliefs
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -20,7 +20,7 @@ def test_a_trend_of_losses_is_that_of_least_squares_whatever_their_size() -> Non
 
 
 def test_what_is_believed_beyond_any_float_is_what_the_nearest_trial_had() -> None:
-    found = believed_losses(np.array([3.0]), np.array([0.0, 1.0]), np.array([0.0, 1.7e308]))
+    found = impute_pending_losses(np.array([3.0]), np.array([0.0, 1.0]), np.array([0.0, 1.7e308]))
     assert found.tolist() == [1.7e308]
 
 

@@ -24,7 +24,7 @@ from foretune.methods.contracts import (
     Target,
 )
 from foretune.search import Optimizer, Suggestion, Told, candidates, method
-from foretune.search.candidates import Choice, WholeSpace
+from foretune.search.candidates import ChosenConfig, WholeSpace
 from foretune.search.local_search import Score
 from foretune.search.method import Design
 from foretune.search.pending_values import with_beliefs
@@ -122,9 +122,9 @@ def test_ask_changes_nothing_but_what_is_pending() -> None:
 def test_every_suggestion_has_randomness_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = []
 
-    def draw(self: WholeSpace, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+    def draw(self: WholeSpace, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
         seeds.append(seed)
-        return Choice(SPACE.sample(1, seed=seed))
+        return ChosenConfig(SPACE.sample(1, seed=seed))
 
     monkeypatch.setattr(WholeSpace, "draw", draw)
     optimizer = make("random")
@@ -700,9 +700,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[Encoded]:
 
     def best(
         self: WholeSpace, score: Score, tried: Encoded, around: Encoded, *, seed: int
-    ) -> Choice:
+    ) -> ChosenConfig:
         looked.append(around)
-        return Choice(tried.take([0]))
+        return ChosenConfig(tried.take([0]))
 
     monkeypatch.setattr(WholeSpace, "best", best)
     return looked
@@ -762,7 +762,7 @@ class Bounding(Falling):
 
 
 class Knowing(Falling):
-    def known(self, target: Target) -> Encoded:
+    def known_good(self, target: Target) -> Encoded:
         return SPACE.encode([{"a": 0.3, "b": 0.1}, {"a": 0.3, "b": 0.8}, {"a": 0.2, "b": 0.5}])
 
 
@@ -818,14 +818,14 @@ CORNERS = [{"a": 0.0, "b": 0.0}, {"a": 0.0, "b": 1.0}]
 def test_a_prior_may_bound_the_search() -> None:
     assert by_what_is_expected(Falling(), CORNERS).ask()[0].config["a"] > 0.9
     assert 0.4 < by_what_is_expected(Bounding(), CORNERS).ask()[0].config["a"] < 0.5
-    told = Knowing().known(Target(SPACE)).dicts()
+    told = Knowing().known_good(Target(SPACE)).dicts()
     assert 0.4 < by_what_is_expected(KnowingAndBounding(), told).ask()[0].config["a"] < 0.5
     listed = by_what_is_expected(Bounding(), CORNERS, pool=LISTED)
     assert listed.ask()[0].pool_index == 1
 
 
 def test_what_a_prior_knows_comes_first_unless_there_is_a_pool() -> None:
-    known = Knowing().known(Target(SPACE)).dicts()
+    known = Knowing().known_good(Target(SPACE)).dicts()
     assert by_what_is_expected(Knowing(), CORNERS).ask()[0].config in known
     assert by_what_is_expected(Knowing(), CORNERS, pool=LISTED).ask()[0].pool_index == 2
 

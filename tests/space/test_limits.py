@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
 
-from foretune.cli.tune_options import space_asked
+from foretune.cli.tune_options import resolve_space
 from foretune.errors import SpaceError
 from foretune.space import Space, limits
 from foretune.space.neighbours import MOST_CELLS
-from foretune.space.text_format import written_space
+from foretune.space.text_format import parse_space
 
 
 def deep(levels):
@@ -51,7 +51,7 @@ def test_the_work_for_nested_choices_is_proportional_to_their_depth(monkeypatch)
 
 @pytest.mark.parametrize("given", ["dict", "json"])
 def test_two_hundred_levels_of_choices_work_throughout(given):
-    space = Space.of(deep(200)) if given == "dict" else written_space(deep_json(200))
+    space = Space.of(deep(200)) if given == "dict" else parse_space(deep_json(200))
     assert len(space) == 201
     assert [p.name.count(":") for p in space.parameters] == [2 * i for i in range(201)]
     batch = space.sample(50, seed=0)
@@ -79,14 +79,14 @@ def test_deeper_choices_are_refused_with_the_limit(levels):
     with pytest.raises(SpaceError, match="400 levels"):
         Space.of(notation)
     with pytest.raises(SpaceError, match="400 levels"):
-        written_space(deep_json(levels))
+        parse_space(deep_json(levels))
 
 
 @pytest.mark.parametrize("levels", [401, 100_000])
 def test_tune_refuses_a_deep_file_with_the_limit(levels, tmp_path):
     (tmp_path / "space.json").write_text(deep_json(levels))
     with pytest.raises(SpaceError, match="400 levels"):
-        space_asked(tmp_path / "space.json", None)
+        resolve_space(tmp_path / "space.json", None)
 
 
 @pytest.mark.parametrize("levels", [60, 400, 100_000])

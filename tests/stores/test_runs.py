@@ -6,11 +6,11 @@ from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Status
 from foretune.space import Space
 from foretune.stores.files.run_table import (
-    Run,
+    LoggedRun,
     check_columns,
     experience_of,
-    flattened,
-    told_in_full,
+    flatten_config,
+    has_full_config,
 )
 from foretune.stores.formats import TableColumns
 
@@ -18,7 +18,7 @@ LOSS = TableColumns(values={"loss": "min"})
 
 
 def run(task, config, loss=None, **fields):
-    return Run(task, config, {} if loss is None else {"loss": loss}, **fields)
+    return LoggedRun(task, config, {} if loss is None else {"loss": loss}, **fields)
 
 
 def test_runs_become_evaluations_and_the_space_is_inferred():
@@ -55,8 +55,8 @@ def test_failures_are_kept_where_their_configuration_is_whole():
 def test_a_run_without_one_of_the_metrics_has_failed():
     both = TableColumns(values={"loss": "min", "size": "min"})
     runs = [
-        Run("a", {"x": 0.5}, {"loss": 1.0, "size": 2.0}),
-        Run("a", {"x": 0.7}, {"loss": 1.0, "size": float("nan")}),
+        LoggedRun("a", {"x": 0.5}, {"loss": 1.0, "size": 2.0}),
+        LoggedRun("a", {"x": 0.7}, {"loss": 1.0, "size": float("nan")}),
     ]
     assert experience_of(runs, both, "here").status.tolist() == [Status.DONE, Status.FAILED]
 
@@ -68,7 +68,7 @@ def test_a_failure_with_what_is_not_active_there_is_not_whole():
         run("a", {"kernel": "rbf", "gamma": 0.5}, 2.0),
         run("a", {"kernel": "linear", "gamma": 0.1}, failed=True),
     ]
-    assert told_in_full(runs, [True, True, False]) == [True, True, False]
+    assert has_full_config(runs, [True, True, False]) == [True, True, False]
 
 
 def test_runs_that_have_not_ended_are_left_out():
@@ -185,4 +185,4 @@ def test_options_of_tables_are_refused():
 
 
 def test_nested_configurations_are_flattened():
-    assert flattened(json.loads('{"a": {"b": {"c": 1}}, "d": 2}')) == {"a/b/c": 1, "d": 2}
+    assert flatten_config(json.loads('{"a": {"b": {"c": 1}}, "d": 2}')) == {"a/b/c": 1, "d": 2}

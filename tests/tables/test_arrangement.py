@@ -3,18 +3,18 @@ import pandas as pd
 import pytest
 
 from foretune.errors import UsageError
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import fingerprint
 from foretune.tables.number_formats import no_mark
 from foretune.tables.reading import training_of
-from foretune.tables.row_structure import Arranged, Arrangement
+from foretune.tables.row_structure import RowStructure, RowStructureKind
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame
 
 
 def order_of(values):
-    return list(Arrangement.in_order("by", pd.Series(values), no_mark).values)
+    return list(RowStructure.in_order("by", pd.Series(values), no_mark).values)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_what_is_no_order_is_refused(values, said):
 
 
 def test_rows_without_a_group_are_on_their_own():
-    found = Arrangement.together("by", pd.Series(["a", None, "b", "a", None]))
+    found = RowStructure.together("by", pd.Series(["a", None, "b", "a", None]))
     assert found.values[0] == found.values[3]
     assert found.groups == 4
 
 
 def test_groups_of_any_values():
-    found = Arrangement.together("by", pd.Series([1, "1", [2], [2], True], dtype=object))
+    found = RowStructure.together("by", pd.Series([1, "1", [2], [2], True], dtype=object))
     assert found.values[2] == found.values[3] != found.values[4]
 
 
@@ -79,8 +79,8 @@ def test_rows_without_a_group_are_told():
     frame.loc[:9, "class"] = None
     lacking = frame["town"][10:].isna().sum()
     said = f"Rows without a 'town', each taken for one of its own: {lacking} of 80."
-    assert said in training_of(frame, "class", roles=Roles(group="town")).notes
-    others = training_of(frame, "class", roles=Roles(group="letter", ignored=("town",))).notes
+    assert said in training_of(frame, "class", roles=ColumnRoles(group="town")).notes
+    others = training_of(frame, "class", roles=ColumnRoles(group="letter", ignored=("town",))).notes
     assert not any("each taken for one" in note for note in others)
 
 
@@ -89,26 +89,32 @@ def test_rows_without_a_group_are_told():
 )
 def test_one_group_is_none(values, said):
     with pytest.raises(UsageError, match=f"at least two groups, but 'by' {said}"):
-        Arrangement.together("by", pd.Series(values))
+        RowStructure.together("by", pd.Series(values))
 
 
 def test_two_of_a_kind_are_enough():
-    assert Arrangement.together("by", pd.Series(["a", "a", "b"])).groups == 2
+    assert RowStructure.together("by", pd.Series(["a", "a", "b"])).groups == 2
     assert order_of([1, 1, 2]) == [0.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(
     ("roles", "said"),
     [
-        (Roles(group="lettr"), "the group column must be in the table.* 'letter'"),
-        (Roles(order="dy"), "the order column must be in the table.* 'day'"),
-        (Roles(ignored=("day", "nose")), "the ignored column must be in the table.* 'nose'"),
-        (Roles(group="class"), "the group column must be another one than the target"),
-        (Roles(order="class"), "the order column must be another one than the target"),
-        (Roles(ignored=("class",)), "the ignored column must be another one than the target"),
-        (Roles(group="letter", order="day"), "got both a column of groups"),
-        (Roles(group="number", weight="number"), "in a column of their own, but got 'number' for"),
-        (Roles(order="number", weight="number"), "in a column of their own, but got 'number' for"),
+        (ColumnRoles(group="lettr"), "the group column must be in the table.* 'letter'"),
+        (ColumnRoles(order="dy"), "the order column must be in the table.* 'day'"),
+        (ColumnRoles(ignored=("day", "nose")), "the ignored column must be in the table.* 'nose'"),
+        (ColumnRoles(group="class"), "the group column must be another one than the target"),
+        (ColumnRoles(order="class"), "the order column must be another one than the target"),
+        (ColumnRoles(ignored=("class",)), "the ignored column must be another one than the target"),
+        (ColumnRoles(group="letter", order="day"), "got both a column of groups"),
+        (
+            ColumnRoles(group="number", weight="number"),
+            "in a column of their own, but got 'number' for",
+        ),
+        (
+            ColumnRoles(order="number", weight="number"),
+            "in a column of their own, but got 'number' for",
+        ),
     ],
 )
 def test_roles_that_cannot_be(roles, said):
@@ -116,7 +122,7 @@ def test_roles_that_cannot_be(roles, said):
         Table.of(mixed_frame(), "class", roles=roles)
 
 
-@pytest.mark.parametrize("roles", [Roles(group="letter"), Roles(ignored=("letter",))])
+@pytest.mark.parametrize("roles", [ColumnRoles(group="letter"), ColumnRoles(ignored=("letter",))])
 def test_columns_that_are_left_out_as_asked_for_leave_nothing_to_learn_from(roles):
     frame = mixed_frame()[["letter", "class"]]
     with pytest.raises(UsageError, match=r"are not used \(as asked for: 'letter'\)"):
@@ -125,11 +131,13 @@ def test_columns_that_are_left_out_as_asked_for_leave_nothing_to_learn_from(role
 
 def test_groups_are_not_learnt_from_and_the_order_is():
     frame = mixed_frame()
-    by_letter = Table.of(frame, "class", roles=Roles(group="letter", ignored=("amount", "letter")))
+    by_letter = Table.of(
+        frame, "class", roles=ColumnRoles(group="letter", ignored=("amount", "letter"))
+    )
     assert not {"letter", "amount"} & set(by_letter.schema.features)
-    assert by_letter.arrangement.kind is Arranged.TOGETHER
+    assert by_letter.arrangement.kind is RowStructureKind.TOGETHER
     assert by_letter.arrangement.groups == 3
-    by_day = Table.of(frame, "class", roles=Roles(order="day"))
+    by_day = Table.of(frame, "class", roles=ColumnRoles(order="day"))
     assert "day (days)" in by_day.schema.features
     assert list(by_day.arrangement.values) == list(range(len(frame)))
 
@@ -137,7 +145,7 @@ def test_groups_are_not_learnt_from_and_the_order_is():
 def test_only_rows_with_a_target_need_a_place():
     frame = mixed_frame()
     frame.loc[3, ["class", "day"]] = None
-    table = Table.of(frame, "class", roles=Roles(order="day"))
+    table = Table.of(frame, "class", roles=ColumnRoles(order="day"))
     assert len(table.arrangement) == len(table) == len(frame) - 1
 
 
@@ -145,12 +153,12 @@ def test_rows_without_a_target_tell_how_dates_are_written():
     days = pd.date_range("2024-01-01", periods=60, freq="3D")
     frame = mixed_frame(60).assign(day=days.strftime("%m/%d/%Y"))
     frame.loc[days.day > 12, "class"] = None
-    table = Table.of(frame, "class", roles=Roles(order="day"))
+    table = Table.of(frame, "class", roles=ColumnRoles(order="day"))
     assert list(table.arrangement.values) == list(range(len(table)))
 
 
 def test_an_arrangement_follows_its_rows(tmp_path):
-    table = Table.of(mixed_frame(), "class", roles=Roles(group="letter"))
+    table = Table.of(mixed_frame(), "class", roles=ColumnRoles(group="letter"))
     some = table.rows(np.array([5, 1, 7]))
     assert list(some.arrangement.values) == list(table.arrangement.values[[5, 1, 7]])
     kept = table.without_rare_classes(25)
@@ -160,13 +168,13 @@ def test_an_arrangement_follows_its_rows(tmp_path):
     assert len(sampled.arrangement) == 30
     table.save(tmp_path / "t.npz")
     opened = Table.open(tmp_path / "t.npz")
-    assert opened.arrangement.kind is Arranged.TOGETHER
+    assert opened.arrangement.kind is RowStructureKind.TOGETHER
     assert opened.arrangement.column == "letter"
     assert np.array_equal(opened.arrangement.values, table.arrangement.values)
 
 
 def test_an_arrangement_of_other_rows_is_refused(tmp_path):
-    table = Table.of(mixed_frame(), "class", roles=Roles(group="letter"))
+    table = Table.of(mixed_frame(), "class", roles=ColumnRoles(group="letter"))
     table.save(tmp_path / "t.npz")
     with np.load(tmp_path / "t.npz") as arrays:
         spoilt = {**arrays, "arrangement": arrays["arrangement"][:-1]}
@@ -181,10 +189,10 @@ def test_the_same_rows_scored_in_another_way_are_another_task():
     tables = [
         Table.of(frame, "class", task=Task.CLASSIFICATION, roles=roles)
         for roles in (
-            Roles(ignored=ignored),
-            Roles(group="letter"),
-            Roles(order="day", ignored=ignored),
-            Roles(order="number", ignored=ignored),
+            ColumnRoles(ignored=ignored),
+            ColumnRoles(group="letter"),
+            ColumnRoles(order="day", ignored=ignored),
+            ColumnRoles(order="number", ignored=ignored),
         )
     ]
     assert all(np.array_equal(tables[0].x, table.x, equal_nan=True) for table in tables)

@@ -9,7 +9,7 @@ import pytest
 from foretune.tables import dates
 from foretune.tables.columns import ColumnKind
 from foretune.tables.deadlines import Deadlines
-from foretune.tables.missing_values import Reading
+from foretune.tables.missing_values import ColumnReading
 from foretune.tables.reading import training_of
 from foretune.tables.schema import Schema
 
@@ -28,7 +28,7 @@ def formats_tried(read: object, *given: object) -> int:
     [["red old car", "blue new car", "green small car"] * 20, ["kind 1", "kind 22", "kind 3"] * 20],
 )
 def test_no_format_of_dates_is_tried_where_no_cell_can_be_one(cells: list[str]) -> None:
-    assert formats_tried(Reading.of, pd.Series(cells)) == 0
+    assert formats_tried(ColumnReading.of, pd.Series(cells)) == 0
     assert formats_tried(Schema.infer, pd.DataFrame({"a": cells})) == 0
 
 
@@ -63,7 +63,7 @@ def test_each_text_is_read_once_as_a_date() -> None:
     ],
 )
 def test_the_cheap_look_leaves_out_nothing_that_can_be_read(cells: list[str], read: int) -> None:
-    assert len(Reading.of(pd.Series(cells)).read) == read
+    assert len(ColumnReading.of(pd.Series(cells)).read) == read
 
 
 def test_columns_after_the_deadline_are_categories_or_unused_texts() -> None:

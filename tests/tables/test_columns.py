@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from foretune.errors import UsageError
-from foretune.tables.columns import NAMES, ColumnKind, counted_kinds
+from foretune.tables.columns import NAMES, ColumnKind, count_kinds
 from foretune.tables.missing_values import odd_text
 from foretune.tables.schema import Schema
 from tests.automl.samples import mixed_frame
@@ -454,7 +454,7 @@ def test_numbered_columns_are_counted_too():
 
 def test_kinds_are_counted_for_people():
     counts = {ColumnKind.WORDS: 1, ColumnKind.NUMBER: 1200, ColumnKind.TEXT: 2, ColumnKind.DATE: 0}
-    assert counted_kinds(counts) == "1,200 numbers, 1 text, 2 unused texts"
+    assert count_kinds(counts) == "1,200 numbers, 1 text, 2 unused texts"
     assert NAMES.keys() == set(ColumnKind)
 
 

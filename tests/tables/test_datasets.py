@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.test_scores import known_rows
+from foretune.automl.test_scores import rows_with_target
 from foretune.errors import UsageError
 from foretune.tables.table import Table
-from foretune.tables.target import LabelKind, Task, codes_of, inferred_task
+from foretune.tables.target import LabelKind, Task, codes_of, infer_task
 from tests.automl.samples import mixed_frame, mixed_table
 
 
@@ -23,7 +23,7 @@ from tests.automl.samples import mixed_frame, mixed_table
     ],
 )
 def test_the_task_is_found_out(values, expected):
-    assert inferred_task(pd.Series(values)) is expected
+    assert infer_task(pd.Series(values)) is expected
 
 
 @pytest.mark.parametrize("cell", [[1, 2], {"a": 1}, np.array([1, 2])])
@@ -160,7 +160,7 @@ def test_numbers_of_a_database_are_numbers():
     table = Table.of(frame, "y")
     assert table.task is Task.REGRESSION
     np.testing.assert_allclose(table.y, np.arange(125, 164) / 100)
-    _, y = known_rows(frame, "y", table.task, ())
+    _, y = rows_with_target(frame, "y", table.task, ())
     np.testing.assert_array_equal(y, table.y)
 
 
@@ -169,14 +169,14 @@ def test_whole_numbers_of_a_database_may_be_classes():
     frame = pd.DataFrame({"a": np.arange(40.0) ** 2, "y": pd.Series(flags, dtype=object)})
     table = Table.of(frame, "y")
     assert (table.classes, table.label_kind) == (("0", "1"), LabelKind.INTEGER)
-    _, y = known_rows(frame, "y", table.task, table.classes)
+    _, y = rows_with_target(frame, "y", table.task, table.classes)
     np.testing.assert_array_equal(y, table.y)
 
 
 def test_a_test_table_may_have_numbered_columns():
     frame = pd.DataFrame({0: np.arange(40.0) ** 2, 1: ["a", "b"] * 20})
     table = Table.of(frame, "1")
-    known, y = known_rows(frame, "1", table.task, table.classes)
+    known, y = rows_with_target(frame, "1", table.task, table.classes)
     assert list(known.columns) == ["0", "1"]
     np.testing.assert_array_equal(y, table.y)
 

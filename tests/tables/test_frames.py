@@ -9,7 +9,7 @@ from pyarrow import parquet
 from foretune.errors import UsageError
 from foretune.tables.formats.arff import _cells
 from foretune.tables.formats.reader import (
-    Layout,
+    TextLayout,
     form_notes,
     read_cells,
     read_frame,
@@ -120,10 +120,10 @@ def test_the_separator_is_found_out_where_a_line_is_torn(tmp_path):
 
 
 def test_files_without_a_header_and_with_decimal_commas(tmp_path):
-    spaced = read_frame(written(tmp_path, "t.txt", " 1  2\n 3  4\n"), Layout(" ", header=False))
+    spaced = read_frame(written(tmp_path, "t.txt", " 1  2\n 3  4\n"), TextLayout(" ", header=False))
     assert spaced.to_numpy().tolist() == [[1, 2], [3, 4]]
     assert list(spaced.columns) == ["c0", "c1"]
-    comma = read_frame(written(tmp_path, "u.csv", "a;b\n0,5;x\n"), Layout(";", decimal=","))
+    comma = read_frame(written(tmp_path, "u.csv", "a;b\n0,5;x\n"), TextLayout(";", decimal=","))
     assert comma["a"].tolist() == [0.5]
 
 

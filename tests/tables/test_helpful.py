@@ -6,10 +6,10 @@ import pytest
 
 from foretune.tables.columns import ColumnKind
 from foretune.tables.reading import training_of
-from foretune.tables.row_structure import Arranged, Arrangement
+from foretune.tables.row_structure import RowStructure, RowStructureKind
 from foretune.tables.table import Table
 from foretune.tables.target import Task
-from foretune.tables.useful_texts import helpful
+from foretune.tables.useful_texts import select_useful_texts
 
 N = 300
 
@@ -32,7 +32,7 @@ TEXTS = {
 def test_words_help_where_they_say_something_of_the_target(classification):
     x, y = given()
     y = (y > 1).astype(float) if classification else y
-    found = helpful(x, y, TEXTS, classification=classification)
+    found = select_useful_texts(x, y, TEXTS, classification=classification)
     assert found == {"says": True, "tells nothing": False}
 
 
@@ -40,7 +40,7 @@ def test_words_help_where_they_say_something_of_the_target(classification):
 def test_words_of_few_rows_may_help(classification):
     x, y = given()
     y = x[:, 1] if classification else y
-    found = helpful(x[:36], y[:36], TEXTS, classification=classification)
+    found = select_useful_texts(x[:36], y[:36], TEXTS, classification=classification)
     assert found == {"says": True, "tells nothing": False}
 
 
@@ -48,27 +48,30 @@ def test_enormous_numbers_are_compared():
     x, y = given()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = helpful(x * 1e300, y * 1e300, TEXTS, classification=False)
+        found = select_useful_texts(x * 1e300, y * 1e300, TEXTS, classification=False)
     assert found == {"says": True, "tells nothing": False}
 
 
 def test_words_that_repeat_another_column_do_not_help():
     x, y = given()
     x[:, 0], y = x[:, 1], 3 * x[:, 1]
-    assert not any(helpful(x, y, TEXTS, classification=False).values())
+    assert not any(select_useful_texts(x, y, TEXTS, classification=False).values())
 
 
 def test_without_other_columns_every_text_helps():
     x, y = given()
     texts = {"a": np.array([True, True, False, False]), "b": np.array([False, False, True, True])}
-    assert helpful(x[:, 1:], 0 * y, texts, classification=False) == {"a": True, "b": True}
+    assert select_useful_texts(x[:, 1:], 0 * y, texts, classification=False) == {
+        "a": True,
+        "b": True,
+    }
 
 
 def test_many_classes_are_judged_by_the_commonest():
     x, y = given()
     classes = (y > 1).astype(float)
     classes[:40] = 2 + np.arange(40)
-    found = helpful(x, classes, TEXTS, classification=True)
+    found = select_useful_texts(x, classes, TEXTS, classification=True)
     assert found == {"says": True, "tells nothing": False}
 
 
@@ -79,9 +82,9 @@ def test_words_of_a_month_do_not_help_in_the_next_ones():
     x = np.column_stack([number, month[:, None] == np.arange(24)])
     y = (2 * number + level > 0).astype(float)
     texts = {"campaign": np.arange(25) > 0}
-    at_random = helpful(x, y, texts, classification=True)
-    days = Arrangement(Arranged.IN_ORDER, "day", np.arange(600.0))
-    in_order = helpful(x, y, texts, classification=True, arrangement=days)
+    at_random = select_useful_texts(x, y, texts, classification=True)
+    days = RowStructure(RowStructureKind.IN_ORDER, "day", np.arange(600.0))
+    in_order = select_useful_texts(x, y, texts, classification=True, arrangement=days)
     assert (at_random, in_order) == ({"campaign": True}, {"campaign": False})
 
 
@@ -91,18 +94,18 @@ def test_words_of_one_patient_do_not_help_with_others():
     x = np.column_stack([rng.normal(size=N), patient[:, None] == np.arange(30)])
     y = (rng.random(30) < 0.5)[patient].astype(float)
     texts = {"name": np.arange(31) > 0}
-    at_random = helpful(x, y, texts, classification=True)
-    patients = Arrangement(Arranged.TOGETHER, "patient", patient.astype(float))
-    together = helpful(x, y, texts, classification=True, arrangement=patients)
+    at_random = select_useful_texts(x, y, texts, classification=True)
+    patients = RowStructure(RowStructureKind.TOGETHER, "patient", patient.astype(float))
+    together = select_useful_texts(x, y, texts, classification=True, arrangement=patients)
     assert (at_random, together) == ({"name": True}, {"name": False})
 
 
-@pytest.mark.parametrize("kind", Arranged)
+@pytest.mark.parametrize("kind", RowStructureKind)
 @pytest.mark.parametrize("lone", [1, N - 1, N])
 def test_texts_are_judged_beside_a_group_of_one_row_or_without_another(kind, lone):
     x, y = given()
-    arrangement = Arrangement(kind, "by", (np.arange(N) >= lone).astype(float))
-    found = helpful(x, y, TEXTS, classification=False, arrangement=arrangement)
+    arrangement = RowStructure(kind, "by", (np.arange(N) >= lone).astype(float))
+    found = select_useful_texts(x, y, TEXTS, classification=False, arrangement=arrangement)
     assert set(found) == set(TEXTS)
 
 
@@ -113,8 +116,10 @@ def test_gaps_empty_columns_and_classes_of_one_row_are_taken():
     classes = np.where(np.arange(N) == 5, 2.0, (y > 1).astype(float))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert set(helpful(x, classes, TEXTS, classification=True)) == set(TEXTS)
-        assert not any(helpful(x, np.arange(N) == 7.0, TEXTS, classification=True).values())
+        assert set(select_useful_texts(x, classes, TEXTS, classification=True)) == set(TEXTS)
+        assert not any(
+            select_useful_texts(x, np.arange(N) == 7.0, TEXTS, classification=True).values()
+        )
 
 
 def test_a_table_uses_texts_that_help_and_says_which():

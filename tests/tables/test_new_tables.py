@@ -9,9 +9,9 @@ import pytest
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.final_model.prediction_file import Wanted, predict_file
-from foretune.automl.spaces import shipped
-from foretune.automl.test_scores import known_rows
-from foretune.tables.column_roles import Roles
+from foretune.automl.spaces import load_shipped_space
+from foretune.automl.test_scores import rows_with_target
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
 from foretune.tables.reading import read_test, read_training, training_of
 from foretune.tables.schema import Schema
@@ -32,7 +32,9 @@ def with_unit(text):
 
 
 def model_of(training):
-    [config] = shipped("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    [config] = (
+        load_shipped_space("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    )
     member = refit(config, training.table, seed=0)
     return Model.of(training.table, [member], target=training.target, metric="r2")
 
@@ -112,12 +114,12 @@ def test_all_numbers_of_a_german_test_table_are_read_as_such(tmp_path, mark, fra
     numbers = {"x": SOLD, "k": SOLD, "w": SOLD, "y": 2 * SOLD}
     of_the_fit = {name: (values + 0.5).tolist() for name, values in numbers.items()}
     path = written(tmp_path / "train.csv", mark, **of_the_fit)
-    training = read_training(path, "y", roles=Roles(weight="w"))
+    training = read_training(path, "y", roles=ColumnRoles(weight="w"))
     expected = {**numbers, fractions: numbers[fractions] + 0.25}
     test = {name: values.tolist() for name, values in expected.items()}
     frame, notes = read_test(written(tmp_path / "test.csv", ",", **test), training)
     table = training.table
-    known, y = known_rows(frame, "y", table.task, (), decimal=table.target_decimal)
+    known, y = rows_with_target(frame, "y", table.task, (), decimal=table.target_decimal)
     np.testing.assert_array_equal(y, expected["y"])
     x = table.schema.as_written_in(known).matrix(known)
     np.testing.assert_array_equal(x, np.column_stack([expected["x"], expected["k"]]))

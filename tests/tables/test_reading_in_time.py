@@ -9,7 +9,7 @@ import pytest
 
 from foretune._base.time_budget import TimeBudget
 from foretune.tables import timed_reading
-from foretune.tables.reading import Training, read_training
+from foretune.tables.reading import TrainingTable, read_training
 from foretune.tables.timed_reading import read_training_in_time
 
 ROWS = 30_000
@@ -36,7 +36,7 @@ def _clock(left: float) -> TimeBudget:
 
 
 def test_all_rows_are_read_if_there_is_time(path: Path) -> None:
-    seen: list[Training] = []
+    seen: list[TrainingTable] = []
     found = read_training_in_time(path, "y", _clock(900.0), seen.append)
     usual = read_training(path, "y")
     np.testing.assert_array_equal(found.table.x, usual.table.x)
@@ -46,7 +46,7 @@ def test_all_rows_are_read_if_there_is_time(path: Path) -> None:
 
 
 def test_some_rows_are_read_and_that_is_said_if_there_is_little_time(path: Path) -> None:
-    seen: list[Training] = []
+    seen: list[TrainingTable] = []
     found = read_training_in_time(path, "y", _clock(0.0), seen.append)
     assert len(found.table) == len(seen[0].table) < ROWS / 5
     assert found.table.name == "large"
@@ -56,7 +56,7 @@ def test_some_rows_are_read_and_that_is_said_if_there_is_little_time(path: Path)
 
 
 def test_without_a_time_nothing_is_sampled(path: Path) -> None:
-    seen: list[Training] = []
+    seen: list[TrainingTable] = []
     found = read_training_in_time(path, "y", TimeBudget(), seen.append)
     assert (len(found.table), seen) == (ROWS, [])
 
@@ -66,6 +66,6 @@ def test_a_sample_of_one_class_is_no_reason_to_refuse_a_table(path: Path, tmp_pa
     frame = pd.read_csv(path).assign(y="no")
     frame.loc[1000:1010, "y"] = "yes"
     frame.to_csv(tmp_path / "rare.csv", index=False)
-    seen: list[Training] = []
+    seen: list[TrainingTable] = []
     found = read_training_in_time(tmp_path / "rare.csv", "y", _clock(900.0), seen.append)
     assert (found.table.classes, len(found.table)) == (("no", "yes"), ROWS)

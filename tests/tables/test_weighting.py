@@ -6,26 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.test_scores import known_rows
+from foretune.automl.test_scores import rows_with_target
 from foretune.errors import UsageError
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import ColumnKind
 from foretune.tables.identity import fingerprint
 from foretune.tables.number_formats import no_mark
 from foretune.tables.reading import read_test, read_training, training_of
-from foretune.tables.row_weights import Weighting
+from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame
 
 
 def weights_of(values):
-    return Weighting.of("w", pd.Series(values), no_mark).values
+    return RowWeights.of("w", pd.Series(values), no_mark).values
 
 
 def weighed(weights, **more):
     frame = mixed_frame(n=len(weights)).assign(w=weights, **more)
-    return Table.of(frame.drop(columns="class"), "amount", roles=Roles(weight="w"))
+    return Table.of(frame.drop(columns="class"), "amount", roles=ColumnRoles(weight="w"))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there():
     weights = np.ones(90)
     weights[3] = 0.0
     frame = pd.DataFrame({"size": size, "amount": amount, "w": weights})
-    read = training_of(frame, "amount", roles=Roles(weight="w"))
+    read = training_of(frame, "amount", roles=ColumnRoles(weight="w"))
     assert read.table.task is Task.REGRESSION
     assert [column.kind for column in read.table.schema.columns] == [ColumnKind.NUMBER]
     assert "Rows of weight 0, left out: 1 of 90." in read.notes
@@ -106,9 +106,9 @@ def test_weights_are_read_alike_in_a_test_table(tmp_path):
     lines = [f"{x};{'ab'[x % 2]};{'1.234,5' if x > 3 else '500,0'}" for x in x]
     (tmp_path / "train.csv").write_text("\n".join(["x;y;w", *lines]))
     (tmp_path / "test.csv").write_text("x;y;w\n1;a;1.234\n2;b;500\n3;;\n4;b;0\n")
-    read = read_training(tmp_path / "train.csv", "y", roles=Roles(weight="w"))
+    read = read_training(tmp_path / "train.csv", "y", roles=ColumnRoles(weight="w"))
     test, _ = read_test(tmp_path / "test.csv", read)
-    known, _ = known_rows(
+    known, _ = rows_with_target(
         test, "y", read.table.task, read.table.classes, weighting=read.table.weighting
     )
     assert known["x"].tolist() == [1, 2]
@@ -116,7 +116,7 @@ def test_weights_are_read_alike_in_a_test_table(tmp_path):
     assert given.tolist() == [1.0, 500 / 1234]
     for wrong in ("heavy", None):
         with pytest.raises(UsageError, match="1 of 3 rows of the test table have something else"):
-            known_rows(
+            rows_with_target(
                 test.assign(w=["1", wrong, None, "2"]),
                 "y",
                 read.table.task,
@@ -154,7 +154,7 @@ def _by_amount(table, drawn):
 @pytest.mark.parametrize("weights", [np.ones(89), np.zeros(90), np.full(90, np.nan), -np.ones(90)])
 def test_a_file_with_weights_of_something_else_is_refused(tmp_path, weights):
     table = weighed(np.ones(90))
-    object.__setattr__(table, "weighting", Weighting("w", weights))
+    object.__setattr__(table, "weighting", RowWeights("w", weights))
     table.save(tmp_path / "t.npz")
     with pytest.raises(UsageError, match="prepared table"):
         Table.open(tmp_path / "t.npz")
@@ -168,6 +168,6 @@ def test_the_same_rows_weighed_otherwise_are_another_task():
 
 def test_a_weight_that_is_not_there_is_named():
     with pytest.raises(UsageError, match="the weight column must be in the table, but there is no"):
-        Table.of(mixed_frame(), "amount", roles=Roles(weight="v"))
+        Table.of(mixed_frame(), "amount", roles=ColumnRoles(weight="v"))
     with pytest.raises(UsageError, match="the weight column must be another one than the target"):
-        Table.of(mixed_frame(), "amount", roles=Roles(weight="amount"))
+        Table.of(mixed_frame(), "amount", roles=ColumnRoles(weight="amount"))

@@ -10,7 +10,7 @@ from foretune.automl.final_model import prediction_file
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.final_model.prediction_file import Wanted, predict_file
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.tables import columns
 from foretune.tables import schema as schemas
 from foretune.tables import vocabulary as words
@@ -155,7 +155,12 @@ def test_the_matrix_of_many_rows_comes_in_parts(monkeypatch):
 
 def test_a_model_predicts_some_rows_at_a_time(tmp_path, monkeypatch):
     frame = pd.DataFrame({"who": TITLES, "y": ["man", "woman"] * 50})
-    config = shipped("pipeline-classification").build(["naive_bayes"]).sample(1, seed=0).dicts()[0]
+    config = (
+        load_shipped_space("pipeline-classification")
+        .build(["naive_bayes"])
+        .sample(1, seed=0)
+        .dicts()[0]
+    )
     table = Table.of(frame, "y")
     model = Model.of(table, [refit(config, table, seed=0)], target="y", metric="accuracy")
     whole, likely = model.predict(frame), model.predict_proba(frame)
@@ -190,7 +195,7 @@ def test_what_words_are_used_is_said(tmp_path):
 def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp_path, monkeypatch):
     pytest.importorskip("skops")
     frame = pd.DataFrame({"who": TITLES, "y": ["man", "woman"] * 50})
-    space = shipped("pipeline-classification").build(["naive_bayes"])
+    space = load_shipped_space("pipeline-classification").build(["naive_bayes"])
     config = space.sample(1, seed=0, how="sobol").dicts()[0]
     table = Table.of(frame, "y")
     model = Model.of(table, [refit(config, table, seed=0)], target="y", metric="accuracy")

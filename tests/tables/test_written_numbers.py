@@ -13,11 +13,11 @@ from foretune.automl.final_model import prediction_file
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.final_model.prediction_file import Wanted, predict_file
-from foretune.automl.job import Place
-from foretune.automl.plan import Wishes
+from foretune.automl.job import FitFolder
+from foretune.automl.plan import FitOptions
 from foretune.automl.preflight import check_ready
-from foretune.automl.spaces import shipped
-from foretune.automl.test_scores import known_rows, scores_on
+from foretune.automl.spaces import load_shipped_space
+from foretune.automl.test_scores import rows_with_target, scores_on
 from foretune.errors import UsageError
 from foretune.tables import number_formats
 from foretune.tables.cells import read_numbers
@@ -278,7 +278,9 @@ def test_classes_stay_as_they_are_written():
 def test_new_rows_are_read_as_the_table_of_the_fit_was(tmp_path):
     """1.000 alone would be one for pandas, and is a thousand where fractions have commas."""
     table = Table.of(european(60), "price")
-    [config] = shipped("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    [config] = (
+        load_shipped_space("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    )
     model = Model.of(table, [refit(config, table, seed=0)], target="price", metric="r2")
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("size\n1.000\n2.000\n")
@@ -343,7 +345,9 @@ def lengths_file(path, mark):
 
 
 def model_of(training):
-    [config] = shipped("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    [config] = (
+        load_shipped_space("pipeline-regression").build(["elastic_net"]).sample(1, seed=0).dicts()
+    )
     member = refit(config, training.table, seed=0)
     return Model.of(training.table, [member], target=training.target, metric="r2")
 
@@ -362,7 +366,7 @@ def test_a_new_file_may_have_the_other_mark(tmp_path, fitted, new):
 def test_a_test_table_may_have_the_other_mark(tmp_path, fitted, new):
     training = read_training(lengths_file(tmp_path / "t.csv", fitted), "y")
     test, _ = read_test(lengths_file(tmp_path / "test.csv", new), training)
-    check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
+    check_ready(FitOptions(), FitFolder(tmp_path), training.table, test, "y")
     model = model_of(training)
     plain = pd.DataFrame({"x": LENGTHS, "w": LENGTHS.round(1), "y": LENGTHS})
     expected = scores_on(model, plain, ["r2"])["r2"]
@@ -372,7 +376,7 @@ def test_a_test_table_may_have_the_other_mark(tmp_path, fitted, new):
 def test_a_test_table_that_leaves_a_doubt_is_read_as_the_table_of_the_fit():
     table = Table.of(doubtful(y=lengths(",", 2)), "y")
     frame = pd.DataFrame({"x": lengths(",", 3), "y": lengths(",", 3)})
-    _, y = known_rows(frame, "y", table.task, (), decimal=table.target_decimal)
+    _, y = rows_with_target(frame, "y", table.task, (), decimal=table.target_decimal)
     np.testing.assert_allclose(y, LENGTHS)
 
 
@@ -534,7 +538,7 @@ def test_a_column_without_any_number_is_refused(tmp_path, cells):
     assert not out.exists()
     test = read_table(new)[0].assign(y=LENGTHS[:3])
     with pytest.raises(UsageError, match="'x' can be read"):
-        check_ready(Wishes(), Place(tmp_path), training.table, test, "y")
+        check_ready(FitOptions(), FitFolder(tmp_path), training.table, test, "y")
 
 
 def test_a_column_with_some_numbers_or_none_at_all_is_read(tmp_path):

@@ -28,7 +28,7 @@ def cached_path(kind: str, key: str) -> Path:
     return cache_folder() / kind / f"{key}.safetensors"
 
 
-def remembered(
+def load_or_make(
     kind: str,
     key: str,
     *,

@@ -38,13 +38,14 @@ def parse_url(url: str) -> "URL":
     except (ArgumentError, ValueError):
         raise UsageError(
             "a database URL must be written as kind://user:password@host:port/name, with a number "
-            f"as its port, but got '{shown(url)}': correct it, and write signs that have a meaning "
+            f"as its port, but got '{hide_passwords(url)}': correct it, and write signs that have "
+            "a meaning "
             "in it as %40 (for @) and the like"
         ) from None
     if found.port is not None and not 0 < found.port <= LARGEST_PORT:
         raise UsageError(
             f"the port of a database must be from 1 to {LARGEST_PORT}, but got {found.port} in "
-            f"'{shown(url)}': correct it"
+            f"'{hide_passwords(url)}': correct it"
         )
     return found
 
@@ -56,7 +57,7 @@ def check_writable(address: str) -> None:
     except UnicodeEncodeError:
         raise UsageError(
             "the address of a database must be Unicode text, but got "
-            f"{shown(ascii(address)[1:-1])}: give the file or the folder another name"
+            f"{hide_passwords(ascii(address)[1:-1])}: give the file or the folder another name"
         ) from None
 
 
@@ -138,16 +139,16 @@ def _place_of_file(path: Path) -> tuple[str, ...]:
     return ("file", str(known.st_dev), str(known.st_ino))
 
 
-def shown(said: str | None) -> str:
+def hide_passwords(said: str | None) -> str:
     """A URL, or a sentence that names some, for messages: without passwords."""
     if said is None:
         return "memory"
     if re.match(r"\S*://", said):  # One URL, and a password may hold spaces.
-        return _masked(said)
-    return re.sub(_WORD, lambda word: _masked(word[0]), said)
+        return _hide_password(said)
+    return re.sub(_WORD, lambda word: _hide_password(word[0]), said)
 
 
-def _masked(url: str) -> str:
+def _hide_password(url: str) -> str:
     """A URL without its password, which may hold an @ itself."""
     masked = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url)
     return re.sub(r"([?&](?:password|passwd|sslpassword)=)[^&]*", r"\1***", masked)

@@ -41,14 +41,14 @@ else:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a file, which is made where it does not exist, after waiting for it."""
     with path.open("ab") as stream:
         _take(stream, wait=True)
         yield
 
 
-def held(path: Path) -> IO[bytes] | None:
+def try_lock(path: Path) -> IO[bytes] | None:
     """The lock of a file until the stream is closed; None where another process has it."""
     stream = path.open("ab")
     try:
@@ -60,7 +60,7 @@ def held(path: Path) -> IO[bytes] | None:
 
 
 @contextmanager
-def blamed(path: Path) -> Iterator[None]:
+def name_file_in_errors(path: Path) -> Iterator[None]:
     """Let errors of the system name this file: a full disk does not say what it has no room for."""
     try:
         yield
@@ -96,7 +96,7 @@ def replace_file(path: Path, write: Callable[[Path], None], *, is_private: bool 
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with blamed(path):
+        with name_file_in_errors(path):
             _create(temporary, OWNER_FILE if is_private else USUAL_FILE)
             write(temporary)
             _flush(temporary)

@@ -19,7 +19,7 @@ def check_writable(what: str, name: str) -> None:
         ) from None
 
 
-def listed(names: Sequence[str], most: int = 5) -> str:
+def quote_names(names: Sequence[str], most: int = 5) -> str:
     """The names in quotes, the first `most` of them."""
     shown = ", ".join(f"'{name}'" for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -28,4 +28,4 @@ def listed(names: Sequence[str], most: int = 5) -> str:
 def suggestion(name: str, known: Sequence[str]) -> str:
     """The remedy for an unknown name: those that are close to it, or else the first known ones."""
     close = difflib.get_close_matches(name, known, n=3)
-    return f"did you mean {listed(close)}?" if close else f"choose among {listed(known)}"
+    return f"did you mean {quote_names(close)}?" if close else f"choose among {quote_names(known)}"

@@ -41,7 +41,7 @@ class Silent:
 SILENT = Silent()
 
 
-def tracked(items: Iterable[T], progress: Progress, what: str, total: int | None) -> Iterator[T]:
+def track(items: Iterable[T], progress: Progress, what: str, total: int | None) -> Iterator[T]:
     """Yield `items`, stepping `progress` once after each."""
     progress.start(what, total)
     try:

@@ -14,14 +14,14 @@ TREES = ("rf", "extra_trees", "lightgbm", "xgboost", "catboost", "hist_boosting"
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class PipelineEquivalence:
     """Gives pipelines a form in which those whose scores differ by rounding at most are equal."""
 
     idle: frozenset[str]
     """The stages that do nothing on this table, whatever is chosen."""
 
     @classmethod
-    def on(cls, table: Table) -> "Effect":
+    def on(cls, table: Table) -> "PipelineEquivalence":
         """Encoders need categories, imputers missing numbers, and scalers numbers or texts."""
         texts = table.schema.texts.values()
         numbers = table.x[:, ~np.any([table.categorical, *texts], axis=0)]

@@ -12,7 +12,7 @@ from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.folds import cross_validation, hold_out
 from foretune.automl.metrics import SCORERS, Predictions, Scorer, by_shares, scorer
 from foretune.errors import UsageError
-from foretune.tables.row_structure import Arranged, Arrangement, Splits
+from foretune.tables.row_structure import RowStructure, RowStructureKind, Splits
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -50,7 +50,7 @@ class Protocol:
     def cross_validates(self, table: Table) -> bool:
         """Whether the table is too small for a single split."""
         by = table.arrangement
-        few_groups = by and by.kind is Arranged.TOGETHER and by.groups < FEW_GROUPS
+        few_groups = by and by.kind is RowStructureKind.TOGETHER and by.groups < FEW_GROUPS
         return bool(few_groups) or len(table) < self.cross_validated_below
 
     def describe(self, table: Table) -> str:
@@ -60,12 +60,12 @@ class Protocol:
     def _scheme_text(self, table: Table) -> str:
         rows, splits = f"{len(table):,} rows", self.splits(table)
         scored = sum(len(held) for _, held in splits)
-        if table.arrangement is not None and table.arrangement.kind is Arranged.IN_ORDER:
+        if table.arrangement is not None and table.arrangement.kind is RowStructureKind.IN_ORDER:
             last = f"the last {scored:,} of {rows} by '{table.arrangement.column}'"
             if len(splits) == 1:
                 return f"{last}, learning from what comes before"
             return f"{last}, in {len(splits)} parts, learning from all that comes before each"
-        together = _kept_together(table.arrangement)
+        together = _grouping_text(table.arrangement)
         if scored == len(table):
             return f"{len(splits)}-fold cross-validation on {rows}{together}"
         share = f"{scored:,} of" if together else "a third of"
@@ -102,7 +102,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class EvaluationScore:
     """What one evaluation measured."""
 
     values: dict[str, float]
@@ -121,7 +121,7 @@ class Score:
 
 def evaluate(
     config: Mapping[str, Any], table: Table, protocol: Protocol, *, keep_predictions: bool = False
-) -> Score:
+) -> EvaluationScore:
     """Fit and score a configuration on every split.
 
     keep_predictions: also give what was predicted, for `blend`.
@@ -137,7 +137,7 @@ def evaluate(
     splits = protocol.splits(table)
     for learn, held in splits:
         member = refit(config, table, seed=protocol.seed, rows=learn)
-        given = predicted(
+        given = predict_for_scoring(
             member,
             table.x[held],
             table.y[held],
@@ -152,14 +152,16 @@ def evaluate(
     targets = [table.y[held] for _, held in splits]
     values = {name: each.over_folds(folds[name], targets) for name, each in scorers.items()}
     seconds = time.process_time() - start
-    score = Score(values, {name: tuple(scores) for name, scores in folds.items()}, seconds)
+    score = EvaluationScore(
+        values, {name: tuple(scores) for name, scores in folds.items()}, seconds
+    )
     if not kept:
         return score
     rows, predictions = zip(*kept, strict=True)
     return replace(score, rows=np.concatenate(rows), predictions=np.concatenate(predictions))
 
 
-def predicted(
+def predict_for_scoring(
     member: Member,
     x: Floats,
     y: Floats,
@@ -175,7 +177,7 @@ def predicted(
 
 def for_scorer(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predictions:
     """What a scorer needs of a pipeline, if the held rows were x."""
-    return predicted(
+    return predict_for_scoring(
         member,
         x,
         held.y,
@@ -185,7 +187,7 @@ def for_scorer(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predic
     )
 
 
-def _kept_together(arrangement: Arrangement | None) -> str:
+def _grouping_text(arrangement: RowStructure | None) -> str:
     if arrangement is None:
         return ""
     return f", all of one '{arrangement.column}' together ({arrangement.groups:,} of them)"

@@ -11,13 +11,13 @@ import numpy as np
 
 from foretune._base.time_budget import TimeBudget
 from foretune.automl.evaluation import for_scorer
-from foretune.automl.final_model.baseline import baseline_member, guessed, without_columns
+from foretune.automl.final_model.baseline import baseline_member, describe_guess, without_columns
 from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.knowledge.default_configs import customary
 from foretune.automl.metrics import SCORERS
-from foretune.automl.plan import Plan
-from foretune.report.wording import counted
+from foretune.automl.plan import FitPlan
+from foretune.report.wording import count_text
 from foretune.tables.table import Table
 
 T = TypeVar("T")
@@ -60,10 +60,10 @@ class FirstModel:
         """What it is, in a sentence for people."""
         score = f"{self.metric} {self.score:.4g}"
         if self.is_baseline:
-            always = guessed(self.metric, self.model.task)
+            always = describe_guess(self.metric, self.model.task)
             return f"A baseline model that always predicts {always} ({score})"
         kind = self.model.members[0].config.get("estimator") or "pipeline"
-        return f"A first model, {kind} fitted to {counted(self.rows, 'row')} ({score})"
+        return f"A first model, {kind} fitted to {count_text(self.rows, 'row')} ({score})"
 
 
 @dataclass
@@ -81,7 +81,7 @@ class FirstModelKeeper:
     """When it was ready, since the command began."""
     is_saved: bool = False
 
-    def make(self, plan: Plan) -> FirstModel:
+    def make(self, plan: FitPlan) -> FirstModel:
         """Fit the first model by this plan and save it, unless there is one already."""
         if self.kept is None:
             seconds = min(max(LEAST_SECONDS, SHARE * self.clock.seconds), 0.5 * self.clock.left())
@@ -99,7 +99,7 @@ class FirstModelKeeper:
             self.is_saved = True
 
 
-def fit_first_model(plan: Plan, *, target: str, seconds: float) -> FirstModel:
+def fit_first_model(plan: FitPlan, *, target: str, seconds: float) -> FirstModel:
     """A quick model of some rows of the plan's table; a baseline model after so many seconds.
 
     A pipeline that fails, or that is worse than the baseline, gives a baseline model too.
@@ -139,7 +139,7 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
     return found[0] if found else None
 
 
-def _fit(plan: Plan, table: Table) -> tuple[Member, float, int]:
+def _fit(plan: FitPlan, table: Table) -> tuple[Member, float, int]:
     """The pipeline, its score on held-out rows, and how many rows it has learnt from."""
     learn, held = _parts(table)
     member = refit(_config(plan), table, seed=plan.protocol.seed, rows=learn)
@@ -156,7 +156,7 @@ def _parts(table: Table) -> tuple[Any, Any]:
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _config(plan: Plan) -> Mapping[str, Any]:
+def _config(plan: FitPlan) -> Mapping[str, Any]:
     """Boosted trees with few settings; what the space has by default where it has none."""
     found = customary(plan.space)
     return (plan.space.defaults() if found is None else found).dicts()[0]

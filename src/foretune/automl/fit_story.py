@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foretune.automl.final_model.column_importance import Worth
-from foretune.automl.job import Fit, Searched
+from foretune.automl.final_model.column_importance import ColumnImportance
+from foretune.automl.job import FitResult, SearchResult
 from foretune.automl.metrics import SCORERS, of_the_model
-from foretune.automl.trial_runs import ranked
+from foretune.automl.trial_runs import rank_trials
 from foretune.experience import Direction
-from foretune.report.story import ColumnLoss, MapPoint, Source, Story, StoryTrial, steps_of
-from foretune.run.study_story import expected_random, mapped, opening, versions
+from foretune.report.story import ColumnLoss, MapPoint, Story, StorySource, StoryTrial, steps_of
+from foretune.run.study_story import draw_map, expect_random_search, opening, versions
 from foretune.search.registry import method
-from foretune.tables.columns import counted_kinds
+from foretune.tables.columns import count_kinds
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -23,7 +23,7 @@ PACKAGES = ("foretune", "scikit-learn", "lightgbm", "xgboost", "catboost", "nump
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ReportTexts:
     """What the caller knows about the run beside its result."""
 
     title: str
@@ -33,16 +33,16 @@ class Words:
     test_score: float | None = None
     without_columns: float | None = None
     """What a guess scores that knows no column."""
-    columns: Sequence[Worth] = ()
+    columns: Sequence[ColumnImportance] = ()
     """What columns are worth to the best pipeline, the most first."""
     next_steps: Sequence[tuple[str, str]] = ()
 
 
-def story(found: Searched, table: Table, words: Words) -> Story:
+def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
     """The story of a fit, or of a search of which no model could be made."""
     plan, knowledge = found.plan, found.knowledge
-    conclusion = found.conclusion if isinstance(found, Fit) else None
-    best = conclusion.best if conclusion else next(iter(ranked(found.trials, plan)), None)
+    conclusion = found.conclusion if isinstance(found, FitResult) else None
+    best = conclusion.best if conclusion else next(iter(rank_trials(found.trials, plan)), None)
     members = conclusion.members if conclusion else ()
     remarks = [conclusion.remark] if conclusion and conclusion.remark else []
     sources = () if knowledge is None else knowledge.sources
@@ -76,9 +76,9 @@ def story(found: Searched, table: Table, words: Words) -> Story:
         blended=conclusion.blended if conclusion else None,
         without_columns=words.without_columns,
         columns=[ColumnLoss(each.column, each.lost, each.is_sure) for each in words.columns],
-        transferred=[Source(s.kind, s.tasks, s.evaluations) for s in sources],
+        transferred=[StorySource(s.kind, s.tasks, s.evaluations) for s in sources],
         advice=advice(found),
-        expected_random=_expected_random(found),
+        expected_random=_expect_random(found),
         embedding=_map(found),
         timings=found.timings,
         versions=versions(PACKAGES),
@@ -92,7 +92,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
     missing = float(table.schema.gaps(table.x).mean()) if table.x.size else 0.0
     about = [
         ("rows", f"{len(table):,}"),
-        ("columns", f"{kinds.total()} ({counted_kinds(kinds)})"),
+        ("columns", f"{kinds.total()} ({count_kinds(kinds)})"),
         ("missing values", f"{missing:.1%}"),
         ("task", str(table.task)),
     ]
@@ -101,7 +101,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
     return about
 
 
-def advice(found: Searched) -> list[str]:
+def advice(found: SearchResult) -> list[str]:
     """What the method did and why, a sentence each."""
     chosen = method(found.wishes.method)
     said = [f"{chosen.name}: {chosen.summary}."]
@@ -114,20 +114,20 @@ def advice(found: Searched) -> list[str]:
     return [*said, *filter(None, (opened, found.relied_on))]
 
 
-def _map(found: Searched) -> list[MapPoint] | None:
+def _map(found: SearchResult) -> list[MapPoint] | None:
     """The trials among configurations that were not tried; None where none succeeded."""
     plan = found.plan
-    good = ranked(found.trials, plan)
+    good = rank_trials(found.trials, plan)
     if not good:
         return None
-    return mapped(plan.space, plan.metric, good, plan.shipped.choice, seed=found.wishes.seed)
+    return draw_map(plan.space, plan.metric, good, plan.shipped.choice, seed=found.wishes.seed)
 
 
-def _expected_random(found: Searched) -> list[float] | None:
+def _expect_random(found: SearchResult) -> list[float] | None:
     """The best that random search is expected to find."""
     plan = found.plan
     # No score that is minimised is below 0, and none that is maximised above 1.
     bounds = (0.0, math.inf) if plan.metric.direction is Direction.MIN else (-math.inf, 1.0)
-    return expected_random(
+    return expect_random_search(
         plan.space, plan.metric, found.trials, seed=found.wishes.seed, within=bounds
     )

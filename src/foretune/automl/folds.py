@@ -5,7 +5,7 @@ import numpy as np
 from foretune._base.arrays import Floats, Ints
 from foretune.automl.metrics import differ
 from foretune.errors import UsageError
-from foretune.tables.row_structure import FIRST_SCORED, Arranged, Splits, later_rows
+from foretune.tables.row_structure import FIRST_SCORED, RowStructureKind, Splits, later_rows
 from foretune.tables.table import Table
 
 HELD_OUT = 1 / 3
@@ -16,7 +16,7 @@ def cross_validation(table: Table, folds: int, seed: int) -> Splits:
 
     Only where there is something to learn before.
     """
-    if _kind(table) is Arranged.IN_ORDER:
+    if _kind(table) is RowStructureKind.IN_ORDER:
         return _learnable(later_rows(_values(table), first=FIRST_SCORED, parts=folds), table)
     part = _dealt(table, folds, seed)
     return _learnable([_by_part(part, each) for each in np.unique(part)], table)
@@ -24,10 +24,10 @@ def cross_validation(table: Table, folds: int, seed: int) -> Splits:
 
 def hold_out(table: Table, seed: int) -> Splits:
     """A third of the rows is scored once; of rows in order, the last third."""
-    if _kind(table) is Arranged.IN_ORDER:
+    if _kind(table) is RowStructureKind.IN_ORDER:
         return _learnable(later_rows(_values(table), first=1.0 - HELD_OUT, parts=1), table)
     part = _dealt(table, round(1 / HELD_OUT), seed)
-    if _kind(table) is not Arranged.TOGETHER:
+    if _kind(table) is not RowStructureKind.TOGETHER:
         return [_by_part(part, 0)]
     # Parts of rows that belong together may differ much in size.
     away = np.abs(np.bincount(part) - HELD_OUT * len(part))
@@ -66,7 +66,7 @@ def _learnable(splits: Splits, table: Table) -> Splits:
             "another target, or add rows with other values of it"
         )
     if by is not None and not usable:
-        those = "that come first" if by.kind is Arranged.IN_ORDER else "of other groups"
+        those = "that come first" if by.kind is RowStructureKind.IN_ORDER else "of other groups"
         raise UsageError(
             f"rows to learn from must differ in their target, but by '{by.column}' those {those} "
             "all have the same one: choose another column, or leave it out"
@@ -77,7 +77,7 @@ def _learnable(splits: Splits, table: Table) -> Splits:
 def _dealt(table: Table, parts: int, seed: int) -> Ints:
     """(n,), the part of each row; each class, or range of the target, is spread evenly."""
     rng = np.random.default_rng(seed)
-    if _kind(table) is Arranged.TOGETHER:
+    if _kind(table) is RowStructureKind.TOGETHER:
         _, groups = np.unique(_values(table), return_inverse=True)
         return dealt_together(groups, table.y, parts, rng)
     order = rng.permutation(len(table))
@@ -92,7 +92,7 @@ def _by_part(part: Ints, scored: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(part != scored), np.flatnonzero(part == scored)
 
 
-def _kind(table: Table) -> Arranged | None:
+def _kind(table: Table) -> RowStructureKind | None:
     return None if table.arrangement is None else table.arrangement.kind
 
 

@@ -24,29 +24,29 @@ from pathlib import Path
 from foretune._base.files import make_private_folder
 from foretune._base.progress import SILENT, Progress
 from foretune._base.time_budget import TimeBudget, contention
-from foretune.automl.final_model.build import Conclusion, concluded
-from foretune.automl.final_model.fitting import Means
-from foretune.automl.final_model.member_selection import Blending
-from foretune.automl.final_model.time_model import MOST_GROWTH_HERE, SHARE_OF_MODEL, Pace
-from foretune.automl.final_model.worker_pool import Crew
+from foretune.automl.final_model.build import Conclusion, fit_final_model
+from foretune.automl.final_model.fitting import FitMeans
+from foretune.automl.final_model.member_selection import BlendOptions
+from foretune.automl.final_model.time_model import MOST_GROWTH_HERE, SHARE_OF_MODEL, FitTimeModel
+from foretune.automl.final_model.worker_pool import FitWorkers
 from foretune.automl.first_model import FirstModel
-from foretune.automl.knowledge.fit_journal import Recording, Remembered
-from foretune.automl.knowledge.knowledge import Knowledge
+from foretune.automl.knowledge.fit_journal import FitDescription, FitJournal
+from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.metrics import SCORERS
-from foretune.automl.plan import Plan, Wishes, usual_search_rows
+from foretune.automl.plan import FitOptions, FitPlan, usual_search_rows
 from foretune.automl.trial_runs import (
     Ending,
-    FiledTrial,
-    HeldTrial,
+    InMemoryEvaluator,
     Runs,
-    known_before,
-    ranked,
-    searched,
+    TableFileEvaluator,
+    load_start_knowledge,
+    rank_trials,
+    run_trials,
 )
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
-from foretune.run.executor_choice import HERE, Site
+from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.run.study import Study, StudyTrial
 from foretune.run.study_identity import OtherStudyError
 from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch
@@ -66,7 +66,7 @@ SHARE_TO_USE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FitFolder:
     """Where a fit keeps its files."""
 
     folder: Path
@@ -101,19 +101,19 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searched:
+class SearchResult:
     """A search that has ended, and what it rested on."""
 
-    plan: Plan
-    wishes: Wishes
-    about: Remembered
+    plan: FitPlan
+    wishes: FitOptions
+    about: FitDescription
     """The name under which the table is remembered, and its meta-features."""
     trials: tuple[StudyTrial, ...]
     ending: Ending
-    knowledge: Knowledge | None
+    knowledge: FitKnowledge | None
     relied_on: str = ""
     """What the method relied on, in a sentence."""
-    blending: Blending | None = None
+    blending: BlendOptions | None = None
     timings: tuple[tuple[str, float], ...]
 
     def experience(self) -> Experience:
@@ -135,7 +135,7 @@ class Searched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit(Searched):
+class FitResult(SearchResult):
     """What came of the job."""
 
     conclusion: Conclusion
@@ -153,24 +153,24 @@ class Job:
 
     table: Table
     target: str
-    wishes: Wishes
-    place: Place
+    wishes: FitOptions
+    place: FitFolder
     store: str | None = None
     transfer: bool = True
     remember: bool = True
     progress: Progress = SILENT
     watch: Watch = SILENT_WATCH
-    site: Site = HERE
+    site: ExecutorChoice = HERE
     first: FirstModel | None = None
     began: float = field(default_factory=time.monotonic)
     timings: dict[str, float] = field(default_factory=dict)
     """What took how many seconds."""
 
-    def run(self, plan: Plan) -> Fit:
+    def run(self, plan: FitPlan) -> FitResult:
         """Search by a plan for this table, remember, conclude."""
         return self.conclude(self.search(plan))
 
-    def search(self, plan: Plan) -> Searched:
+    def search(self, plan: FitPlan) -> SearchResult:
         """Run the trials and remember them."""
         self.place.folder.mkdir(parents=True, exist_ok=True)
         task = task_name(self.table)
@@ -183,8 +183,8 @@ class Job:
                 about, ending, knowledge, relied_on = self._search(plan, study, runs, task)
                 trials = tuple(study.trials())
         kept = trial.predictions
-        blending = None if kept is None else Blending(self.wishes.ensemble, kept)
-        return Searched(
+        blending = None if kept is None else BlendOptions(self.wishes.ensemble, kept)
+        return SearchResult(
             plan=plan,
             wishes=self.wishes,
             about=about,
@@ -201,18 +201,18 @@ class Job:
         """The time that the job has."""
         return TimeBudget.of(self.wishes.seconds, self.began)
 
-    def conclude(self, found: Searched) -> Fit:
+    def conclude(self, found: SearchResult) -> FitResult:
         """Fit the model that the trials come to, so that it can be saved."""
         with self._time_stage("fitting the model"):
             conclusion = self._concluded(found)
         self.timings["all of it"] = time.monotonic() - self.began
         ended = replace(found, timings=tuple(self.timings.items()))
         model = replace(conclusion.model, about={"task": found.about.task})
-        return Fit(**vars(ended), conclusion=replace(conclusion, model=model))
+        return FitResult(**vars(ended), conclusion=replace(conclusion, model=model))
 
-    def _concluded(self, found: Searched) -> Conclusion:
+    def _concluded(self, found: SearchResult) -> Conclusion:
         if self.first is None:
-            until = model_until(self.wishes, since=self.began)
+            until = model_deadline(self.wishes, since=self.began)
             return self._conclusion(found, self.table, self._means(until))
         means = replace(self._means(self.clock.model_end), must_end=True)
         safe = self._safe_conclusion(found, means)
@@ -227,12 +227,12 @@ class Job:
             return replace(_of_fewer_rows(safe, found.plan.table, self.table), interrupted=stopped)
         return made if rows is None else _of_fewer_rows(made, table, self.table)
 
-    def _means(self, until: float) -> Means:
-        crew = Crew(self._fitters, self.place.folder, self.wishes.trial_memory)
-        return Means(crew, self.progress, is_filed=True, until=until)
+    def _means(self, until: float) -> FitMeans:
+        crew = FitWorkers(self._fitters, self.place.folder, self.wishes.trial_memory)
+        return FitMeans(crew, self.progress, is_filed=True, until=until)
 
-    def _conclusion(self, found: Searched, table: Table, means: Means) -> Conclusion:
-        return concluded(
+    def _conclusion(self, found: SearchResult, table: Table, means: FitMeans) -> Conclusion:
+        return fit_final_model(
             found.plan,
             table,
             found.trials,
@@ -242,13 +242,13 @@ class Job:
             spent=found.ending in ("trials", "exhausted"),
         )
 
-    def _safe_conclusion(self, found: Searched, means: Means) -> Conclusion | None:
+    def _safe_conclusion(self, found: SearchResult, means: FitMeans) -> Conclusion | None:
         """The best trial fitted to the rows of the search, if all rows take much longer."""
         plan, rows = found.plan, len(found.plan.table)
-        best = ranked(found.trials, plan)[:1]
-        if not best or Pace.of(plan, rows=len(self.table)).growth <= MOST_GROWTH_HERE:
+        best = rank_trials(found.trials, plan)[:1]
+        if not best or FitTimeModel.of(plan, rows=len(self.table)).growth <= MOST_GROWTH_HERE:
             return None
-        expected = contention() * Pace.of(plan, rows=rows).seconds(best[0])
+        expected = contention() * FitTimeModel.of(plan, rows=rows).seconds(best[0])
         if not expected <= SHARE_FOR_SAFETY * self.clock.left_for_model():
             return None
         try:
@@ -256,10 +256,10 @@ class Job:
         except UsageError:
             return None
 
-    def _rows_in_time(self, found: Searched) -> int | None:
+    def _rows_in_time(self, found: SearchResult) -> int | None:
         """How many rows the best trial can learn from in time; None where a trial can from all."""
-        plan, pace = found.plan, Pace.of(found.plan, rows=len(self.table))
-        best, left = ranked(found.trials, plan), self.clock.left_for_model()
+        plan, pace = found.plan, FitTimeModel.of(found.plan, rows=len(self.table))
+        best, left = rank_trials(found.trials, plan), self.clock.left_for_model()
         slower = contention()
         times = [slower * pace.seconds(trial) for trial in best]
         if any(not seconds > left for seconds in times) or not best:
@@ -268,7 +268,7 @@ class Job:
         rows = max(int(share * len(self.table)), len(plan.table))
         return rows if rows < len(self.table) else None
 
-    def _study(self, plan: Plan, task: str) -> Study:
+    def _study(self, plan: FitPlan, task: str) -> Study:
         settings = {
             "table": task,
             "scored": [plan.protocol.folds, plan.protocol.seed, len(plan.table)],
@@ -290,25 +290,25 @@ class Job:
                 "given)"
             ) from error
 
-    def _fewer_rows(self, plan: Plan) -> str:
+    def _fewer_rows(self, plan: FitPlan) -> str:
         """What tells a study apart whose trials have fewer rows because there is little time."""
         rows = len(plan.table)
         return "" if rows == usual_search_rows(self.table) else f" on {rows} rows"
 
     def _search(
-        self, plan: Plan, study: Study, runs: Runs, task: str
-    ) -> tuple[Remembered, Ending, Knowledge | None, str]:
+        self, plan: FitPlan, study: Study, runs: Runs, task: str
+    ) -> tuple[FitDescription, Ending, FitKnowledge | None, str]:
         with self._time_stage("describing the table"):
-            about = described(plan, task)
+            about = describe_for_memory(plan, task)
         with self._time_stage("reading what past datasets taught"):
-            knowledge = taught(plan, task, own=self.remember) if self.transfer else None
-            known = known_before(
+            knowledge = load_knowledge(plan, task, own=self.remember) if self.transfer else None
+            known = load_start_knowledge(
                 self.wishes, knowledge, about.meta_features, progress=self.progress
             )
         with self._time_stage("searching"), self._remembering(about) as watch:
             # The watch hears of earlier trials as well: a crash may have come between a trial's end
             # and its way into the memory, which keeps every trial once.
-            ending, relied_on = searched(
+            ending, relied_on = run_trials(
                 plan,
                 self.wishes,
                 known,
@@ -324,7 +324,7 @@ class Job:
         """How many processes of this machine fit the model: trials may run on others."""
         return self.wishes.jobs if self.site.is_here else 1
 
-    def _budget(self, plan: Plan) -> Budget:
+    def _budget(self, plan: FitPlan) -> Budget:
         rows, workers = len(self.table), self._fitters
         found = budget(plan, self.wishes, rows=rows, since=self.began, workers=workers)
         if self.first is None or found.seconds is None:
@@ -335,27 +335,29 @@ class Job:
         def reserve(trials: Sequence[StudyTrial]) -> float:
             expected = 0.0 if usual is None else contention() * usual(trials)
             return (
-                min(max(expected, least), SHARE_OF_MODEL * seconds) if ranked(trials, plan) else 0.0
+                min(max(expected, least), SHARE_OF_MODEL * seconds)
+                if rank_trials(trials, plan)
+                else 0.0
             )
 
         return replace(found, seconds=seconds, reserve=reserve)
 
-    def _trial(self, plan: Plan) -> FiledTrial | HeldTrial:
+    def _trial(self, plan: FitPlan) -> TableFileEvaluator | InMemoryEvaluator:
         """What evaluates configurations: on a file, or where others run it, with the table."""
         rows = fingerprint(plan.table)
         predictions = None
         if self.wishes.ensemble > 1:
-            predictions = self.place.predictions(_scored(plan, rows)).absolute()
+            predictions = self.place.predictions(_evaluation_fingerprint(plan, rows)).absolute()
             make_private_folder(predictions.parent)
             make_private_folder(predictions)
         if not self.site.is_here:
-            return HeldTrial(plan.table, plan.protocol, predictions)
+            return InMemoryEvaluator(plan.table, plan.protocol, predictions)
         file = self.place.table(rows)
         plan.table.save(file)
-        return FiledTrial(file, plan.protocol, predictions)
+        return TableFileEvaluator(file, plan.protocol, predictions)
 
     @contextmanager
-    def _remembering(self, about: Remembered) -> Iterator[Watch]:
+    def _remembering(self, about: FitDescription) -> Iterator[Watch]:
         """A watch that also writes every trial into the user's memory."""
         if not self.remember:
             yield self.watch
@@ -380,7 +382,7 @@ class RecordingWatch:
     """Passes on what it hears, and writes it into the user's memory."""
 
     shown: Watch
-    recording: Recording
+    recording: FitJournal
 
     def trial_began(self, trial: StudyTrial) -> None:
         """Only passed on."""
@@ -404,7 +406,7 @@ def _of_fewer_rows(made: Conclusion, learnt: Table, table: Table) -> Conclusion:
     return replace(made, remark=f"{remark} {made.remark}".strip())
 
 
-def _scored(plan: Plan, rows: str) -> str:
+def _evaluation_fingerprint(plan: FitPlan, rows: str) -> str:
     """A fingerprint of all that decides what a configuration predicts: the rows and their splits.
 
     The same configurations are tried on many tables, and for several targets of one.
@@ -414,24 +416,24 @@ def _scored(plan: Plan, rows: str) -> str:
     return sha256(json.dumps([rows, *splits]).encode()).hexdigest()[:16]
 
 
-def described(plan: Plan, task: str) -> Remembered:
+def describe_for_memory(plan: FitPlan, task: str) -> FitDescription:
     """What later fits may know about this one."""
     metrics = tuple(SCORERS[name].metric for name in plan.protocol.metrics)
-    return Remembered(plan.shipped.name, plan.space, metrics, task, description(plan.table))
+    return FitDescription(plan.shipped.name, plan.space, metrics, task, description(plan.table))
 
 
-def taught(plan: Plan, task: str, *, own: bool) -> Knowledge | None:
+def load_knowledge(plan: FitPlan, task: str, *, own: bool) -> FitKnowledge | None:
     """What past datasets teach a search; None where there are none.
 
     task: that of the table itself, whose records teach nothing. own: whether the user's fits do.
     """
-    found = Knowledge.for_space(
+    found = FitKnowledge.for_space(
         plan.shipped.name, metric=plan.metric.name, own=own, without=task, space=plan.space
     )
     return found if found.sources else None
 
 
-def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float, workers: int) -> Budget:
+def budget(plan: FitPlan, wishes: FitOptions, *, rows: int, since: float, workers: int) -> Budget:
     """Of the search, in a job that began at this time of the monotonic clock.
 
     rows: all that the model learns from. That takes time as well, so the search ends earlier.
@@ -440,18 +442,18 @@ def budget(plan: Plan, wishes: Wishes, *, rows: int, since: float, workers: int)
     if wishes.seconds is None:
         return Budget(wishes.most_trials)
     left = max(wishes.seconds - (time.monotonic() - since), LEAST_SECONDS)
-    pace = Pace.of(plan, rows=rows)
+    pace = FitTimeModel.of(plan, rows=rows)
 
     def reserve(trials: Sequence[StudyTrial]) -> float:
         # What would take longer is passed over when the model is made.
         most = SHARE_OF_MODEL * left
-        possible = pace.quick_enough(ranked(trials, plan), most)
+        possible = pace.quick_enough(rank_trials(trials, plan), most)
         return min(pace.of_model(possible, members=wishes.ensemble, workers=workers), most)
 
     return Budget(wishes.most_trials, left, reserve)
 
 
-def model_until(wishes: Wishes, *, since: float) -> float:
+def model_deadline(wishes: FitOptions, *, since: float) -> float:
     """When the model should be ready, by the monotonic clock, in a job that began at this time.
 
     It has at least the share of the time that the search leaves to it at the latest.

@@ -97,7 +97,7 @@ def median(values: Floats, weights: Floats | None) -> float:
     return float(values[order[middle]].mean())
 
 
-def chosen_classes(probabilities: Floats, shares: Sequence[float]) -> Floats:
+def choose_classes(probabilities: Floats, shares: Sequence[float]) -> Floats:
     """(n,), the codes of the classes that probabilities (n, classes) come to.
 
     shares: what they are divided by, so that rare classes are found; the most probable class is
@@ -236,7 +236,7 @@ def by_shares(plain: Scorer, shares: Sequence[float]) -> Scorer:
     """The same metric of a model that chooses classes by shares; its name says so."""
 
     def score(given: Predictions) -> float:
-        chosen = chosen_classes(given.certain, shares)
+        chosen = choose_classes(given.certain, shares)
         return plain.score(replace(given, predicted=chosen))
 
     metric = replace(plain.metric, name=f"{plain.metric.name}{BY_SHARES}")
@@ -271,7 +271,7 @@ def check_divisible(metric: str | None, y: Floats, *, of: str = "") -> None:
         )
 
 
-def check_recorded(metrics: Sequence[Metric], task: Task) -> None:
+def check_metric_directions(metrics: Sequence[Metric], task: Task) -> None:
     """Refuse recorded metrics that are no metrics of such a task, or point the other way."""
     for metric in metrics:
         wanted = scorer(metric.name, task).metric

@@ -7,18 +7,18 @@ from typing import TypeAlias
 import numpy as np
 
 from foretune._base.arrays import Ints
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.automl.evaluation import Protocol
 from foretune.automl.metrics import check_divisible, scorer
-from foretune.automl.spaces import ShippedSpace, shipped
+from foretune.automl.spaces import ShippedSpace, load_shipped_space
 from foretune.errors import UsageError
 from foretune.experience import Metric
-from foretune.report.wording import counted
+from foretune.report.wording import count_text
 from foretune.run.executor import Limits
 from foretune.run.tuning_loop import Budget
 from foretune.search.seeds import check_seed
 from foretune.space import Space
-from foretune.tables.row_structure import Arranged
+from foretune.tables.row_structure import RowStructureKind
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -57,7 +57,7 @@ Sentences: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class FitOptions:
     """What the user asks for; None is left to the plan."""
 
     trials: int | None = None
@@ -99,7 +99,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FitPlan:
     """How a table is going to be searched."""
 
     shipped: ShippedSpace
@@ -119,12 +119,12 @@ class Plan:
         return self.protocol.shares
 
 
-def planned(table: Table, wishes: Wishes) -> Plan:
+def make_plan(table: Table, wishes: FitOptions) -> FitPlan:
     """The plan for a table."""
     space = _fitting_space(table, wishes.space)
     aim = _aim(table, wishes.metric, space.metrics)
     metric = scorer(aim.metric, table.task).metric
-    searched = _searched(table, wishes)
+    searched = _scoring_rows(table, wishes)
     protocol = Protocol(
         (metric.name, *(name for name in space.metrics if name != aim.metric)),
         folds=_folds(searched),
@@ -142,12 +142,12 @@ def planned(table: Table, wishes: Wishes) -> Plan:
     built = space.build(wishes.only)
     if not wishes.only:
         notes += _missing_notes(space)
-    return Plan(space, built, metric, protocol, searched, tuple(notes))
+    return FitPlan(space, built, metric, protocol, searched, tuple(notes))
 
 
 def _fitting_space(table: Table, name: str | None) -> ShippedSpace:
     """The one asked for, if it is for such targets; else the one for pipelines."""
-    space = shipped(name or f"pipeline-{table.task}")
+    space = load_shipped_space(name or f"pipeline-{table.task}")
     if space.task is not table.task:
         raise UsageError(
             f"the space '{space.name}' is for {space.task}, but the target asks for {table.task}: "
@@ -193,7 +193,7 @@ def _rare_notes(table: Table, rare: tuple[float, ...]) -> list[str]:
 
 def _missing_notes(space: ShippedSpace) -> list[str]:
     left_out = space.missing()
-    return [f"Without {listed(left_out)}: not installed."] if left_out else []
+    return [f"Without {quote_names(left_out)}: not installed."] if left_out else []
 
 
 def most_search_rows(columns: int, seconds: float | None) -> int:
@@ -209,7 +209,7 @@ def usual_search_rows(table: Table) -> int:
     return min(MOST_SEARCH_ROWS, len(table))
 
 
-def _searched(table: Table, wishes: Wishes) -> Table:
+def _scoring_rows(table: Table, wishes: FitOptions) -> Table:
     """The rows that trials are scored on."""
     most = most_search_rows(table.x.shape[1], wishes.seconds)
     drawn = table.sample(most, seed=wishes.seed)
@@ -235,7 +235,7 @@ def _unmet_notes(protocol: Protocol, table: Table) -> list[str]:
     return [
         f"{len(unmet):,} of {sum(len(held) for _, held in splits):,} scored rows {are} of "
         f"{'a class' if len(names) == 1 else 'classes'} that no row learnt from has: "
-        f"{listed(names)}. {they_make} every score worse."
+        f"{quote_names(names)}. {they_make} every score worse."
     ]
 
 
@@ -282,7 +282,7 @@ def _rare_shares(table: Table) -> tuple[float, ...]:
 def _folds(table: Table) -> int:
     """Five, or as many as leave every fold a row of each class that counts, but at least two."""
     if table.arrangement is not None:
-        in_order = table.arrangement.kind is Arranged.IN_ORDER
+        in_order = table.arrangement.kind is RowStructureKind.IN_ORDER
         return PARTS_IN_ORDER if in_order else min(USUAL_FOLDS, table.arrangement.groups)
     if table.task is Task.REGRESSION:
         return max(2, min(USUAL_FOLDS, len(table) // LEAST_ROWS_A_FOLD))
@@ -308,4 +308,6 @@ def _why_few_folds(protocol: Protocol, table: Table) -> str:
         return ""
     rows = _rows_a_class(table)
     rarest = _rarest_that_counts(table)
-    return f", because the class '{table.classes[rarest]}' has {counted(int(rows[rarest]), 'row')}"
+    return (
+        f", because the class '{table.classes[rarest]}' has {count_text(int(rows[rarest]), 'row')}"
+    )

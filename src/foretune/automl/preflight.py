@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 
 from foretune.automl.final_model.model_file import said_of_itself
-from foretune.automl.job import Place
+from foretune.automl.job import FitFolder
 from foretune.automl.metrics import check_divisible
-from foretune.automl.plan import Wishes
-from foretune.automl.test_scores import known_rows
+from foretune.automl.plan import FitOptions
+from foretune.automl.test_scores import rows_with_target
 from foretune.errors import MissingExtraError, UsageError
 from foretune.search.registry import method
 from foretune.stores.optuna.study import check_store
@@ -18,8 +18,8 @@ from foretune.tables.table import Table
 
 
 def check_ready(
-    wishes: Wishes,
-    place: Place,
+    wishes: FitOptions,
+    place: FitFolder,
     table: Table,
     test: pd.DataFrame | None,
     target: str,
@@ -39,7 +39,7 @@ def check_ready(
         check_store(store)
     check_same_target(place.model, target)
     if test is not None:
-        known, y = known_rows(
+        known, y = rows_with_target(
             test,
             target,
             table.task,

@@ -20,17 +20,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from foretune._base.arrays import Floats
 from foretune._base.data_frames import with_columns
 from foretune._base.files import write_text
-from foretune._base.names import listed
-from foretune.automl.final_model.build import concluded
-from foretune.automl.final_model.fitting import Means
-from foretune.automl.final_model.member_selection import Blending
-from foretune.automl.final_model.worker_pool import Crew
-from foretune.automl.fit_story import Words, facts, story
-from foretune.automl.job import Fit, budget, described, model_until, taught
-from foretune.automl.knowledge.fit_journal import Remembered
-from foretune.automl.knowledge.knowledge import Knowledge
+from foretune._base.names import quote_names
+from foretune.automl.final_model.build import fit_final_model
+from foretune.automl.final_model.fitting import FitMeans
+from foretune.automl.final_model.member_selection import BlendOptions
+from foretune.automl.final_model.worker_pool import FitWorkers
+from foretune.automl.fit_story import ReportTexts, facts, story
+from foretune.automl.job import (
+    FitResult,
+    budget,
+    describe_for_memory,
+    load_knowledge,
+    model_deadline,
+)
+from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.plan import DEFAULT_ENSEMBLE, Plan, Wishes, planned
+from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions, FitPlan, make_plan
 from foretune.automl.sklearn_input import (
     as_array,
     as_frame,
@@ -39,11 +45,11 @@ from foretune.automl.sklearn_input import (
     without_times,
 )
 from foretune.automl.trial_runs import (
-    FiledTrial,
-    HeldTrial,
+    InMemoryEvaluator,
     Runs,
-    known_before,
-    searched,
+    TableFileEvaluator,
+    load_start_knowledge,
+    run_trials,
 )
 from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Evaluation, Experience
@@ -52,7 +58,7 @@ from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
 from foretune.run.study import StudyTrial
 from foretune.stores.studies import open_study
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
 from foretune.tables.number_formats import no_mark
 from foretune.tables.table import LEAST_ROWS, Table
@@ -150,7 +156,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if path is not None:
             _check_page(Path(path))
-        fit, words = self.fit_, Words(title=type(self).__name__)
+        fit, words = self.fit_, ReportTexts(title=type(self).__name__)
         told = story(fit, fit.plan.table, words)
         text = page(replace(told, facts=self.facts_))
         if path is not None:
@@ -162,17 +168,17 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
     def _search(self, table: Table, target: str) -> None:
         began = time.monotonic()
         wishes = self._wishes()
-        plan = planned(table, wishes)
-        about = described(plan, task_name(table))
-        knowledge = taught(plan, about.task, own=self.remember) if self.transfer else None
-        known = known_before(wishes, knowledge, about.meta_features)
+        plan = make_plan(table, wishes)
+        about = describe_for_memory(plan, task_name(table))
+        knowledge = load_knowledge(plan, about.task, own=self.remember) if self.transfer else None
+        known = load_start_knowledge(wishes, knowledge, about.meta_features)
         with (
             TemporaryDirectory(prefix="foretune-") as folder,
             open_study(None, about.task, space=plan.space, metrics=[plan.metric]) as study,
         ):
             predictions = Path(folder) if self.ensemble > 1 else None
             with self._runs(plan, wishes, Path(folder), predictions) as runs:
-                ending, relied_on = searched(
+                ending, relied_on = run_trials(
                     plan,
                     wishes,
                     known,
@@ -185,18 +191,18 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
                 _remember(about, trials)
             crew = None
             if self.jobs is not None:
-                crew = Crew(self.jobs, Path(folder), wishes.trial_memory)
-            conclusion = concluded(
+                crew = FitWorkers(self.jobs, Path(folder), wishes.trial_memory)
+            conclusion = fit_final_model(
                 plan,
                 table,
                 trials,
                 target=target,
-                blending=None if predictions is None else Blending(self.ensemble, predictions),
-                means=Means(crew, until=model_until(wishes, since=began)),
+                blending=None if predictions is None else BlendOptions(self.ensemble, predictions),
+                means=FitMeans(crew, until=model_deadline(wishes, since=began)),
             )
         if conclusion.remark:
             warnings.warn(conclusion.remark, ForetuneWarning, stacklevel=3)
-        fit = Fit(
+        fit = FitResult(
             plan=plan,
             wishes=wishes,
             about=about,
@@ -209,21 +215,21 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         )
         self._keep(fit, facts(table))
 
-    def _keep(self, fit: Fit, about_table: list[tuple[str, str]]) -> None:
+    def _keep(self, fit: FitResult, about_table: list[tuple[str, str]]) -> None:
         """What a fitted estimator holds. It travels: rows and open files stay behind."""
         no_rows = fit.plan.table.rows(np.empty(0, dtype=np.int64))
-        knowledge = None if fit.knowledge is None else _closed(fit.knowledge)
+        knowledge = None if fit.knowledge is None else _detach_from_files(fit.knowledge)
         self.model_ = fit.conclusion.model
         self.facts_ = about_table
         self.fit_ = replace(fit, plan=replace(fit.plan, table=no_rows), knowledge=knowledge)
 
-    def _wishes(self) -> Wishes:
+    def _wishes(self) -> FitOptions:
         if isinstance(self.only, str):
             raise UsageError(
                 f"only must be a sequence of estimators, but got the text '{self.only}': write "
                 f"({self.only!r},)"
             )
-        return Wishes(
+        return FitOptions(
             trials=self.trials,
             seconds=self.seconds,
             metric=self.metric,
@@ -237,16 +243,16 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _runs(
-        self, plan: Plan, wishes: Wishes, folder: Path, predictions: Path | None
+        self, plan: FitPlan, wishes: FitOptions, folder: Path, predictions: Path | None
     ) -> Iterator[Runs]:
         """Where trials run: here, or in other processes, which read the table from a file."""
         if self.jobs is None:
-            with InlineExecutor(HeldTrial(plan.table, plan.protocol, predictions)) as here:
+            with InlineExecutor(InMemoryEvaluator(plan.table, plan.protocol, predictions)) as here:
                 yield here
             return
         file = folder / "table.npz"
         plan.table.save(file)
-        function = FiledTrial(file, plan.protocol, predictions)
+        function = TableFileEvaluator(file, plan.protocol, predictions)
         with ProcessPool(function, workers=self.jobs, limits=wishes.limits) as there:
             yield there
 
@@ -254,7 +260,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _training(
         self, X: ArrayLike, y: ArrayLike, **given: ArrayLike | None
-    ) -> tuple[pd.DataFrame, str, Roles]:
+    ) -> tuple[pd.DataFrame, str, ColumnRoles]:
         """All columns in one table, the name of the target, and what others are for.
 
         given: what is known of the rows besides.
@@ -338,7 +344,8 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
         except TypeError:
             kinds = sorted({type(label).__name__ for label in y})
             raise UsageError(
-                f"the labels in y must be of one type, but got {listed(kinds)}: write all of them "
+                f"the labels in y must be of one type, but got {quote_names(kinds)}: write all of "
+                "them "
                 "as texts, or all as numbers"
             ) from None
         check_classification_targets(y)
@@ -378,7 +385,7 @@ def _seed(state: int | np.random.RandomState | None) -> int:
     return int(check_random_state(state).randint(np.iinfo(np.int32).max))
 
 
-def _remember(about: Remembered, trials: Sequence[StudyTrial]) -> None:
+def _remember(about: FitDescription, trials: Sequence[StudyTrial]) -> None:
     """Write trials into the user's memory."""
     evaluations = [
         Evaluation(about.task, trial.config, trial.values, trial.status, trial.seconds)
@@ -388,11 +395,11 @@ def _remember(about: Remembered, trials: Sequence[StudyTrial]) -> None:
     Memory.of_user().remember(about, evaluations)
 
 
-def _closed(knowledge: Knowledge) -> Knowledge:
+def _detach_from_files(knowledge: FitKnowledge) -> FitKnowledge:
     """What to say about knowledge, without the files it was read from."""
-    sources = tuple(replace(source, open=_opened_once) for source in knowledge.sources)
+    sources = tuple(replace(source, open=_open_shipped_experience) for source in knowledge.sources)
     return replace(knowledge, sources=sources, shelves=())
 
 
-def _opened_once() -> Experience:
+def _open_shipped_experience() -> Experience:
     raise ValueError("the experience of a fit is not kept with it")

@@ -9,7 +9,7 @@ from sklearn.utils import column_or_1d
 
 from foretune._base.data_frames import with_columns
 from foretune.errors import UsageError
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 
 
 def as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
@@ -27,7 +27,7 @@ def new_name(wanted: str, frame: pd.DataFrame) -> str:
     return wanted
 
 
-def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataFrame, Roles]:
+def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataFrame, ColumnRoles]:
     """The table with groups, order or weights of the rows as columns that are not learnt from."""
     added = {}
     for role, values in given.items():
@@ -41,7 +41,7 @@ def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataF
             )
         added[role] = new_name(role, frame)
         frame = with_columns(frame, {added[role]: column.reset_index(drop=True)})
-    return frame, Roles(
+    return frame, ColumnRoles(
         added.get("groups"),
         added.get("order"),
         tuple(added.values()),

@@ -158,7 +158,7 @@ class ShippedSpace:
     """What else is chosen: steps before the estimator."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return shipped, (self.name,)
+        return load_shipped_space, (self.name,)
 
     def build(self, only: Sequence[str] = ()) -> Space:
         """The space, narrowed to the estimators `only` where that is not empty."""
@@ -184,7 +184,7 @@ class ShippedSpace:
                 )
 
 
-def installed(algorithms: Mapping[str, Notation]) -> dict[str, Notation]:
+def keep_installed(algorithms: Mapping[str, Notation]) -> dict[str, Notation]:
     """Those whose packages can be imported."""
     return {
         name: of
@@ -211,7 +211,7 @@ SPACES: dict[str, ShippedSpace] = {
             Task.CLASSIFICATION,
             ("accuracy", "balanced_accuracy", "auc", "log_loss"),
             "estimator",
-            lambda: installed(CLASSIFIERS),
+            lambda: keep_installed(CLASSIFIERS),
             PREPARATION,
         ),
         ShippedSpace(
@@ -220,14 +220,14 @@ SPACES: dict[str, ShippedSpace] = {
             Task.REGRESSION,
             ("r2", "rmse"),
             "estimator",
-            lambda: installed(REGRESSORS),
+            lambda: keep_installed(REGRESSORS),
             PREPARATION,
         ),
     )
 }
 
 
-def shipped(name: str) -> ShippedSpace:
+def load_shipped_space(name: str) -> ShippedSpace:
     """The shipped space with this name."""
     found = SPACES.get(name)
     if found is None:

@@ -34,7 +34,7 @@ class TableTrial:
     def __call__(self, trial: Trial) -> dict[str, float]:
         """The values of all metrics."""
         task, config = trial
-        return evaluate(config, opened(table_path(self.folder, task)), self.protocol).values
+        return evaluate(config, open_table(table_path(self.folder, task)), self.protocol).values
 
 
 def load_libraries() -> None:
@@ -50,6 +50,6 @@ def table_path(folder: Path, task: str) -> Path:
 
 
 @lru_cache(maxsize=OPEN_TABLES)
-def opened(path: Path) -> Table:
+def open_table(path: Path) -> Table:
     """A table by its file, kept open for the next trial."""
     return Table.open(path)

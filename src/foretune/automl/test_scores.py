@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from foretune._base.arrays import Floats
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.automl.final_model.model import Model
 from foretune.automl.metrics import Predictions, scorer
 from foretune.errors import UsageError
 from foretune.tables.number_formats import table_mark
-from foretune.tables.row_weights import Weighting
+from foretune.tables.row_weights import RowWeights
 from foretune.tables.schema import as_table
 from foretune.tables.target import Task, codes_of, new_target_numbers, target_of
 
@@ -21,13 +21,13 @@ def scores_on(
     frame: pd.DataFrame,
     metrics: Iterable[str],
     *,
-    weighting: Weighting | None = None,
+    weighting: RowWeights | None = None,
 ) -> dict[str, float]:
     """How the model does on a table with a known target; rows without one are left out.
 
     weighting: how much rows counted in the table of the fit.
     """
-    known, y = known_rows(
+    known, y = rows_with_target(
         frame,
         model.target,
         model.task,
@@ -45,14 +45,14 @@ def scores_on(
     return {name: scorer(name, model.task).score(given) for name in metrics}
 
 
-def known_rows(
+def rows_with_target(
     frame: pd.DataFrame,
     target: str,
     task: Task,
     classes: Sequence[str],
     *,
     decimal: str = "",
-    weighting: Weighting | None = None,
+    weighting: RowWeights | None = None,
 ) -> tuple[pd.DataFrame, Floats]:
     """The rows of a test table whose target is known, and the target as numbers or codes.
 
@@ -85,6 +85,6 @@ def known_rows(
     if new:
         raise UsageError(
             f"a test table must have the classes of the table of the fit, but '{target}' has "
-            f"{listed(new)} besides: leave those rows out"
+            f"{quote_names(new)} besides: leave those rows out"
         )
     return known, codes

@@ -12,13 +12,13 @@ import numpy as np
 
 from foretune._base.files import replace_file
 from foretune._base.progress import SILENT, Progress
-from foretune.automl.equivalent_configs import Effect
+from foretune.automl.equivalent_configs import PipelineEquivalence
+from foretune.automl.evaluation import EvaluationScore, evaluate
 from foretune.automl.evaluation import Protocol as Scoring
-from foretune.automl.evaluation import Score, evaluate
 from foretune.automl.knowledge.default_configs import customary, is_beyond
-from foretune.automl.knowledge.knowledge import Knowledge
-from foretune.automl.plan import DEFAULT_METHOD, Plan, Wishes
-from foretune.automl.table_evaluator import load_libraries, opened
+from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan
+from foretune.automl.table_evaluator import load_libraries, open_table
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.methods.contracts import Prior, Target
 from foretune.run.executor import Executor
@@ -41,7 +41,7 @@ class StoppedBeforeAnyTrial(KeyboardInterrupt):
 
 
 @dataclass(frozen=True, slots=True)
-class HeldTrial:
+class InMemoryEvaluator:
     """Evaluates configurations on a table in memory."""
 
     table: Table
@@ -66,7 +66,7 @@ class HeldTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class FiledTrial:
+class TableFileEvaluator:
     """Evaluates configurations on a table in a file, which each worker process opens once."""
 
     table: Path
@@ -76,18 +76,18 @@ class FiledTrial:
     def prepare(self) -> None:
         """Load the libraries and the table while the worker starts."""
         load_libraries()
-        opened(self.table)
+        open_table(self.table)
 
     def __call__(self, config: Config) -> dict[str, float]:
         """The values of all metrics."""
-        return HeldTrial(opened(self.table), self.scoring, self.predictions)(config)
+        return InMemoryEvaluator(open_table(self.table), self.scoring, self.predictions)(config)
 
 
-def keep_predictions(folder: Path, config: Config, score: Score) -> None:
+def keep_predictions(folder: Path, config: Config, score: EvaluationScore) -> None:
     """Write a trial's out-of-fold predictions, in one step."""
     if score.predictions is None:
         raise ValueError("the score holds no predictions")
-    predictions = score.predictions.astype(kept_as(score.predictions.shape[1]))
+    predictions = score.predictions.astype(prediction_dtype(score.predictions.shape[1]))
 
     def write(path: Path) -> None:
         with path.open("wb") as file:
@@ -96,7 +96,7 @@ def keep_predictions(folder: Path, config: Config, score: Score) -> None:
     replace_file(predictions_path(folder, config), write, is_private=True)
 
 
-def kept_as(columns: int) -> np.dtype[np.floating[Any]]:
+def prediction_dtype(columns: int) -> np.dtype[np.floating[Any]]:
     """The type of kept predictions: half as many digits are enough for probabilities, but numbers,
     a single column, may have a large offset.
     """
@@ -109,13 +109,13 @@ def predictions_path(folder: Path, config: Config) -> Path:
     return folder / f"{sha256(text.encode()).hexdigest()[:24]}.npy"
 
 
-def ranked(trials: Sequence[StudyTrial], plan: Plan) -> list[StudyTrial]:
+def rank_trials(trials: Sequence[StudyTrial], plan: FitPlan) -> list[StudyTrial]:
     """The trials that succeeded, the best first; of equals, the earlier one."""
     return best_first(trials, plan.metric)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StartKnowledge:
     """What is known before the first trial."""
 
     prior: Prior
@@ -125,24 +125,26 @@ class Known:
     """Of the table."""
 
 
-def known_before(
-    wishes: Wishes,
-    knowledge: Knowledge | None,
+def load_start_knowledge(
+    wishes: FitOptions,
+    knowledge: FitKnowledge | None,
     meta_features: Mapping[str, float],
     *,
     progress: Progress = SILENT,
-) -> Known:
+) -> StartKnowledge:
     """What past datasets say about a table of these meta-features, by the method asked for."""
     chosen = method(wishes.method)
     if knowledge is None:
-        return Known(chosen.learn(None, seed=wishes.seed, progress=progress), None, meta_features)
-    start = begun_with(wishes, knowledge, meta_features)
+        return StartKnowledge(
+            chosen.learn(None, seed=wishes.seed, progress=progress), None, meta_features
+        )
+    start = opening_configs(wishes, knowledge, meta_features)
     prior = knowledge.prior(chosen, seed=wishes.seed, progress=progress, begins=start is None)
-    return Known(prior, start, meta_features)
+    return StartKnowledge(prior, start, meta_features)
 
 
-def begun_with(
-    wishes: Wishes, knowledge: Knowledge, meta_features: Mapping[str, float]
+def opening_configs(
+    wishes: FitOptions, knowledge: FitKnowledge, meta_features: Mapping[str, float]
 ) -> Encoded | None:
     """What the default method tries first: what suited datasets like this one, the cheapest first.
 
@@ -157,10 +159,10 @@ def begun_with(
     return first if other is None else Encoded.concat([first, other])
 
 
-def searched(
-    plan: Plan,
-    wishes: Wishes,
-    known: Known,
+def run_trials(
+    plan: FitPlan,
+    wishes: FitOptions,
+    known: StartKnowledge,
     study: Study,
     runs: Runs,
     budget: Budget,
@@ -176,7 +178,7 @@ def searched(
         plan.space,
         (plan.metric.name,),
         meta_features=known.meta_features,
-        effect=Effect.on(plan.table),
+        effect=PipelineEquivalence.on(plan.table),
     )
     chosen = method(wishes.method)
     optimizer = Optimizer(target, chosen, known.prior, seed=wishes.seed, start=known.start)

@@ -20,7 +20,7 @@ from foretune.cli.predict import predict_command
 from foretune.cli.spaces import spaces_command
 from foretune.cli.suggest import suggest_command
 from foretune.cli.tune import tune_command
-from foretune.errors import ForetuneError, ForetuneWarning, extras_named
+from foretune.errors import ForetuneError, ForetuneWarning, explain_missing_extras
 from foretune.run import stopping
 
 # Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
@@ -94,7 +94,9 @@ for _command in (
 _as_python_shows_it = warnings.showwarning
 
 
-def _shown(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+def _show_warning(
+    message: Warning | str, category: type[Warning], *where: Any, **more: Any
+) -> None:
     """Our own warnings as one sentence, without a line of our source; others as ever."""
     if issubclass(category, ForetuneWarning):
         click.echo(f"foretune: {message}", err=True)
@@ -104,13 +106,13 @@ def _shown(message: Warning | str, category: type[Warning], *where: Any, **more:
 
 def main() -> None:
     """Run the command line: a user's mistake is one sentence and exit code 2."""
-    warnings.showwarning = _shown
+    warnings.showwarning = _show_warning
     # Running trials are let go as after Ctrl-C also where a scheduler or a terminal ends us: else
     # they would count as trials that kill their process.
     stopping.listen()
     try:
         # Some methods need an optional package no sooner than when they have trials to fit.
-        with extras_named("this command"):
+        with explain_missing_extras("this command"):
             foretune(standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)

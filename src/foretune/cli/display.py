@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foretune.cli.names import named
+from foretune.cli.names import config_label
 from foretune.experience import Metric, Status
-from foretune.report.wording import counted, listed
+from foretune.report.wording import count_text, list_text
 from foretune.run.study import StudyTrial
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LINE_SECONDS = 30.0
 """How often a log hears of progress that is no improvement."""
 
 
-class Score:
+class BestSoFar:
     """The best so far: one trial, or with several metrics those that no other beats in all."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
@@ -46,10 +46,10 @@ class Score:
         if not self.unbeaten:
             return f"{self.failed} failed" if self.failed else "the first trials are running"
         if len(self.metrics) > 1:
-            names = listed([metric.name for metric in self.metrics])
+            names = list_text([metric.name for metric in self.metrics])
             return f"{len(self.unbeaten)} unbeaten in {names}"
         [metric], [best] = self.metrics, self.unbeaten
-        name = named(best.config)
+        name = config_label(best.config)
         return f"best {metric.name} {best.values[metric.name]:.4g}{f' ({name})' if name else ''}"
 
     def _as_good(self, one: StudyTrial, other: StudyTrial) -> bool:
@@ -66,7 +66,7 @@ class Lines:
     """
 
     def __init__(self, metrics: Sequence[Metric], trials: int | None) -> None:
-        self._score, self._trials = Score(metrics), trials
+        self._score, self._trials = BestSoFar(metrics), trials
         self._said, self._silent = time.monotonic(), True
 
     def trial_began(self, trial: StudyTrial) -> None:
@@ -74,7 +74,7 @@ class Lines:
         if self._silent and self._score.ended:
             self._say_how_far()
         elif self._silent:
-            name = named(trial.config)
+            name = config_label(trial.config)
             self._say(f"trial {trial.number} began{f': {name}' if name else ''}")
 
     def trial_ended(self, trial: StudyTrial) -> None:
@@ -95,7 +95,11 @@ class Lines:
 
 def _how_far(ended: int, trials: int | None) -> str:
     """How many trials have ended: a count, which is not the number that a trial bears."""
-    return counted(ended, "trial") if trials is None else f"{ended:,} of {counted(trials, 'trial')}"
+    return (
+        count_text(ended, "trial")
+        if trials is None
+        else f"{ended:,} of {count_text(trials, 'trial')}"
+    )
 
 
 class Bar:
@@ -104,7 +108,7 @@ class Bar:
     def __init__(
         self, metrics: Sequence[Metric], bar: "Progress", task: "TaskID", trials: int | None
     ) -> None:
-        self._score, self._bar, self._task, self._trials = Score(metrics), bar, task, trials
+        self._score, self._bar, self._task, self._trials = BestSoFar(metrics), bar, task, trials
         self._running: dict[int, str] = {}
         self._visible = False
 
@@ -115,7 +119,7 @@ class Bar:
             self._bar.reset(self._task, completed=self._score.ended)
             self._bar.start()
             self._visible = True
-        self._running[trial.number] = named(trial.config)
+        self._running[trial.number] = config_label(trial.config)
         self._show(0)
 
     def trial_ended(self, trial: StudyTrial) -> None:

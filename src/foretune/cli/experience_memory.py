@@ -60,7 +60,7 @@ def export_command(file: Path, space: str | None) -> None:
 
     check_experience_out(file)
     memory = Memory.of_user()
-    known = memory.export(_chosen(memory, space), file)
+    known = memory.export(_resolve_space_name(memory, space), file)
     click.echo(f"Saved {file}: {_sizes(known)}")
 
 
@@ -79,15 +79,15 @@ def add_command(file: Path, space: str) -> None:
       foretune learn
     """
     from foretune.automl.knowledge.memory import Memory
-    from foretune.automl.metrics import check_recorded
-    from foretune.automl.spaces import shipped
+    from foretune.automl.metrics import check_metric_directions
+    from foretune.automl.spaces import load_shipped_space
     from foretune.experience import Experience
-    from foretune.experience.alignment.restriction import narrowed
+    from foretune.experience.alignment.restriction import restrict_experience
 
     experience = Experience.open(file)
-    chosen = shipped(space)
-    check_recorded(experience.metrics, chosen.task)
-    added = narrowed(experience, chosen.build())
+    chosen = load_shipped_space(space)
+    check_metric_directions(experience.metrics, chosen.task)
+    added = restrict_experience(experience, chosen.build())
     memory = Memory.of_user()
     memory.add(space, added)
     known = memory.recall(space) or added
@@ -106,7 +106,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     """
     from foretune.automl.knowledge.knowledge import forget_learnt
     from foretune.automl.knowledge.memory import Memory
-    from foretune.report.wording import counted
+    from foretune.report.wording import count_text
 
     if (task is None) != all_:
         raise UsageError(
@@ -122,7 +122,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     for name in names:
         lost += memory.forget(name, task)
         forget_learnt(name)
-    click.echo(f"Forgot {counted(lost, 'evaluation')}")
+    click.echo(f"Forgot {count_text(lost, 'evaluation')}")
 
 
 def _holding(memory: "Memory", task: str) -> str:
@@ -141,7 +141,7 @@ def _holding(memory: "Memory", task: str) -> str:
     return names[0]
 
 
-def _chosen(memory: "Memory", space: str | None) -> str:
+def _resolve_space_name(memory: "Memory", space: str | None) -> str:
     names = memory.spaces()
     if space is None and len(names) == 1:
         return names[0]
@@ -162,9 +162,9 @@ def _overview(name: str, known: "Experience") -> str:
 
 
 def _sizes(known: "Experience") -> str:
-    from foretune.report.wording import counted
+    from foretune.report.wording import count_text
 
-    return f"{counted(len(known.tasks), 'dataset')}, {counted(len(known), 'evaluation')}"
+    return f"{count_text(len(known.tasks), 'dataset')}, {count_text(len(known), 'evaluation')}"
 
 
 def _best(known: "Experience", task: str) -> str:

@@ -9,12 +9,12 @@ import click
 from foretune._base.terminal import TerminalProgress
 from foretune.automl.final_model.model_file import said_of_itself
 from foretune.automl.first_model import FirstModelKeeper
-from foretune.automl.job import Place
-from foretune.automl.plan import Plan, Wishes, planned
+from foretune.automl.job import FitFolder
+from foretune.automl.plan import FitOptions, FitPlan, make_plan
 from foretune.automl.preflight import check_ready
 from foretune.errors import UsageError
 from foretune.tables.identity import task_name
-from foretune.tables.reading import Training
+from foretune.tables.reading import TrainingTable
 from foretune.tables.table import Table
 
 LEAST_SEARCH_SECONDS = 3.0
@@ -23,14 +23,14 @@ NO_SEARCH = "reading the table and fitting a first model took nearly all of the 
 
 
 def sample_user(
-    keeper: FirstModelKeeper, wishes: Wishes, place: Place, store: str | None
-) -> Callable[[Training], None]:
+    keeper: FirstModelKeeper, wishes: FitOptions, place: FitFolder, store: str | None
+) -> Callable[[TrainingTable], None]:
     """What makes the first model of a small sample of a large table."""
 
-    def use(sample: Training) -> None:
+    def use(sample: TrainingTable) -> None:
         check_ready(wishes, place, sample.table, None, sample.target, store=store)
         try:
-            plan = planned(sample.table, wishes)
+            plan = make_plan(sample.table, wishes)
         except UsageError:
             return  # What a sample lacks the table may have; if not, its own plan will say so.
         make_first_model(keeper, plan, sample.target)
@@ -38,7 +38,7 @@ def sample_user(
     return use
 
 
-def make_first_model(keeper: FirstModelKeeper, plan: Plan, target: str) -> None:
+def make_first_model(keeper: FirstModelKeeper, plan: FitPlan, target: str) -> None:
     """Fit and save a quick model, and say so, unless there is one already."""
     if keeper.kept is not None:
         return

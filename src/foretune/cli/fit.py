@@ -19,7 +19,7 @@ from foretune.errors import UsageError
 
 if TYPE_CHECKING:
     from foretune.automl.first_model import FirstModel, FirstModelKeeper
-    from foretune.automl.job import Fit, Job, Searched
+    from foretune.automl.job import FitResult, Job, SearchResult
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
@@ -124,20 +124,20 @@ def fit_command(
         from foretune._base.threads import cores
         from foretune._base.time_budget import TimeBudget
         from foretune.automl.first_model import FirstModelKeeper
-        from foretune.automl.job import Job, Place
-        from foretune.automl.plan import DEFAULT_ENSEMBLE, Wishes, planned
+        from foretune.automl.job import FitFolder, Job
+        from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions, make_plan
         from foretune.automl.preflight import check_ready
         from foretune.automl.trial_runs import StoppedBeforeAnyTrial
         from foretune.cli.display import display
         from foretune.cli.first_model import is_too_late, make_first_model, sample_user
-        from foretune.integrations.mlflow_log import logged
-        from foretune.run.executor_choice import Site
-        from foretune.tables.column_roles import Roles
+        from foretune.integrations.mlflow_log import log_to_mlflow
+        from foretune.run.executor_choice import ExecutorChoice
+        from foretune.tables.column_roles import ColumnRoles
 
-    site = Site(executor, address)
-    roles = Roles(group, order, names_in(ignore), weight)
+    site = ExecutorChoice(executor, address)
+    roles = ColumnRoles(group, order, names_in(ignore), weight)
     clock = TimeBudget.of(time_, began)
-    wishes = Wishes(
+    wishes = FitOptions(
         trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
         seconds=time_,
         metric=metric,
@@ -150,7 +150,7 @@ def fit_command(
         trial_seconds=time_limit,
         trial_memory=int(memory_),
     )
-    place = Place(out or Path(f"{table_name_of(data)}-foretune"))
+    place = FitFolder(out or Path(f"{table_name_of(data)}-foretune"))
     keeper = FirstModelKeeper(place.model, target or "", clock)
     if demo:
         given = read_demo(data, target, test, roles)
@@ -158,7 +158,7 @@ def fit_command(
         use_sample = sample_user(keeper, wishes, place, store)
         given = read_given(data, target, task, test, roles, clock, use_sample)
     table = given.training.table
-    plan = planned(table, wishes)
+    plan = make_plan(table, wishes)
     check_ready(wishes, place, table, given.test, given.training.target, store=store)
     for note in (*given.notes, *plan.notes):
         click.echo(note)
@@ -168,7 +168,7 @@ def fit_command(
             return
     with (
         display([plan.metric], wishes.most_trials, wishes.seconds) as shown,
-        logged(shown, mlflow, f"{table.name} {plan.metric.name}", [plan.metric]) as watch,
+        log_to_mlflow(shown, mlflow, f"{table.name} {plan.metric.name}", [plan.metric]) as watch,
     ):
         job = Job(
             table,
@@ -194,7 +194,7 @@ def fit_command(
     _end(job, searched, given, keeper)
 
 
-def _end(job: "Job", searched: "Searched", given: "Given", keeper: "FirstModelKeeper") -> None:
+def _end(job: "Job", searched: "SearchResult", given: "Given", keeper: "FirstModelKeeper") -> None:
     """Fit and save the model, and say what came of it; the first model stands in for it."""
     from foretune.cli.first_model import use_first_model
 
@@ -227,14 +227,14 @@ def _shown(what: str) -> Iterator[None]:
         progress.stop()
 
 
-def _with_model(job: "Job", searched: "Searched", given: Given) -> "Fit":
+def _with_model(job: "Job", searched: "SearchResult", given: Given) -> "FitResult":
     """Fit the model and save it. The trials are kept and told of also where there can be none."""
     from foretune.automl.preflight import check_same_target
-    from foretune.automl.trial_runs import ranked
+    from foretune.automl.trial_runs import rank_trials
 
     place, target = job.place, given.training.target
     check_same_target(place.model, target)
-    if ranked(searched.trials, searched.plan):  # There is no experience without a success.
+    if rank_trials(searched.trials, searched.plan):  # There is no experience without a success.
         searched.experience().save(place.trials)
     with _telling_why_there_is_none(job, searched, given):
         found = _or_first_model(job.conclude(searched), job.first)
@@ -244,7 +244,7 @@ def _with_model(job: "Job", searched: "Searched", given: Given) -> "Fit":
     return found
 
 
-def _or_first_model(found: "Fit", first: "FirstModel | None") -> "Fit":
+def _or_first_model(found: "FitResult", first: "FirstModel | None") -> "FitResult":
     """The same with the first model, where that is clearly better than the few trials there are."""
     made, metric = found.conclusion, found.plan.metric.name
     if first is None or not first.is_clearly_better(made.best.values[metric]):
@@ -256,7 +256,9 @@ def _or_first_model(found: "Fit", first: "FirstModel | None") -> "Fit":
 
 
 @contextmanager
-def _telling_why_there_is_none(job: "Job", searched: "Searched", given: Given) -> Iterator[None]:
+def _telling_why_there_is_none(
+    job: "Job", searched: "SearchResult", given: Given
+) -> Iterator[None]:
     """Write the report of the trials also where no model comes of them."""
     try:
         yield
@@ -274,7 +276,7 @@ def _telling_why_there_is_none(job: "Job", searched: "Searched", given: Given) -
 
 
 def _tell_of_none(
-    job: "Job", searched: "Searched", given: Given, why: str, instead: str = ""
+    job: "Job", searched: "SearchResult", given: Given, why: str, instead: str = ""
 ) -> None:
     """Write a report that says why the trials gave no model, and what there is instead."""
     from foretune.automl.fit_story import story

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from foretune._base.time_budget import TimeBudget
-    from foretune.tables.column_roles import Roles
-    from foretune.tables.reading import Training
+    from foretune.tables.column_roles import ColumnRoles
+    from foretune.tables.reading import TrainingTable
 
 
 @dataclass(frozen=True)
 class Given:
     """What the user brings."""
 
-    training: "Training"
+    training: "TrainingTable"
     test: "pd.DataFrame | None"
     notes: Sequence[str]
     """What was assumed about both, for people."""
@@ -33,7 +33,9 @@ def table_name_of(data: Path | None) -> str:
     return NAME if data is None else table_name(data)
 
 
-def read_demo(data: Path | None, target: str | None, test: Path | None, roles: "Roles") -> Given:
+def read_demo(
+    data: Path | None, target: str | None, test: Path | None, roles: "ColumnRoles"
+) -> Given:
     """The table of credits that comes along."""
     from foretune.automl.demo import NAME, TARGET, demo_frames
     from foretune.tables.reading import training_of
@@ -52,9 +54,9 @@ def read_given(
     target: str | None,
     task: str | None,
     test: Path | None,
-    roles: "Roles",
+    roles: "ColumnRoles",
     clock: "TimeBudget",
-    use_sample: "Callable[[Training], None]",
+    use_sample: "Callable[[TrainingTable], None]",
 ) -> Given:
     """Read the tables that the user names; `use_sample` is as of `read_training_in_time`."""
     from foretune._base.terminal import TerminalProgress

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from foretune.cli.fit_input import Given
-from foretune.cli.names import named
-from foretune.cli.typed_command import command_of, moment, typed_words, with_trials
+from foretune.cli.names import config_label
+from foretune.cli.typed_command import command_of, command_words, moment, with_trials
 
 if TYPE_CHECKING:
     from foretune._base.time_budget import TimeBudget
-    from foretune.automl.final_model.column_importance import Worth
-    from foretune.automl.fit_story import Words
-    from foretune.automl.job import Fit, Place, Searched
+    from foretune.automl.final_model.column_importance import ColumnImportance
+    from foretune.automl.fit_story import ReportTexts
+    from foretune.automl.job import FitFolder, FitResult, SearchResult
 
 MOST_NAMED = 3
 """Columns that count most, of which the command tells."""
@@ -29,12 +29,12 @@ PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
 class _Measured:
     """What is known of the model beside the trials."""
 
-    worth: "list[Worth]"
+    worth: "list[ColumnImportance]"
     without_columns: float
     tested: Mapping[str, float]
 
 
-def tell_result(found: "Fit", given: Given, place: "Place", clock: "TimeBudget") -> None:
+def tell_result(found: "FitResult", given: Given, place: "FitFolder", clock: "TimeBudget") -> None:
     """Say what came of it and write the report; what is said does not depend on a full disk."""
     from foretune.automl.final_model.baseline import without_columns
     from foretune.automl.fit_story import story
@@ -65,12 +65,12 @@ def tell_result(found: "Fit", given: Given, place: "Place", clock: "TimeBudget")
     click.echo(f"Report  {place.report}")
 
 
-def words_for_report(found: "Searched", given: Given) -> "Words":
+def words_for_report(found: "SearchResult", given: Given) -> "ReportTexts":
     """What every report says beside the result."""
-    from foretune.automl.fit_story import Words
+    from foretune.automl.fit_story import ReportTexts
 
-    typed = typed_words()
-    return Words(
+    typed = command_words()
+    return ReportTexts(
         title=f"{given.training.table.name}: {given.training.target}",
         when=moment(),
         command=command_of(typed),
@@ -79,24 +79,25 @@ def words_for_report(found: "Searched", given: Given) -> "Words":
     )
 
 
-def _say(found: "Fit", measured: _Measured) -> None:
+def _say(found: "FitResult", measured: _Measured) -> None:
     """What came of it, in a few lines."""
-    from foretune._base.names import listed
-    from foretune.automl.final_model.baseline import guessed
+    from foretune._base.names import quote_names
+    from foretune.automl.final_model.baseline import describe_guess
     from foretune.automl.metrics import of_the_model
-    from foretune.automl.trial_runs import ranked
-    from foretune.report.wording import counted
+    from foretune.automl.trial_runs import rank_trials
+    from foretune.report.wording import count_text
 
     metric, best, tested = found.plan.metric, found.conclusion.best, measured.tested
     ended = sum(trial.status is not None for trial in found.trials)
     usable = "usable " if found.conclusion.stands_in else ""
     click.echo(
-        f"Best {usable}of {counted(ended, 'trial')}: {metric.name} {best.values[metric.name]:.4g}"
+        f"Best {usable}of {count_text(ended, 'trial')}: {metric.name} "
+        f"{best.values[metric.name]:.4g}"
         f"{_in_plain_words(metric.name, of_the_model(best.values, found.plan.shares))} "
-        f"(trial {best.number}, {named(best.config)})"
+        f"(trial {best.number}, {config_label(best.config)})"
     )
-    guess, baseline = guessed(metric.name, found.plan.table.task), measured.without_columns
-    leading = ranked(found.trials, found.plan)[0].values[metric.name]
+    guess, baseline = describe_guess(metric.name, found.plan.table.task), measured.without_columns
+    leading = rank_trials(found.trials, found.plan)[0].values[metric.name]
     click.echo(
         f"Always predicting {guess}: {metric.name} {baseline:.4g}"
         + _no_better(metric.sign * (leading - baseline))
@@ -109,7 +110,7 @@ def _say(found: "Fit", measured: _Measured) -> None:
     if found.conclusion.remark:
         click.echo(found.conclusion.remark)
     if counts := [each.column for each in measured.worth if each.is_sure][:MOST_NAMED]:
-        click.echo(f"It goes most by {listed(counts)}")
+        click.echo(f"It goes most by {quote_names(counts)}")
     if tested:
         also = _in_plain_words(metric.name, tested)
         click.echo(f"On the test table: {metric.name} {tested[metric.name]:.4g}{also}")
@@ -132,7 +133,7 @@ def _no_better(more: float) -> str:
     return ". No trial is better: the columns may say nothing about the target"
 
 
-def _worth(found: "Fit", clock: "TimeBudget") -> "list[Worth]":
+def _worth(found: "FitResult", clock: "TimeBudget") -> "list[ColumnImportance]":
     """What columns are worth to the best pipeline; Ctrl-C does without, and so does a lack of time.
 
     It fits the pipeline of the best trial once more.
@@ -148,7 +149,7 @@ def _worth(found: "Fit", clock: "TimeBudget") -> "list[Worth]":
     if clock.is_limited and clock.left() < found.conclusion.best.seconds + most:
         return []
     try:
-        with stopping.heeded():
+        with stopping.absorb_requests():
             return column_worth(
                 found.conclusion.best.config,
                 plan.table,

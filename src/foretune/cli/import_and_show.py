@@ -69,7 +69,7 @@ def _check_apart(out: Path, *sources: Path | str | None) -> None:
             )
 
 
-def _say_inferred(path: Path, space: str) -> None:
+def _save_inferred_space(path: Path, space: str) -> None:
     """Keep an inferred space where it can be edited; one that was edited is left as it is."""
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") != space:
         click.echo(f"\nThe space was inferred from the values. {path}, which was there before, is")
@@ -225,7 +225,7 @@ def import_command(
         summary = summarise(experience)
     click.echo(summary)
     if kind in ("table", "mlflow", "ray") and space is None:
-        _say_inferred(out.with_suffix(".space.json"), experience.space.to_json())
+        _save_inferred_space(out.with_suffix(".space.json"), experience.space.to_json())
     click.echo(f"\nSaved {out}")
 
 

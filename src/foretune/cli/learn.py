@@ -14,7 +14,7 @@ from foretune.cli.quantities import SEED, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.knowledge.learn_bundle import Done, Plan
+    from foretune.automl.knowledge.learn_bundle import LearningPlan, LearningReport
     from foretune.experience import Experience
 
 METHODS = ("auto", "gcp-prior")
@@ -80,8 +80,8 @@ def learn_command(
       foretune learn --space pipeline-regression --experience runs.parquet --out knowledge/
       foretune learn --time 30m --jobs 8 --executor ray --address auto
     """
-    from foretune.automl.knowledge.learn_bundle import Plan
-    from foretune.run.executor_choice import Site
+    from foretune.automl.knowledge.learn_bundle import LearningPlan
+    from foretune.run.executor_choice import ExecutorChoice
 
     if (file is None) != (out is None) or (file is not None and len(spaces) != 1):
         raise UsageError(
@@ -90,8 +90,8 @@ def learn_command(
         )
     chosen = methods or _by_default(executor, alone=file is not None)
     _check(chosen)
-    site = Site(executor, address)
-    plan = partial(Plan, methods=chosen, seed=seed, site=site, jobs=jobs)
+    site = ExecutorChoice(executor, address)
+    plan = partial(LearningPlan, methods=chosen, seed=seed, site=site, jobs=jobs)
     if file is not None and out is not None:
         _from_file(plan(spaces[0], seconds=time_), metrics, file, out)
     else:
@@ -119,19 +119,19 @@ def _check(methods: tuple[str, ...]) -> None:
         method(name)
 
 
-def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) -> None:
+def _from_file(plan: "LearningPlan", metrics: tuple[str, ...], file: Path, out: Path) -> None:
     from foretune._base.terminal import TerminalProgress
     from foretune.automl.knowledge.bundle import Bundle
     from foretune.automl.knowledge.learn_bundle import learn_bundle
     from foretune.automl.knowledge.metric_choice import by_metric
-    from foretune.automl.metrics import check_recorded, scorer
-    from foretune.automl.spaces import shipped
+    from foretune.automl.metrics import check_metric_directions, scorer
+    from foretune.automl.spaces import load_shipped_space
     from foretune.experience import Experience
 
     experience = Experience.open(file, progress=TerminalProgress())
-    task = shipped(plan.name).task
+    task = load_shipped_space(plan.name).task
     names = metrics or tuple(metric.name for metric in experience.metrics)
-    check_recorded([metric for metric in experience.metrics if metric.name in names], task)
+    check_metric_directions([metric for metric in experience.metrics if metric.name in names], task)
     views = {name: by_metric(experience, scorer(name, task).metric) for name in names}
     click.echo(f"{plan.name}: {len(experience.tasks)} datasets, {len(experience):,} evaluations")
     _, done = learn_bundle(
@@ -139,7 +139,7 @@ def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) ->
         plan,
         Bundle.open(out),
         ships=experience,
-        about=_collected(file),
+        about=_read_collection_note(file),
         progress=TerminalProgress(),
     )
     _say(done)
@@ -147,7 +147,7 @@ def _from_file(plan: "Plan", metrics: tuple[str, ...], file: Path, out: Path) ->
 
 
 def _from_all(
-    plan: "partial[Plan]", spaces: tuple[str, ...], metrics: tuple[str, ...], time_: float
+    plan: "partial[LearningPlan]", spaces: tuple[str, ...], metrics: tuple[str, ...], time_: float
 ) -> None:
     """Each space in turn, within the time for all of them."""
     import time
@@ -178,11 +178,11 @@ def _from_all(
 
 def _views(name: str, metrics: tuple[str, ...]) -> dict[str, "Experience"]:
     """All experience of a space by each metric."""
-    from foretune.automl.knowledge.knowledge import Knowledge
+    from foretune.automl.knowledge.knowledge import FitKnowledge
 
     views: dict[str, Experience] = {}
     for metric in metrics:
-        knowledge = Knowledge.for_space(name, metric=metric)
+        knowledge = FitKnowledge.for_space(name, metric=metric)
         if not views:
             click.echo(f"{name}: {'; '.join(str(source) for source in knowledge.sources)}")
         if knowledge.whole is not None:
@@ -190,7 +190,7 @@ def _views(name: str, metrics: tuple[str, ...]) -> dict[str, "Experience"]:
     return views
 
 
-def _collected(file: Path) -> Mapping[str, Any]:
+def _read_collection_note(file: Path) -> Mapping[str, Any]:
     """How a collection was made, where its note lies beside it."""
     import json
 
@@ -206,7 +206,7 @@ def _collected(file: Path) -> Mapping[str, Any]:
         ) from error
 
 
-def _say(done: list["Done"]) -> None:
+def _say(done: list["LearningReport"]) -> None:
     from foretune.automl.knowledge.learning_processes import TIME_IS_OVER
 
     for each in done:

@@ -13,10 +13,10 @@ def methods_command() -> None:
 
     width = max(map(len, METHODS))
     for name in METHODS:
-        click.echo(f"{name:<{width}}  {_described(name)}")
+        click.echo(f"{name:<{width}}  {_describe_method(name)}")
 
 
-def _described(name: str) -> str:
+def _describe_method(name: str) -> str:
     from foretune.errors import MethodError
     from foretune.search import method
 

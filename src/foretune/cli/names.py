@@ -11,7 +11,7 @@ CHOICES = ("estimator", "algorithm")
 """Hyperparameters that say what a trial is."""
 
 
-def named(config: Mapping[str, Any]) -> str:
+def config_label(config: Mapping[str, Any]) -> str:
     """A configuration in a word: the algorithm it chooses."""
     return next((str(config[name]) for name in CHOICES if name in config), "")
 

@@ -12,8 +12,8 @@ from foretune.errors import ExperienceError, UsageError
 
 if TYPE_CHECKING:
     from foretune.experience import Experience, Metric
-    from foretune.experience.alignment.carry_over import Carried
-    from foretune.experience.source_merge import Sourced
+    from foretune.experience.alignment.carry_over import CarriedExperience
+    from foretune.experience.source_merge import SourcedExperience
     from foretune.space import Space
 
 FILES = ".parquet"
@@ -27,38 +27,38 @@ Made = TypeVar("Made")
 
 
 @dataclass
-class Past:
+class PastRuns:
     """What was given, each file and each study for itself."""
 
-    parts: "list[Sourced]" = field(default_factory=list)
+    parts: "list[SourcedExperience]" = field(default_factory=list)
     unfit: list[tuple[str, ExperienceError]] = field(default_factory=list)
     """Studies that cannot be used, and why."""
 
     @property
-    def task_source(self) -> "Sourced | None":
+    def task_source(self) -> "SourcedExperience | None":
         """The file that says what is searched and measured, where the user does not."""
         return next((part for part in self.parts if part.is_file), None)
 
 
-def opened(sources: Sequence[str], *, store: str, study: str) -> Past:
+def open_past_runs(sources: Sequence[str], *, store: str, study: str) -> PastRuns:
     """Read experience files, and all studies of stores but the one that is tuned."""
-    from foretune._base.databases import shown
+    from foretune._base.databases import hide_passwords
     from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience
-    from foretune.experience.source_merge import Sourced
+    from foretune.experience.source_merge import SourcedExperience
 
-    past = Past()
+    past = PastRuns()
     for source in _each_once(sources):
         if _is_file(source):
             _check_there(source)
             read = Experience.open(Path(source), progress=TerminalProgress())
-            past.parts.append(Sourced(shown(source), read))
+            past.parts.append(SourcedExperience(hide_passwords(source), read))
         else:
             _add_studies(past, source, store, study)
     return past
 
 
-def rename(past: Past, texts: Sequence[str]) -> None:
+def rename(past: PastRuns, texts: Sequence[str]) -> None:
     """Give hyperparameters of past runs, wherever they occur, the names of today, OLD=NEW, and
     choices theirs, NAME:OLD=NEW.
     """
@@ -113,7 +113,7 @@ def _place(old: str, space: "Space") -> str | tuple[str, Any] | None:
     return None
 
 
-def _refuse_unknown(old: str, past: Past) -> None:
+def _refuse_unknown(old: str, past: PastRuns) -> None:
     from foretune._base.names import suggestion
 
     spaces = [part.experience.space for part in past.parts]
@@ -125,27 +125,27 @@ def _refuse_unknown(old: str, past: Past) -> None:
     )
 
 
-def carried(
-    past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
-) -> "Carried | None":
+def carry_over_past(
+    past: PastRuns, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
+) -> "CarriedExperience | None":
     """What past runs say about the space that is tuned, by its metrics; says what is not used."""
-    from foretune._base.names import listed
-    from foretune.experience.alignment.translation import assumed_numbers
+    from foretune._base.names import quote_names
+    from foretune.experience.alignment.translation import encode_assumptions
 
-    values = _assumed_values(assumed, space)
-    assumed_numbers(space, values)
+    values = _parse_assumptions(assumed, space)
+    encode_assumptions(space, values)
     found = _together(past, space, metrics, values)
     _say_unfit(past.unfit)
     if found is not None and not found.is_whole:
         told = found.describe()
         click.echo(f"{told[0].upper()}{told[1:]}{_hint(found)}.", err=True)
     if found is not None and found.in_vain:
-        in_vain = listed(found.in_vain)
+        in_vain = quote_names(found.in_vain)
         click.echo(f"--assume of {in_vain} changes nothing: past runs have recorded it.", err=True)
     return found
 
 
-def _hint(found: "Carried") -> str:
+def _hint(found: "CarriedExperience") -> str:
     """How past runs can be told to know what is searched."""
     hints = []
     if found.unknown:
@@ -162,7 +162,7 @@ def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:
 
     A single example might be a study without trials, which says nothing about the others.
     """
-    from foretune._base.names import listed
+    from foretune._base.names import quote_names
 
     by_reason: dict[str, list[str]] = {}
     for name, error in unfit:
@@ -172,7 +172,9 @@ def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:
         click.echo(f"{_studies(names)} not fit, such as '{names[0]}': {why}.", err=True)
     others = [name for _, names in reasons[REASONS_SAID:] for name in names]
     if others:
-        click.echo(f"{_studies(others)} not fit for other reasons: {listed(others)}.", err=True)
+        click.echo(
+            f"{_studies(others)} not fit for other reasons: {quote_names(others)}.", err=True
+        )
 
 
 def _studies(names: Sequence[str]) -> str:
@@ -180,7 +182,7 @@ def _studies(names: Sequence[str]) -> str:
     return f"{len(names)} past {'study does' if len(names) == 1 else 'studies do'}"
 
 
-def check_not_replaced(out: Path, sources: Sequence[str]) -> None:
+def check_out_is_not_source(out: Path, sources: Sequence[str]) -> None:
     """Refuse to write the trials where past runs are read from, which would be lost."""
     from foretune._base.databases import place
 
@@ -249,10 +251,10 @@ def _is_begun(store: str) -> bool:
     return path is None or (path.exists() and path.stat().st_size > 0)
 
 
-def _add_studies(past: Past, source: str, store: str, study: str) -> None:
-    from foretune._base.databases import place, shown
+def _add_studies(past: PastRuns, source: str, store: str, study: str) -> None:
+    from foretune._base.databases import hide_passwords, place
     from foretune._base.terminal import TerminalProgress
-    from foretune.experience.source_merge import Sourced
+    from foretune.experience.source_merge import SourcedExperience
     from foretune.stores.optuna.study_reader import read_each
 
     own = place(source) == place(store)
@@ -262,46 +264,50 @@ def _add_studies(past: Past, source: str, store: str, study: str) -> None:
     besides = [study] if own else []
     read = read_each(source, besides=besides, progress=TerminalProgress())
     if not read and not own:
-        click.echo(f"There are no studies in {shown(source)} to learn from.", err=True)
+        click.echo(f"There are no studies in {hide_passwords(source)} to learn from.", err=True)
     for name, found in read.items():
         if isinstance(found, ExperienceError):
             past.unfit.append((name, found))
         else:
-            past.parts.append(Sourced(shown(source), found, is_file=False))
+            past.parts.append(SourcedExperience(hide_passwords(source), found, is_file=False))
 
 
 def _together(
-    past: Past, space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
-) -> "Carried | None":
+    past: PastRuns, space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
+) -> "CarriedExperience | None":
     """What fits of all."""
-    from foretune.experience.alignment.carry_over import carried_over, together
+    from foretune.experience.alignment.carry_over import carry_over, together
     from foretune.experience.source_merge import distinct
 
     measured = [
         replace(part, experience=known)
         for part, known in _fitting(
-            past, _named(past.parts, metrics), lambda known: _measured(known, metrics)
+            past,
+            _assume_metric_names(past.parts, metrics),
+            lambda known: _select_metrics(known, metrics),
         )
     ]
     apart = distinct(measured)
-    found = list(_fitting(past, apart, lambda known: carried_over(known, space, assumed=assumed)))
-    _say_named([part for part, _ in found], metrics)
+    found = list(_fitting(past, apart, lambda known: carry_over(known, space, assumed=assumed)))
+    _report_unnamed_metrics([part for part, _ in found], metrics)
     return together([each for _, each in found]) if found else None
 
 
-def _say_named(parts: "Sequence[Sourced]", metrics: "Sequence[Metric]") -> None:
+def _report_unnamed_metrics(
+    parts: "Sequence[SourcedExperience]", metrics: "Sequence[Metric]"
+) -> None:
     """Say how many of the studies that are used do not name what they measure."""
-    from foretune._base.names import listed
+    from foretune._base.names import quote_names
 
     nameless = [part.experience.tasks[0] for part in parts if part.is_nameless]
     if nameless:
-        told = listed([metric.name for metric in metrics])
+        told = quote_names([metric.name for metric in metrics])
         click.echo(f"{_studies(nameless)} not name what was measured: taken for {told}.", err=True)
 
 
 def _fitting(
-    past: Past, parts: "Sequence[Sourced]", made: "Callable[[Experience], Made]"
-) -> "Iterator[tuple[Sourced, Made]]":
+    past: PastRuns, parts: "Sequence[SourcedExperience]", made: "Callable[[Experience], Made]"
+) -> "Iterator[tuple[SourcedExperience, Made]]":
     """What is made of those that fit; a file must, for it was named."""
     for part in parts:
         try:
@@ -313,31 +319,33 @@ def _fitting(
             past.unfit.append((part.experience.tasks[0], error))
 
 
-def _named(parts: "Sequence[Sourced]", metrics: "Sequence[Metric]") -> "list[Sourced]":
+def _assume_metric_names(
+    parts: "Sequence[SourcedExperience]", metrics: "Sequence[Metric]"
+) -> "list[SourcedExperience]":
     """Studies that do not name what they measure are taken to measure what is tuned.
 
     Optuna asks for no names, so few of its studies have them.
     """
-    from foretune.stores.optuna.study_reader import unnamed
+    from foretune.stores.optuna.study_reader import default_metric_names
 
-    names = unnamed(len(metrics))
+    names = default_metric_names(len(metrics))
     if names == tuple(metric.name for metric in metrics):
         return list(parts)
     return [
-        replace(part, experience=_renamed(part.experience, metrics), is_nameless=True)
+        replace(part, experience=_rename_metrics(part.experience, metrics), is_nameless=True)
         if not part.is_file and tuple(metric.name for metric in part.experience.metrics) == names
         else part
         for part in parts
     ]
 
 
-def _renamed(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
+def _rename_metrics(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
     """Past runs with the names of these metrics, and directions of their own."""
     pairs = zip(known.metrics, metrics, strict=True)
     return replace(known, metrics=tuple(replace(own, name=each.name) for own, each in pairs))
 
 
-def _measured(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
+def _select_metrics(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
     """Past runs by the metrics that are tuned."""
     measured = known.with_metrics([metric.name for metric in metrics])
     for own, metric in zip(measured.metrics, metrics, strict=True):
@@ -349,10 +357,10 @@ def _measured(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
     return measured
 
 
-def _assumed_values(texts: Sequence[str], space: "Space") -> dict[str, Any]:
+def _parse_assumptions(texts: Sequence[str], space: "Space") -> dict[str, Any]:
     values: dict[str, Any] = {}
     for text in texts:
-        name, value = _assumed(text, space)
+        name, value = _parse_assumption(text, space)
         if name in values:
             raise UsageError(
                 f"--assume must name each hyperparameter once, but got '{name}' twice: leave one "
@@ -362,7 +370,7 @@ def _assumed_values(texts: Sequence[str], space: "Space") -> dict[str, Any]:
     return values
 
 
-def _assumed(text: str, space: "Space") -> tuple[str, Any]:
+def _parse_assumption(text: str, space: "Space") -> tuple[str, Any]:
     """A name, and the value that the text stands for among those of the hyperparameter."""
     name, is_one, value = text.partition("=")
     if not is_one:

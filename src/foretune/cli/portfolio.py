@@ -70,9 +70,11 @@ def portfolio_command(
 
     if out is not None:
         check_out(out, ".json")
-    found = _known(source)
+    found = _find_portfolio(source)
     if found is None:
-        found = _built(source, length or LENGTH, builder, budget, aggregate or "mean", metric, seed)
+        found = _build_portfolio(
+            source, length or LENGTH, builder, budget, aggregate or "mean", metric, seed
+        )
     elif any(given is not None for given in (builder, budget, aggregate, metric)):
         raise UsageError(
             f"a portfolio is built from an experience, but '{source}' is a portfolio already: "
@@ -87,7 +89,7 @@ def portfolio_command(
         click.echo(f"# Saved {out}")
 
 
-def _known(source: str) -> "Portfolio | None":
+def _find_portfolio(source: str) -> "Portfolio | None":
     """A portfolio that exists already, by its name or in its file."""
     from foretune.methods.zero_shot.portfolio import Portfolio
     from foretune.methods.zero_shot.shipped import portfolio
@@ -98,7 +100,7 @@ def _known(source: str) -> "Portfolio | None":
     return portfolio(source) if not path.suffix and not path.exists() else None
 
 
-def _built(
+def _build_portfolio(
     source: str,
     length: int,
     builder: str | None,

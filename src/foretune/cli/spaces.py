@@ -17,10 +17,10 @@ def spaces_command(name: str | None, only: str | None) -> None:
       foretune spaces
       foretune spaces pipeline-classification --only lightgbm,rf
     """
-    from foretune.automl.spaces import SPACES, shipped
+    from foretune.automl.spaces import SPACES, load_shipped_space
 
     if name is not None:
-        click.echo(shipped(name).build(names_in(only)).describe())
+        click.echo(load_shipped_space(name).build(names_in(only)).describe())
         return
     if only is not None:
         raise UsageError(

@@ -12,9 +12,9 @@ from foretune.cli.names import names_in
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.knowledge.fit_journal import Remembered
-    from foretune.automl.knowledge.knowledge import Knowledge
-    from foretune.automl.knowledge.task_similarity import Choice
+    from foretune.automl.knowledge.fit_journal import FitDescription
+    from foretune.automl.knowledge.knowledge import FitKnowledge
+    from foretune.automl.knowledge.task_similarity import Recommendation
 
 
 @click.command("suggest")
@@ -58,18 +58,18 @@ def suggest_command(
       foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
     """
     from foretune._base.terminal import TerminalProgress
-    from foretune.automl.job import described, taught
-    from foretune.automl.plan import Wishes, planned
-    from foretune.tables.column_roles import Roles
+    from foretune.automl.job import describe_for_memory, load_knowledge
+    from foretune.automl.plan import FitOptions, make_plan
+    from foretune.tables.column_roles import ColumnRoles
     from foretune.tables.identity import task_name
     from foretune.tables.reading import read_training
 
-    roles = Roles(group, order, names_in(ignore), weight)
+    roles = ColumnRoles(group, order, names_in(ignore), weight)
     training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
     table = training.table
-    plan = planned(table, Wishes(metric=metric, space=space, only=names_in(only)))
-    about = described(plan, task_name(table))
-    knowledge = taught(plan, about.task, own=True)
+    plan = make_plan(table, FitOptions(metric=metric, space=space, only=names_in(only)))
+    about = describe_for_memory(plan, task_name(table))
+    knowledge = load_knowledge(plan, about.task, own=True)
     if knowledge is None:
         raise UsageError(
             f"suggestions need past datasets, but there are none of '{about.space_name}': collect "
@@ -92,7 +92,7 @@ def suggest_command(
         click.echo(f"{number}. {each['why']}\n   {_pipeline(each['config'], steps)}")
 
 
-def _before(knowledge: "Knowledge", about: "Remembered") -> list[dict[str, Any]]:
+def _before(knowledge: "FitKnowledge", about: "FitDescription") -> list[dict[str, Any]]:
     """The best of the user's own trials on this very table, if there are any."""
     from foretune.automl.knowledge.memory import Memory
     from foretune.experience import Status
@@ -105,11 +105,11 @@ def _before(knowledge: "Knowledge", about: "Remembered") -> list[dict[str, Any]]
         return []
     best = min(done, key=lambda each: sign * each.values[name])
     why = f"the best of your {len(done)} trials on this table ({name} {best.values[name]:.5g})"
-    return [{"config": dict(best.config), "why": why, "seconds": _known(best.seconds)}]
+    return [{"config": dict(best.config), "why": why, "seconds": _finite_or_none(best.seconds)}]
 
 
 def _now(
-    knowledge: "Knowledge", length: int, about: "Remembered", known: list[dict[str, Any]]
+    knowledge: "FitKnowledge", length: int, about: "FitDescription", known: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """What like datasets recommend, without the configurations that are `known` already."""
     choice = knowledge.suggest(length, about.meta_features)
@@ -120,14 +120,14 @@ def _now(
             "why": _why(row, choice),
             "better_pipelines": float(choice.places[row]),
             "better_than_all_so_far": float(choice.together[row]),
-            "seconds": _known(float(choice.seconds[row])),
+            "seconds": _finite_or_none(float(choice.seconds[row])),
         }
         for row, config in enumerate(choice.configs.dicts())
         if not twice[row]
     ]
 
 
-def _why(row: int, choice: "Choice") -> str:
+def _why(row: int, choice: "Recommendation") -> str:
     alone, together = (_place(float(of[row])) for of in (choice.places, choice.together))
     said = f"in the {alone} of pipelines on like datasets"
     return said if row == 0 else f"{said}; the best of these {row + 1}, in the {together}"
@@ -137,7 +137,7 @@ def _place(share: float) -> str:
     return f"best {max(share, 0.01):.0%}"
 
 
-def _known(seconds: float | None) -> float | None:
+def _finite_or_none(seconds: float | None) -> float | None:
     return None if seconds is None or math.isnan(seconds) else round(float(seconds), 3)
 
 

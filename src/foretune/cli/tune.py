@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foretune.cli.executor_options import executor_options
-from foretune.cli.past_runs import Past, carried, check_not_replaced, rename
-from foretune.cli.past_runs import opened as opened_past
+from foretune.cli.past_runs import PastRuns, carry_over_past, check_out_is_not_source, rename
+from foretune.cli.past_runs import open_past_runs as opened_past
 from foretune.cli.quantities import SEED, memory, seconds
-from foretune.cli.tune_options import metrics_asked, space_asked
-from foretune.cli.tune_output import Outputs, Search, concluded
+from foretune.cli.tune_options import resolve_metrics, resolve_space
+from foretune.cli.tune_output import FinishedSearch, Outputs, report_search
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
     from foretune.experience import Metric
-    from foretune.experience.alignment.carry_over import Carried
-    from foretune.report.story import Source
+    from foretune.experience.alignment.carry_over import CarriedExperience
+    from foretune.report.story import StorySource
     from foretune.search.method import Method
     from foretune.search.optimizer import Optimizer
     from foretune.space import Space
@@ -129,26 +129,26 @@ def tune_command(
       foretune tune train:run --space space.json --jobs 64 --executor ray --address auto
     """
     from foretune.cli.display import display
-    from foretune.integrations.mlflow_log import logged
+    from foretune.integrations.mlflow_log import log_to_mlflow
     from foretune.run.executor import Limits
-    from foretune.run.executor_choice import Site
+    from foretune.run.executor_choice import ExecutorChoice
     from foretune.run.tuning_loop import Budget, tune
     from foretune.search.registry import method as registered
     from foretune.stores.optuna.study import check_store
     from foretune.stores.studies import open_study
 
-    site = Site(executor, address)
+    site = ExecutorChoice(executor, address)
     if trials is None and time_ is None:
         trials = TRIALS
     outputs = Outputs(out, report)
     if out is not None:
-        check_not_replaced(out, experience)
+        check_out_is_not_source(out, experience)
     check_store(store)
     name = study or (function or command or "")[:LONGEST_NAME]
     past = _past(experience, assumed, renamed, store=store, study=name)
-    searched = space_asked(space, past.task_source)
-    wanted = metrics_asked(metrics, direction, past.task_source)
-    known = carried(past, searched, wanted, assumed)
+    searched = resolve_space(space, past.task_source)
+    wanted = resolve_metrics(metrics, direction, past.task_source)
+    known = carry_over_past(past, searched, wanted, assumed)
     evaluated = _objective(function, command, searched, memory_)
     chosen, began = registered(method), time.monotonic()
     optimizer = _optimizer(searched, wanted, known, chosen, seed)
@@ -158,7 +158,7 @@ def tune_command(
     # MLflow comes first: where it is not within reach, no store is to be left behind.
     with (
         display(wanted, trials, time_) as shown,
-        logged(shown, mlflow, name, wanted) as watch,
+        log_to_mlflow(shown, mlflow, name, wanted) as watch,
     ):
         opened = open_study(store, name, space=searched, metrics=wanted, settings=settings)
         with opened as kept, site.pool(evaluated, workers=jobs, limits=limits) as pool:
@@ -168,8 +168,10 @@ def tune_command(
                 ending = None
             all_trials = kept.trials()
     source = _source(experience, known)
-    search = Search(opened, chosen, source, learning, time.monotonic() - began - learning, seed)
-    code = concluded(search, all_trials, optimizer.explain(), ending, outputs)
+    search = FinishedSearch(
+        opened, chosen, source, learning, time.monotonic() - began - learning, seed
+    )
+    code = report_search(search, all_trials, optimizer.explain(), ending, outputs)
     if code:
         sys.exit(code)
 
@@ -181,7 +183,7 @@ def _past(
     *,
     store: str,
     study: str,
-) -> Past:
+) -> PastRuns:
     for option, texts in (("--assume", assumed), ("--rename", renamed)):
         if texts and not experience:
             raise UsageError(
@@ -215,7 +217,7 @@ def _objective(
 def _optimizer(
     space: "Space",
     metrics: "Sequence[Metric]",
-    past: "Carried | None",
+    past: "CarriedExperience | None",
     chosen: "Method",
     seed: int,
 ) -> "Optimizer":
@@ -229,13 +231,13 @@ def _optimizer(
     return Optimizer(Target(space, tuple(m.name for m in metrics)), chosen, prior, seed=seed)
 
 
-def _source(given: Sequence[str], past: "Carried | None") -> "Source | None":
+def _source(given: Sequence[str], past: "CarriedExperience | None") -> "StorySource | None":
     """What the search started from, for the report."""
-    from foretune._base.databases import shown
-    from foretune.report.story import Source
+    from foretune._base.databases import hide_passwords
+    from foretune.report.story import StorySource
 
     if past is None:
         return None
     known = past.experience
     note = "" if past.is_whole else past.describe()
-    return Source(", ".join(map(shown, given)), len(known.tasks), len(known), note)
+    return StorySource(", ".join(map(hide_passwords, given)), len(known.tasks), len(known), note)

@@ -12,7 +12,7 @@ from foretune.errors import ForetuneWarning, UsageError
 
 if TYPE_CHECKING:
     from foretune.experience import Metric
-    from foretune.experience.source_merge import Sourced
+    from foretune.experience.source_merge import SourcedExperience
     from foretune.space import Space
 
 _LONGER = ("minimise", "minimize", "minimum", "maximise", "maximize", "maximum")
@@ -23,10 +23,10 @@ _GROWING = re.compile(
 """What a part of the name of a metric is, of which more is mostly better."""
 
 
-def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
+def resolve_space(path: Path | None, past: "SourcedExperience | None") -> "Space":
     """The space in a file, or else that of past runs."""
     from foretune.space.limits import refuse_depth
-    from foretune.space.text_format import written_space
+    from foretune.space.text_format import parse_space
 
     if path is None:
         if past is None:
@@ -54,7 +54,7 @@ def space_asked(path: Path | None, past: "Sourced | None") -> "Space":
             f"a space must be a JSON object, but '{path}' holds something else: write "
             '{"name": {"range": [low, high]}, ...}'
         )
-    space = written_space(text)
+    space = parse_space(text)
     if not isinstance(document.get("hyperparameters"), list):
         _doubt_pairs(space)
     return space
@@ -83,8 +83,8 @@ def _may_be_bounds(choices: Sequence[Any]) -> bool:
     return bool(low < high and has_between)
 
 
-def metrics_asked(
-    given: Sequence[str], direction: str | None, past: "Sourced | None"
+def resolve_metrics(
+    given: Sequence[str], direction: str | None, past: "SourcedExperience | None"
 ) -> "list[Metric]":
     """What is optimised: as it was given, or else what past runs measured first."""
     from foretune.experience import Direction, Metric

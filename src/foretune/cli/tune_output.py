@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from foretune.cli.output_paths import check_experience_out, check_out
-from foretune.cli.typed_command import command_of, moment, typed_words, with_trials
+from foretune.cli.typed_command import command_of, command_words, moment, with_trials
 
 if TYPE_CHECKING:
     from foretune.experience import Experience, Metric
-    from foretune.report.story import Source
+    from foretune.report.story import StorySource
     from foretune.run.study import Study, StudyTrial
     from foretune.run.tuning_loop import Ending
     from foretune.search.method import Method
@@ -40,19 +40,19 @@ class Outputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class FinishedSearch:
     """What was searched, how, and how long."""
 
     study: "Study"
     method: "Method"
-    past: "Source | None"
+    past: "StorySource | None"
     learning_seconds: float
     seconds: float
     seed: int
 
 
-def concluded(
-    search: Search,
+def report_search(
+    search: FinishedSearch,
     trials: "Sequence[StudyTrial]",
     relied_on: str,
     ending: "Ending | None",
@@ -97,13 +97,13 @@ def _experience(study: "Study", trials: "Sequence[StudyTrial]") -> "Experience":
 
 
 def _write_report(
-    search: Search, trials: "Sequence[StudyTrial]", relied_on: str, path: Path
+    search: FinishedSearch, trials: "Sequence[StudyTrial]", relied_on: str, path: Path
 ) -> None:
     from foretune.report.page import write_page
-    from foretune.run.study_story import Tuned, story
+    from foretune.run.study_story import StudySummary, story
 
-    typed = typed_words()
-    tuned = Tuned(
+    typed = command_words()
+    tuned = StudySummary(
         title=search.study.name,
         space=search.study.space,
         metrics=search.study.metrics,
@@ -133,21 +133,21 @@ def _say_how_to_go_on(ending: "Ending") -> None:
 
 def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None:
     """How it went; the best configuration alone on standard output."""
-    from foretune._base.databases import shown
-    from foretune.report.wording import counted
+    from foretune._base.databases import hide_passwords
+    from foretune.report.wording import count_text
     from foretune.run.study import best_first
 
     done = best_first(trials, study.metrics[0])
     reasons = Counter(trial.reason for trial in trials if trial.reason)
     failed = len(trials) - len(done)
-    click.echo(f"{counted(len(trials), 'trial')} ended, {failed} of them failed", err=True)
+    click.echo(f"{count_text(len(trials), 'trial')} ended, {failed} of them failed", err=True)
     for reason, times in reasons.most_common(3):
         click.echo(f"  {times} x {reason}", err=True)
     if relied_on:
         click.echo(relied_on, err=True)
     if done:
         _say_best(done, study.metrics)
-    store = shown(study.url)
+    store = hide_passwords(study.url)
     click.echo(f"Study '{study.name}' in {store}: optuna-dashboard shows it", err=True)
     if done:
         click.echo(f"Another --study starts from it with --experience {store}", err=True)
@@ -155,8 +155,8 @@ def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None
 
 def _say_best(done: "Sequence[StudyTrial]", metrics: "Sequence[Metric]") -> None:
     """The best of the trials that succeeded, or those that no other beats in all metrics."""
-    from foretune.cli.display import Score
-    from foretune.report.wording import listed
+    from foretune.cli.display import BestSoFar
+    from foretune.report.wording import list_text
 
     names = [metric.name for metric in metrics]
     if len(names) == 1:
@@ -164,10 +164,10 @@ def _say_best(done: "Sequence[StudyTrial]", metrics: "Sequence[Metric]") -> None
         click.echo(f"Best {name}: {best.values[name]:.6g}, of trial {best.number}", err=True)
         click.echo(json.dumps(best.config, indent=2, default=str))
         return
-    score = Score(metrics)
+    score = BestSoFar(metrics)
     for trial in done:
         score.take(trial)
-    click.echo(f"{len(score.unbeaten)} unbeaten in {listed(names)}", err=True)
+    click.echo(f"{len(score.unbeaten)} unbeaten in {list_text(names)}", err=True)
     found = [
         {
             "trial": trial.number,

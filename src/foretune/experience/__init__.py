@@ -11,12 +11,12 @@ from foretune.experience.experience import (
 )
 from foretune.experience.splits import (
     Split,
+    find_splits,
     for_learning,
     k_fold,
     learning_split,
     leave_one_out,
-    named_split,
-    splits_called,
+    recorded_split,
 )
 from foretune.experience.summary import summarise
 
@@ -28,12 +28,12 @@ __all__ = [
     "Split",
     "Status",
     "TaskRecords",
+    "find_splits",
     "for_learning",
     "k_fold",
     "learning_split",
     "leave_one_out",
-    "named_split",
-    "splits_called",
+    "recorded_split",
     "status_of",
     "summarise",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.names import listed, suggestion
+from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.experience import Experience, MetaFeatures, Splits, Starts
 
@@ -28,9 +28,9 @@ def annotate(experience: Experience, notes: Notes) -> Experience:
     """The experience with these notes, after checking that they speak of its own tasks."""
     return replace(
         experience,
-        meta_features=_checked_meta_features(notes.meta_features, experience.tasks),
-        splits=_checked_splits(notes.splits, experience.tasks),
-        starts=checked_starts(notes.starts, experience.tasks, len(experience.configs)),
+        meta_features=_check_meta_features(notes.meta_features, experience.tasks),
+        splits=_check_splits(notes.splits, experience.tasks),
+        starts=check_starts(notes.starts, experience.tasks, len(experience.configs)),
     )
 
 
@@ -43,7 +43,7 @@ def _check_tasks(of: str, names: Sequence[str], tasks: Sequence[str]) -> None:
             )
 
 
-def _checked_meta_features(given: MetaFeatures, tasks: Sequence[str]) -> MetaFeatures:
+def _check_meta_features(given: MetaFeatures, tasks: Sequence[str]) -> MetaFeatures:
     _check_tasks("meta-features", list(given), tasks)
     return {
         task: {name: _meta_feature(task, name, value) for name, value in features.items()}
@@ -64,12 +64,12 @@ def _meta_feature(task: str, name: str, given: Any) -> float:
     return value
 
 
-def _checked_splits(given: Splits, tasks: Sequence[str]) -> Splits:
+def _check_splits(given: Splits, tasks: Sequence[str]) -> Splits:
     for name, parts in given.items():
         for part in parts:
             if part not in SPLIT_PARTS:
                 raise ExperienceError(
-                    f"the parts of a split are {listed(SPLIT_PARTS)}, but split '{name}' has "
+                    f"the parts of a split are {quote_names(SPLIT_PARTS)}, but split '{name}' has "
                     f"'{part}': rename it"
                 )
         members = [task for part in parts.values() for task in part]
@@ -85,7 +85,7 @@ def _checked_splits(given: Splits, tasks: Sequence[str]) -> Splits:
     }
 
 
-def checked_starts(given: Starts, tasks: Sequence[str], size: int) -> Starts:
+def check_starts(given: Starts, tasks: Sequence[str], size: int) -> Starts:
     """The initial designs, after checking their tasks and their configuration indices."""
     _check_tasks("initial designs", list(given), tasks)
     for task, designs in given.items():
@@ -101,7 +101,7 @@ def checked_starts(given: Starts, tasks: Sequence[str], size: int) -> Starts:
     }
 
 
-def moved_starts(starts: Starts, moved: NDArray[np.int32]) -> Starts:
+def reindex_starts(starts: Starts, moved: NDArray[np.int32]) -> Starts:
     """The initial designs after configuration i went to row `moved[i]`."""
     return {
         task: {name: tuple(int(moved[i]) for i in of) for name, of in designs.items()}

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.names import check_writable, listed, suggestion
+from foretune._base.names import check_writable, quote_names, suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.annotations import Notes, annotate, checked_starts, moved_starts
+from foretune.experience.annotations import Notes, annotate, check_starts, reindex_starts
 from foretune.experience.experience import Experience, Metric, Status
 from foretune.space import Encoded, Space
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class EvaluationColumns:
     """N evaluations as they come, in any order."""
 
     task_index: ArrayLike
@@ -33,7 +33,7 @@ def from_columns(
     metrics: Sequence[Metric],
     tasks: Sequence[str],
     configs: Encoded,
-    columns: Columns,
+    columns: EvaluationColumns,
     notes: Notes,
 ) -> Experience:
     """The one way into an `Experience`: check, merge equal configurations, sort by task."""
@@ -54,7 +54,7 @@ def from_columns(
     config_index = _index(columns.config_index, len(configs), "configuration", n)
     values = _values(columns.values, n, len(metrics))
     status = _status(columns.status, values)
-    check_measured(metrics, values, status)
+    check_metrics_have_values(metrics, values, status)
     table, moved = unique_configs(configs)
     built = Experience(
         space=space,
@@ -68,11 +68,11 @@ def from_columns(
         seconds=_numbers(columns.seconds, n, "seconds"),
         fidelity=None if columns.fidelity is None else _numbers(columns.fidelity, n, "fidelity"),
     )
-    starts = checked_starts(notes.starts, tasks, len(configs))
-    return annotate(_sorted(built), replace(notes, starts=moved_starts(starts, moved)))
+    starts = check_starts(notes.starts, tasks, len(configs))
+    return annotate(_sort_rows(built), replace(notes, starts=reindex_starts(starts, moved)))
 
 
-def owned(experience: Experience) -> Experience:
+def copy_arrays(experience: Experience) -> Experience:
     """The same evaluations in arrays of their own, which nobody else can change."""
     fidelity = experience.fidelity
     return replace(
@@ -93,7 +93,7 @@ def columns_of_matrices(
     *,
     seconds: NDArray[np.floating[Any]] | None,
     failed: Bools | None,
-) -> Columns:
+) -> EvaluationColumns:
     """The recorded entries of (tasks, configurations) matrices, task by task.
 
     Filled one task at a time into arrays of the final size, so that no temporary array is as
@@ -103,7 +103,7 @@ def columns_of_matrices(
     for name, extra in (("seconds", seconds), ("failed", failed)):
         if extra is not None:
             _check_shape(name, extra, shape)
-    recorded = _recorded(layers, shape, failed)
+    recorded = _has_record(layers, shape, failed)
     counts = np.count_nonzero(recorded, axis=1)
     n = int(counts.sum())
     task_index = np.repeat(np.arange(shape[0], dtype=np.int32), counts)
@@ -122,7 +122,7 @@ def columns_of_matrices(
             took[rows] = seconds[task, picked]
         if failed is not None:
             status[rows] = np.where(failed[task, picked], Status.FAILED, Status.DONE)
-    return Columns(task_index, config_index, values, status, took)
+    return EvaluationColumns(task_index, config_index, values, status, took)
 
 
 def unique_configs(configs: Encoded) -> tuple[Encoded, NDArray[np.int32]]:
@@ -150,7 +150,7 @@ def compact(experience: Experience) -> Experience:
         experience,
         configs=experience.configs.take(np.flatnonzero(used)),
         config_index=moved[experience.config_index],
-        starts=moved_starts(experience.starts, moved),
+        starts=reindex_starts(experience.starts, moved),
     )
 
 
@@ -181,14 +181,16 @@ def select_metrics(experience: Experience, names: Sequence[str]) -> Experience:
     picked = [known.index(name) for name in names]
     metrics = tuple(experience.metrics[i] for i in picked)
     values = experience.values[:, picked]
-    check_measured(metrics, values, experience.status)
+    check_metrics_have_values(metrics, values, experience.status)
     ended_well = experience.status == Status.DONE
     unmeasured = ended_well & ~np.isfinite(values).any(axis=1)
     chosen = replace(experience, metrics=metrics, values=values)
     return take_rows(chosen, np.flatnonzero(~unmeasured)) if unmeasured.any() else chosen
 
 
-def check_measured(metrics: Sequence[Metric], values: Floats, status: NDArray[np.int8]) -> None:
+def check_metrics_have_values(
+    metrics: Sequence[Metric], values: Floats, status: NDArray[np.int8]
+) -> None:
     """Refuse a metric that no successful evaluation has measured."""
     ended_well = status == Status.DONE
     for column, metric in enumerate(metrics):
@@ -199,7 +201,7 @@ def check_measured(metrics: Sequence[Metric], values: Floats, status: NDArray[np
             )
 
 
-def _sorted(experience: Experience) -> Experience:
+def _sort_rows(experience: Experience) -> Experience:
     index = experience.task_index
     if np.all(index[1:] >= index[:-1]):
         return experience
@@ -288,7 +290,7 @@ def _check_length(name: str, array: NDArray[Any], n: int) -> None:
         )
 
 
-def _recorded(
+def _has_record(
     layers: Sequence[NDArray[np.floating[Any]]], shape: tuple[int, int], failed: Bools | None
 ) -> Bools:
     """(tasks, configurations), True where any metric has a value or the evaluation failed."""
@@ -305,7 +307,7 @@ def _matrix(
     if name not in matrices:
         raise ExperienceError(
             f"each metric needs a matrix, but '{name}' has none among "
-            f"{listed(list(matrices))}: add it"
+            f"{quote_names(list(matrices))}: add it"
         )
     _check_shape(name, matrices[name], shape)
     return matrices[name]

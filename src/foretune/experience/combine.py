@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.names import listed, suggestion
+from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.annotations import Notes, moved_starts
-from foretune.experience.build import Columns, from_columns, take_rows, unique_configs
+from foretune.experience.annotations import Notes, reindex_starts
+from foretune.experience.build import EvaluationColumns, from_columns, take_rows, unique_configs
 from foretune.experience.experience import Evaluation, Experience, Metric, Splits, status_of
 from foretune.space import Encoded
 
@@ -19,7 +19,7 @@ ALL = slice(None)
 
 def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experience:
     """`experience` followed by `evaluations`; a repeated measurement is a row of its own."""
-    added = _checked(evaluations)
+    added = _check_evaluations(evaluations)
     if not added:
         return experience
     tasks = _union(experience.tasks, [each.task for each in added])
@@ -35,7 +35,7 @@ def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experie
         seconds=_numbers("seconds", [each.seconds for each in added]),
         fidelity=_fidelity_of(added),
     )
-    return _joined(before, after, _notes_of(experience))
+    return _concatenate(before, after, _notes_of(experience))
 
 
 def merge(first: Experience, second: Experience) -> Experience:
@@ -50,8 +50,8 @@ def merge(first: Experience, second: Experience) -> Experience:
     )
     moved_first, moved_second = np.split(moved, [len(first.configs)])
     tasks = _union(first.tasks, second.tasks)
-    ours = _moved(first, tasks, table, moved_first)
-    theirs = _moved(
+    ours = _reindex(first, tasks, table, moved_first)
+    theirs = _reindex(
         replace(second, metrics=first.metrics, values=second.values[:, order]),
         tasks,
         table,
@@ -63,10 +63,10 @@ def merge(first: Experience, second: Experience) -> Experience:
         rows = second.rows(name)
         held[rows] = np.isin(_row_keys(theirs, rows), _row_keys(ours, first.rows(name)))
     news = take_rows(theirs, np.flatnonzero(~held)) if held.any() else theirs
-    return _joined(ours, news, _merged_notes(ours, theirs))
+    return _concatenate(ours, news, _merge_annotations(ours, theirs))
 
 
-def _moved(
+def _reindex(
     experience: Experience, tasks: tuple[str, ...], table: Encoded, moved: NDArray[np.int32]
 ) -> Experience:
     """The same rows in the same order, pointing into a larger list of tasks and configurations.
@@ -82,16 +82,16 @@ def _moved(
         configs=table,
         task_index=moved_task[experience.task_index],
         config_index=moved[experience.config_index],
-        starts=moved_starts(experience.starts, moved),
+        starts=reindex_starts(experience.starts, moved),
     )
 
 
-def _joined(first: Experience, second: Experience, notes: Notes) -> Experience:
+def _concatenate(first: Experience, second: Experience, notes: Notes) -> Experience:
     """The rows of both, which have space, metrics, tasks and configurations in common."""
     fidelity = None
     if first.fidelity is not None or second.fidelity is not None:
         fidelity = np.concatenate([_fidelity(first, ALL), _fidelity(second, ALL)])
-    columns = Columns(
+    columns = EvaluationColumns(
         task_index=np.concatenate([first.task_index, second.task_index]),
         config_index=np.concatenate([first.config_index, second.config_index]),
         values=np.concatenate([first.values, second.values]),
@@ -126,7 +126,7 @@ def _fidelity(experience: Experience, rows: slice) -> NDArray[np.float32]:
     return experience.fidelity[rows]
 
 
-def _checked(evaluations: Any) -> list[Evaluation]:
+def _check_evaluations(evaluations: Any) -> list[Evaluation]:
     given = list(evaluations) if isinstance(evaluations, Iterable) else None
     if given is None or not all(isinstance(each, Evaluation) for each in given):
         raise ExperienceError(
@@ -180,7 +180,7 @@ def _metric_order(ours: Sequence[Metric], theirs: Sequence[Metric]) -> list[int]
     if sorted(names) != sorted(metric.name for metric in ours):
         raise ExperienceError(
             "experiences that are merged must have the same metrics, but got "
-            f"{listed([metric.name for metric in ours])} and {listed(names)}: "
+            f"{quote_names([metric.name for metric in ours])} and {quote_names(names)}: "
             "choose common ones with Experience.with_metrics"
         )
     order = [names.index(metric.name) for metric in ours]
@@ -202,7 +202,7 @@ def _notes_of(experience: Experience) -> Notes:
     return Notes(experience.meta_features, experience.splits, experience.starts)
 
 
-def _merged_notes(first: Experience, second: Experience) -> Notes:
+def _merge_annotations(first: Experience, second: Experience) -> Notes:
     """The notes of both; where they disagree about a task, those of `first` stand."""
     features = {
         task: {**second.meta_features.get(task, {}), **first.meta_features.get(task, {})}
@@ -212,10 +212,10 @@ def _merged_notes(first: Experience, second: Experience) -> Notes:
         task: {**second.starts.get(task, {}), **first.starts.get(task, {})}
         for task in _union(list(first.starts), second.starts)
     }
-    return Notes(features, _merged_splits(first.splits, second.splits), starts)
+    return Notes(features, _merge_splits(first.splits, second.splits), starts)
 
 
-def _merged_splits(first: Splits, second: Splits) -> Splits:
+def _merge_splits(first: Splits, second: Splits) -> Splits:
     for name in first:
         if name in second and dict(first[name]) != dict(second[name]):
             raise ExperienceError(

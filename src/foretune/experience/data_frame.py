@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.annotations import Notes
-from foretune.experience.build import Columns, from_columns
+from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.experience import METRIC_PREFIX, Direction, Experience, Metric, Status
 from foretune.space import Encoded, Space
 
@@ -46,8 +46,10 @@ def experience_of(space: Any, frame: pd.DataFrame, columns: FrameColumns) -> Exp
             f"{int(column.isna().sum())} rows: fill or drop them"
         )
     codes, names = pd.factorize(column.astype(str))
-    values = [numbers_of(frame, _found(frame, METRIC_PREFIX, name)) for name in columns.metrics]
-    given = Columns(
+    values = [
+        numbers_of(frame, _find_column(frame, METRIC_PREFIX, name)) for name in columns.metrics
+    ]
+    given = EvaluationColumns(
         task_index=codes,
         config_index=np.arange(len(frame)),
         values=np.column_stack(values) if values else np.empty((len(frame), 0)),
@@ -72,13 +74,13 @@ def frame_of(experience: Experience) -> pd.DataFrame:
     if experience.fidelity is not None:
         own["fidelity"] = experience.fidelity
     metrics = {
-        _prefixed(METRIC_PREFIX, metric.name, {*own, "task"}): experience.values[:, column]
+        _with_prefix(METRIC_PREFIX, metric.name, {*own, "task"}): experience.values[:, column]
         for column, metric in enumerate(experience.metrics)
     }
     parameters = [parameter.name for parameter in experience.space.parameters]
     table = pd.DataFrame(experience.configs.dicts(), columns=parameters)
     hyperparameters = {
-        _prefixed(CONFIG, name, {*own, *metrics, "task"}): table[name].to_numpy()[
+        _with_prefix(CONFIG, name, {*own, *metrics, "task"}): table[name].to_numpy()[
             experience.config_index
         ]
         for name in parameters
@@ -86,11 +88,11 @@ def frame_of(experience: Experience) -> pd.DataFrame:
     return pd.DataFrame({"task": names[experience.task_index], **hyperparameters, **metrics, **own})
 
 
-def _prefixed(prefix: str, name: str, others: Collection[str]) -> str:
+def _with_prefix(prefix: str, name: str, others: Collection[str]) -> str:
     return prefix + name if name in others else name
 
 
-def _found(frame: pd.DataFrame, prefix: str, name: str) -> str:
+def _find_column(frame: pd.DataFrame, prefix: str, name: str) -> str:
     """The column of a metric or a hyperparameter: by its prefix where it has one."""
     return prefix + name if prefix + name in frame else name
 
@@ -113,13 +115,15 @@ def _check_metrics(metrics: Any) -> None:
 
 def _configs(space: Space, frame: pd.DataFrame, columns: FrameColumns) -> Encoded:
     if columns.config is None:
-        held = {p.name: _found(frame, CONFIG, p.name) for p in space.parameters}
+        held = {p.name: _find_column(frame, CONFIG, p.name) for p in space.parameters}
         present = {name: _column(frame, held[name]) for name in held if held[name] in frame}
         return space.from_columns(present, len(frame))
-    return space.encode([_parsed(text, columns.config) for text in _column(frame, columns.config)])
+    return space.encode(
+        [_parse_config(text, columns.config) for text in _column(frame, columns.config)]
+    )
 
 
-def _parsed(text: Any, name: str) -> dict[str, Any]:
+def _parse_config(text: Any, name: str) -> dict[str, Any]:
     try:
         config = json.loads(text)
     except (TypeError, ValueError):

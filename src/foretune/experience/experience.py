@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.names import listed, suggestion
+from foretune._base.names import quote_names, suggestion
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import ExperienceError, UsageError
 from foretune.space import Encoded, Space
@@ -220,11 +220,11 @@ class Experience:
         whatever `status` says.
         """
         from foretune.experience.annotations import Notes
-        from foretune.experience.build import Columns, from_columns, owned
+        from foretune.experience.build import EvaluationColumns, copy_arrays, from_columns
 
-        columns = Columns(task_index, config_index, values, status, seconds, fidelity)
+        columns = EvaluationColumns(task_index, config_index, values, status, seconds, fidelity)
         notes = Notes(meta_features or {}, splits or {}, starts or {})
-        return owned(from_columns(space, metrics, tasks, configs, columns, notes))
+        return copy_arrays(from_columns(space, metrics, tasks, configs, columns, notes))
 
     @classmethod
     def from_matrix(  # noqa: PLR0913 - one argument a matrix
@@ -356,7 +356,7 @@ class Experience:
         if counts.sum() == 0:
             raise ExperienceError(
                 "a selection of tasks must hold at least one evaluation, but it is empty: "
-                f"choose among {listed(self.tasks)}"
+                f"choose among {quote_names(self.tasks)}"
             )
         rows = [self._slice(position) for position in positions]
 
@@ -375,7 +375,7 @@ class Experience:
             seconds=picked(self.seconds),
             fidelity=None if self.fidelity is None else picked(self.fidelity),
             meta_features={name: of for name, of in self.meta_features.items() if name in kept},
-            splits=_restricted(self.splits, kept),
+            splits=_restrict_splits(self.splits, kept),
             starts={name: of for name, of in self.starts.items() if name in kept},
         )
 
@@ -415,9 +415,9 @@ class Experience:
         Example:
             >>> past.renamed({"learning_rate": "lr"}, choices={"optimizer": {"adam": "Adam"}})
         """
-        from foretune.experience.alignment.translation import renamed
+        from foretune.experience.alignment.translation import rename_configs
 
-        configs = renamed(self.configs, names, choices)
+        configs = rename_configs(self.configs, names, choices)
         return replace(self, space=configs.space, configs=configs)
 
     def in_space(self, space: Any, *, assumed: Mapping[str, Any] | None = None) -> Experience:
@@ -432,9 +432,9 @@ class Experience:
         Example:
             >>> past.in_space(space, assumed={"dropout": 0.0})
         """
-        from foretune.experience.alignment.carry_over import carried_over
+        from foretune.experience.alignment.carry_over import carry_over
 
-        return carried_over(self, Space.of(space), assumed=assumed).experience
+        return carry_over(self, Space.of(space), assumed=assumed).experience
 
     # More of it
 
@@ -470,7 +470,7 @@ class Experience:
         return read(Path(path), progress)
 
 
-def _restricted(splits: Splits, tasks: set[str]) -> Splits:
+def _restrict_splits(splits: Splits, tasks: set[str]) -> Splits:
     """The splits as far as they concern `tasks`; those that name none of them are left out."""
     left = {
         name: {part: tuple(t for t in of if t in tasks) for part, of in parts.items()}

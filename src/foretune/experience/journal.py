@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foretune._base.files import blamed
+from foretune._base.files import name_file_in_errors
 from foretune.errors import UsageError
 from foretune.experience import Status
 
@@ -49,7 +49,7 @@ class Journal:
             "seconds": round(line.seconds, 6),
             "reason": line.reason,
         }
-        with blamed(self.path), self.path.open("a", encoding="utf-8") as stream:
+        with name_file_in_errors(self.path), self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
             stream.flush()
             os.fsync(stream.fileno())

@@ -24,7 +24,7 @@ from foretune._base.files import replace_file
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.annotations import Notes
-from foretune.experience.build import Columns, check_measured, from_columns
+from foretune.experience.build import EvaluationColumns, check_metrics_have_values, from_columns
 from foretune.experience.config_rows import ConfigRows, ConfigTable, configs_apart
 from foretune.experience.experience import (
     METRIC_PREFIX,
@@ -84,7 +84,7 @@ CORRUPT = (
 
 def save(experience: Experience, path: Path, progress: Progress = SILENT) -> None:
     """Write `experience` to `path`, replacing what is there in one step."""
-    check_measured(experience.metrics, experience.values, experience.status)
+    check_metrics_have_values(experience.metrics, experience.values, experience.status)
     if path.is_dir():
         raise ExperienceError(
             f"an experience is saved as one file, but '{path}' is a folder: add a file name"
@@ -113,7 +113,7 @@ def read(path: Path, progress: Progress = SILENT) -> Experience:
             pq.ParquetFile(opened, thrift_string_size_limit=LARGEST_TEXT) as file,
         ):
             header, raw_configs = _header(file, path)
-            return _decoded(opened, file.metadata, header, raw_configs, progress)
+            return _decode_experience(opened, file.metadata, header, raw_configs, progress)
     except _NotReadableError:
         raise
     except PermissionError as error:
@@ -339,7 +339,7 @@ def _shape_in_footer(header: Mapping[str, Any]) -> tuple[int, int]:
     return (n if header["version"] == VERSION else len(header["configs_apart"])), width
 
 
-def _decoded(
+def _decode_experience(
     opened: pa.NativeFile,
     metadata: pq.FileMetaData,
     header: dict[str, Any],
@@ -394,7 +394,7 @@ def _columns(
     metrics: list[Metric],
     table: ConfigTable | None,
     progress: Progress,
-) -> Columns:
+) -> EvaluationColumns:
     n = file.metadata.num_rows
     names = set(file.schema_arrow.names)
     _check_rows(file.metadata)
@@ -419,7 +419,7 @@ def _columns(
         progress.step(len(batch))
     if end != n:
         raise ValueError(f"{end} rows instead of {n}")
-    return Columns(task_index, config_index, values, status, seconds, fidelity)
+    return EvaluationColumns(task_index, config_index, values, status, seconds, fidelity)
 
 
 def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ Run: TypeAlias = tuple[tuple[Any, ...], tuple[float | None, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sourced:
+class SourcedExperience:
     """An experience and where it comes from."""
 
     source: str
@@ -24,7 +24,7 @@ class Sourced:
     """Whether its metrics bear the names of others, because it had none for them."""
 
 
-def distinct(parts: Sequence[Sourced]) -> list[Sourced]:
+def distinct(parts: Sequence[SourcedExperience]) -> list[SourcedExperience]:
     """The tasks of all parts, each once, whatever the order of the parts; all measure the same.
 
     Of tasks of the same name, one whose runs another has too is left out. Those that are left are
@@ -42,16 +42,18 @@ def distinct(parts: Sequence[Sourced]) -> list[Sourced]:
         for number in others:
             names[number][name] = f"{name} ({ordered[number].source})"
     kept = zip(ordered, names, strict=True)
-    return [replace(part, experience=_named(part.experience, own)) for part, own in kept if own]
+    return [
+        replace(part, experience=_rename_tasks(part.experience, own)) for part, own in kept if own
+    ]
 
 
 def _with_runs_of_their_own(
-    name: str, parts: Sequence[Sourced], numbers: Sequence[int]
+    name: str, parts: Sequence[SourcedExperience], numbers: Sequence[int]
 ) -> list[int]:
     """Those parts whose task of that name is not within the same task of another."""
     if len(numbers) == 1:
         return list(numbers)
-    tasks = {number: _Task(parts[number].experience, name) for number in numbers}
+    tasks = {number: _SourceTask(parts[number].experience, name) for number in numbers}
     kept = list(numbers)
     for one in reversed(numbers):
         # One at a time: by what both have recorded, each of several may lie within another.
@@ -60,7 +62,7 @@ def _with_runs_of_their_own(
     return kept
 
 
-class _Task:
+class _SourceTask:
     """What was tried and found on one task."""
 
     def __init__(self, experience: Experience, name: str) -> None:
@@ -72,7 +74,7 @@ class _Task:
             for row in records.losses.tolist()
         ]
 
-    def is_within(self, other: "_Task") -> bool:
+    def is_within(self, other: "_SourceTask") -> bool:
         """Whether all runs are among the other's, by what both have recorded."""
         if not set(self._losses) <= set(other._losses):
             return False
@@ -86,7 +88,7 @@ class _Task:
         }
 
 
-def _named(experience: Experience, names: Mapping[str, str]) -> Experience:
+def _rename_tasks(experience: Experience, names: Mapping[str, str]) -> Experience:
     """The tasks that have names there, under these."""
     left = experience.only(names) if len(names) < len(experience.tasks) else experience
     return replace(

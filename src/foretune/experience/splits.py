@@ -51,14 +51,14 @@ def k_fold(experience: Experience, k: int, seed: int) -> Iterator[Split]:
         yield Split(f"fold {number}", train, (), test)
 
 
-def splits_called(experience: Experience, name: str) -> list[Split]:
+def find_splits(experience: Experience, name: str) -> list[Split]:
     """The splits that are meant by `leave-one-out`, `5-fold`, `5-fold:7`, or a recorded name."""
     if name == LEAVE_ONE_OUT:
         return list(leave_one_out(experience))
     folds = FOLDS.fullmatch(name)
     if folds is not None:
         return list(k_fold(experience, int(folds["k"]), int(folds["seed"] or 0)))
-    return [named_split(experience, name)]
+    return [recorded_split(experience, name)]
 
 
 def for_learning(experience: Experience, split: Split) -> Experience:
@@ -73,11 +73,11 @@ def for_learning(experience: Experience, split: Split) -> Experience:
 def learning_split(experience: Experience) -> Split:
     """Which tasks train and which validate; all train where the experience does not say."""
     if LEARNING in experience.splits:
-        return named_split(experience, LEARNING)
+        return recorded_split(experience, LEARNING)
     return Split(LEARNING, experience.tasks, (), ())
 
 
-def named_split(experience: Experience, name: str) -> Split:
+def recorded_split(experience: Experience, name: str) -> Split:
     """The split that came with the experience under this name."""
     if name not in experience.splits:
         known = list(experience.splits)

@@ -14,12 +14,12 @@ def summarise(experience: Experience) -> str:
     """Sizes, metrics, the first tasks with their values, the space and the splits."""
     experience = experience.compact()
     parts = [
-        _aligned(_sizes(experience), left=2),
+        _align(_sizes(experience), left=2),
         "Metrics\n"
         + "\n".join(f"  {metric.name} ({_wish(metric)})" for metric in experience.metrics),
         *(_tasks(experience, column) for column in range(len(experience.metrics))),
         _splits(experience),
-        f"Space ({experience.space.structure.kind})\n{_indented(experience.space.describe())}",
+        f"Space ({experience.space.structure.kind})\n{_indent(experience.space.describe())}",
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -49,7 +49,7 @@ def _tasks(experience: Experience, column: int) -> str:
     metric = experience.metrics[column]
     header = ("task", "evaluations", "failed", "best", "median", "worst")
     rows = [_task_row(experience, name, column, metric) for name in experience.tasks[:MOST_TASKS]]
-    lines = ["Tasks by " + metric.name, _indented(_aligned([header, *rows], left=1))]
+    lines = ["Tasks by " + metric.name, _indent(_align([header, *rows], left=1))]
     if len(experience.tasks) > MOST_TASKS:
         lines.append(f"  ... and {len(experience.tasks) - MOST_TASKS} more")
     return "\n".join(lines)
@@ -79,14 +79,14 @@ def _splits(experience: Experience) -> str:
         for name, parts in experience.splits.items()
     ]
     header = ("split", "train", "validation", "test")
-    return "Splits\n" + _indented(_aligned([header, *rows], left=1))
+    return "Splits\n" + _indent(_align([header, *rows], left=1))
 
 
 def _wish(metric: Metric) -> str:
     return "less is better" if metric.direction is Direction.MIN else "more is better"
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: int) -> str:
+def _align(rows: Sequence[Sequence[str]], left: int) -> str:
     """Columns of equal width; the first `left` of them to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
@@ -99,5 +99,5 @@ def _aligned(rows: Sequence[Sequence[str]], left: int) -> str:
     return "\n".join(lines)
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from foretune._base.databases import shown
-from foretune.errors import ForetuneWarning, UsageError, extras_named
+from foretune._base.databases import hide_passwords
+from foretune.errors import ForetuneWarning, UsageError, explain_missing_extras
 from foretune.experience import Metric, Status
 from foretune.run.call import one_line
 from foretune.run.study import StudyTrial
@@ -30,7 +30,9 @@ CHOSEN_BY, REASON, METRIC = "foretune.chosen_by", "foretune.reason", "foretune.m
 
 
 @contextmanager
-def logged(watch: Watch, uri: str | None, study: str, metrics: Sequence[Metric]) -> Iterator[Watch]:
+def log_to_mlflow(
+    watch: Watch, uri: str | None, study: str, metrics: Sequence[Metric]
+) -> Iterator[Watch]:
     """A watch that also tells MLflow, if a tracking URI is given or set in the environment.
 
     Trials that this process begins are logged, so that processes of one study add up.
@@ -88,7 +90,7 @@ class MlflowWatch:
         except Exception as error:  # whatever the server, its driver or the network makes of it
             if not self._warned:
                 self._warned = True
-                said = f"not all trials reach MLflow: {shown(one_line(error))}"
+                said = f"not all trials reach MLflow: {hide_passwords(one_line(error))}"
                 warnings.warn(said, ForetuneWarning, stacklevel=2)
 
 
@@ -106,7 +108,7 @@ class _Runs:
     @classmethod
     def open(cls, uri: str, study: str, metrics: Sequence[Metric]) -> "_Runs":
         """Find the study's experiment at a tracking URI, or create it."""
-        with extras_named("logging to MLflow"):
+        with explain_missing_extras("logging to MLflow"):
             from mlflow import MlflowClient
             from mlflow.exceptions import MlflowException
         name = os.environ.get(NAME_VARIABLE) or study
@@ -116,8 +118,9 @@ class _Runs:
                 number = _experiment(client, name)
         except MlflowException as error:
             raise UsageError(
-                f"MLflow must answer at its tracking URI, but '{shown(uri)}' does not "
-                f"({shown(one_line(error))}): start its server, correct the address, or leave it "
+                f"MLflow must answer at its tracking URI, but '{hide_passwords(uri)}' does not "
+                f"({hide_passwords(one_line(error))}): start its server, correct the address, or "
+                "leave it "
                 "out"
             ) from error
         return cls(client, number, study, metrics)

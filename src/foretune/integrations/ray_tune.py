@@ -9,11 +9,17 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from foretune.errors import ArtifactError, ExhaustedError, ForetuneWarning, UsageError, extras_named
+from foretune.errors import (
+    ArtifactError,
+    ExhaustedError,
+    ForetuneWarning,
+    UsageError,
+    explain_missing_extras,
+)
 from foretune.experience import Experience, Status
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
 from foretune.methods.contracts import Prior, Target
-from foretune.search.arguments import carried, opened, opened_prior
+from foretune.search.arguments import carry_over_past, load_experience, load_prior
 from foretune.search.optimizer import Optimizer
 from foretune.search.prior_cache import prior_of
 from foretune.search.registry import method as method_named
@@ -21,7 +27,7 @@ from foretune.search.suggestions import Suggestion, Told
 from foretune.space import Space
 from foretune.stores.files.space_inference import as_choice
 
-with extras_named("the searcher for Ray Tune"):
+with explain_missing_extras("the searcher for Ray Tune"):
     from ray.tune.search import Searcher
 
 FORMAT = "foretune-ray-searcher-1"
@@ -128,7 +134,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._ended.append(trial_id)
         if value is not None and math.isfinite(value):
             trial.loss = -value if mode == "max" else value
-        self._searching().tell([_told(trial, id_=self._ids.pop(trial_id))])
+        self._searching().tell([_outcome_of(trial, id_=self._ids.pop(trial_id))])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Reports on the way are not looked at."""
@@ -202,7 +208,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             target = Target(self._space.space)
             self._optimizer = Optimizer(target, self._method, self._learnt(), seed=self._seed)
             # A model may depend on the order, which is that of the ends.
-            self._optimizer.tell(_told(self._trials[id_]) for id_ in self._ended)
+            self._optimizer.tell(_outcome_of(self._trials[id_]) for id_ in self._ended)
             self._ids = {
                 id_: -1 - place
                 for place, (id_, trial) in enumerate(self._trials.items())
@@ -215,15 +221,15 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         return self._optimizer
 
     def _learnt(self) -> Prior:
-        prior = opened_prior(self._prior, self._method)
+        prior = load_prior(self._prior, self._method)
         if prior is not None:
             return prior
-        known = opened(self._experience)
+        known = load_experience(self._experience)
         if known is not None and len(known.metrics) > 1:
             known = known.with_metrics([self._metric_in(known)])
         if known is not None and self._space is not None:
             self._check_direction(known)
-            known = carried(known, self._space.space, stacklevel=5)
+            known = carry_over_past(known, self._space.space, stacklevel=5)
         return prior_of(self._method, known, seed=self._seed)
 
     def _metric_in(self, experience: Experience) -> str:
@@ -291,7 +297,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _told(trial: _Trial, *, id_: int | None = None) -> Told:
+def _outcome_of(trial: _Trial, *, id_: int | None = None) -> Told:
     """The outcome of a trial, of a suggestion by its id."""
     status = Status.FAILED if trial.loss is None else Status.DONE
     losses = (math.nan if trial.loss is None else trial.loss,)

@@ -10,7 +10,7 @@ from foretune.errors import SpaceError
 from foretune.integrations.estimator_space import text_of
 from foretune.space import Space
 from foretune.space.parameters import choice_key
-from foretune.stores.files.run_table import flattened
+from foretune.stores.files.run_table import flatten_config
 from foretune.stores.files.space_inference import as_choice
 
 MOST_STEPS = 1000
@@ -53,14 +53,14 @@ def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
 
     notation: dict[str, Any] = {}
     choices: dict[str, dict[str, Any]] = {}
-    for name, domain in flattened(given).items():
+    for name, domain in flatten_config(given).items():
         if name.endswith("/grid_search"):
             raise SpaceError(f"a searcher cannot walk a grid, but '{name}' is one: {REMEDY}")
         if not isinstance(domain, Domain):
             continue
         if isinstance(domain, Categorical):
             _check_values(name, domain.categories)
-            labels = _labelled(domain.categories)
+            labels = _label_choices(domain.categories)
             if any(label is not value for label, value in labels.items()):
                 choices[name] = labels
             notation[name] = list(labels)
@@ -85,7 +85,7 @@ def _check_values(name: str, categories: Any) -> None:
             _check_values(name, part)
 
 
-def _labelled(categories: Sequence[Any]) -> dict[Any, Any]:
+def _label_choices(categories: Sequence[Any]) -> dict[Any, Any]:
     """The choices, each once, by what stands for them: alike in every process.
 
     Plain values stand for themselves, lists of them are tuples, as where past trials are read, and
@@ -93,7 +93,7 @@ def _labelled(categories: Sequence[Any]) -> dict[Any, Any]:
     their places.
     """
     choices = list({_key(each): each for each in categories}.values())
-    labels = [as_choice(each) if _is_plain(each) else _written(each) for each in choices]
+    labels = [as_choice(each) if _is_plain(each) else _choice_text(each) for each in choices]
     if len(set(labels)) < len(labels):
         labels = [f"{place}: {label}" for place, label in enumerate(labels)]
     return dict(zip(labels, choices, strict=True))
@@ -110,7 +110,7 @@ def _is_plain(choice: Any) -> bool:
     return isinstance(choice, PLAIN)
 
 
-def _written(choice: Any) -> str:
+def _choice_text(choice: Any) -> str:
     return ADDRESS.sub("", text_of(choice))
 
 

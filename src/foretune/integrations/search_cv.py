@@ -24,10 +24,10 @@ from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.experience.alignment.restriction import in_other_space
 from foretune.integrations.estimator_space import SearchSpace
-from foretune.integrations.search_loop import Candidate, Course, measured, scores_of
+from foretune.integrations.search_loop import Candidate, CandidateLoop, metric_names, scores_of
 from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
-from foretune.search.arguments import carried, opened, opened_prior
+from foretune.search.arguments import carry_over_past, load_experience, load_prior
 from foretune.search.prior_cache import prior_of
 from foretune.space import Space
 
@@ -117,7 +117,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         """
         check_is_fitted(self, "cv_results_")
         results, n = self.cv_results_, len(self.configs_)
-        names = measured(results)
+        names = metric_names(results)
         # What stands in for the score of a failed fit is a wish of the user's, not a score.
         values = np.where(self.failed_[:, None], np.nan, scores_of(results, names))
         done = np.isfinite(values).any(axis=1)
@@ -147,7 +147,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         metrics = self._metrics()
         optimizer = self._optimizer(space, metrics)
-        course = Course(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
+        course = CandidateLoop(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
         results = self._evaluate_batches(course, evaluate_candidates)
         if course.missing:
             results.update(self._with_failures(course))
@@ -166,7 +166,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # Trials
 
-    def _evaluate_batches(self, course: Course, evaluate_candidates: Evaluate) -> Results:
+    def _evaluate_batches(self, course: CandidateLoop, evaluate_candidates: Evaluate) -> Results:
         """The tables of all batches that scikit-learn could evaluate."""
         # What is no splitter may be a generator, which scikit-learn has used up and keeps.
         kept = isinstance(self.cv, Iterable) and not hasattr(self.cv, "split")
@@ -196,12 +196,12 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             if not results:
                 raise
         if not results:
-            raise _nothing_evaluated(errors, len(course.tried))
+            raise _no_result_error(errors, len(course.tried))
         return results
 
-    def _follow(self, course: Course, batch: Sequence[Candidate], results: Results) -> None:
+    def _follow(self, course: CandidateLoop, batch: Sequence[Candidate], results: Results) -> None:
         """Optimise what the results hold, where only they tell: a function scored."""
-        metrics = self._metrics(measured(results))
+        metrics = self._metrics(metric_names(results))
         if metrics != course.metrics:
             optimizer = self._optimizer(course.space, metrics)
             course.change(optimizer, metrics, batch)
@@ -224,7 +224,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         warnings.warn(str(error), FitFailedWarning, stacklevel=_level_of_the_user())
         return error
 
-    def _with_failures(self, course: Course) -> Results:
+    def _with_failures(self, course: CandidateLoop) -> Results:
         """The tables with the candidates of failed batches in their places."""
         candidates, n_splits, out, more = self._formatted
         failure = self._like_a_failure(out[0])
@@ -276,10 +276,10 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         return Optimizer(target, chosen, prior, seed=self._seed)
 
     def _prior(self, chosen: Method, space: SearchSpace, metrics: Sequence[str]) -> Prior:
-        prior = opened_prior(self.prior, chosen)
+        prior = load_prior(self.prior, chosen)
         if prior is not None:
             return prior
-        known = opened(self.experience)
+        known = load_experience(self.experience)
         past = None if known is None else self._fitting(known, space, metrics)
         return prior_of(chosen, past, seed=self._seed)
 
@@ -296,11 +296,13 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             wanted = recorded[:1]
         unset = space.values_of(self.estimator, past=past.space)
         level = _level_of_the_user()
-        past = _unconfused(past.with_metrics(wanted), space, self.estimator, stacklevel=level + 1)
-        return carried(past, space.space, assumed=unset, stacklevel=level + 1)
+        past = _drop_ambiguous_counts(
+            past.with_metrics(wanted), space, self.estimator, stacklevel=level + 1
+        )
+        return carry_over_past(past, space.space, assumed=unset, stacklevel=level + 1)
 
 
-def _unconfused(
+def _drop_ambiguous_counts(
     past: Experience, space: SearchSpace, estimator: Any, *, stacklevel: int
 ) -> Experience:
     """Past runs without those that have a count for a share, or a share for a count."""
@@ -349,7 +351,7 @@ def _no_splits() -> UsageError:
     )
 
 
-def _nothing_evaluated(errors: Sequence[ValueError], candidates: int) -> ValueError:
+def _no_result_error(errors: Sequence[ValueError], candidates: int) -> ValueError:
     """The error of a search without any result; scikit-learn counts the fits of one batch only."""
     if len(errors) == 1:
         return errors[0]

@@ -29,7 +29,7 @@ class Candidate:
 
 
 @dataclass
-class Course:
+class CandidateLoop:
     """Asks an optimiser for batches of candidates and tells it what came of them."""
 
     optimizer: Optimizer
@@ -111,14 +111,14 @@ def _status(failed: bool) -> Status:
     return Status.FAILED if failed else Status.DONE
 
 
-def measured(results: Mapping[str, Any]) -> list[str]:
+def metric_names(results: Mapping[str, Any]) -> list[str]:
     """The names of the metrics."""
     return [name.removeprefix(MEAN) for name in results if name.startswith(MEAN)]
 
 
 def scores_of(results: Mapping[str, Any], metrics: Sequence[str]) -> Floats:
     """(candidates, metrics), the more the better."""
-    known = measured(results)
+    known = metric_names(results)
     lacking = [name for name in metrics if name not in known]
     if lacking:
         raise UsageError(

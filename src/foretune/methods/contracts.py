@@ -50,7 +50,7 @@ class Target:
                 f"{self.objectives!r}: name what each trial is told about"
             )
         if self.pool is not None:
-            check_encoded(self.pool, self.space, "pool")
+            check_encoding(self.pool, self.space, "pool")
             if len(self.pool) == 0:
                 raise UsageError(
                     "a pool must hold at least one configuration, but got none: give some, or "
@@ -58,7 +58,7 @@ class Target:
                 )
 
 
-def check_encoded(given: object, space: Space, name: str) -> None:
+def check_encoding(given: object, space: Space, name: str) -> None:
     """Refuse configurations that were not encoded by the space that is searched.
 
     name: the argument that they are given as.

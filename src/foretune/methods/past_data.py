@@ -14,7 +14,7 @@ from foretune.experience import Experience
 from foretune.methods.contracts import Target
 from foretune.numerics.kernels import squared_distances
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import Shares, midrank_shares, smoothed_shares
+from foretune.numerics.scores import Shares, midrank_shares, smooth_shares
 from foretune.space import Encoded, Space
 
 CHUNK = 256
@@ -96,7 +96,7 @@ def drawn_by_name(names: Sequence[str], most: int, seed: int) -> Ints:
     return np.sort(np.array(order[:most], dtype=np.int64))
 
 
-def divided(tasks: list[Task], rng: np.random.Generator) -> tuple[list[Task], list[Task]]:
+def split_tasks(tasks: list[Task], rng: np.random.Generator) -> tuple[list[Task], list[Task]]:
     """Tasks to learn from, and tasks to decide when to stop; a single task has to do both."""
     n_held_out = max(round(HELD_OUT * len(tasks)), 1)
     order = rng.permutation(len(tasks)).tolist()
@@ -104,7 +104,7 @@ def divided(tasks: list[Task], rng: np.random.Generator) -> tuple[list[Task], li
     return [tasks[place] for place in order[n_held_out:]] or held_out, held_out
 
 
-def given(experience: Experience | None) -> Experience:
+def require_experience(experience: Experience | None) -> Experience:
     """The experience, which a method that transfers cannot do without."""
     if experience is None:
         raise MethodError(
@@ -118,12 +118,13 @@ def check_space(learnt_on: Space, target: Target) -> None:
     if target.space != learnt_on:
         raise MethodError(
             "a prior holds for the space it was learnt on, but it was learnt on "
-            f"{_described(learnt_on)} and the target has {_described(target.space)}: learn from "
+            f"{_describe_space(learnt_on)} and the target has {_describe_space(target.space)}: "
+            "learn from "
             "experience in the target's space"
         )
 
 
-def _described(space: Space) -> str:
+def _describe_space(space: Space) -> str:
     return f"{space!r} with fingerprint {space.fingerprint[:8]}"
 
 
@@ -174,4 +175,4 @@ def trial_shares(target: Target) -> Shares:
     A description tells what each trial should score, and `fit`, whose tasks are described, does
     worse with smoothed scores (decision 016).
     """
-    return midrank_shares if target.meta_features else smoothed_shares
+    return midrank_shares if target.meta_features else smooth_shares

@@ -26,7 +26,7 @@ def log_expected_improvement(mean: Floats, std: Floats, best: float) -> Floats:
     The logarithm keeps the order of candidates that all look hopeless, which the expected
     improvement itself rounds to one and the same zero.
     """
-    v, std = _standardised_improvement(mean, std, best)
+    v, std = _scale_improvement(mean, std, best)
     return np.log(std) + log_h(v)
 
 
@@ -82,7 +82,7 @@ def thompson(samples: Floats) -> Floats:
     return score
 
 
-def _standardised_improvement(mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
+def _scale_improvement(mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
     """(best - mean) / std, and std, both kept where the formulas are finite."""
     std = np.maximum(std, SMALLEST_STD)
     with np.errstate(over="ignore"):

@@ -22,7 +22,7 @@ from foretune._base.arrays import Floats, Ints
 from foretune.numerics.gp import GP, TOLERANCE, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.kernels import squared_distances
-from foretune.numerics.remembered import Remembered
+from foretune.numerics.remembered import BoundedCache
 from foretune.numerics.transforms import Standardise
 
 FIRST_ANCHOR = 4
@@ -75,7 +75,7 @@ class AnchoredFit:
         self.units = units
         self.groups = groups
         self.prior_weight = prior_weight
-        self._known: Remembered[GPHyper] = Remembered(CACHED)
+        self._known: BoundedCache[GPHyper] = BoundedCache(CACHED)
 
     def gp(self, x: Floats, y: Floats) -> GP:
         """The process fitted to y (n,) or (n, c) at x (n, d), in the order in which they came."""

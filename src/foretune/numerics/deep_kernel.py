@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import SILENT, Progress
 from foretune.numerics.hyper import GPHyper
-from foretune.numerics.training import Descent, advance, begun, bucket
+from foretune.numerics.training import Descent, advance, bucket, start_descent
 from foretune.numerics.transforms import standardise
 
 Network: TypeAlias = Any
@@ -87,7 +87,7 @@ def negative_log_likelihood(
     x (n, W) and y (n,) count where `mask` (n,) is true; the other rows may hold anything finite.
     """
     kernel = params.kernel
-    phi, mean = _located(features(params.network, x))
+    phi, mean = _split_mean(features(params.network, x))
     phi = phi - jnp.mean(phi, axis=0, where=mask[:, None])
     scaled = phi * jnp.exp(-kernel.log_lengthscales)
     noise = jnp.exp(kernel.log_noise) + LEAST_NOISE
@@ -99,7 +99,7 @@ def negative_log_likelihood(
     return surprise / jnp.sum(mask) + 0.5 * jnp.log(2.0 * jnp.pi)
 
 
-def _located(
+def _split_mean(
     found: jax.Array | tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, jax.Array | float]:
     """Features, and the mean that came with them or zero."""
@@ -170,7 +170,7 @@ def negative_log_posterior(
     return likelihood + penalty / jnp.sum(mask)
 
 
-class Evaluations(Protocol):
+class TaskEvaluations(Protocol):
     """The evaluations of one task, such as a `learning.PastTask`."""
 
     @property
@@ -186,7 +186,7 @@ Label: TypeAlias = Callable[[Floats, np.random.Generator], Floats]
 """Drawn losses (n,) -> what a step learns to predict (n,)."""
 
 
-def standardised(z: Floats, rng: np.random.Generator) -> Floats:
+def standardise_labels(z: Floats, rng: np.random.Generator) -> Floats:
     """Labels in the unit that the target's losses will have: mean 0, standard deviation 1."""
     del rng
     return standardise(z)
@@ -222,10 +222,10 @@ class Curriculum:
 
     x: Singles
     """(N, W), the table of configurations that the tasks' rows are of."""
-    tasks: Sequence[Evaluations]
-    validation: Sequence[Evaluations]
+    tasks: Sequence[TaskEvaluations]
+    validation: Sequence[TaskEvaluations]
     """At least one task that is not learnt from but decides when to stop."""
-    label: Label = standardised
+    label: Label = standardise_labels
 
 
 class Batch(NamedTuple):
@@ -257,9 +257,9 @@ def meta_train(
     rows = bucket(len(curriculum.x), least=256)
     table = jnp.pad(jnp.asarray(curriculum.x), ((0, rows - len(curriculum.x)), (0, 0)))
     looks = [validation[n % len(validation)] for n in range(bucket(len(validation), least=32))]
-    held_out = draw(looks, schedule.observations, standardised, rng)
+    held_out = draw(looks, schedule.observations, standardise_labels, rng)
     rates = jnp.full(schedule.chunk, schedule.rate, dtype=jnp.float32)
-    descent = begun(jax.tree.map(partial(jnp.asarray, dtype=jnp.float32), params))
+    descent = start_descent(jax.tree.map(partial(jnp.asarray, dtype=jnp.float32), params))
     best: DeepKernel = descent.params
     least, patience = np.inf, schedule.patience
     progress.start("training a deep kernel", schedule.most_chunks)
@@ -269,7 +269,7 @@ def meta_train(
             drawn = draw([tasks[n] for n in chosen], schedule.observations, curriculum.label, rng)
             by_step = partial(jnp.reshape, shape=(schedule.chunk, schedule.tasks, -1))
             batches = jax.tree.map(by_step, drawn)
-            descent = _advanced(features, descent, table, batches, rates, trainable)
+            descent = _advance(features, descent, table, batches, rates, trainable)
             loss = float(mean_loss(features, descent.params, table, held_out))
             progress.step(note=f"held-out loss {loss:.3f}")
             patience -= 1
@@ -283,7 +283,7 @@ def meta_train(
 
 
 def draw(
-    tasks: Sequence[Evaluations], observations: int, label: Label, rng: np.random.Generator
+    tasks: Sequence[TaskEvaluations], observations: int, label: Label, rng: np.random.Generator
 ) -> Batch:
     """At most so many different evaluations of each of the tasks."""
     shape = (len(tasks), observations)
@@ -305,7 +305,7 @@ def mean_loss(features: Features, params: DeepKernel, x: jax.Array, batch: Batch
 
 
 @partial(jax.jit, static_argnums=0)
-def _advanced(
+def _advance(
     features: Features,
     descent: Descent[DeepKernel],
     x: jax.Array,
@@ -341,5 +341,5 @@ def fine_tune(
         return negative_log_posterior(features, params, x, y, mask)
 
     rates = jnp.full(steps, rate, dtype=jnp.float32)
-    tuned = advance(loss, begun(params), rates, rates, trainable)
+    tuned = advance(loss, start_descent(params), rates, rates, trainable)
     return tuned.params

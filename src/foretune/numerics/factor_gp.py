@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotri, dpotrs
 from scipy.optimize import minimize
 
 from foretune._base.arrays import Floats, Ints
-from foretune.numerics.gp import robust_cholesky, whitened_by
+from foretune.numerics.gp import robust_cholesky, whiten
 from foretune.numerics.hyper import prior_mode
 from foretune.numerics.kernels import (
     log_lengthscale_gradient,
@@ -133,7 +133,7 @@ class FactorGP:
     def predict(self, factors: Floats, x: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation (m,) of the function, without noise, at x (m, d)."""
         cross = _covariance(factors, x, self.factors, self.x, self.hyper)
-        whitened = whitened_by(self.cholesky, cross)
+        whitened = whiten(self.cholesky, cross)
         prior = np.exp(self.hyper.log_weights) * np.square(factors).sum(axis=1)
         variance = prior + np.exp(self.hyper.log_new) - np.square(whitened).sum(axis=1)
         return cross @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
@@ -141,7 +141,7 @@ class FactorGP:
     def sample(self, factors: Floats, x: Floats, n: int, rng: np.random.Generator) -> Floats:
         """n joint draws of the function's values at x (m, d): (n, m)."""
         cross = _covariance(factors, x, self.factors, self.x, self.hyper)
-        whitened = whitened_by(self.cholesky, cross)
+        whitened = whiten(self.cholesky, cross)
         covariance = _covariance(factors, x, factors, x, self.hyper) - whitened @ whitened.T
         # Near the observations the covariance is singular up to rounding.
         covariance[np.diag_indices(len(x))] += 1e-10 * (1.0 + np.diagonal(covariance).max())

@@ -43,7 +43,7 @@ def robust_cholesky(covariance: Floats) -> tuple[Floats, float]:
     raise np.linalg.LinAlgError("the covariance is not positive definite")
 
 
-def whitened_by(cholesky: Floats, cross: Floats) -> Floats:
+def whiten(cholesky: Floats, cross: Floats) -> Floats:
     """Rows of `cross` (m, n) multiplied by the inverse of a Cholesky factor (n, n)."""
     solved: Floats = dtrsm(1.0, cholesky, cross.T, lower=1).T
     return solved
@@ -74,7 +74,7 @@ def fit_hyper(
     results = [
         minimize(
             negative_log_posterior,
-            _grouped(start.to_vector(), groups),
+            _group(start.to_vector(), groups),
             args=(x - x.mean(axis=0), units(y), groups, prior_weight),
             jac=True,
             method="L-BFGS-B",
@@ -84,7 +84,7 @@ def fit_hyper(
         for start in starts or (GPHyper.default(groups),)
     ]
     best = min(results, key=lambda result: float(result.fun))
-    return GPHyper.from_vector(_ungrouped(best.x, groups))
+    return GPHyper.from_vector(_ungroup(best.x, groups))
 
 
 def negative_log_posterior(
@@ -101,7 +101,7 @@ def negative_log_posterior(
     """
     groups = np.arange(x.shape[1]) if groups is None else groups
     n_groups, n = int(groups.max()) + 1, len(x)
-    value, by_column = _negative_log_likelihood(_ungrouped(vector, groups), x, z)
+    value, by_column = _negative_log_likelihood(_ungroup(vector, groups), x, z)
     by_group = np.bincount(groups, weights=by_column[: len(groups)], minlength=n_groups)
     gradient: Floats = np.append(by_group, by_column[len(groups) :])
     spread = prior_spread(n_groups)
@@ -180,7 +180,7 @@ class GP:
             rows = slice(first, first + CHUNK)
             cross = self._cross(x_new[rows])
             mean[rows] = cross @ self.alpha
-            whitened = whitened_by(self.cholesky, cross)
+            whitened = whiten(self.cholesky, cross)
             variance[rows] = np.einsum("ij,ij->i", whitened, whitened)
         np.subtract(np.exp(self.hyper.log_signal), variance, out=variance)
         std = np.sqrt(np.maximum(variance, 0.0))
@@ -198,7 +198,7 @@ class GP:
         """n joint draws of the function's values at x_new (m, d): (n, m). Costs O(m³)."""
         cross = self._cross(x_new)
         mean = cross @ self.alpha + self.hyper.mean
-        whitened = whitened_by(self.cholesky, cross)
+        whitened = whiten(self.cholesky, cross)
         covariance = _covariance(x_new, self.hyper) - whitened @ whitened.T
         # Near the observations the covariance is singular up to rounding.
         _add_to_diagonal(covariance, 1e-10 * np.exp(self.hyper.log_signal))
@@ -233,13 +233,13 @@ def _covariance(x: Floats, hyper: GPHyper) -> Floats:
     return covariance
 
 
-def _grouped(vector: Floats, groups: Ints) -> Floats:
+def _group(vector: Floats, groups: Ints) -> Floats:
     """Hyperparameters with one lengthscale a group, from those with one a column."""
     _, first = np.unique(groups, return_index=True)
     return np.append(vector[first], vector[len(groups) :])
 
 
-def _ungrouped(vector: Floats, groups: Ints) -> Floats:
+def _ungroup(vector: Floats, groups: Ints) -> Floats:
     """Hyperparameters with one lengthscale a column, from those with one a group."""
     return np.append(vector[groups], vector[int(groups.max()) + 1 :])
 

@@ -47,7 +47,7 @@ def percentile(losses: Losses, rank: float) -> Floats:
     return ranked
 
 
-def aggregate_named(name: str) -> Aggregate:
+def find_aggregate(name: str) -> Aggregate:
     """`mean`, `median`, or a percentile such as `p90`."""
     if name == "mean":
         return mean

@@ -50,13 +50,13 @@ def log_expected_volume(mean: Floats, std: Floats, boxes: Boxes) -> Floats:
         cuts, places = np.unique(
             np.concatenate([boxes.lower[:, column], boxes.upper[:, column]]), return_inverse=True
         )
-        below = _expected_below(mean[:, column], std[:, column], cuts)
+        below = _mean_shortfall(mean[:, column], std[:, column], cuts)
         lower, upper = np.split(places.ravel(), 2)
         added *= below[:, upper] - below[:, lower]
     return log_of_improvement(added.sum(axis=1))
 
 
-def _expected_below(mean: Floats, std: Floats, cuts: Floats) -> Floats:
+def _mean_shortfall(mean: Floats, std: Floats, cuts: Floats) -> Floats:
     """(m, cuts), by how much each loss is expected to lie below each cut."""
     found = np.zeros((len(mean), len(cuts)))
     for place in np.flatnonzero(np.isfinite(cuts)).tolist():

@@ -39,7 +39,7 @@ def initial_layers(
     )
 
 
-def rectified(layers: Layers, x: Reals) -> Reals:
+def apply_relu_layers(layers: Layers, x: Reals) -> Reals:
     """The activations (n, width) of the last of `layers`, each followed by max(., 0)."""
     for weights, biases in layers:
         x = np.maximum(x @ weights + biases, 0.0)

@@ -17,7 +17,7 @@ REFERENCE_SIZE = 10
 """The reference loss of a task is the mean of so many of its best."""
 
 
-def red(error: Floats, reference: Floats) -> Floats:
+def relative_error_difference(error: Floats, reference: Floats) -> Floats:
     """The relative error difference (a - b) / max(a, b) of non-negative errors, with 0/0 = 0."""
     error, reference = np.broadcast_arrays(error, reference)
     if np.nanmin([error, reference]) < 0.0:
@@ -41,14 +41,14 @@ def reference_loss(validation: Floats, test: Floats | None = None) -> float:
     return 16.0 * float(sixteenths.mean())
 
 
-def red_to_best(losses: Floats) -> Floats:
+def relative_error_to_best(losses: Floats) -> Floats:
     """RED to the task's own reference loss."""
     if np.isnan(losses).all():
         return losses
-    return red(losses, np.asarray(reference_loss(losses)))
+    return relative_error_difference(losses, np.asarray(reference_loss(losses)))
 
 
-def unchanged(losses: Floats) -> Floats:
+def keep_losses(losses: Floats) -> Floats:
     """No normalisation."""
     return losses
 
@@ -76,10 +76,10 @@ def min_max(losses: Floats) -> Floats:
 
 
 NORMALISATIONS: dict[str, Callable[[Floats], Floats]] = {
-    "none": unchanged,
+    "none": keep_losses,
     "rank": share_of_better,
     "stddev": standardise,
     "min-max": min_max,
-    "red": red_to_best,
+    "red": relative_error_to_best,
     "normal": normal_scores,
 }

@@ -44,7 +44,7 @@ def position_dependent_attention(rank: jax.Array, n: jax.Array) -> jax.Array:
     return (n - rank + 1.0) / (0.5 * n * (n + 1.0))
 
 
-def unweighted(rank: jax.Array, n: jax.Array) -> jax.Array:
+def equal_weights(rank: jax.Array, n: jax.Array) -> jax.Array:
     """1 for every rank."""
     del n
     return jnp.ones_like(rank, dtype=float)
@@ -82,11 +82,11 @@ def point_wise(scores: jax.Array, losses: jax.Array, valid: jax.Array) -> jax.Ar
 
 def regression(scores: jax.Array, losses: jax.Array, valid: jax.Array) -> jax.Array:
     """Squared distance of scores to the negated losses, standardised within the list."""
-    wanted = -standardised(losses, valid)
+    wanted = -standardise_losses(losses, valid)
     return jnp.sum(jnp.where(valid, jnp.square(scores - wanted), 0.0))
 
 
-def standardised(losses: jax.Array, valid: jax.Array) -> jax.Array:
+def standardise_losses(losses: jax.Array, valid: jax.Array) -> jax.Array:
     """(n,), the valid losses with mean 0 and standard deviation 1 (all 0 where they are equal)."""
     n = jnp.maximum(jnp.sum(valid), 1)
     centred = jnp.where(valid, losses - jnp.sum(jnp.where(valid, losses, 0.0)) / n, 0.0)
@@ -98,7 +98,7 @@ def standardised(losses: jax.Array, valid: jax.Array) -> jax.Array:
 
 LOSSES: dict[str, ListLoss] = {
     "list-wise": list_wise(inverse_log),
-    "list-wise unweighted": list_wise(unweighted),
+    "list-wise unweighted": list_wise(equal_weights),
     "list-wise inverse linear": list_wise(inverse_linear),
     "list-wise attention": list_wise(position_dependent_attention),
     "pair-wise": pair_wise,

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Remembered(Generic[Value]):
+class BoundedCache(Generic[Value]):
     """At most so many values by key; the first in is the first out."""
 
     def __init__(self, most: int) -> None:

@@ -49,7 +49,7 @@ def midrank_shares(y: Floats) -> Floats:
     return shares
 
 
-def smoothed_shares(y: Floats) -> Floats:
+def smooth_shares(y: Floats) -> Floats:
     """(n,), the share of the losses y that lie below each, by a smooth distribution function.
 
     Trials gather around the optimum, where ranks spread losses that hardly differ over the whole of
@@ -91,13 +91,13 @@ def front_scores(losses: Floats) -> Floats:
     """
     ends = losses[pareto_front(losses)].max(axis=0)
     each = [
-        _without_outliers(y, min(float(end), _worst_measured(y)))
+        _without_outliers(y, min(float(end), _worst_plausible(y)))
         for y, end in zip(losses.T, ends, strict=True)
     ]
     return np.column_stack([*map(standardise, each)])
 
 
-def _worst_measured(y: Floats) -> float:
+def _worst_plausible(y: Floats) -> float:
     """The largest loss that is no penalty: not enormous beside the next smaller one."""
     different = np.unique(y)
     distances = 0.5 * different - 0.5 * different[0]  # halves, so that they stay finite
@@ -149,19 +149,19 @@ def _spread_sample(z: Floats) -> Floats:
     return sample
 
 
-def smoothed_scores(y: Floats) -> Floats:
+def smooth_scores(y: Floats) -> Floats:
     """Phi^-1 of the smoothed share of each loss."""
     least = 0.5 / max(len(y), 1)
-    return ndtri(np.clip(smoothed_shares(y), least, 1.0 - least))
+    return ndtri(np.clip(smooth_shares(y), least, 1.0 - least))
 
 
-def informed_scores(
+def scores_from_past(
     y: Floats,
     mu: Floats,
     sigma: Floats,
     *,
     doubt: float = DOUBT,
-    shares: Shares = smoothed_shares,
+    shares: Shares = smooth_shares,
 ) -> Floats:
     """The scores that past tasks expect at the places which the target's losses y (n,) have.
 

@@ -37,7 +37,7 @@ class Descent(NamedTuple, Generic[Params]):
     moments: optax.OptState
 
 
-def keep_compiled() -> None:
+def cache_compilation() -> None:
     """Keep what XLA compiles in the user's cache folder: the next process starts in no time.
 
     Where somebody has chosen another folder, that stands.
@@ -51,7 +51,7 @@ def keep_compiled() -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)  # type: ignore[no-untyped-call]
 
 
-def begun(params: Params) -> Descent[Params]:
+def start_descent(params: Params) -> Descent[Params]:
     """A descent that has not moved yet."""
     leaves = jax.tree.leaves(params)
     size = sum(np.size(leaf) for leaf in leaves)

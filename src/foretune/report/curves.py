@@ -13,7 +13,7 @@ LOG_ABOVE = 50.0
 """Losses that differ by more than this factor are shown on a logarithmic axis."""
 
 
-def expected_best(values: Sequence[float] | Floats, n: int, direction: Direction) -> Floats:
+def random_search_curve(values: Sequence[float] | Floats, n: int, direction: Direction) -> Floats:
     """(n,): the expected best of 1, 2, ..., n draws with replacement from `values`.
 
     NaN stands for a failed trial, which counts as the worst value there is. Empty where no value
@@ -56,7 +56,7 @@ class Range:
     """How many values are worse than what is shown."""
 
 
-def shown_range(values: Floats, direction: Direction, also: Sequence[float] = ()) -> Range:
+def visible_range(values: Floats, direction: Direction, also: Sequence[float] = ()) -> Range:
     """From the best value to the worst one worth showing: disasters would flatten all others.
 
     Worth showing is what lies within Tukey's fence, or in `also`. Values that are NaN are ignored.

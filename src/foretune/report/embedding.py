@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.report.figures import PALETTE, empty_panels, styled
+from foretune.report.figures import PALETTE, empty_panels, figure_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ class ByLoss:
     """(n,), NaN where unknown: such points are left out."""
 
 
-def flattened(embeddings: Floats, *, how: str = "tsne", seed: int = 0) -> Floats:
+def flatten_embeddings(embeddings: Floats, *, how: str = "tsne", seed: int = 0) -> Floats:
     """Embeddings (n, latent) in the plane (n, 2), by `tsne` or `pca`."""
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
@@ -56,7 +56,7 @@ def spread_sample(n: int, *, seed: int, most: int = MOST_POINTS) -> Ints:
 
 def draw_embedding(points: Floats, colourings: Sequence[ByName | ByLoss]) -> "Figure":
     """Points (n, 2), once for each colouring, side by side."""
-    with styled():
+    with figure_style():
         figure, panels = empty_panels(len(colourings), width=4.6 * len(colourings), height=4.4)
         for axes, colouring in zip(panels, colourings, strict=True):
             if isinstance(colouring, ByName):

@@ -55,7 +55,7 @@ class Curve:
 
 def draw_curves(curves: Sequence[Curve], *, title: str, ylabel: str, log: bool = False) -> "Figure":
     """Lines over trials, each labelled at its end."""
-    with styled():
+    with figure_style():
         figure, (axes,) = empty_panels(1, width=7.2, height=4.2)
         places = iter(range(len(curves)))
         for curve in curves:
@@ -79,7 +79,7 @@ def draw_critical_difference(
     names = sorted(ranks, key=ranks.__getitem__)
     half = (len(names) + 1) // 2
     top = 0.5 * len(groups) + 0.6
-    with styled():
+    with figure_style():
         figure, (axes,) = empty_panels(1, width=7.2, height=1.3 + 0.25 * (top + half))
         axes.set_axis_off()
         axes.set_title(title, pad=22)
@@ -103,13 +103,13 @@ def draw_critical_difference(
 def save_figure(figure: "Figure", folder: Path, name: str) -> tuple[Path, Path]:
     """Write NAME.png and NAME.svg, the same bytes for the same figure."""
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
-    with styled():
+    with figure_style():
         figure.savefig(png, dpi=160, metadata={"Software": None})
         figure.savefig(svg, metadata={"Date": None, "Creator": None})
     return png, svg
 
 
-def styled() -> AbstractContextManager[None]:
+def figure_style() -> AbstractContextManager[None]:
     """The look of all figures, while they are drawn and saved."""
     try:
         import matplotlib

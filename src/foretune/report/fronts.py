@@ -8,7 +8,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.experience import Direction, Metric
-from foretune.report.figures import PALETTE, REFERENCE_COLOUR, empty_panels, styled
+from foretune.report.figures import PALETTE, REFERENCE_COLOUR, empty_panels, figure_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ class Fronts:
 def draw_fronts(panels: Sequence[Fronts], metrics: Sequence[Metric], *, title: str) -> "Figure":
     """One panel a task: the possible front as a staircase, what was found as points."""
     across, up = metrics
-    with styled():
+    with figure_style():
         figure, axes = empty_panels(len(panels), width=4.0, height=3.8)
         for place, (panel, axis) in enumerate(zip(panels, axes, strict=True)):
             _draw(panel, across, axis)

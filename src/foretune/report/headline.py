@@ -9,7 +9,7 @@ from foretune.report.curves import trials_needed
 from foretune.report.markup import Markup, element
 from foretune.report.sections import better_text
 from foretune.report.story import Story
-from foretune.report.wording import counted, duration_text, listed, number_text, shortened
+from foretune.report.wording import count_text, duration_text, list_text, number_text, shorten
 
 
 def headline(story: Story) -> Markup:
@@ -32,10 +32,10 @@ def _sentence(story: Story) -> str:
         return _nothing_found(story)
     if story.objectives > 1:
         goals = [metric.name for metric in story.metrics[: story.objectives]]
-        return f"{counted(len(story.trials), 'trial')} looked for {listed(goals)} at once."
+        return f"{count_text(len(story.trials), 'trial')} looked for {list_text(goals)} at once."
     value = story.best_value
     if value is None:
-        return f"{counted(done, 'trial')} succeeded, but none was named the best."
+        return f"{count_text(done, 'trial')} succeeded, but none was named the best."
     among = f"The {story.superlative} of {len(story.trials):,} trials"
     if len(story.trials) == 1:
         among = "The only trial"
@@ -55,12 +55,12 @@ def _sentence(story: Story) -> str:
 def _nothing_found(story: Story) -> str:
     ended = [trial for trial in story.trials if trial.status is not None]
     if not ended:
-        return f"{counted(len(story.trials), 'trial')} running; none has ended yet."
-    said = f"None of {counted(len(ended), 'trial')} succeeded."
+        return f"{count_text(len(story.trials), 'trial')} running; none has ended yet."
+    said = f"None of {count_text(len(ended), 'trial')} succeeded."
     reasons = Counter(trial.reason for trial in ended if trial.reason)
     if reasons:
         reason, times = reasons.most_common(1)[0]
-        said += f" Most often ({_often(times)}): {shortened(reason, 200)}"
+        said += f" Most often ({_often(times)}): {shorten(reason, 200)}"
     return said
 
 

@@ -30,7 +30,7 @@ EXCHANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class HyperparameterEffect:
     """How much of the variation among trials one hyperparameter explains."""
 
     parameter: str
@@ -44,7 +44,7 @@ class Effect:
 class Importance:
     """Effects, the largest first; with the reason where they cannot be relied on."""
 
-    effects: tuple[Effect, ...]
+    effects: tuple[HyperparameterEffect, ...]
     trials: int = 0
     """How many trials were looked at."""
     explained: float = 0.0
@@ -62,7 +62,7 @@ def importance(configs: Encoded, losses: Floats, *, seed: int) -> Importance:
     reason = _hindrance(configs, losses)
     if reason:
         return Importance((), len(usable), reason=reason)
-    return _measured(configs, rankdata(losses) / len(losses), rng)
+    return _measure(configs, rankdata(losses) / len(losses), rng)
 
 
 def _hindrance(configs: Encoded, losses: Floats) -> str:
@@ -73,12 +73,12 @@ def _hindrance(configs: Encoded, losses: Floats) -> str:
         )
     if np.ptp(losses) == 0:
         return "All trials scored the same, so nothing made a difference."
-    if not _varied(configs):
+    if not _varying_columns(configs):
         return "No hyperparameter took different values in enough trials to be judged."
     return ""
 
 
-def _varied(configs: Encoded) -> list[int]:
+def _varying_columns(configs: Encoded) -> list[int]:
     """The columns of hyperparameters that took more than one value, in enough trials."""
     columns = []
     for column in range(len(configs.space)):
@@ -88,10 +88,10 @@ def _varied(configs: Encoded) -> list[int]:
     return columns
 
 
-def _measured(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Importance:
+def _measure(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Importance:
     from sklearn.ensemble import RandomForestRegressor
 
-    columns = _varied(configs)
+    columns = _varying_columns(configs)
     active = configs.active[:, columns]
     # Noise in the place of inactive values: any constant would tell which algorithm was chosen,
     # and so take the credit from the choice.
@@ -108,7 +108,7 @@ def _measured(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impo
     # All exchanges at once: a forest's price is by the call, much less by the row.
     owners = [np.flatnonzero(active[:, place]) for place in range(len(columns))]
     exchanged = [
-        _exchanged(codes[rows], place, rng)
+        _exchange_values(codes[rows], place, rng)
         for place, rows in enumerate(owners)
         for _ in range(EXCHANGES)
     ]
@@ -117,7 +117,7 @@ def _measured(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impo
     ends = np.cumsum([EXCHANGES * len(rows) for rows in owners])[:-1]
     variance = float(foretold.var()) or 1.0
     effects = [
-        Effect(
+        HyperparameterEffect(
             configs.space.parameters[column].name,
             float(part.sum()) / (2 * EXCHANGES * len(ranks) * variance),
             len(part) // EXCHANGES,
@@ -130,7 +130,7 @@ def _measured(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impo
     return Importance(tuple(effects), len(ranks), explained, reason)
 
 
-def _exchanged(codes: Floats, column: int, rng: np.random.Generator) -> Floats:
+def _exchange_values(codes: Floats, column: int, rng: np.random.Generator) -> Floats:
     changed = codes.copy()
     changed[:, column] = rng.permutation(changed[:, column])
     return changed

@@ -26,15 +26,15 @@ def element(tag: str, *content: Content, **attributes: str | bool) -> Markup:
     written = "".join(_attribute(name, value) for name, value in attributes.items())
     if tag in VOID:
         return Markup(f"<{tag}{written}>")
-    return Markup(f"<{tag}{written}>{joined(*content)}</{tag}>")
+    return Markup(f"<{tag}{written}>{join_markup(*content)}</{tag}>")
 
 
-def joined(*content: Content) -> Markup:
+def join_markup(*content: Content) -> Markup:
     """Pieces one after the other, text among them escaped."""
     return Markup("".join(_safe(piece) for piece in content))
 
 
-def well_formed(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with whatever UTF-8 cannot hold (half characters of odd file names) replaced."""
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
@@ -50,5 +50,5 @@ def _safe(content: Content) -> str:
     if isinstance(content, Markup):
         return content
     if isinstance(content, str):
-        return html.escape(well_formed(content), quote=True)
-    return joined(*content)
+        return html.escape(replace_surrogates(content), quote=True)
+    return join_markup(*content)

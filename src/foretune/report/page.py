@@ -18,9 +18,9 @@ from foretune.report.curves import unbeaten
 from foretune.report.headline import headline
 from foretune.report.importance import Importance, importance
 from foretune.report.markup import Markup, element
-from foretune.report.payload import Columns, columns_of, payload
+from foretune.report.payload import StoryColumns, columns_of, payload
 from foretune.report.story import Story
-from foretune.report.wording import counted
+from foretune.report.wording import count_text
 
 SCRIPTS = (
     "data.js", "scales.js", "plot.js", "curve.js", "slices.js", "map.js", "front.js", "table.js",
@@ -68,7 +68,7 @@ def page(story: Story, *, seed: int = 0) -> str:
     return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
 
 
-def _parts(story: Story, columns: Columns, found: Importance) -> list[Markup]:
+def _parts(story: Story, columns: StoryColumns, found: Importance) -> list[Markup]:
     done = any(trial.status is Status.DONE for trial in story.trials)
     parts = [element("noscript", sections.paragraph("Pictures and trials need JavaScript."))]
     if done:
@@ -83,13 +83,13 @@ def _parts(story: Story, columns: Columns, found: Importance) -> list[Markup]:
     if story.embedding:
         parts.append(_map(len(story.embedding)))
     parts.append(_trials(story))
-    parts += [sections.transferred(story), sections.data_facts(story), sections.about(story)]
+    parts += [sections.transfer_section(story), sections.data_facts(story), sections.about(story)]
     return parts
 
 
 def _course(story: Story) -> Markup:
     label = (
-        f"The best {story.metric.name} so far, over {counted(len(story.trials), 'trial')}; "
+        f"The best {story.metric.name} so far, over {count_text(len(story.trials), 'trial')}; "
         "the table below holds the same numbers."
     )
     return sections.section(
@@ -100,13 +100,15 @@ def _course(story: Story) -> Markup:
     )
 
 
-def _front(story: Story, columns: Columns) -> Markup:
+def _front(story: Story, columns: StoryColumns) -> Markup:
     first, second = (metric.name for metric in story.metrics[:2])
     joined = len(unbeaten(columns.losses[:, :2]))
-    said = f"{counted(joined, 'trial')} cannot be improved in one without losing in the other"
+    said = f"{count_text(joined, 'trial')} cannot be improved in one without losing in the other"
     if story.objectives > 2:
         in_all = len(unbeaten(columns.losses[:, : story.objectives]))
-        said = f"Of all {story.objectives} metrics together, {counted(in_all, 'trial')} cannot be "
+        said = (
+            f"Of all {story.objectives} metrics together, {count_text(in_all, 'trial')} cannot be "
+        )
         said += f"improved in one without losing in another; of these two alone, {joined:,}"
     return sections.section(
         "front",
@@ -122,7 +124,7 @@ def _map(points: int) -> Markup:
         "The map of pipelines",
         sections.paragraph("Pipelines that lie near each other behave alike; rings were tried."),
         element("div", id="map-key", class_="key"),
-        sections.canvas("map-plot", f"A map of {counted(points, 'pipeline')}", "plot square"),
+        sections.canvas("map-plot", f"A map of {count_text(points, 'pipeline')}", "plot square"),
     )
 
 

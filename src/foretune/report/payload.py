@@ -12,11 +12,11 @@ from scipy.stats import rankdata
 from foretune._base.arrays import Floats, Ints
 from foretune.experience import Status
 from foretune.report.colours import colour_key, colours_of
-from foretune.report.curves import shown_range, unbeaten
+from foretune.report.curves import unbeaten, visible_range
 from foretune.report.importance import Importance
-from foretune.report.markup import Markup, well_formed
+from foretune.report.markup import Markup, replace_surrogates
 from foretune.report.story import Story
-from foretune.report.wording import shortened
+from foretune.report.wording import shorten
 from foretune.space import Encoded, Kind, Parameter
 
 DIGITS = 6
@@ -31,7 +31,7 @@ HUGE = 1e300
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class StoryColumns:
     """A story's trials as arrays, in the order of the story."""
 
     configs: Encoded
@@ -41,7 +41,7 @@ class Columns:
     """(n, metrics), minimised; NaN where the trial is not done."""
 
 
-def columns_of(story: Story) -> Columns:
+def columns_of(story: Story) -> StoryColumns:
     """The trials of a story as arrays."""
     configs = story.space.encode([trial.config for trial in story.trials])
     names = [metric.name for metric in story.metrics]
@@ -53,10 +53,10 @@ def columns_of(story: Story) -> Columns:
     done = np.array([trial.status is Status.DONE for trial in story.trials], dtype=bool)
     signs = np.array([metric.sign for metric in story.metrics])
     losses = np.where(done[:, None], signs * values, np.nan)
-    return Columns(configs, values, losses)
+    return StoryColumns(configs, values, losses)
 
 
-def payload(story: Story, columns: Columns, found: Importance) -> Markup:
+def payload(story: Story, columns: StoryColumns, found: Importance) -> Markup:
     """JSON that may stand inside a script element."""
     rows = {trial.number: row for row, trial in enumerate(story.trials)}
     return in_script(
@@ -64,12 +64,12 @@ def payload(story: Story, columns: Columns, found: Importance) -> Markup:
             "metrics": _metrics(story, columns),
             "numbers": _numbers([trial.number for trial in story.trials]),
             "status": "".join(_status(trial.status) for trial in story.trials),
-            "seconds": _rounded([trial.seconds for trial in story.trials], digits=3),
+            "seconds": _round_values([trial.seconds for trial in story.trials], digits=3),
             "reasons": _words(trial.reason for trial in story.trials),
             "chosen": _words(trial.chosen_by for trial in story.trials),
             "best": None if story.best is None else rows[story.best],
             "superlative": story.superlative,
-            "random": _rounded(_random_shown(story)),
+            "random": _round_values(_random_shown(story)),
             **(_front(story, columns) if story.objectives > 1 else {}),
             **_hyperparameters(story, columns, found),
             **_algorithms(story, columns.configs, rows),
@@ -77,7 +77,7 @@ def payload(story: Story, columns: Columns, found: Importance) -> Markup:
     )
 
 
-def _metrics(story: Story, columns: Columns) -> list[dict[str, Any]]:
+def _metrics(story: Story, columns: StoryColumns) -> list[dict[str, Any]]:
     """What was measured, and the part of it that pictures show."""
     described = []
     for place, metric in enumerate(story.metrics):
@@ -85,19 +85,19 @@ def _metrics(story: Story, columns: Columns) -> list[dict[str, Any]]:
         also = _random_shown(story)[-1:] if place == 0 else []
         values = columns.values[:, place]
         done = np.where(np.isfinite(columns.losses[:, place]), values, np.nan)
-        shown = shown_range(done, metric.direction, also)
+        shown = visible_range(done, metric.direction, also)
         described.append(
             {
-                "name": well_formed(metric.name),
+                "name": replace_surrogates(metric.name),
                 "sign": int(metric.sign),
-                "values": _rounded(values),
+                "values": _round_values(values),
                 **asdict(shown),
             }
         )
     return described
 
 
-def _front(story: Story, columns: Columns) -> dict[str, Any]:
+def _front(story: Story, columns: StoryColumns) -> dict[str, Any]:
     """What no other trial beats in the first two metrics, and a picture that holds all of it.
 
     The ends of a front are bad in one of them: elsewhere they may well lie beyond the picture.
@@ -105,7 +105,7 @@ def _front(story: Story, columns: Columns) -> dict[str, Any]:
     front = unbeaten(columns.losses[:, :2])
     done = np.where(np.isfinite(columns.losses), columns.values, np.nan)
     ranges = [
-        shown_range(done[:, place], metric.direction, done[front, place].tolist())
+        visible_range(done[:, place], metric.direction, done[front, place].tolist())
         for place, metric in enumerate(story.metrics[:2])
     ]
     return {"front": front.tolist(), "frontRanges": [asdict(shown) for shown in ranges]}
@@ -116,7 +116,7 @@ def _random_shown(story: Story) -> list[float]:
     return story.random_curve[: max(len(story.trials), 2)]
 
 
-def _hyperparameters(story: Story, columns: Columns, found: Importance) -> dict[str, Any]:
+def _hyperparameters(story: Story, columns: StoryColumns, found: Importance) -> dict[str, Any]:
     """All hyperparameters, and which of them are shown where, as places in their list."""
     configs, parameters = columns.configs, story.space.parameters
     names = [p.name for p in parameters if p.kind is not Kind.CONSTANT]
@@ -184,7 +184,7 @@ def _stages(story: Story) -> list[int]:
 
 def _text(given: Any) -> str:
     """What a table can show of anything."""
-    return shortened(well_formed(str(given)), LONGEST_TEXT)
+    return shorten(replace_surrogates(str(given)), LONGEST_TEXT)
 
 
 def _numbers(numbers: Sequence[int]) -> list[int] | None:
@@ -196,7 +196,7 @@ def _status(status: Status | None) -> str:
     return RUNNING if status is None else str(int(status))
 
 
-def _rounded(values: Iterable[float], digits: int = DIGITS) -> list[float | None]:
+def _round_values(values: Iterable[float], digits: int = DIGITS) -> list[float | None]:
     return [float(f"{v:.{digits}g}") if math.isfinite(v) else None for v in values]
 
 
@@ -210,10 +210,10 @@ def _words(texts: Iterable[str]) -> dict[str, Any]:
 def _parameter(parameter: Parameter, values: Floats) -> dict[str, Any]:
     active = np.flatnonzero(~np.isnan(values))
     whole = parameter.kind is not Kind.FLOAT
-    shown = values[active].astype(np.int64).tolist() if whole else _rounded(values[active])
-    owner, _, own = well_formed(parameter.name).rpartition(":")
+    shown = values[active].astype(np.int64).tolist() if whole else _round_values(values[active])
+    owner, _, own = replace_surrogates(parameter.name).rpartition(":")
     return {
-        "name": well_formed(parameter.name),
+        "name": replace_surrogates(parameter.name),
         "owner": owner.replace(":", " / "),
         "own": own,
         "log": parameter.log,
@@ -238,12 +238,12 @@ def _map(
     points = story.embedding or ()
     values = np.array([math.nan if p.value is None else p.value for p in points], dtype=np.float64)
     return {
-        "x": _rounded(point.x for point in points),
-        "y": _rounded(point.y for point in points),
+        "x": _round_values(point.x for point in points),
+        "y": _round_values(point.y for point in points),
         "names": names,
         "algorithms": at,
-        "values": _rounded(values),
-        "shares": _rounded(_rank_shares(-story.metric.sign * values), digits=3),
+        "values": _round_values(values),
+        "shares": _round_values(_rank_shares(-story.metric.sign * values), digits=3),
         "trials": [None if p.trial is None else rows.get(p.trial) for p in points],
     }
 

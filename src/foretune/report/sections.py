@@ -7,9 +7,9 @@ from typing import Any
 
 from foretune.experience import Direction
 from foretune.report.importance import Importance
-from foretune.report.markup import Markup, element, joined
-from foretune.report.story import Source, Step, Story
-from foretune.report.wording import counted, duration_text, number_text, shortened
+from foretune.report.markup import Markup, element, join_markup
+from foretune.report.story import Step, Story, StorySource
+from foretune.report.wording import count_text, duration_text, number_text, shorten
 
 NOTHING = frozenset({"none", "passthrough", "drop"})
 """Algorithms that leave the data as they are: drawn faintly."""
@@ -102,19 +102,19 @@ def _ensemble(story: Story) -> Markup:
     rows = [
         element(
             "tr",
-            element("th", f"trial {number}{_named(story, number)}", scope="row"),
+            element("th", f"trial {number}{_trial_label(story, number)}", scope="row"),
             element("td", bar(weight / total)),
             element("td", f"{weight / total:.0%}", class_="number"),
         )
         for weight, number in sorted(story.ensemble, reverse=True)
     ]
     said = paragraph(
-        f"The saved model blends {counted(len(rows), 'pipeline')}; each has a say by its weight."
+        f"The saved model blends {count_text(len(rows), 'pipeline')}; each has a say by its weight."
     )
-    return joined(said, element("table", element("tbody", rows), class_="bars"))
+    return join_markup(said, element("table", element("tbody", rows), class_="bars"))
 
 
-def _named(story: Story, number: int) -> str:
+def _trial_label(story: Story, number: int) -> str:
     """What a trial chose, where that has a name."""
     chosen = story.label_of(number)
     return f", {chosen}" if chosen else ""
@@ -135,7 +135,7 @@ def bar(share: float) -> Markup:
 def columns_that_count(story: Story) -> Markup:
     """Which columns of the data the best pipeline goes by."""
     if not story.columns:
-        return joined()
+        return join_markup()
     said = (
         f"How much worse the {story.metric.name} of the {story.superlative} pipeline gets, on "
         "rows that it has not learnt from, when the values of a column change places among them. "
@@ -148,7 +148,7 @@ def columns_that_count(story: Story) -> Markup:
     rows = [
         element(
             "tr",
-            element("th", shortened(each.column, LONGEST_COLUMN), scope="row"),
+            element("th", shorten(each.column, LONGEST_COLUMN), scope="row"),
             element("td", bar(each.lost / shown[0].lost)),
             element("td", number_text(each.lost), class_="number"),
         )
@@ -156,7 +156,7 @@ def columns_that_count(story: Story) -> Markup:
     ]
     parts = [paragraph(said), element("table", element("tbody", rows), class_="bars")]
     if left := len(story.columns) - len(shown):
-        parts.append(paragraph(f"{counted(left, 'column')} of less or no sure effect left out."))
+        parts.append(paragraph(f"{count_text(left, 'column')} of less or no sure effect left out."))
     return section("columns", "Which columns count", *parts)
 
 
@@ -179,7 +179,7 @@ def _effects_note(found: Importance) -> str:
     said = (
         "The share of the differences among trials that a hyperparameter explains, alone and "
         "together with others, by a random forest of "
-        f"{counted(found.trials, 'trial')}. The forest foretells {found.explained:.0%} of the "
+        f"{count_text(found.trials, 'trial')}. The forest foretells {found.explained:.0%} of the "
         "differences in rank of trials it has not seen"
     )
     if found.explained < WEAK_FOREST:
@@ -193,12 +193,12 @@ def _effects_table(found: Importance) -> Markup:
     rows = [
         element(
             "tr",
-            element("th", named(effect.parameter), scope="row"),
+            element("th", hyperparameter_label(effect.parameter), scope="row"),
             element("td", bar(effect.share / largest)),
             element("td", f"{effect.share:.0%}", class_="number"),
             element(
                 "td",
-                "" if effect.trials == found.trials else f"in {counted(effect.trials, 'trial')}",
+                "" if effect.trials == found.trials else f"in {count_text(effect.trials, 'trial')}",
                 class_="aside",
             ),
         )
@@ -208,19 +208,19 @@ def _effects_table(found: Importance) -> Markup:
     left = len(found.effects) - len(rows)
     if not left:
         return table
-    rest = f"{counted(left, 'hyperparameter')} with smaller effects left out."
-    return joined(table, paragraph(rest))
+    rest = f"{count_text(left, 'hyperparameter')} with smaller effects left out."
+    return join_markup(table, paragraph(rest))
 
 
-def named(name: str) -> Markup:
+def hyperparameter_label(name: str) -> Markup:
     """A hyperparameter's name, its stage and algorithm in small letters before it."""
     owner, _, own = name.rpartition(":")
     if not owner:
-        return joined(name)
-    return joined(element("small", owner.replace(":", " / ")), element("span", own))
+        return join_markup(name)
+    return join_markup(element("small", owner.replace(":", " / ")), element("span", own))
 
 
-def transferred(story: Story) -> Markup:
+def transfer_section(story: Story) -> Markup:
     """Which experience the search started from, and what was made of it."""
     parts: list[Markup] = []
     if story.transferred:
@@ -247,7 +247,7 @@ def transferred(story: Story) -> Markup:
     return section("experience", "What was transferred, and from where", *parts)
 
 
-def _source_row(source: Source) -> Markup:
+def _source_row(source: StorySource) -> Markup:
     return element(
         "tr",
         element("th", source.name, scope="row"),
@@ -262,7 +262,7 @@ def data_facts(story: Story) -> Markup:
     parts = [pairs(story.facts)] if story.facts else []
     if story.assumptions:
         parts += [element("h3", "What was assumed"), bullets(story.assumptions)]
-    return section("data", "The data", *parts, wide=False) if parts else joined()
+    return section("data", "The data", *parts, wide=False) if parts else join_markup()
 
 
 def about(story: Story) -> Markup:
@@ -285,13 +285,13 @@ def about(story: Story) -> Markup:
     if story.versions:
         said = ", ".join(f"{name} {version}" for name, version in story.versions.items())
         parts += [element("h3", "Versions"), paragraph(said)]
-    return section("run", "The run", *parts, wide=False) if parts else joined()
+    return section("run", "The run", *parts, wide=False) if parts else join_markup()
 
 
 def next_steps(story: Story) -> Markup:
     """Commands that use the result."""
     if not story.next_steps:
-        return joined()
+        return join_markup()
     steps = [
         element("div", element("h3", what), code(command)) for what, command in story.next_steps
     ]

@@ -41,7 +41,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StorySource:
     """Experience that the search started from."""
 
     name: str
@@ -113,7 +113,7 @@ class Story:
     """The first metric of a guess that knows no column of the data."""
     columns: Sequence[ColumnLoss] = ()
     """Of the data, the one that counts most first."""
-    transferred: Sequence[Source] = ()
+    transferred: Sequence[StorySource] = ()
     advice: Sequence[str] = ()
     """What the method did and why, one sentence each."""
     expected_random: Sequence[float] | Floats | None = None

@@ -11,7 +11,7 @@ Cell: TypeAlias = str | float | int
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Rows under named columns."""
 
     name: str
@@ -47,7 +47,7 @@ class Table:
         return stream.getvalue()
 
     def _format_rows(self) -> list[tuple[str, ...]]:
-        return [tuple(shown(cell, self.decimals) for cell in row) for row in self.rows]
+        return [tuple(format_cell(cell, self.decimals) for cell in row) for row in self.rows]
 
     def _align_row(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
         return [
@@ -59,7 +59,7 @@ class Table:
         return ["", self.note] if self.note else []
 
 
-def shown(cell: Cell, decimals: int | None = None) -> str:
+def format_cell(cell: Cell, decimals: int | None = None) -> str:
     """A cell for people: numbers with three digits that matter, missing ones as a dash."""
     if isinstance(cell, str | int):
         return str(cell)

@@ -19,7 +19,7 @@ def terminal_plot(
 
     With `log`, the vertical axis is logarithmic and values of 0 are not drawn.
     """
-    scaled = {name: _scaled(curve, log=log) for name, curve in curves.items()}
+    scaled = {name: _scale(curve, log=log) for name, curve in curves.items()}
     finite = np.concatenate([curve[np.isfinite(curve)] for curve in scaled.values()])
     if finite.size == 0:
         return "nothing to draw: no finite value"
@@ -41,7 +41,7 @@ def terminal_plot(
     return "\n".join([*lines, corner, " " * (_AXIS_WIDTH + 2) + ends, "", *key])
 
 
-def _scaled(curve: Floats, *, log: bool) -> Floats:
+def _scale(curve: Floats, *, log: bool) -> Floats:
     if not log:
         return np.asarray(curve, dtype=np.float64)
     return np.log10(curve, out=np.full(len(curve), np.nan), where=np.asarray(curve) > 0)

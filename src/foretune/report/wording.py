@@ -29,16 +29,16 @@ def duration_text(seconds: float) -> str:
     return f"{hours:,} h {minutes} min"
 
 
-def counted(n: int, thing: str) -> str:
+def count_text(n: int, thing: str) -> str:
     """A number with its noun: 1 trial, 2 trials."""
     return f"{n:,} {thing if n == 1 else thing + 's'}"
 
 
-def listed(words: list[str]) -> str:
+def list_text(words: list[str]) -> str:
     """Words with commas and a last 'and'."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten(text: str, longest: int) -> str:
     """The text, its end cut off where it is longer than `longest`."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

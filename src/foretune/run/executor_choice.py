@@ -16,7 +16,7 @@ KINDS = ("processes", "ray")
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ExecutorChoice:
     """A kind of executor, before it is known what it evaluates."""
 
     kind: str = "processes"
@@ -53,4 +53,4 @@ class Site:
         return RayPool(function, workers=workers, limits=limits, address=self.address)
 
 
-HERE = Site()
+HERE = ExecutorChoice()

@@ -32,7 +32,9 @@ class Owner:
     @classmethod
     def new(cls) -> "Owner":
         """This process, for a study that it opens now."""
-        return cls(this_machine(), os.getpid(), started(os.getpid()) or "", uuid.uuid4().hex[:12])
+        return cls(
+            this_machine(), os.getpid(), start_time(os.getpid()) or "", uuid.uuid4().hex[:12]
+        )
 
     def record(self) -> dict[str, Any]:
         """For JSON."""
@@ -44,7 +46,7 @@ class Owner:
 
     def is_running_here(self) -> bool:
         """True if the process is on this machine and alive."""
-        return self.is_here() and started(self.pid) == self.started
+        return self.is_here() and start_time(self.pid) == self.started
 
 
 @cache
@@ -60,7 +62,7 @@ def this_machine() -> str:
     return " ".join(parts)
 
 
-def started(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """When a process was started; None when it is gone or only waits to be cleared away."""
     if Path("/proc/self/stat").exists():
         try:
@@ -75,7 +77,7 @@ def started(pid: int) -> str | None:
     return said or None
 
 
-class Witness:
+class LivenessCheck:
     """Remembers when the processes of other machines last showed a sign of life.
 
     Only this process's own clock is read, so clocks of machines may differ.
@@ -102,7 +104,7 @@ class Witness:
         return token not in self._moved and not self.is_dead(token)
 
 
-class Heart:
+class Heartbeat:
     """A thread that calls `beat` from time to time."""
 
     def __init__(self, beat: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from foretune._base.files import locked
+from foretune._base.files import hold_lock
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -40,7 +40,7 @@ class FileLock:
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Wait for it, and have it."""
-        with locked(self._path):
+        with hold_lock(self._path):
             yield
 
     def close(self) -> None:

@@ -21,12 +21,12 @@ def free_bytes(root: Path = Path("/")) -> int | None:
     """
     try:
         facts = _numbers(root / "proc/meminfo")
-        return min([1024 * facts["MemAvailable:"], *_left_in_groups(root)])
+        return min([1024 * facts["MemAvailable:"], *_free_in_groups(root)])
     except (OSError, LookupError, ValueError):
         return None
 
 
-def _left_in_groups(root: Path) -> Iterator[int]:
+def _free_in_groups(root: Path) -> Iterator[int]:
     """What each limited group that this process is in has left, its own one first."""
     lines = (root / "proc/self/cgroup").read_text(encoding="ascii").splitlines()
     own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)

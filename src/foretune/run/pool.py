@@ -22,7 +22,7 @@ from foretune.run.channel import ForeignMessageError
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.limit_watch import Guard
 from foretune.run.worker import CHANNEL_LOST, CPU_SIGNAL
-from foretune.run.worker_process import Luggage, Verdict, Worker
+from foretune.run.worker_process import Verdict, Worker, WorkerSetup
 
 NO_LIMITS = Limits(result_bytes=None)
 LOOK_FOR_DEAD_SECONDS = 1.0
@@ -61,7 +61,7 @@ class ProcessPool(Generic[Job, Result]):
     ) -> None:
         check_workers(workers)
         self.workers = workers
-        self._luggage = Luggage(function)
+        self._luggage = WorkerSetup(function)
         self._limits = limits
         self._guard = Guard(limits)
         # The guard holds workers: those of a pool that is given up without `close` are to end.
@@ -199,7 +199,7 @@ class ProcessPool(Generic[Job, Result]):
             return Outcome(key, Status.TIMEOUT, None, limit, reason)
         if code == CHANNEL_LOST:
             return Outcome(key, Status.FAILED, None, elapsed, CHANNEL_CLOSED)
-        return Outcome(key, Status.FAILED, None, elapsed, f"the worker process {_ended(code)}")
+        return Outcome(key, Status.FAILED, None, elapsed, f"the worker process {_exit_text(code)}")
 
     def _handle_failed_start(self, code: int, verdict: Verdict | None) -> None:
         """A worker ended before it was ready: once may be bad luck, an error is none."""
@@ -209,12 +209,12 @@ class ProcessPool(Generic[Job, Result]):
         if code > 0 or self._failed_starts >= MOST_FAILED_STARTS:
             raise ForetuneError(
                 "a worker process must be able to import the function it evaluates, but it "
-                f"{_ended(code)} while starting: define the function in a module that can be "
+                f"{_exit_text(code)} while starting: define the function in a module that can be "
                 "imported"
             )
 
 
-def _ended(code: int) -> str:
+def _exit_text(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     names: Iterable[signal.Signals] = signal.Signals

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic
 
-from foretune.errors import ForetuneError, UsageError, extras_named
+from foretune.errors import ForetuneError, UsageError, explain_missing_extras
 from foretune.experience import Status
 from foretune.run.call import one_line, unsendable
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
@@ -29,7 +29,7 @@ NEW_CLUSTER = "local"
 
 
 @dataclass
-class _Task:
+class _RayTask:
     """A job that is on the cluster."""
 
     key: int
@@ -58,7 +58,7 @@ class RayPool(Generic[Job, Result]):
         address: str | None = None,
     ) -> None:
         check_workers(workers)
-        with extras_named("running trials on Ray"):
+        with explain_missing_extras("running trials on Ray"):
             import ray
 
         self.workers = workers
@@ -68,8 +68,8 @@ class RayPool(Generic[Job, Result]):
         self._remote: Any = None
         self._luggage: Any = None
         self._connected = False
-        self._waiting: deque[_Task] = deque()
-        self._running: dict[Any, _Task] = {}
+        self._waiting: deque[_RayTask] = deque()
+        self._running: dict[Any, _RayTask] = {}
         self._submitted = 0
 
     def __enter__(self) -> "RayPool[Job, Result]":
@@ -93,7 +93,7 @@ class RayPool(Generic[Job, Result]):
         self.start()
         key = self._submitted
         self._submitted += 1
-        self._waiting.append(_Task(key, job))
+        self._waiting.append(_RayTask(key, job))
         self._assign()
         return key
 
@@ -168,7 +168,7 @@ class RayPool(Generic[Job, Result]):
             return self._handle_lost_task(task, error)
         return Outcome(task.key, found.status, found.result, found.seconds, found.reason)
 
-    def _handle_lost_task(self, task: _Task, error: Exception) -> Outcome[Result] | None:
+    def _handle_lost_task(self, task: _RayTask, error: Exception) -> Outcome[Result] | None:
         task.lost += 1
         if task.lost <= MOST_RERUNS:
             self._waiting.appendleft(task)

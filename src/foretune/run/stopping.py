@@ -44,8 +44,8 @@ def listen() -> None:
         if number is not None and signal.getsignal(number) in usual:
             signal.signal(number, _take_in)
     # Windows has no timer: there the loops that look must do.
-    if hasattr(signal, "setitimer") and sys.unraisablehook is not _dropped:
-        _Request.others_dropped, sys.unraisablehook = sys.unraisablehook, _dropped
+    if hasattr(signal, "setitimer") and sys.unraisablehook is not _handle_unraisable:
+        _Request.others_dropped, sys.unraisablehook = sys.unraisablehook, _handle_unraisable
         # Python lets go of all handlers as it ends: an alarm would then end it as the system does.
         atexit.register(_call_off)
 
@@ -55,7 +55,7 @@ def _take_in(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def _dropped(what: "UnraisableHookArgs") -> None:
+def _handle_unraisable(what: "UnraisableHookArgs") -> None:
     """Hear of an exception that Python has dropped."""
     is_asked = issubclass(what.exc_type, KeyboardInterrupt) and not sys.is_finalizing()
     is_ours = _Request.made and is_asked
@@ -91,7 +91,7 @@ def check() -> None:
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
+def absorb_requests() -> Iterator[None]:
     """What ends with this has heeded all requests until then: later work is not stopped by them."""
     try:
         yield

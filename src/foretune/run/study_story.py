@@ -11,9 +11,9 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.experience import Metric
 from foretune.methods.contracts import Observations, Target
-from foretune.report.curves import expected_best
-from foretune.report.embedding import flattened
-from foretune.report.story import MapPoint, Source, Story, StoryTrial, main_choice, steps_of
+from foretune.report.curves import random_search_curve
+from foretune.report.embedding import flatten_embeddings
+from foretune.report.story import MapPoint, Story, StorySource, StoryTrial, main_choice, steps_of
 from foretune.run.study import StudyTrial, best_first
 from foretune.search.method import Method
 from foretune.search.registry import METHODS
@@ -27,7 +27,7 @@ PACKAGES = ("foretune", "numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class StudySummary:
     """What is known of a study that was tuned."""
 
     title: str
@@ -39,7 +39,7 @@ class Tuned:
     seed: int = 0
     relied_on: str = ""
     """What the method says about itself; see `Optimizer.explained`."""
-    past: Source | None = None
+    past: StorySource | None = None
     when: str = ""
     command: str = ""
     facts: Sequence[tuple[str, str]] = ()
@@ -47,7 +47,7 @@ class Tuned:
     next_steps: Sequence[tuple[str, str]] = ()
 
 
-def story(tuned: Tuned) -> Story:
+def story(tuned: StudySummary) -> Story:
     """The story of a study, whether or not a trial has succeeded."""
     first = tuned.metrics[0]
     good = best_first(tuned.trials, first)
@@ -57,7 +57,7 @@ def story(tuned: Tuned) -> Story:
         space=tuned.space,
         metrics=tuned.metrics,
         objectives=len(tuned.metrics),
-        trials=[_told(trial, tuned.metrics) for trial in tuned.trials],
+        trials=[_story_trial(trial, tuned.metrics) for trial in tuned.trials],
         when=tuned.when,
         command=tuned.command,
         facts=tuned.facts,
@@ -65,7 +65,7 @@ def story(tuned: Tuned) -> Story:
         pipeline=steps_of(tuned.space, best.config) if best else (),
         transferred=() if tuned.past is None else (tuned.past,),
         advice=_advice(tuned),
-        expected_random=expected_random(tuned.space, first, tuned.trials, seed=tuned.seed),
+        expected_random=expect_random_search(tuned.space, first, tuned.trials, seed=tuned.seed),
         embedding=_map(tuned, good),
         timings=tuned.timings,
         versions=versions(PACKAGES),
@@ -73,7 +73,7 @@ def story(tuned: Tuned) -> Story:
     )
 
 
-def _told(trial: StudyTrial, metrics: Sequence[Metric]) -> StoryTrial:
+def _story_trial(trial: StudyTrial, metrics: Sequence[Metric]) -> StoryTrial:
     """A trial without what it reported besides: which way that is better, nobody has said."""
     names = [metric.name for metric in metrics]
     values = {name: trial.values[name] for name in names if name in trial.values}
@@ -106,7 +106,7 @@ def opening(by: Sequence[str], tasks: str | None) -> str:
     return f"{first} {what}; the model chose the other {len(by) - opened}."
 
 
-def expected_random(
+def expect_random_search(
     space: Space,
     metric: Metric,
     trials: Sequence[StudyTrial],
@@ -123,11 +123,11 @@ def expected_random(
         return None
     configs = space.encode([trial.config for trial in good])
     losses = np.array([[metric.sign * trial.values[metric.name]] for trial in good])
-    values = metric.sign * _guessed(space, configs, losses, seed=seed)
-    return list(expected_best(np.clip(values, *within), len(trials), metric.direction))
+    values = metric.sign * _sample_losses(space, configs, losses, seed=seed)
+    return list(random_search_curve(np.clip(values, *within), len(trials), metric.direction))
 
 
-def mapped(
+def draw_map(
     space: Space, metric: Metric, good: Sequence[StudyTrial], choice: str, *, seed: int
 ) -> list[MapPoint]:
     """The successful trials among configurations that were not tried, near where alike.
@@ -136,7 +136,7 @@ def mapped(
     """
     drawn = space.sample(MAPPED, seed=seed)
     tried = space.encode([trial.config for trial in good])
-    flat = flattened(np.concatenate([drawn.x, tried.x]), seed=seed)
+    flat = flatten_embeddings(np.concatenate([drawn.x, tried.x]), seed=seed)
     known: list[tuple[float | None, int | None]] = [(None, None)] * len(drawn)
     known += [(trial.values[metric.name], trial.number) for trial in good]
     configs = [*drawn.dicts(), *(trial.config for trial in good)]
@@ -157,16 +157,16 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _map(tuned: Tuned, good: Sequence[StudyTrial]) -> list[MapPoint] | None:
+def _map(tuned: StudySummary, good: Sequence[StudyTrial]) -> list[MapPoint] | None:
     """None where nothing is chosen that would tell points apart."""
     choice = main_choice(tuned.space)
     if choice is None:
         return None
     name = tuned.space.names[choice]
-    return mapped(tuned.space, tuned.metrics[0], good, name, seed=tuned.seed)
+    return draw_map(tuned.space, tuned.metrics[0], good, name, seed=tuned.seed)
 
 
-def _advice(tuned: Tuned) -> list[str]:
+def _advice(tuned: StudySummary) -> list[str]:
     """What the method did and why, a sentence each."""
     said = [f"{tuned.method.name}: {tuned.method.summary}."]
     by = [trial.chosen_by for trial in tuned.trials]
@@ -174,7 +174,7 @@ def _advice(tuned: Tuned) -> list[str]:
     return [*said, *filter(None, (opened, tuned.relied_on))]
 
 
-def _guessed(space: Space, configs: Encoded, losses: Floats, *, seed: int) -> Floats:
+def _sample_losses(space: Space, configs: Encoded, losses: Floats, *, seed: int) -> Floats:
     """(GUESSED,): losses of random configurations, drawn from what the trials let expect."""
     gp = METHODS["gp"]
     seen = Observations(configs, losses, np.zeros(len(losses), dtype=bool))

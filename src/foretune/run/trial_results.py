@@ -83,14 +83,14 @@ def plain(result: Any) -> Any:
 
 def _plain_name(name: Any) -> str:
     # A text of a class of its own would bring its own comparison along.
-    return str.__str__(name)[:] if isinstance(name, str) else _shown(name)
+    return str.__str__(name)[:] if isinstance(name, str) else _value_text(name)
 
 
 def _plain_value(value: Any) -> Any:
     if type(value) in (float, Unusable) or (type(value) is int and abs(value) <= LARGEST_WHOLE):
         return value
     number = _as_float(value)
-    return Unusable(_shown(value)) if number is None else number
+    return Unusable(_value_text(value)) if number is None else number
 
 
 def _plain_notes(notes: Any) -> Any:
@@ -103,16 +103,16 @@ def _plain_notes(notes: Any) -> Any:
     return json.loads(written)
 
 
-def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
+def check_result(result: Any, metrics: "Sequence[Metric]") -> Measured:
     """A number (of the only metric) or a mapping from metrics to numbers, as values and notes."""
     result = plain(result)
     if not isinstance(result, dict):
         if len(metrics) > 1:
             names = ", ".join(metric.name for metric in metrics)
             raise ResultError(
-                f"the result must be a mapping with {names}, but got {_shown(result)}"
+                f"the result must be a mapping with {names}, but got {_value_text(result)}"
             )
-        return Measured({metrics[0].name: _needed(metrics[0].name, result)})
+        return Measured({metrics[0].name: _require_finite(metrics[0].name, result)})
     for metric in metrics:
         if metric.name not in result:
             names = ", ".join(result) or "nothing"
@@ -120,16 +120,18 @@ def measured(result: Any, metrics: "Sequence[Metric]") -> Measured:
                 f"the result must hold '{metric.name}', but it holds {names:.80}: name another "
                 "metric, or return this one"
             )
-    wanted = {metric.name: _needed(metric.name, result[metric.name]) for metric in metrics}
+    wanted = {metric.name: _require_finite(metric.name, result[metric.name]) for metric in metrics}
     found = {name: finite(value) for name, value in result.items() if name not in wanted}
     others = {name: number for name, number in found.items() if number is not None}
     return Measured({**wanted, **others}, _notes(result.get(NOTES)))
 
 
-def _needed(name: str, value: Any) -> float:
+def _require_finite(name: str, value: Any) -> float:
     number = finite(value)
     if number is None:
-        raise ResultError(f"the result '{name}' must be a finite number, but got {_shown(value)}")
+        raise ResultError(
+            f"the result '{name}' must be a finite number, but got {_value_text(value)}"
+        )
     return number
 
 
@@ -148,7 +150,7 @@ def _as_float(value: Any) -> float | None:
         return None
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     try:
         return _SHORT.repr(value)[:LONGEST_SHOWN]
     except (Exception, SystemExit):  # as of whole numbers with thousands of digits
@@ -171,7 +173,7 @@ class NamedFunction:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self._folder = str(folder)
-        self._function = _found(name, self._folder)
+        self._function = _find_function(name, self._folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NamedFunction, (self.name, Path(self._folder))
@@ -181,7 +183,7 @@ class NamedFunction:
         return plain(self._function(config))
 
 
-def _found(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:
+def _find_function(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:
     module_name, colon, path = name.partition(":")
     if not (module_name and colon and path):
         raise UsageError(

@@ -17,7 +17,7 @@ from foretune.run.background_learning import BackgroundLearning
 from foretune.run.executor import Executor, Outcome, check_positive
 from foretune.run.study import StoreAwayError, Study, StudyTrial
 from foretune.run.trial_log import Changes
-from foretune.run.trial_results import Measured, ResultError, measured
+from foretune.run.trial_results import Measured, ResultError, check_result
 from foretune.search.optimizer import Optimizer
 from foretune.search.suggestions import Suggestion, Told
 
@@ -95,7 +95,7 @@ def tune(
     _check_new(optimizer)
     _check_objectives(optimizer, study)
     tuning = _Tuning(study, optimizer, executor, budget, watch)
-    with stopping.heeded():
+    with stopping.absorb_requests():
         try:
             return tuning.run()
         finally:
@@ -320,7 +320,7 @@ class _Tuning:
         result = Measured({})
         if status is Status.DONE:
             try:
-                result = measured(outcome.result, self._study.metrics)
+                result = check_result(outcome.result, self._study.metrics)
             except ResultError as error:
                 status, reason = Status.FAILED, str(error)
         self._study.end(

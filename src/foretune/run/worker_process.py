@@ -30,11 +30,11 @@ LONGEST_ENDING_AT_START_SECONDS = 1.0
 """The same while it has not begun a trial."""
 
 
-class Luggage:
+class WorkerSetup:
     """What a worker is sent when it starts: the function, and how modules are found."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = _packed(function)
+        self.function = _pack(function)
         """Opened by a process of the same user at the other end of a pipe, and never stored."""
         everything = spawn.get_preparation_data("foretune worker")
         wanted = {"name", "sys_path", "sys_argv", "dir", "orig_dir"}
@@ -45,7 +45,7 @@ class Luggage:
         self.preparation = {name: each for name, each in everything.items() if name in wanted}
 
 
-def _packed(function: Callable[[Any], Any]) -> bytes:
+def _pack(function: Callable[[Any], Any]) -> bytes:
     try:
         return pickle.dumps(function)
     except Exception as error:  # of any kind: a function may be an object with code of its own
@@ -100,7 +100,7 @@ class Worker:
         self._gone = False
         self._lock = threading.Lock()
 
-    def equip(self, luggage: Luggage) -> None:
+    def equip(self, luggage: WorkerSetup) -> None:
         """Send what it needs to begin, as soon as it reads it."""
         with self._lock:
             self.channel.post(self._secret + pickle.dumps(luggage.preparation))
@@ -129,7 +129,7 @@ class Worker:
             if self.key is None:
                 raise ForeignMessageError
             self.key = None
-        return _opened(message)
+        return _unpack_result(message)
 
     def flush(self) -> None:
         """Send more of what the worker has not read yet."""
@@ -187,7 +187,7 @@ class Worker:
         return self.process.wait()
 
 
-def _opened(message: bytes) -> Answer:
+def _unpack_result(message: bytes) -> Answer:
     """An answer with its result unpacked; a result that cannot be unpacked is a failure."""
     answer = Answer(*pickle.loads(message))
     if answer.failure is not None:

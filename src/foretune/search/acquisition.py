@@ -51,7 +51,7 @@ def _numbers(scores: Floats) -> Floats:
     return np.where(unknown, -np.inf, scores)
 
 
-def _expected_improvement(posterior: Posterior, x: Encoded, seed: int) -> Floats:
+def _improvement(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     del seed
     if isinstance(posterior, SideBySide):
         return posterior.log_utility(x)
@@ -82,7 +82,7 @@ def _own(posterior: Posterior, x: Encoded, seed: int) -> Floats:
 
 
 ACQUISITIONS: dict[str, Acquisition] = {
-    "ei": Acquisition(_expected_improvement, in_logs=True),
+    "ei": Acquisition(_improvement, in_logs=True),
     "lcb": Acquisition(_lower_confidence_bound),
     "thompson": Acquisition(_thompson, drawn=True),
     "mean": Acquisition(_mean),

@@ -11,7 +11,7 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience, Status, status_of
-from foretune.experience.alignment.carry_over import carried_over
+from foretune.experience.alignment.carry_over import carry_over
 from foretune.methods.contracts import Prior, Target
 from foretune.search.acquisition import ACQUISITIONS
 from foretune.search.method import DESIGNS, Method
@@ -21,7 +21,7 @@ from foretune.space import Space
 Each = TypeVar("Each")
 
 
-def opened(experience: Any) -> Experience | None:
+def load_experience(experience: Any) -> Experience | None:
     """An experience that may be given as the path of its file."""
     if isinstance(experience, Experience | None):
         return experience
@@ -33,7 +33,7 @@ def opened(experience: Any) -> Experience | None:
     )
 
 
-def opened_prior(prior: Any, method: Method) -> Prior | None:
+def load_prior(prior: Any, method: Method) -> Prior | None:
     """What a method has learnt, which may be given as the path of its file."""
     if isinstance(prior, Prior | None):
         return prior
@@ -45,7 +45,7 @@ def opened_prior(prior: Any, method: Method) -> Prior | None:
     )
 
 
-def searched(space: Any, past: Experience | None) -> tuple[Space, Experience | None]:
+def resolve_space(space: Any, past: Experience | None) -> tuple[Space, Experience | None]:
     """The space to search, and what past runs say about it."""
     if space is None:
         if past is None:
@@ -55,17 +55,17 @@ def searched(space: Any, past: Experience | None) -> tuple[Space, Experience | N
             )
         return past.space, past
     given = Space.of(space)
-    return given, None if past is None else carried(past, given, stacklevel=4)
+    return given, None if past is None else carry_over_past(past, given, stacklevel=4)
 
 
-def carried(
+def carry_over_past(
     past: Experience, space: Space, *, assumed: Mapping[str, Any] | None = None, stacklevel: int = 2
 ) -> Experience:
     """What past runs say about the space that is searched, with a warning if that is not all.
 
     assumed: as `Experience.in_space` takes it. stacklevel: whose line the warning names.
     """
-    found = carried_over(past, space, assumed=assumed)
+    found = carry_over(past, space, assumed=assumed)
     if not found.is_whole:
         how = " (past.in_space(space, assumed={...}) says which values they had, "
         how += "past.renamed({old: new}) what they called it)"
@@ -76,15 +76,15 @@ def carried(
 
 def outcomes_of(outcomes: Any) -> list[Told]:
     """What is told, as a list."""
-    return _listed(outcomes, Told, "tell([Told(loss, id=suggestion.id)])")
+    return _list_of(outcomes, Told, "tell([Told(loss, id=suggestion.id)])")
 
 
 def suggestions_of(suggestions: Any) -> list[Suggestion]:
     """What is taken as pending, as a list."""
-    return _listed(suggestions, Suggestion, "assume_pending([Suggestion(id, config, reason)])")
+    return _list_of(suggestions, Suggestion, "assume_pending([Suggestion(id, config, reason)])")
 
 
-def _listed(given: Any, kind: type[Each], call: str) -> list[Each]:
+def _list_of(given: Any, kind: type[Each], call: str) -> list[Each]:
     """All of one kind; `call` is how one writes it."""
     found = list(given) if isinstance(given, Iterable) else None
     if found is None or not all(isinstance(each, kind) for each in found):
@@ -176,7 +176,7 @@ def check_parts(method: Method) -> None:
             )
 
 
-def check_described(method: Method, target: Target) -> None:
+def check_meta_features(method: Method, target: Target) -> None:
     """Refuse a target without meta-features where the method chooses by them."""
     if method.needs_meta_features and not target.meta_features:
         raise MethodError(

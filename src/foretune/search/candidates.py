@@ -12,7 +12,7 @@ from foretune._base.arrays import Bools, Ints
 from foretune.errors import ExhaustedError
 from foretune.methods.contracts import Region
 from foretune.search.local_search import NEIGHBOURS_PER_PARAMETER, Score, climb
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
 
@@ -36,7 +36,7 @@ ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenConfig:
     """One chosen configuration, as a batch of one, and its row in the pool if there is one."""
 
     config: Encoded
@@ -46,17 +46,17 @@ class Choice:
 class Candidates(Protocol):
     """A source of configurations that have not been tried yet."""
 
-    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
         """One untried configuration.
 
         how: at `random`, at random of the algorithm that was tried least (`per-algorithm`), or as
             number `index` of a `sobol` sequence.
         """
 
-    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
+    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> ChosenConfig:
         """The untried configuration of the highest score; `around` are good ones to start from."""
 
-    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> Choice:
+    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> ChosenConfig:
         """The same for scores that are drawn by chance: they are asked for once.
 
         A local search would ask again and again, and end at whatever was drawn highest.
@@ -71,17 +71,17 @@ class Pool:
     region: Region | None = None
     """Where to look as long as there is something left in it."""
 
-    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
         """One untried member, uniformly, or the nearest one to a Sobol point."""
         free = self._open_rows(tried)
         if how == "sobol":
             point = self.configs.space.sample(index + 1, seed=seed, how="sobol").take([index])
             return self._choice(int(free[nearest(point, self.configs.take(free))[0]]))
         if how == "per-algorithm":
-            free = free[of_least_tried(self.configs.take(free), tried)]
+            free = free[rarest_algorithm_rows(self.configs.take(free), tried)]
         return self._choice(int(np.random.default_rng(seed).choice(free)))
 
-    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
+    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> ChosenConfig:
         """The best-scored untried member, ties broken at random."""
         del around
         free = self._open_rows(tried)
@@ -89,7 +89,7 @@ class Pool:
         top = free[scores == scores.max()]
         return self._choice(int(np.random.default_rng(seed).choice(top)))
 
-    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> Choice:
+    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> ChosenConfig:
         """The best-scored untried member: the pool is scored once in any case."""
         return self.best(score, tried, tried.take([]), seed=seed)
 
@@ -120,8 +120,8 @@ class Pool:
     def _inside(self) -> Bools | None:
         return None if self.region is None else self.region.contains(self.configs)
 
-    def _choice(self, index: int) -> Choice:
-        return Choice(self.configs.take([index]), index)
+    def _choice(self, index: int) -> ChosenConfig:
+        return ChosenConfig(self.configs.take([index]), index)
 
 
 @dataclass(frozen=True)
@@ -139,18 +139,18 @@ class WholeSpace:
     """Equal for configurations of which one tells all about the others."""
     samples: int = SAMPLES_PER_ASK
 
-    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> Choice:
+    def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
         """One untried configuration, uniformly or from a Sobol sequence."""
         if how == "sobol":
             point = self.space.sample(index + 1, seed=seed, how="sobol").take([index])
             if not point.isin(tried).any():
-                return Choice(point)
+                return ChosenConfig(point)
         if how == "per-algorithm":
             fresh = self._fresh(self.samples, tried, seed)
-            return Choice(fresh.take(of_least_tried(fresh, tried)[:1]))
-        return Choice(self._fresh(1, tried, seed).take([0]))
+            return ChosenConfig(fresh.take(rarest_algorithm_rows(fresh, tried)[:1]))
+        return ChosenConfig(self._fresh(1, tried, seed).take([0]))
 
-    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> Choice:
+    def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> ChosenConfig:
         """The best of random samples and of local searches from the best samples and `around`.
 
         Where something is known: the best of that, of steps from `around`, and after some trials
@@ -159,29 +159,29 @@ class WholeSpace:
         if self.known is not None and len(self._news(self.known, tried)):
             near = self._near(score, tried, around, seed) if len(around) else []
             return self._best_of(Encoded.concat([self.known, *near]), score, tried)
-        samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
+        samples = self._fresh(self.samples, tried, derive_seed(seed, 1))
         order = np.argsort(-score(samples), kind="stable")
         starts = Encoded.concat([samples.take(order[:CLIMBERS]), around])
         many = len(tried) > MANY_TRIALS
         count = FEWER_NEIGHBOURS if many else NEIGHBOURS_PER_PARAMETER
-        step_seed = derived_seed(seed, 2)
+        step_seed = derive_seed(seed, 2)
         reached = climb(starts, score, seed=step_seed, per_parameter=count, halve=many)
         found = Encoded.concat([samples.take(order[:1]), self._inside(reached)])
         return self._best_of(found, score, tried)
 
-    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> Choice:
+    def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> ChosenConfig:
         """The best of random samples; where something is known, of that."""
         if self.known is not None and len(self._news(self.known, tried)):
             return self._best_of(self.known, score, tried)
-        samples = self._fresh(self.samples, tried, derived_seed(seed, 1))
+        samples = self._fresh(self.samples, tried, derive_seed(seed, 1))
         return self._best_of(samples, score, tried)
 
-    def _best_of(self, found: Encoded, score: Score, tried: Encoded) -> Choice:
+    def _best_of(self, found: Encoded, score: Score, tried: Encoded) -> ChosenConfig:
         """The one of the highest score that no trial tells all about; else an untried one."""
         fresh = self._news(found, tried)
         if len(fresh) == 0:
             fresh = found.take(np.flatnonzero(~found.isin(tried)))
-        return Choice(fresh.take([int(np.argmax(score(fresh)))]))
+        return ChosenConfig(fresh.take([int(np.argmax(score(fresh)))]))
 
     def _news(self, found: Encoded, tried: Encoded) -> Encoded:
         """Those that differ in effect from every trial."""
@@ -204,7 +204,7 @@ class WholeSpace:
         """
         steps, origins = self.space.neighbourhoods(
             around,
-            seed=derived_seed(seed, 3),
+            seed=derive_seed(seed, 3),
             per_parameter=NEIGHBOURS_PER_PARAMETER,
             sigma=SPACING,
         )
@@ -222,7 +222,7 @@ class WholeSpace:
         reached = climb(
             around,
             score,
-            seed=derived_seed(seed, 2),
+            seed=derive_seed(seed, 2),
             per_parameter=min(max(share, 1), NEIGHBOURS_PER_PARAMETER),
         )
         distances, _ = KDTree(around.x).query(reached.x)
@@ -238,12 +238,12 @@ class WholeSpace:
             # A region may be as small as one configuration: the second half looks everywhere.
             region = self.region if attempt < ATTEMPTS // 2 else None
             sample = self.space.sample if region is None else region.sample
-            samples = sample(max(n, LEAST_SAMPLES), seed=derived_seed(seed, attempt))
+            samples = sample(max(n, LEAST_SAMPLES), seed=derive_seed(seed, attempt))
             fresh = np.flatnonzero(~samples.isin(tried))
             if len(fresh):
                 return samples.take(fresh)
         # Where few are left of a grid, chance rarely meets them, but they lie beside what is tried.
-        beside, _ = self.space.neighbourhoods(tried, seed=derived_seed(seed, ATTEMPTS))
+        beside, _ = self.space.neighbourhoods(tried, seed=derive_seed(seed, ATTEMPTS))
         left = np.flatnonzero(~beside.isin(tried))
         if len(left):
             return beside.take(left)
@@ -254,7 +254,7 @@ class WholeSpace:
         )
 
 
-def of_least_tried(free: Encoded, tried: Encoded) -> Ints:
+def rarest_algorithm_rows(free: Encoded, tried: Encoded) -> Ints:
     """The rows of `free` whose algorithm was tried least of those in it, the first of ties."""
     algorithms = Algorithms.of(free.space)
     counts = np.bincount(algorithms.algorithm_of(tried), minlength=len(algorithms))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Encoded
 
 Score: TypeAlias = Callable[[Encoded], Floats]
@@ -38,7 +38,7 @@ def climb(
     for step in range(MOST_STEPS):
         around, owners = starts.space.neighbourhoods(
             Encoded(starts.space, position[moving]),
-            seed=derived_seed(seed, step),
+            seed=derive_seed(seed, step),
             per_parameter=per_parameter,
         )
         if len(around) == 0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foretune._base.progress import SILENT, Progress
-from foretune.errors import ArtifactError, ForetuneError, MethodError, extras_named
+from foretune.errors import ArtifactError, ForetuneError, MethodError, explain_missing_extras
 from foretune.experience import Experience
 from foretune.methods.contracts import Learner, Prior
 from foretune.search.seeds import check_seed
@@ -49,7 +49,7 @@ class Method:
     ) -> Prior:
         """What the method takes from past tasks; methods that do not transfer take nothing."""
         self.check(experience, seed=seed)
-        with extras_named(f"the method '{self.name}'"):
+        with explain_missing_extras(f"the method '{self.name}'"):
             return self.learner().learn(experience, seed=seed, progress=progress)
 
     def check(self, experience: Experience | None, *, seed: int) -> None:
@@ -80,7 +80,7 @@ class Method:
 
     def load(self, path: Path) -> Prior:
         """Read a prior that was saved for this method."""
-        with extras_named(f"the method '{self.name}'"):
+        with explain_missing_extras(f"the method '{self.name}'"):
             try:
                 return self.learner().load(path)
             except (ForetuneError, ImportError, OSError):

@@ -27,20 +27,20 @@ from foretune.methods.contracts import (
     Sceptical,
     Surrogate,
     Target,
-    check_encoded,
+    check_encoding,
 )
 from foretune.numerics.objectives import pareto_front
 from foretune.search.acquisition import ACQUISITIONS
 from foretune.search.arguments import (
     all_losses_told,
-    check_described,
+    check_meta_features,
     check_parts,
-    opened,
+    load_experience,
     outcomes_of,
-    searched,
+    resolve_space,
     suggestions_of,
 )
-from foretune.search.candidates import Candidates, Choice, Pool, WholeSpace
+from foretune.search.candidates import Candidates, ChosenConfig, Pool, WholeSpace
 from foretune.search.early_opening import EarlyPrior, whole
 from foretune.search.method import Design, Method
 from foretune.search.outlook import Outlook, learn_outlook
@@ -49,8 +49,8 @@ from foretune.search.pending_values import with_beliefs
 from foretune.search.prior_cache import default_progress, prior_of
 from foretune.search.registry import METHODS
 from foretune.search.registry import method as registered
-from foretune.search.seeds import derived_seed
-from foretune.search.stages import Stage, Stages, reserve
+from foretune.search.seeds import derive_seed
+from foretune.search.stages import SearchStage, Stages, reserve
 from foretune.search.suggestions import Suggestion, Told
 from foretune.search.trial_buffer import ToldTrials
 from foretune.space import Encoded
@@ -89,9 +89,9 @@ class Optimizer:
         self.method = method
         self.seed = seed
         check_parts(method)
-        check_described(method, target)
+        check_meta_features(method, target)
         if start is not None:
-            check_encoded(start, target.space, "start")
+            check_encoding(start, target.space, "start")
         design, prior = _usable(method, prior, target)
         self._stages = Stages.plan(design, prior, target, start)
         self._early_prior = prior
@@ -144,8 +144,8 @@ class Optimizer:
         chosen = method if isinstance(method, Method) else registered(method)
         shown = default_progress() if progress is None else progress
         with beating(shown, "reading past tasks", mostly_quick=True):
-            given = opened(experience)
-        space, past = searched(space, given)
+            given = load_experience(experience)
+        space, past = resolve_space(space, given)
         if objectives is None:
             objectives = ("loss",) if past is None else (past.metrics[0].name,)
         target = Target(space, objectives, pool, meta_features or {})
@@ -165,7 +165,7 @@ class Optimizer:
         """Whether the next suggestion waits until everything is learnt, which may take minutes."""
         if not self._is_early:
             return False
-        return self._stages.after(self._tried(), starting=True) is not Stage.START
+        return self._stages.after(self._tried(), starting=True) is not SearchStage.START
 
     @property
     def _is_early(self) -> bool:
@@ -250,7 +250,7 @@ class Optimizer:
                 "suggestion"
             )
         if among is not None:
-            check_encoded(among, self.target.space, "among")
+            check_encoding(among, self.target.space, "among")
         chosen_among = None if among is None else Pool(among)
         suggestions: list[Suggestion] = []
         try:
@@ -320,15 +320,15 @@ class Optimizer:
         id_ = self._pending.add(choice.config)
         return Suggestion(id_, choice.config.dicts()[0], reason, pool_index=row)
 
-    def _choose(self, among: Pool | None) -> tuple[Choice, str]:
+    def _choose(self, among: Pool | None) -> tuple[ChosenConfig, str]:
         """The next configuration and what chose it: the start list, the design, or the model."""
-        seed = derived_seed(self.seed, len(self._told), len(self._pending))
+        seed = derive_seed(self.seed, len(self._told), len(self._pending))
         tried = self._tried()
         stage = self._stages.after(tried, starting=among is None)
-        if stage is Stage.START:
+        if stage is SearchStage.START:
             return self._from_start(tried), "start"
         candidates: Candidates = self._candidates if among is None else among
-        if stage is Stage.DESIGN:
+        if stage is SearchStage.DESIGN:
             return self._from_design(candidates, tried, seed)
         return self._from_model(candidates, tried, seed)
 
@@ -338,9 +338,9 @@ class Optimizer:
             return self._told.configs
         return Encoded.concat([self._told.configs, *self._pending.configs])
 
-    def _from_start(self, tried: Encoded) -> Choice:
+    def _from_start(self, tried: Encoded) -> ChosenConfig:
         config = self._stages.waiting(tried).take([0])
-        return Choice(config, self._row_in_pool(config))
+        return ChosenConfig(config, self._row_in_pool(config))
 
     def _row_in_pool(self, config: Encoded) -> int | None:
         """Where a configuration stands in the target's pool; None where there is no pool."""
@@ -354,14 +354,18 @@ class Optimizer:
             )
         return int(members[0])
 
-    def _from_design(self, candidates: Candidates, tried: Encoded, seed: int) -> tuple[Choice, str]:
+    def _from_design(
+        self, candidates: Candidates, tried: Encoded, seed: int
+    ) -> tuple[ChosenConfig, str]:
         how = self._stages.design.how
         if how == "prior":
             belief = self._surrogate.condition(self._nothing(), seed=seed)
             return self._maximise(belief, "thompson", candidates, tried, seed)
         return self._draw(candidates, tried, seed), how
 
-    def _from_model(self, candidates: Candidates, tried: Encoded, seed: int) -> tuple[Choice, str]:
+    def _from_model(
+        self, candidates: Candidates, tried: Encoded, seed: int
+    ) -> tuple[ChosenConfig, str]:
         if not self._told.is_success.any():
             return self._from_reserve(candidates, tried, seed)
         posterior = self._belief(seed)
@@ -372,20 +376,20 @@ class Optimizer:
 
     def _from_reserve(
         self, candidates: Candidates, tried: Encoded, seed: int
-    ) -> tuple[Choice, str]:
+    ) -> tuple[ChosenConfig, str]:
         """While no trial tells anything: what past tasks would go on with, then random draws."""
         if candidates is self._candidates:
             left = np.flatnonzero(~self._reserve.isin(tried))
             if len(left):
                 config = self._reserve.take(left[:1])
-                return Choice(config, self._row_in_pool(config)), "start"
+                return ChosenConfig(config, self._row_in_pool(config)), "start"
         return self._draw(candidates, tried, seed), "random"
 
     @cached_property
     def _reserve(self) -> Encoded:
         return reserve(self._prior, self.target)
 
-    def _draw(self, candidates: Candidates, tried: Encoded, seed: int) -> Choice:
+    def _draw(self, candidates: Candidates, tried: Encoded, seed: int) -> ChosenConfig:
         how = self._stages.design.how
         if how == "sobol":
             # One sequence, so its scrambling must not change from ask to ask.
@@ -395,7 +399,7 @@ class Optimizer:
 
     def _maximise(
         self, posterior: Posterior, name: str, candidates: Candidates, tried: Encoded, seed: int
-    ) -> tuple[Choice, str]:
+    ) -> tuple[ChosenConfig, str]:
         outlook = self._outlook_of_told()
         acquisition = ACQUISITIONS[name]
 
@@ -433,7 +437,7 @@ class Optimizer:
         """The surrogate after the told trials: formed once, whatever is asked before the next."""
         n = len(self._told)
         if self._last_belief is None or self._last_belief[0] != n:
-            seed = derived_seed(self.seed, n, 0)
+            seed = derive_seed(self.seed, n, 0)
             self._last_belief = (n, self._surrogate.condition(self._told, seed=seed))
         return self._last_belief[1]
 

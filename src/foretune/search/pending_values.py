@@ -23,7 +23,7 @@ def with_beliefs(told: Observations, pending: Encoded, posterior: Posterior) -> 
         good.losses.T,
         strict=True,
     )
-    believed = np.column_stack([believed_losses(*column) for column in columns])
+    believed = np.column_stack([impute_pending_losses(*column) for column in columns])
     return Observations(
         Encoded.concat([told.configs, pending]),
         np.concatenate([told.losses, believed]),
@@ -45,7 +45,7 @@ def _informative(good: Observations) -> Observations:
     return Observations(good.configs.take(rows), good.losses[rows], good.believed[rows])
 
 
-def believed_losses(expected: Floats, known: Floats, losses: Floats) -> Floats:
+def impute_pending_losses(expected: Floats, known: Floats, losses: Floats) -> Floats:
     """(m,), what pending trials are believed to end with, of which `expected` (m,) is predicted.
 
     The surrogate predicts in a unit of its own, `known` (n,) of the trials that ended with `losses`

@@ -7,10 +7,10 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 
-from foretune._base.cache import forget, remembered
+from foretune._base.cache import forget, load_or_make
 from foretune._base.progress import SILENT, LoggedProgress, Progress, beating
 from foretune._base.terminal import TerminalProgress
-from foretune.errors import extras_named
+from foretune.errors import explain_missing_extras
 from foretune.experience import Experience
 from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.methods.contracts import Learner, LearnsInParts, OpensEarly, Prior
@@ -54,7 +54,7 @@ def open_early(
 ) -> Prior:
     """What `learn` returns, or a prior that calls it later where there are many past tasks."""
     method.check(experience, seed=seed)
-    with extras_named(f"the method '{method.name}'"):
+    with explain_missing_extras(f"the method '{method.name}'"):
         learner = method.learner()
     if not isinstance(learner, OpensEarly):
         return learn()
@@ -76,7 +76,7 @@ def learnt_prior(
     if not is_kept(method):
         return method.learn(experience, seed=seed, progress=progress)
     said = f"{taught_by(experience, seed)} {learner_here(method)}"
-    return remembered(
+    return load_or_make(
         PRIORS,
         _key(said),
         load=method.load,
@@ -90,13 +90,13 @@ def _learnt_in_parts(
 ) -> Prior:
     """What the method learns; its finished parts are kept, should the work be stopped."""
     method.check(experience, seed=seed)
-    with extras_named(f"the method '{method.name}'"):
+    with explain_missing_extras(f"the method '{method.name}'"):
         learner = method.learner()
     if not isinstance(learner, LearnsInParts):
         return method.learn(experience, seed=seed, progress=progress)
 
     def keep(name: str, part: Learner, known: Experience, read: Experience) -> Prior:
-        return remembered(
+        return load_or_make(
             PARTS,
             _key(f"{taught_by(read, seed)} {method.name} {name}"),
             load=part.load,
@@ -104,7 +104,7 @@ def _learnt_in_parts(
             save=lambda prior, path: prior.save(path),
         )
 
-    with extras_named(f"the method '{method.name}'"):
+    with explain_missing_extras(f"the method '{method.name}'"):
         return learner.learn_in_parts(experience, seed=seed, progress=progress, keep=keep)
 
 

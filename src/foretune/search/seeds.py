@@ -30,7 +30,7 @@ def check_seed(seed: int) -> None:
         )
 
 
-def derived_seed(*parts: int) -> int:
+def derive_seed(*parts: int) -> int:
     """One 32-bit seed from several seeds, well mixed."""
     for part in parts:
         check_seed(part)

@@ -16,7 +16,7 @@ from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 
 
-class Stage(Enum):
+class SearchStage(Enum):
     """What chooses a trial."""
 
     START = auto()
@@ -62,17 +62,17 @@ class Stages:
         """The stages with a start list that lacks `configs`."""
         return replace(self, start=_without(self.start, configs))
 
-    def after(self, tried: Encoded, *, starting: bool) -> Stage:
+    def after(self, tried: Encoded, *, starting: bool) -> SearchStage:
         """The stage of the trial that comes after `tried`.
 
         starting: whether it may come from the start list.
         """
         if starting and len(self.waiting(tried)):
-            return Stage.START
+            return SearchStage.START
         beyond_start = np.count_nonzero(~tried.isin(self.start))
         if self.design.trials is None or beyond_start < self.design.trials:
-            return Stage.DESIGN
-        return Stage.MODEL
+            return SearchStage.DESIGN
+        return SearchStage.MODEL
 
 
 def reserve(prior: Prior, target: Target) -> Encoded:

@@ -33,7 +33,7 @@ class Algorithms:
         stage = _deciding_stage(space)
         if stage is None:
             return Algorithms(None, (COMMON,), (np.arange(space.width),))
-        shared = set(range(len(space))) - _owned(stage) - {stage.choice}
+        shared = set(range(len(space))) - _own_parameters(stage) - {stage.choice}
         return Algorithms(
             stage.choice,
             tuple(algorithm.name for algorithm in stage.algorithms),
@@ -76,10 +76,10 @@ def _deciding_stage(space: Space) -> Stage | None:
         for stage in space.structure.stages
         if stage.choice is not None and names[stage.choice] not in conditions
     ]
-    return max(always, key=lambda stage: len(_owned(stage)), default=None)
+    return max(always, key=lambda stage: len(_own_parameters(stage)), default=None)
 
 
-def _owned(stage: Stage) -> set[int]:
+def _own_parameters(stage: Stage) -> set[int]:
     """The hyperparameters that belong to some algorithms of the stage."""
     return {index for algorithm in stage.algorithms for index in algorithm.parameters}
 

@@ -158,7 +158,7 @@ class _Compiler:
             truth = np.array([[bool(compare(a, b)) for b in second.choices] for a in first.choices])
         except TypeError:
             return self._incomparable(first, second, compare)
-        return lambda values: _looked_up(truth, values[:, i], values[:, j])
+        return lambda values: _look_up(truth, values[:, i], values[:, j])
 
     @staticmethod
     def _incomparable(first: Parameter, second: Parameter, compare: Relation) -> Predicate:
@@ -180,7 +180,7 @@ def _numbers_of(parameter: Parameter) -> Callable[[Floats], Floats] | None:
     return lambda column: table[_indices(column)]
 
 
-def _looked_up(truth: Bools, left: Floats, right: Floats) -> Bools:
+def _look_up(truth: Bools, left: Floats, right: Floats) -> Bools:
     padded = np.zeros((truth.shape[0] + 1, truth.shape[1] + 1), dtype=bool)
     padded[:-1, :-1] = truth
     found: Bools = padded[_indices(left), _indices(right)]

@@ -202,25 +202,25 @@ def _with_tuples(document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **document,
         **{
-            part: [_restored(item) for item in document.get(part) or []]
+            part: [_restore(item) for item in document.get(part) or []]
             for part in ("hyperparameters", "conditions", "forbiddens")
         },
     }
 
 
-def _restored(item: Any) -> dict[str, Any]:
+def _restore(item: Any) -> dict[str, Any]:
     restored = dict(item)
     for key in ("value", "default_value"):
         if key in restored:
-            restored[key] = _tupled(restored[key])
+            restored[key] = _to_tuples(restored[key])
     for key in ("choices", "sequence", "values"):
         if key in restored:
-            restored[key] = [_tupled(value) for value in restored[key]]
+            restored[key] = [_to_tuples(value) for value in restored[key]]
     for key in PARTS:
         if key in restored:
-            restored[key] = [_restored(part) for part in restored[key]]
+            restored[key] = [_restore(part) for part in restored[key]]
     return restored
 
 
-def _tupled(value: Any) -> Any:
-    return tuple(_tupled(part) for part in value) if isinstance(value, list) else value
+def _to_tuples(value: Any) -> Any:
+    return tuple(_to_tuples(part) for part in value) if isinstance(value, list) else value

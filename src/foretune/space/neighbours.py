@@ -85,7 +85,7 @@ def _steps(
     if parameter.kind is Kind.FLOAT or parameter.log:
         near = parameter.from_unit(_gaussian_steps(parameter, values, rng, count, sigma))
         if parameter.kind is Kind.INT:
-            near = _moved_off(parameter, values[:, None], near, rng)
+            near = _move_off(parameter, values[:, None], near, rng)
         return np.where(near == values[:, None], np.nan, near)
     reach = max(1.0, np.floor(parameter.size / 10))
     low = np.maximum(parameter.low, values - reach)[:, None]
@@ -105,7 +105,7 @@ def _other_choices(
     return others[:, :count]
 
 
-def _moved_off(
+def _move_off(
     parameter: Parameter, values: Floats, near: Floats, rng: np.random.Generator
 ) -> Floats:
     """Integers in which a step that rounding has undone becomes one to the next integer."""

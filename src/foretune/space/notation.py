@@ -71,11 +71,11 @@ def number_range(
         check_whole(name, low, high)
         return UniformIntegerHyperparameter(name, low, high, log=log)
     low, high = float(low), float(high)
-    _check_rounded(name, low, high, log)
+    _check_range_survives(name, low, high, log)
     return UniformFloatHyperparameter(name, low, high, log=log)
 
 
-def _check_rounded(name: str, low: float, high: float, log: bool) -> None:
+def _check_range_survives(name: str, low: float, high: float, log: bool) -> None:
     """Refuse bounds that are no range any more as ConfigSpace keeps them."""
     with np.errstate(over="ignore"):
         lower, upper = np.round([low, high], ROUND_PLACES)
@@ -122,7 +122,7 @@ def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
     value = _plain(value)
     try:
         if isinstance(value, Hyperparameter):
-            return _renamed(name, value)
+            return _rename(name, value)
         if isinstance(value, tuple):
             return _range(name, value)
         if isinstance(value, list):
@@ -147,7 +147,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _renamed(name: str, value: Hyperparameter[Any, Any]) -> Hyperparameter[Any, Any]:
+def _rename(name: str, value: Hyperparameter[Any, Any]) -> Hyperparameter[Any, Any]:
     if value.name != name:
         _refuse(name, value, "a ConfigSpace hyperparameter must carry its key as its name")
     return value

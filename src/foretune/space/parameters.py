@@ -92,14 +92,14 @@ class Parameter:
             unit = np.log(values / self.low) / np.log(self.high / self.low)
         else:
             unit = (values - self.low) / (self.high - self.low)
-        return _clipped(unit, 0.0, 1.0)
+        return _clip(unit, 0.0, 1.0)
 
     def from_unit(self, unit: Floats) -> Floats:
         """The value nearest to each point of [0, 1], always within the range."""
         values = _between(self.low, self.high, unit, self.log)
         if self.kind is not Kind.FLOAT:
             values = np.rint(values)
-        return _clipped(values, self.low, self.high)
+        return _clip(values, self.low, self.high)
 
     def quantile(self, unit: Floats) -> Floats:
         """Uniform points of [0, 1] become values that are uniform on the parameter's scale.
@@ -110,7 +110,7 @@ class Parameter:
             return self.from_unit(unit)
         low, high = self.low - 0.5, self.high + 0.5
         values = _between(low, high, unit, self.log)
-        return _clipped(np.rint(values), self.low, self.high)
+        return _clip(np.rint(values), self.low, self.high)
 
     def index_of(self, choice: Any) -> int | None:
         """The index of a choice; None where it is not one of the choices."""
@@ -150,7 +150,7 @@ def _between(low: float, high: float, unit: Floats, log: bool) -> Floats:
     return stretched
 
 
-def _clipped(numbers: Floats, low: float, high: float) -> Floats:
+def _clip(numbers: Floats, low: float, high: float) -> Floats:
     clipped: Floats = np.clip(numbers, low, high)
     return clipped
 

@@ -74,14 +74,14 @@ class Renaming:
         choices = self.choices.get(item.get("parent", item.get("name")), {})
         for key in VALUES:
             if key in item:
-                changed[key] = _changed(item[key], choices)
+                changed[key] = _rename_value(item[key], choices)
         for key in LISTS:
             if key in item:
-                changed[key] = [_changed(value, choices) for value in item[key]]
+                changed[key] = [_rename_value(value, choices) for value in item[key]]
         return {**item, **changed}
 
 
-def _changed(value: Any, choices: Mapping[str, Any]) -> Any:
+def _rename_value(value: Any, choices: Mapping[str, Any]) -> Any:
     return choices.get(canonical(value), value) if choices else value
 
 

@@ -241,7 +241,7 @@ class Space:
 
     def union(self, other: "Space") -> "Space":
         """The smallest space that holds both: parameters and choices gained, ranges widened."""
-        return Space(union.merged_json(self, other))
+        return Space(union.merge_json(self, other))
 
     def renamed(self, names: Names, *, choices: Choices | None = None) -> "Space":
         """The same space, in which these hyperparameters have other names, {old: new}, and these

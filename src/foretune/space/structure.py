@@ -129,7 +129,7 @@ class _Reader:
             return _Home(homes[0].stage, joined)
         parent = self.parameters[condition.parent.name]
         if self.is_stage(parent.name):
-            return _Home(parent.name, _chosen_by(condition, parent))
+            return _Home(parent.name, _algorithms_for(condition, parent))
         home = self.home(parent.name)
         if home is None:
             raise _MisfitError
@@ -139,7 +139,7 @@ class _Reader:
         return home
 
 
-def _chosen_by(condition: given.Condition, stage: Parameter) -> frozenset[int]:
+def _algorithms_for(condition: given.Condition, stage: Parameter) -> frozenset[int]:
     """The algorithms of `stage` for which the condition holds."""
     if isinstance(condition, given.InCondition):
         return frozenset(int(stage.number_of(value)) for value in condition.values)

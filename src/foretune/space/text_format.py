@@ -9,7 +9,7 @@ from foretune.space.space import Space
 RANGE = "range"
 
 
-def written_space(text: str) -> Space:
+def parse_space(text: str) -> Space:
     """The space that a text of either kind describes."""
     try:
         document = json.loads(text, object_hook=_with_ranges)

@@ -22,7 +22,7 @@ MEMBERSHIP = {"EQ": "value", "IN": "values"}
 """Conditions that ask for certain values of one parent, and where their JSON keeps them."""
 
 
-def merged_json(first: "Space", second: "Space") -> str:
+def merge_json(first: "Space", second: "Space") -> str:
     """ConfigSpace's JSON of the union."""
     one, other = json.loads(first.to_json()), json.loads(second.to_json())
     shared = set(first.names) & set(second.names)
@@ -55,26 +55,26 @@ def _hyperparameters(
             yield item
         elif _bare(item) != _bare(ours[parameter.name]):
             meta = {**(item["meta"] or {}), **(ours[parameter.name]["meta"] or {})}
-            yield {**_widened(parameters[parameter.name], parameter), "meta": meta or None}
+            yield {**_widen(parameters[parameter.name], parameter), "meta": meta or None}
 
 
 def _bare(item: Item) -> str:
     return canonical({key: value for key, value in item.items() if key != "meta"})
 
 
-def _widened(first: Parameter, second: Parameter) -> Item:
+def _widen(first: Parameter, second: Parameter) -> Item:
     """One hyperparameter that covers both, with the default of the first."""
     kinds = {first.kind, second.kind}
     if kinds <= {Kind.CATEGORICAL, Kind.CONSTANT}:
-        return _joined_choices(first, second)
+        return _join_choices(first, second)
     if kinds <= {Kind.ORDINAL, Kind.CONSTANT}:
-        return _joined_ranks(first, second)
+        return _join_ranks(first, second)
     if not (kinds <= {Kind.FLOAT, Kind.CONSTANT} or kinds <= {Kind.INT, Kind.CONSTANT}):
         _refuse(first, second)
-    return _joined_ranges(first, second)
+    return _join_ranges(first, second)
 
 
-def _joined_choices(first: Parameter, second: Parameter) -> Item:
+def _join_choices(first: Parameter, second: Parameter) -> Item:
     known = {choice_key(choice) for choice in first.choices}
     gained = [choice for choice in second.choices if choice_key(choice) not in known]
     return {
@@ -86,7 +86,7 @@ def _joined_choices(first: Parameter, second: Parameter) -> Item:
     }
 
 
-def _joined_ranks(first: Parameter, second: Parameter) -> Item:
+def _join_ranks(first: Parameter, second: Parameter) -> Item:
     """Numbers are merged in their order; other sequences must contain each other."""
     long, short = sorted((first.choices, second.choices), key=len, reverse=True)
     if all(type(c) in (int, float) for c in long + short) and all(
@@ -105,7 +105,7 @@ def _joined_ranks(first: Parameter, second: Parameter) -> Item:
     }
 
 
-def _joined_ranges(first: Parameter, second: Parameter) -> Item:
+def _join_ranges(first: Parameter, second: Parameter) -> Item:
     kind = second.kind if first.kind is Kind.CONSTANT else first.kind
     number = int if kind is Kind.INT else float
     bounds: list[Any] = []
@@ -137,17 +137,20 @@ def _conditions(
 ) -> Iterator[Item]:
     for child in {**ours, **theirs}:
         if child in shared:
-            yield _merged_condition(child, ours.get(child), theirs.get(child))
+            yield _merge_condition(child, ours.get(child), theirs.get(child))
         else:
             yield ours[child] if child in ours else theirs[child]
 
 
-def _merged_condition(child: str, one: Item | None, other: Item | None) -> Item:
+def _merge_condition(child: str, one: Item | None, other: Item | None) -> Item:
     if one is not None and other is not None:
         if canonical(one) == canonical(other):
             return one
         if {one["type"], other["type"]} <= set(MEMBERSHIP) and one["parent"] == other["parent"]:
-            values = {canonical(value): value for value in [*_asked(one), *_asked(other)]}
+            values = {
+                canonical(value): value
+                for value in [*_condition_values(one), *_condition_values(other)]
+            }
             return {
                 "type": "IN",
                 "child": child,
@@ -160,7 +163,7 @@ def _merged_condition(child: str, one: Item | None, other: Item | None) -> Item:
     )
 
 
-def _asked(condition: Item) -> list[Any]:
+def _condition_values(condition: Item) -> list[Any]:
     found = condition[MEMBERSHIP[condition["type"]]]
     return list(found) if condition["type"] == "IN" else [found]
 

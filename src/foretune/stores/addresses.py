@@ -11,9 +11,9 @@ from foretune._base.databases import (
     NO_OPTIONS,
     SQLITE,
     check_writable,
+    hide_passwords,
     holds_sqlite,
     parse_url,
-    shown,
     sqlite_path,
     sqlite_url,
     with_driver,
@@ -37,7 +37,8 @@ def storage_url(given: str) -> str:
     if kind == "sqlite":
         if not given.startswith(SQLITE):
             raise UsageError(
-                f"an SQLite store must be written as {SQLITE}PATH, but got '{shown(given)}': "
+                f"an SQLite store must be written as {SQLITE}PATH, but got "
+                f"'{hide_passwords(given)}': "
                 "write three slashes before the path, and one more where it begins with one"
             )
         return _sqlite_url(sqlite_path(given), parse_url(given).query)

@@ -70,7 +70,7 @@ def direction_of(column: str, given: str) -> Direction:
         ) from None
 
 
-def check_ignored(ignored: Sequence[str], known: Sequence[str]) -> None:
+def check_ignore_names(ignored: Sequence[str], known: Sequence[str]) -> None:
     """Refuse to ignore what is not there."""
     for name in ignored:
         if name not in known:

@@ -36,7 +36,7 @@ def is_plain(given: "pd.Series[Any]") -> bool:
     return isinstance(given.dtype, np.dtype) and given.dtype.kind in "iuf"
 
 
-def looked_up(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
+def map_texts(given: "pd.Series[Any]", numbers: Mapping[str, float]) -> Floats:
     """(n,), what the text of each value stands for; NaN where nothing does."""
     return _of_distinct(
         hashable(given),
@@ -96,7 +96,7 @@ def has_leading_zeros(texts: "pd.Series[str]") -> bool:
 
 def read_numbers(given: "pd.Series[Any]", decimal: str = "") -> Floats:
     """(n,), NaN where no finite number stands; written as people do where `decimal` says how."""
-    numbers = _written(given, decimal) if decimal and not is_plain(given) else _plain(given)
+    numbers = _format_numbers(given, decimal) if decimal and not is_plain(given) else _plain(given)
     finite: Floats = np.where(np.isfinite(numbers), numbers, np.nan)
     return finite
 
@@ -127,7 +127,7 @@ def not_numbers(given: "pd.Series[Any]") -> list[str]:
     return [str(cell) for cell in given[fewest if fewest.any() else others[0]]]
 
 
-def _written(given: "pd.Series[Any]", decimal: str) -> Floats:
+def _format_numbers(given: "pd.Series[Any]", decimal: str) -> Floats:
     if not isinstance(given.dtype, pd.StringDtype):
         # Lists, which a file may hold, cannot be compared; numbers beside texts stay numbers.
         given = given.map(
@@ -181,4 +181,4 @@ def are_truths(present: "pd.Series[Any]") -> bool:
 
 def truths(given: "pd.Series[Any]") -> Floats:
     """(n,), 1 where the cell says yes and 0 where it says no; else NaN."""
-    return looked_up(given, {text: TRUTHS.get(text.lower(), np.nan) for text in texts_of(given)})
+    return map_texts(given, {text: TRUTHS.get(text.lower(), np.nan) for text in texts_of(given)})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.tables import dates
 from foretune.tables.cells import (
     are_plain_numbers,
@@ -23,7 +23,7 @@ from foretune.tables.cells import (
 )
 from foretune.tables.columns import Column, ColumnKind
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
-from foretune.tables.missing_values import Reading, signs_in
+from foretune.tables.missing_values import ColumnReading, signs_in
 from foretune.tables.number_formats import TableMark, decimal_mark, unit_of
 from foretune.tables.vocabulary import words_of_texts
 
@@ -32,7 +32,7 @@ TEXT_SHARE = 0.5
 MOST_CATEGORIES_OF_FEW_ROWS = 20
 
 
-def inferred_columns(
+def infer_columns(
     frame: pd.DataFrame,
     table: TableMark,
     progress: Progress = SILENT,
@@ -44,7 +44,7 @@ def inferred_columns(
     Texts that come after the deadline of columns are categories if they repeat.
     """
     what = f"looking at the columns of {len(frame):,} rows"
-    names = tracked(frame.columns, progress, what, frame.shape[1])
+    names = track(frame.columns, progress, what, frame.shape[1])
     columns = tuple(_column_of(name, frame[name], table, deadlines) for name in names)
     return _with_words(columns, frame, deadlines.texts)
 
@@ -62,7 +62,7 @@ def _column_of(
         return _of_one_value(name, present, complete=len(present) == len(given))
     if isinstance(present.dtype, pd.CategoricalDtype):
         return _of_words(name, present.astype(object), distinct)
-    kind = _typed_kind(present, complete=len(present) == len(given))
+    kind = _kind_of_dtype(present, complete=len(present) == len(given))
     if kind is ColumnKind.DATE:
         return _date(name)
     if kind is not None:
@@ -104,7 +104,7 @@ def _of_one_value(name: str, present: "pd.Series[Any]", *, complete: bool) -> Co
     return Column(name, ColumnKind.CONSTANT) if complete else _category(name, present)
 
 
-def _typed_kind(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
+def _kind_of_dtype(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
     """What the type of a column says about it; None for texts."""
     # Without their type, which gaps take from them, they would be taken for numbers.
     if pd.api.types.infer_dtype(present) == "boolean":
@@ -160,7 +160,7 @@ def _of_quantities_and_gaps(
         return None
     found = _of_quantities(name, texts, table) if gaps else None
     if found is None:
-        reading = Reading.of(texts)
+        reading = ColumnReading.of(texts)
         if not reading.leaves_gaps:
             return None
         texts = reading.read

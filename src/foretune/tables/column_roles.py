@@ -8,12 +8,12 @@ from foretune._base.arrays import Bools
 from foretune._base.names import suggestion
 from foretune.errors import UsageError
 from foretune.tables.number_formats import TableMark, table_mark
-from foretune.tables.row_structure import Arrangement
-from foretune.tables.row_weights import Weighting, weights_in
+from foretune.tables.row_structure import RowStructure
+from foretune.tables.row_weights import RowWeights, weights_in
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class ColumnRoles:
     """Columns that are more, or less, than something to learn from."""
 
     group: str | None = None
@@ -73,20 +73,22 @@ class Roles:
         counting[known] = weights > 0.0
         return counting
 
-    def weighting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Weighting | None:
+    def weighting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> RowWeights | None:
         """How much the rows that are learnt from count; None where all count alike."""
         if self.weight is None:
             return None
-        return Weighting.of(self.weight, frame[self.weight][known], mark)
+        return RowWeights.of(self.weight, frame[self.weight][known], mark)
 
-    def arrangement(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Arrangement | None:
+    def arrangement(
+        self, frame: pd.DataFrame, known: Bools, mark: TableMark
+    ) -> RowStructure | None:
         """How the rows that are learnt from belong together, or follow each other.
 
         known: (n,), which rows these are. mark: how the table writes numbers that can be read in
         two ways.
         """
         if self.group is not None:
-            return Arrangement.together(self.group, frame[self.group][known])
+            return RowStructure.together(self.group, frame[self.group][known])
         if self.order is not None:
-            return Arrangement.in_order(self.order, frame[self.order], mark, known)
+            return RowStructure.in_order(self.order, frame[self.order], mark, known)
         return None

@@ -15,7 +15,7 @@ from foretune.tables import dates
 from foretune.tables.cells import (
     hashable,
     is_plain,
-    looked_up,
+    map_texts,
     numbers_in,
     plain_text,
     read_durations,
@@ -141,7 +141,7 @@ class Column:
             return np.where(given.notna(), 0.0, np.nan)
         known = self._codes()
         plain = {text: known.get(_plain(text), np.nan) for text in texts_of(given)}
-        return looked_up(given, plain | known)
+        return map_texts(given, plain | known)
 
     def _codes(self) -> dict[str, float]:
         """The code of each category, as it was written and as a table with types has it."""
@@ -183,7 +183,7 @@ def _plain(text: str) -> str:
     return plain_text(text.strip())
 
 
-def counted_kinds(counts: Mapping[ColumnKind, int]) -> str:
+def count_kinds(counts: Mapping[ColumnKind, int]) -> str:
     """How many columns there are of which kinds, for people."""
     return ", ".join(
         f"{counts[kind]:,} {plural if counts[kind] > 1 else singular}"

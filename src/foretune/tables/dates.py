@@ -193,10 +193,10 @@ def _with_numbered_month(value: Any) -> Any:
     """A text with `month 5` for May, which no numbers alone can be taken for."""
     if not isinstance(value, str):
         return value
-    return _WORD.sub(_numbered_month, value)
+    return _WORD.sub(_month_number, value)
 
 
-def _numbered_month(word: re.Match[str]) -> str:
+def _month_number(word: re.Match[str]) -> str:
     number = _MONTH_OF.get(word[0].lower())
     return word[0] if number is None else f"month {number}"
 

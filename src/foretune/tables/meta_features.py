@@ -69,17 +69,17 @@ def _sample(x: Floats, categorical: Bools, y: Floats, classification: bool, seed
     filled = np.empty_like(part)
     codes = np.empty(part.shape, dtype=np.int64)
     for j, is_category in enumerate(kinds):
-        column = part[:, j] if is_category else _scaled(part[:, j])
+        column = part[:, j] if is_category else _scale(part[:, j])
         missing = np.isnan(column)
         if is_category:
             filled[:, j] = codes[:, j] = np.where(missing, -1.0, column) + 1
         else:
             middle = np.median(column[~missing]) if not missing.all() else 0.0
             full = np.where(missing, middle, column)
-            filled[:, j] = _standardised(full)
-            codes[:, j] = _binned(full)
-    y = y if classification else _scaled(y)
-    target = np.unique(y, return_inverse=True)[1] if classification else _binned(y)
+            filled[:, j] = _standardise(full)
+            codes[:, j] = _bin(full)
+    y = y if classification else _scale(y)
+    target = np.unique(y, return_inverse=True)[1] if classification else _bin(y)
     return _Data(filled, codes, kinds, target, y)
 
 
@@ -87,7 +87,7 @@ def _some(n: int, most: int, rng: np.random.Generator) -> Ints:
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
-def _binned(values: Floats) -> Ints:
+def _bin(values: Floats) -> Ints:
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1]))
     return np.searchsorted(edges, values, side="right").astype(np.int64)
 
@@ -122,7 +122,7 @@ def _statistical(data: _Data) -> dict[str, float]:
     kurtosis = np.mean(numbers**4, axis=0)
     n = len(numbers)
     correlation = np.abs(numbers.T @ numbers / n)[np.triu_indices(numbers.shape[1], k=1)]
-    centred = _standardised(data.y)
+    centred = _standardise(data.y)
     with_target = np.abs(numbers.T @ centred / n)
     variances = np.linalg.svd(numbers - numbers.mean(axis=0), compute_uv=False) ** 2
     shares = np.cumsum(variances) / (variances.sum() or 1.0)
@@ -167,7 +167,7 @@ def _landmarks(data: _Data, classification: bool, seed: int) -> dict[str, float]
     """The held-out score of cheap models: accuracy above the majority's, or R2, at least -1."""
     rows = np.random.default_rng(seed).permutation(len(data.x))[: 2 * LANDMARK_ROWS]
     learn, held = rows[::2], rows[1::2]
-    y = data.target.astype(np.float64) if classification else _standardised(data.y)
+    y = data.target.astype(np.float64) if classification else _standardise(data.y)
     scores = dict.fromkeys(LANDMARKS, 0.0)
     if len(held) > 0 and data.x.shape[1] > 0 and len(np.unique(y[learn])) > 1:
         for name, model in (_classifiers(seed) if classification else _regressors(seed)).items():
@@ -214,7 +214,7 @@ def _regressors(seed: int) -> dict[str, Any]:
     }
 
 
-def _scaled(values: Floats) -> Floats:
+def _scale(values: Floats) -> Floats:
     """Numbers by the power of two that brings the largest below 1, so that squares are numbers.
 
     Nothing is rounded: what is told about a column does not depend on its unit.
@@ -224,7 +224,7 @@ def _scaled(values: Floats) -> Floats:
     return scaled
 
 
-def _standardised(values: Floats) -> Floats:
+def _standardise(values: Floats) -> Floats:
     spread = values.std()
     centred: Floats = (values - values.mean()) / (spread if spread > 0 else 1.0)
     return centred

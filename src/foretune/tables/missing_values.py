@@ -49,7 +49,7 @@ def signs_in(texts: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ColumnReading:
     """What the texts of a column say, read in the way that leaves the fewest over."""
 
     read: "pd.Series[str]"
@@ -59,7 +59,7 @@ class Reading:
     """Not dates."""
 
     @classmethod
-    def of(cls, texts: "pd.Series[str]") -> "Reading":
+    def of(cls, texts: "pd.Series[str]") -> "ColumnReading":
         """Nothing is read where some texts, from all over the column, show that most are words."""
         some = some_of(texts, LOOKED_AT)
         best = cls(texts.iloc[:0], texts, are_numbers=False)
@@ -102,7 +102,7 @@ def odd_text(given: "pd.Series[Any]") -> str:
     present = hashable(given.dropna())
     if pd.api.types.infer_dtype(present) != "string":
         return ""
-    reading = Reading.of(present[~present.isin(signs_in(present.unique()))])
+    reading = ColumnReading.of(present[~present.isin(signs_in(present.unique()))])
     meant = reading.nearly_all or (reading.most and not reading.few_numbers)
     names = reading.are_numbers and has_leading_zeros(reading.read)
     return str(reading.others.iloc[0]) if meant and not names and len(reading.others) else ""

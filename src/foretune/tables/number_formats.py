@@ -142,10 +142,10 @@ def new_mark(present: "pd.Series[Any]", table: TableMark, before: str) -> str:
 
 def table_mark(frame: pd.DataFrame, otherwise: str = "") -> TableMark:
     """The mark on which all columns agree that leave no doubt; else `otherwise`."""
-    return cache(partial(_agreed, frame, otherwise))
+    return cache(partial(_common_mark, frame, otherwise))
 
 
-def _agreed(frame: pd.DataFrame, otherwise: str) -> str:
+def _common_mark(frame: pd.DataFrame, otherwise: str) -> str:
     shown = {_sure_mark(column) for _, column in frame.items()} - {""}
     return shown.pop() if len(shown) == 1 else otherwise
 
@@ -221,7 +221,7 @@ def units_in(present: "pd.Series[Any]") -> set[str]:
     return {*"".join(_units(texts))}
 
 
-def named_units(units: Iterable[str]) -> str:
+def name_units(units: Iterable[str]) -> str:
     """Units as people write them; of those with letters alone the first name."""
     names = {sign: code for code, sign in reversed(CODES.items()) if sign not in SIGNS}
     return " ".join(sorted(names.get(unit, unit) for unit in units))

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.tables.cells import some_of
 from foretune.tables.columns import Column, ColumnKind
-from foretune.tables.number_formats import named_units, points_in_doubt, units_in
+from foretune.tables.number_formats import name_units, points_in_doubt, units_in
 from foretune.tables.remarks import points_notes
 from foretune.tables.schema import Schema
 
@@ -27,7 +27,7 @@ def with_commas(schema: Schema, frame: pd.DataFrame) -> set[str]:
     return {column.name for column in columns if column.kind is ColumnKind.NUMBER}
 
 
-class Seen:
+class NumberFormatCheck:
     """What is worth knowing about how the numbers of a new table are written, part by part."""
 
     def __init__(self, schema: Schema) -> None:
@@ -70,11 +70,11 @@ class Seen:
             "Read with another decimal mark than the model's own table has": other,
             "Read as numbers with thousands apart, unlike in the model's own table": apart,
         }
-        return [f"{what}: {listed(names)}." for what, names in said.items() if names]
+        return [f"{what}: {quote_names(names)}." for what, names in said.items() if names]
 
     def _several_units(self) -> list[str]:
         several = [
-            f"'{name}' ({named_units(units)})"
+            f"'{name}' ({name_units(units)})"
             for name, units in self._units.items()
             if len(units) > 1
         ]
@@ -88,12 +88,12 @@ class Seen:
     def _other_units(self) -> list[str]:
         other = []
         for column in self._columns:
-            came, fitted = self._units.get(column.name), _fitted_unit(column)
+            came, fitted = self._units.get(column.name), _unit_at_fit(column)
             if came is None or fitted is None or len(came) > 1 or came == {*fitted}:
                 continue
             other.append(
-                f"'{column.name}' ({named_units(fitted) or 'none'} there, "
-                f"{named_units(came) or 'none'} here)"
+                f"'{column.name}' ({name_units(fitted) or 'none'} there, "
+                f"{name_units(came) or 'none'} here)"
             )
         if not other:
             return []
@@ -108,6 +108,6 @@ class Seen:
         return points_notes([each.name for each in self._columns if each.name in self._in_doubt])
 
 
-def _fitted_unit(column: Column) -> str | None:
+def _unit_at_fit(column: Column) -> str | None:
     """The unit of a column in the table of the fit; plain numbers have none."""
     return column.unit if column.decimal else ""

@@ -5,14 +5,14 @@ from typing import Any
 
 import pandas as pd
 
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.number_formats import TableMark, table_mark
 from foretune.tables.schema import as_table
 from foretune.tables.target import Task, check_target, target_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Question:
+class TableProblem:
     """A column to predict from others."""
 
     frame: pd.DataFrame
@@ -24,12 +24,14 @@ class Question:
     """What divides fractions in them, where they are written as people do."""
     task: Task | None
     """What was asked for; found out from the target if None."""
-    roles: Roles
+    roles: ColumnRoles
     mark: TableMark
     """How the table writes numbers that can be read in two ways."""
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, target: str, *, task: Task | None, roles: Roles) -> "Question":
+    def of(
+        cls, frame: pd.DataFrame, target: str, *, task: Task | None, roles: ColumnRoles
+    ) -> "TableProblem":
         """Refuses columns that the table does not have, or that cannot be what they are to be."""
         frame = as_table(frame)
         check_target(frame, target)

@@ -16,7 +16,7 @@ from foretune.tables.cells import (
     has_leading_zeros,
     not_numbers,
 )
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import Column, ColumnKind
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.formats.reader import (
@@ -32,15 +32,15 @@ from foretune.tables.formats.reader import (
 )
 from foretune.tables.formats.text_form import MISSING
 from foretune.tables.number_formats import unit_of
-from foretune.tables.prediction_tables import Seen, with_commas
-from foretune.tables.problem import Question
-from foretune.tables.remarks import Facts, notes_on
+from foretune.tables.prediction_tables import NumberFormatCheck, with_commas
+from foretune.tables.problem import TableProblem
+from foretune.tables.remarks import TableFacts, notes_on
 from foretune.tables.schema import Schema
 from foretune.tables.table import NO_ROLES, Table
 from foretune.tables.target import (
     LabelKind,
     Task,
-    inferred_task,
+    infer_task,
     times_in,
 )
 
@@ -51,12 +51,12 @@ DIFFERENT_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingTable:
     """A table, and what was assumed about it."""
 
     table: Table
     target: str
-    facts: Facts
+    facts: TableFacts
     notes: list[str]
     """Sentences for people."""
     target_unit: str | None = None
@@ -86,7 +86,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FileFindings:
     """What reading the file of a table has shown, beside its rows."""
 
     notes: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Source:
     """The texts that were taken for a missing target."""
 
 
-IN_MEMORY = Source()
+IN_MEMORY = FileFindings()
 
 
 def read_training(
@@ -105,12 +105,12 @@ def read_training(
     target: str,
     *,
     task: Task | str | None = None,
-    roles: Roles = NO_ROLES,
+    roles: ColumnRoles = NO_ROLES,
     most_bytes: int = MOST_BYTES,
     seed: int = 0,
     progress: Progress = SILENT,
     deadlines: Deadlines = NO_DEADLINES,
-) -> Training:
+) -> TrainingTable:
     """The table in a file; a file larger than `most_bytes` is sampled.
 
     task: found out from the target if None. roles: what other columns are for. deadlines: as of
@@ -125,8 +125,8 @@ def read_training(
         progress.stop()
     notes = form_notes(path)
     gaps: list[str] = []
-    if target in frame.columns and _worth_a_look(frame[target], asked) and not has_types(path):
-        cells = _drawn(read_cells(path, list(frame.columns).index(target)), share, seed)
+    if target in frame.columns and _needs_second_look(frame[target], asked) and not has_types(path):
+        cells = _sample_rows(read_cells(path, list(frame.columns).index(target)), share, seed)
         gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
         if has_leading_zeros(cells):
             frame = with_columns(frame, {target: cells.mask(cells.isin(MISSING))})
@@ -137,7 +137,7 @@ def read_training(
         name=table_name(path),
         task=task,
         roles=roles,
-        source=Source(tuple(notes), share, tuple(gaps)),
+        source=FileFindings(tuple(notes), share, tuple(gaps)),
         progress=progress,
         deadlines=deadlines,
     )
@@ -155,15 +155,17 @@ def read_table(
     share = _share(path, most_bytes)
     if share == 1.0:
         return read_frame(path, texts=texts), share
-    drawn = _drawn(read_parts(path, texts=texts), share, seed)
-    unlike = [str(name) for name in drawn.columns if _is_mixed(drawn[name])]
+    drawn = _sample_rows(read_parts(path, texts=texts), share, seed)
+    unlike = [str(name) for name in drawn.columns if _has_mixed_types(drawn[name])]
     if unlike and not has_types(path):
         # 01 is a number in a part that has only numbers, and a text in the next one.
-        drawn = _drawn(read_parts(path, texts={**dict.fromkeys(unlike, ()), **texts}), share, seed)
+        drawn = _sample_rows(
+            read_parts(path, texts={**dict.fromkeys(unlike, ()), **texts}), share, seed
+        )
     return drawn, share
 
 
-def read_test(path: str | Path, training: Training) -> tuple[pd.DataFrame, list[str]]:
+def read_test(path: str | Path, training: TrainingTable) -> tuple[pd.DataFrame, list[str]]:
     """The table in a file that a model is tested on, and what is worth knowing about it, in words.
 
     Its columns mean the same as in the table of the fit: 01 is a text where it was one. But its
@@ -174,7 +176,7 @@ def read_test(path: str | Path, training: Training) -> tuple[pd.DataFrame, list[
         # In a column that has only 1.234, those would else have arrived as fractions.
         texts = {**training.raw_columns, **dict.fromkeys(more, ())}
         frame, share = read_table(path, texts=texts)
-    seen = Seen(training.numbers)
+    seen = NumberFormatCheck(training.numbers)
     seen.add(frame, training.numbers.as_written_in(frame))
     return frame, [
         *size_notes(share, "The test table"),
@@ -198,20 +200,20 @@ def training_of(
     *,
     name: str = "table",
     task: Task | str | None = None,
-    roles: Roles = NO_ROLES,
-    source: Source = IN_MEMORY,
+    roles: ColumnRoles = NO_ROLES,
+    source: FileFindings = IN_MEMORY,
     progress: Progress = SILENT,
     deadlines: Deadlines = NO_DEADLINES,
-) -> Training:
+) -> TrainingTable:
     """The same for a data frame."""
     rows = len(frame)
     asked = None if task is None else _task(task)
-    question = Question.of(frame, target, task=asked, roles=roles)
+    question = TableProblem.of(frame, target, task=asked, roles=roles)
     known = question.values.dropna()
     _check_repeats(known, target, asked)
     table = Table.answering(question, name=name, progress=progress, deadlines=deadlines)
     kinds = Counter(column.kind for column in table.schema.columns)
-    facts = Facts(
+    facts = TableFacts(
         rows,
         question.frame.shape[1] - len(roles.excluded_columns()) - 1,
         len(question.frame) - len(known),
@@ -223,7 +225,7 @@ def training_of(
     )
     said = [*source.notes, *notes_on(table, facts, question, source.gaps)]
     unit = unit_of(question.frame[target]) if question.decimal else None
-    return Training(table, target, facts, said, unit)
+    return TrainingTable(table, target, facts, said, unit)
 
 
 def _large(path: Path) -> str:
@@ -236,21 +238,21 @@ def _share(path: Path, most_bytes: int) -> float:
     return min(1.0, most_bytes / max(table_bytes(path), 1))
 
 
-def _drawn(parts: Iterable[Any], share: float, seed: int) -> Any:
+def _sample_rows(parts: Iterable[Any], share: float, seed: int) -> Any:
     """Some rows of a table that comes in parts: the same ones whatever its parts are."""
     rng = np.random.default_rng(seed)
     return pd.concat([part[rng.random(len(part)) < share] for part in parts], ignore_index=True)
 
 
-def _is_mixed(column: "pd.Series[Any]") -> bool:
+def _has_mixed_types(column: "pd.Series[Any]") -> bool:
     return column.dtype == object and pd.api.types.infer_dtype(column).startswith("mixed")
 
 
-def _worth_a_look(target: "pd.Series[Any]", asked: Task | None) -> bool:
+def _needs_second_look(target: "pd.Series[Any]", asked: Task | None) -> bool:
     """Whether the file tells more about a target: what its gaps are, or names such as 007."""
     if target.isna().any():
         return True
-    return _is_number(target) and (asked or inferred_task(target)) is Task.CLASSIFICATION
+    return _is_number(target) and (asked or infer_task(target)) is Task.CLASSIFICATION
 
 
 def _task(given: Task | str) -> Task:
@@ -266,7 +268,7 @@ def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> 
     """Refuse a target that looks like a name or number of the rows."""
     if known.empty:
         return
-    task = asked or inferred_task(known)
+    task = asked or infer_task(known)
     if task is Task.REGRESSION:
         if asked is None and _counts_rows(known):
             raise UsageError(

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.tables.cells import LARGEST, is_plain, usable
-from foretune.tables.column_roles import Roles
-from foretune.tables.columns import UNUSED, ColumnKind, counted_kinds
+from foretune.tables.column_roles import ColumnRoles
+from foretune.tables.columns import UNUSED, ColumnKind, count_kinds
 from foretune.tables.missing_values import odd_text
 from foretune.tables.number_formats import points_in_doubt
-from foretune.tables.problem import Question
+from foretune.tables.problem import TableProblem
 from foretune.tables.schema import Schema
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -33,7 +33,7 @@ WRITTEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class TableFacts:
     """What a table was when it was read."""
 
     rows: int
@@ -53,7 +53,9 @@ class Facts:
     """Whether time was up before all texts were looked at for words that help."""
 
 
-def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -> list[str]:
+def notes_on(
+    table: Table, facts: TableFacts, asked: TableProblem, gaps: Sequence[str]
+) -> list[str]:
     """What is worth knowing about a table to learn from.
 
     gaps: the texts that were taken for a missing target.
@@ -63,7 +65,7 @@ def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -
     return [
         _shape_note(facts),
         _task_note(table, target, asked.values.dropna(), asked.task),
-        *_written_notes(table, target),
+        *_number_format_notes(table, target),
         *_gap_notes(table.schema),
         *_column_notes(table.schema, facts),
         *_role_notes(roles, asked.frame[asked.frame[target].notna()]),
@@ -76,9 +78,9 @@ def notes_on(table: Table, facts: Facts, asked: Question, gaps: Sequence[str]) -
     ]
 
 
-def _shape_note(facts: Facts) -> str:
+def _shape_note(facts: TableFacts) -> str:
     used = {kind: count for kind, count in facts.kinds.items() if kind not in UNUSED}
-    return f"{facts.rows:,} rows; columns beside the target: {counted_kinds(used)}."
+    return f"{facts.rows:,} rows; columns beside the target: {count_kinds(used)}."
 
 
 def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task | None) -> str:
@@ -98,15 +100,17 @@ def _task_note(table: Table, target: str, known: "pd.Series[Any]", asked: Task |
     )
 
 
-def _written_notes(table: Table, target: str) -> list[str]:
+def _number_format_notes(table: Table, target: str) -> list[str]:
     marks = {column.name: column.decimal for column in table.schema.columns}
     marks[target] = table.target_decimal
     named = {how: [n for n in marks if marks[n] == mark] for mark, how in WRITTEN.items()}
-    return [f"Read as numbers {how}: {listed(names)}." for how, names in named.items() if names]
+    return [
+        f"Read as numbers {how}: {quote_names(names)}." for how, names in named.items() if names
+    ]
 
 
 def _gap_notes(schema: Schema) -> list[str]:
-    gaps = [f"{listed(each.gaps)} in '{each.name}'" for each in schema.columns if each.gaps]
+    gaps = [f"{quote_names(each.gaps)} in '{each.name}'" for each in schema.columns if each.gaps]
     if not gaps:
         return []
     return [
@@ -115,10 +119,10 @@ def _gap_notes(schema: Schema) -> list[str]:
     ]
 
 
-def _column_notes(schema: Schema, facts: Facts) -> list[str]:
+def _column_notes(schema: Schema, facts: TableFacts) -> list[str]:
     notes = [
         f"The texts of '{column.name}' are learnt from by their words, of which "
-        f"{len(column.words):,} repeat: {listed(column.words)}."
+        f"{len(column.words):,} repeat: {quote_names(column.words)}."
         for column in schema.columns
         if column.words
     ]
@@ -138,7 +142,9 @@ def _column_notes(schema: Schema, facts: Facts) -> list[str]:
         cut_short = kind is ColumnKind.TEXT and facts.texts_cut_short
         names = [column.name for column in schema.columns if column.kind is kind]
         if names:
-            notes.append(f"Not used, {NO_TIME_FOR_TEXTS if cut_short else why}: {listed(names)}.")
+            notes.append(
+                f"Not used, {NO_TIME_FOR_TEXTS if cut_short else why}: {quote_names(names)}."
+            )
     columns = len(schema.features) - sum(len(column.words) for column in schema.columns)
     if columns > MANY_COLUMNS:
         notes.append(
@@ -148,10 +154,10 @@ def _column_notes(schema: Schema, facts: Facts) -> list[str]:
     return notes
 
 
-def _role_notes(roles: Roles, known: pd.DataFrame) -> list[str]:
+def _role_notes(roles: ColumnRoles, known: pd.DataFrame) -> list[str]:
     """What became of columns, and of rows without a group among those that have a target."""
     left_out = roles.excluded_columns()
-    notes = [f"Not used, as asked for: {listed(left_out)}."] if left_out else []
+    notes = [f"Not used, as asked for: {quote_names(left_out)}."] if left_out else []
     gaps = 0 if roles.group is None else int(known[roles.group].isna().sum())
     if gaps:
         notes.append(
@@ -185,15 +191,18 @@ def points_notes(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     return [
-        f"Read with a decimal point, although others have a comma: {listed(names)}. Where points "
+        f"Read with a decimal point, although others have a comma: {quote_names(names)}. Where "
+        "points "
         "divide thousands there, remove them from the file."
     ]
 
 
-def _row_notes(facts: Facts, gaps: Sequence[str]) -> list[str]:
+def _row_notes(facts: TableFacts, gaps: Sequence[str]) -> list[str]:
     notes = []
     if facts.without_target:
-        taken = f" ({listed(gaps)} read as missing; if that is a class, rename it)" if gaps else ""
+        taken = (
+            f" ({quote_names(gaps)} read as missing; if that is a class, rename it)" if gaps else ""
+        )
         notes.append(
             f"Rows without a target, left out: {facts.without_target:,} of {facts.rows:,}{taken}."
         )
@@ -208,7 +217,7 @@ def _too_large_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
         return []
     return [
         f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
-        f"{sum(too_large.values()):,} in {listed(list(too_large))}."
+        f"{sum(too_large.values()):,} in {quote_names(list(too_large))}."
     ]
 
 
@@ -238,4 +247,6 @@ def _class_notes(table: Table) -> list[str]:
     rare = [table.classes[code] for code in np.flatnonzero(counts < LEAST_OF_A_CLASS)]
     if not rare:
         return []
-    return [f"Classes with fewer than {LEAST_OF_A_CLASS} rows are hard to learn: {listed(rare)}."]
+    return [
+        f"Classes with fewer than {LEAST_OF_A_CLASS} rows are hard to learn: {quote_names(rare)}."
+    ]

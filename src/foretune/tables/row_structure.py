@@ -15,9 +15,9 @@ from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import hashable, is_plain, read_durations, read_numbers, text_of
-from foretune.tables.column_inference import inferred_columns
+from foretune.tables.column_inference import infer_columns
 from foretune.tables.columns import ColumnKind
-from foretune.tables.missing_values import Reading
+from foretune.tables.missing_values import ColumnReading
 from foretune.tables.number_formats import TableMark
 
 FIRST_SCORED = 1 / 2
@@ -28,7 +28,7 @@ Splits: TypeAlias = list[tuple[Ints, Ints]]
 """(rows to learn from, rows to score on) of each model."""
 
 
-class Arranged(StrEnum):
+class RowStructureKind(StrEnum):
     """What the values of rows say about them."""
 
     TOGETHER = "together"
@@ -38,17 +38,17 @@ class Arranged(StrEnum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Arrangement:
+class RowStructure:
     """How rows belong together, or follow each other."""
 
-    kind: Arranged
+    kind: RowStructureKind
     column: str
     """What it was taken from, for people."""
     values: Floats
     """(n,), whole numbers from 0: which group a row belongs to, or when it comes."""
 
     @classmethod
-    def together(cls, column: str, given: "pd.Series[Any]") -> "Arrangement":
+    def together(cls, column: str, given: "pd.Series[Any]") -> "RowStructure":
         """By groups; rows without a value are each a group of their own."""
         codes, names = pd.factorize(hashable(given))
         lacking = codes < 0
@@ -60,12 +60,12 @@ class Arrangement:
                 f"rows that are kept together must form at least two groups, but '{column}' "
                 f"{held}: choose another column"
             )
-        return cls(Arranged.TOGETHER, column, values)
+        return cls(RowStructureKind.TOGETHER, column, values)
 
     @classmethod
     def in_order(
         cls, column: str, given: "pd.Series[Any]", mark: TableMark, known: Bools | None = None
-    ) -> "Arrangement":
+    ) -> "RowStructure":
         """By numbers or dates; mark: how the table writes numbers that can be read in two ways.
 
         known: (n,), which rows are meant, if not all. The others help to tell 3/4 from 4/3.
@@ -84,7 +84,7 @@ class Arrangement:
                 f"rows that follow each other must differ in their place, but '{column}' is the "
                 "same in all of them: choose another column"
             )
-        return cls(Arranged.IN_ORDER, column, values.astype(np.float64))
+        return cls(RowStructureKind.IN_ORDER, column, values.astype(np.float64))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,7 +94,7 @@ class Arrangement:
         """How many different values there are."""
         return len(np.unique(self.values))
 
-    def rows(self, index: Ints) -> "Arrangement":
+    def rows(self, index: Ints) -> "RowStructure":
         """Of some of the rows."""
         return replace(self, values=self.values[index])
 
@@ -117,7 +117,7 @@ def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
     """(n,), a number that grows with the place of a row; NaN where it has none."""
     if isinstance(given.dtype, pd.CategoricalDtype):
         given = given.astype(object)  # Whatever saves memory, the values are numbers or dates.
-    [column] = inferred_columns(given.to_frame(name), mark)
+    [column] = infer_columns(given.to_frame(name), mark)
     if column.gaps:
         raise UsageError(_no_places(name, column.gaps[0]))
     if column.kind is ColumnKind.DATE:
@@ -142,5 +142,5 @@ def _no_places(name: str, odd: str) -> str:
 def _odd_one(given: "pd.Series[Any]") -> str:
     """A value that is neither number nor date, read in the way that leaves the fewest."""
     texts = given.dropna().map(text_of)
-    others = Reading.of(texts).others
+    others = ColumnReading.of(texts).others
     return str((texts if others.empty else others).iloc[0])

@@ -16,7 +16,7 @@ MOST_TIMES = 1e30
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Weighting:
+class RowWeights:
     """How much rows count, in learning and in scores."""
 
     column: str
@@ -29,7 +29,7 @@ class Weighting:
     """What divides fractions in it, where they are written as people do."""
 
     @classmethod
-    def of(cls, column: str, given: "pd.Series[Any]", mark: TableMark) -> "Weighting":
+    def of(cls, column: str, given: "pd.Series[Any]", mark: TableMark) -> "RowWeights":
         """By positive numbers; mark: how the table writes numbers that can be read in two ways."""
         values = weights_in(column, given, mark)
         return cls(column, values / values.mean(), _decimal(given, mark))
@@ -39,7 +39,7 @@ class Weighting:
         mark = table_mark(frame, self.decimal)
         return weights_in(self.column, frame[self.column][known], mark, of=" of the test table")
 
-    def rows(self, index: Ints) -> "Weighting":
+    def rows(self, index: Ints) -> "RowWeights":
         """Of some of the rows."""
         return replace(self, values=self.values[index])
 

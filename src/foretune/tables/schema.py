@@ -15,12 +15,12 @@ import pandas as pd
 import pyarrow as pa
 
 from foretune._base.arrays import Bools, Floats
-from foretune._base.names import listed
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.names import quote_names
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import is_plain
-from foretune.tables.column_inference import inferred_columns
+from foretune.tables.column_inference import infer_columns
 from foretune.tables.columns import MUST_BE_READ, Column, ColumnKind
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.number_formats import MARKS, UNITS, TableMark, table_mark
@@ -49,7 +49,7 @@ class Schema:
         """
         frame = as_table(frame)
         mark = table or table_mark(frame)
-        return cls(inferred_columns(frame, mark, progress, deadlines=deadlines))
+        return cls(infer_columns(frame, mark, progress, deadlines=deadlines))
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
         """The same columns, with the marks of fractions that a new table has.
@@ -127,7 +127,7 @@ class Schema:
         # One column at a time goes to its place: a second matrix would not fit beside large ones.
         matrix = np.empty((len(frame), len(self.features)))
         end = 0
-        for column in tracked(used, progress, "turning columns into numbers", len(used)):
+        for column in track(used, progress, "turning columns into numbers", len(used)):
             begin, end = end, end + len(column.features)
             matrix[:, begin:end] = column.read(frame[column.name])
         return matrix
@@ -148,7 +148,8 @@ class Schema:
         lacking = [column.name for column in used if column.name not in frame.columns]
         if lacking:
             raise UsageError(
-                f"a table must have the columns the model was trained on, but {listed(lacking)} "
+                "a table must have the columns the model was trained on, but "
+                f"{quote_names(lacking)} "
                 f"{'is missing: add it' if len(lacking) == 1 else 'are missing: add them'}"
             )
         return used
@@ -270,7 +271,7 @@ def as_table(frame: pd.DataFrame) -> pd.DataFrame:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise UsageError(
-            f"the columns of a table must have different names, but got {listed(twice)} more "
+            f"the columns of a table must have different names, but got {quote_names(twice)} more "
             "than once: rename them"
         )
     odd = [name for name, dtype in zip(names, frame.dtypes, strict=True) if _is_odd(dtype)]

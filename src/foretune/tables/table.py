@@ -14,26 +14,26 @@ from numpy.typing import NDArray
 
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.files import replace_file
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import UNUSED
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
-from foretune.tables.problem import Question
-from foretune.tables.row_structure import Arranged, Arrangement
-from foretune.tables.row_weights import Weighting
+from foretune.tables.problem import TableProblem
+from foretune.tables.row_structure import RowStructure, RowStructureKind
+from foretune.tables.row_weights import RowWeights
 from foretune.tables.schema import Schema
 from foretune.tables.target import (
     LabelKind,
     Task,
-    inferred_task,
+    infer_task,
     target_classes,
     target_numbers,
 )
 
 LEAST_ROWS = 10
-NO_ROLES = Roles()
+NO_ROLES = ColumnRoles()
 FORMAT = 1
 _SPOILT = (
     OSError,
@@ -79,9 +79,9 @@ class Table:
     label_kind: LabelKind = LabelKind.TEXT
     target_decimal: str = ""
     """What divides fractions in a target of numbers as people write them; "" for plain ones."""
-    arrangement: Arrangement | None = None
+    arrangement: RowStructure | None = None
     """How rows belong together or follow each other, where they must not be dealt at random."""
-    weighting: Weighting | None = None
+    weighting: RowWeights | None = None
     """How much rows count, where they do not count alike."""
 
     def __len__(self) -> int:
@@ -110,17 +110,17 @@ class Table:
         *,
         name: str = "table",
         task: Task | None = None,
-        roles: Roles = NO_ROLES,
+        roles: ColumnRoles = NO_ROLES,
         progress: Progress = SILENT,
     ) -> "Table":
         """A table from a data frame; rows without a target, or of weight 0, are left out."""
-        asked = Question.of(frame, target, task=task, roles=roles)
+        asked = TableProblem.of(frame, target, task=task, roles=roles)
         return cls.answering(asked, name=name, progress=progress)
 
     @classmethod
     def answering(
         cls,
-        asked: Question,
+        asked: TableProblem,
         *,
         name: str = "table",
         progress: Progress = SILENT,
@@ -144,7 +144,7 @@ class Table:
         if not schema.features:
             raise UsageError(_nothing_to_learn_from(name, schema, roles.excluded_columns()))
         column = asked.values[present]
-        task = asked.task or inferred_task(column)
+        task = asked.task or infer_task(column)
         x = schema.matrix(known, progress=progress)
         if task is Task.REGRESSION:
             y = target_numbers(column, target)
@@ -164,10 +164,10 @@ class Table:
         texts = self.schema.texts
         if not texts:
             return self
-        from foretune.tables.useful_texts import helpful  # needs scikit-learn's models
+        from foretune.tables.useful_texts import select_useful_texts  # needs scikit-learn's models
 
         classes = self.task is Task.CLASSIFICATION
-        help_ = helpful(
+        help_ = select_useful_texts(
             self.x,
             self.y,
             texts,
@@ -270,11 +270,11 @@ class Table:
             arrangement = None
             if arranged is not None:
                 how, column = about["arranged"]
-                arrangement = Arrangement(Arranged(how), str(column), arranged)
+                arrangement = RowStructure(RowStructureKind(how), str(column), arranged)
             weighting = None
             if weights is not None:
                 column, mark = about["weighted"]
-                weighting = Weighting(str(column), weights, str(mark))
+                weighting = RowWeights(str(column), weights, str(mark))
             table = cls(
                 str(about["name"]),
                 task,
@@ -320,7 +320,7 @@ def _nothing_to_learn_from(name: str, schema: Schema, as_asked: Sequence[str]) -
         why: [column.name for column in schema.columns if column.kind is kind]
         for kind, why in UNUSED.items()
     } | {"as asked for": as_asked}
-    shown = "; ".join(f"{why}: {listed(names)}" for why, names in left_out.items() if names)
+    shown = "; ".join(f"{why}: {quote_names(names)}" for why, names in left_out.items() if names)
     have = f"those of '{name}' are not used ({shown})" if shown else f"'{name}' has no other"
     return f"a table needs a column to learn from beside its target, but {have}: add columns"
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_hashable
 
 from foretune._base.arrays import Floats
-from foretune._base.names import listed, suggestion
+from foretune._base.names import quote_names, suggestion
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import (
@@ -70,7 +70,7 @@ def check_target(frame: pd.DataFrame, target: str) -> None:
         )
 
 
-def inferred_task(target: "pd.Series[Any]") -> Task:
+def infer_task(target: "pd.Series[Any]") -> Task:
     """Classes are texts, booleans, categories, and few different whole numbers."""
     if not pd.api.types.is_numeric_dtype(target.dtype) or pd.api.types.is_bool_dtype(target.dtype):
         return Task.CLASSIFICATION
@@ -95,7 +95,7 @@ def target_of(
     decimal = _mark_of(column.dropna(), mark) if inferred == "string" else None
     if decimal is not None:
         numbers = pd.Series(read_numbers(column, decimal), column.index, name=column.name)
-        if (task or inferred_task(numbers.dropna())) is Task.REGRESSION:
+        if (task or infer_task(numbers.dropna())) is Task.REGRESSION:
             return _whole(numbers), decimal
     return _whole(column), ""
 
@@ -137,7 +137,7 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
         others = list(dict.fromkeys(not_numbers(column)))
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds "
-            f"{listed(others, MOST_SHOWN)}: mend those rows or {remedy}"
+            f"{quote_names(others, MOST_SHOWN)}: mend those rows or {remedy}"
         )
     return y
 
@@ -195,15 +195,15 @@ def codes_of(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, 
     1 and 1.0 are the same class: a gap elsewhere in a column makes pandas read the one as the
     other, in the table of the classes or in this one.
     """
-    codes = {_undotted(name): float(code) for code, name in enumerate(classes)}
+    codes = {_strip_decimal_zero(name): float(code) for code, name in enumerate(classes)}
     codes |= {name: float(code) for code, name in enumerate(classes)}
     texts = [str(value) for value in column]
-    found = [codes.get(text, codes.get(_undotted(text), np.nan)) for text in texts]
+    found = [codes.get(text, codes.get(_strip_decimal_zero(text), np.nan)) for text in texts]
     new = {text for text, code in zip(texts, found, strict=True) if np.isnan(code)}
     return np.array(found), sorted(new)
 
 
-def _undotted(text: str) -> str:
+def _strip_decimal_zero(text: str) -> str:
     """A whole number without its `.0`; other texts as they are."""
     head, dot, zero = text.rpartition(".")
     return head if dot and zero == "0" and head.removeprefix("-").isdecimal() else text

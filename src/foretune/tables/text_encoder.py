@@ -44,7 +44,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         bags = csr_array(np.nan_to_num(X))
         self.rarity_ = _rarity(bags)
-        words = _weighed(bags, self.rarity_)
+        words = _weigh_bags(bags, self.rarity_)
         targets = _targets(y, self.classification)
         part = np.random.default_rng(self.seed).permutation(len(X)) % min(PARTS, len(X))
         penalty = _best_penalty(words, targets[:, :CLASSES_TO_CHOOSE_BY], part)
@@ -55,7 +55,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Floats) -> Floats:
         """(n, columns) of new rows."""
-        words = _weighed(csr_array(np.nan_to_num(X)), self.rarity_)
+        words = _weigh_bags(csr_array(np.nan_to_num(X)), self.rarity_)
         return _beside_words(words @ self.slopes_ + self.level_, X)
 
 
@@ -71,7 +71,7 @@ def _rarity(bags: csr_array) -> Floats:
     return rarity
 
 
-def _weighed(bags: csr_array, rarity: Floats) -> csr_array:
+def _weigh_bags(bags: csr_array, rarity: Floats) -> csr_array:
     """Rows of length 1, but for those without words."""
     weighed = csr_array(bags * rarity[None, :])
     lengths = np.sqrt((weighed * weighed).sum(axis=1))

@@ -12,11 +12,11 @@ from foretune._base.freed_memory import return_freed_memory
 from foretune._base.progress import SILENT, Progress
 from foretune._base.time_budget import TimeBudget
 from foretune.errors import UsageError
-from foretune.tables.column_roles import Roles
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.formats.file_sample import write_sample
 from foretune.tables.formats.reader import table_bytes, table_name
-from foretune.tables.reading import MOST_BYTES, Training, read_training
+from foretune.tables.reading import MOST_BYTES, TrainingTable, read_training
 from foretune.tables.table import NO_ROLES
 from foretune.tables.target import Task
 from foretune.tables.useful_texts import SEEING_WHICH_HELP
@@ -46,12 +46,12 @@ def read_training_in_time(
     path: str | Path,
     target: str,
     clock: TimeBudget,
-    use_sample: Callable[[Training], None],
+    use_sample: Callable[[TrainingTable], None],
     *,
     task: Task | str | None = None,
-    roles: Roles = NO_ROLES,
+    roles: ColumnRoles = NO_ROLES,
     progress: Progress = SILENT,
-) -> Training:
+) -> TrainingTable:
     """The table in a file, or a sample of it if there is no time for all of it.
 
     use_sample: is called with a small sample of a large table, before the rest is read.
@@ -59,7 +59,9 @@ def read_training_in_time(
     path = Path(path)
     size = min(table_bytes(path), MOST_BYTES)
 
-    def read(rows: Path, columns: float = COLUMNS_SHARE, texts: float = TEXTS_SHARE) -> Training:
+    def read(
+        rows: Path, columns: float = COLUMNS_SHARE, texts: float = TEXTS_SHARE
+    ) -> TrainingTable:
         deadlines = _deadlines(clock, columns, texts)
         training = read_training(
             rows, target, task=task, roles=roles, progress=progress, deadlines=deadlines
@@ -123,7 +125,7 @@ class _StageTimes:
         self._shown.stop()
 
 
-def _read_if_possible(read: Callable[[Path], Training], sample: Path) -> Training | None:
+def _read_if_possible(read: Callable[[Path], TrainingTable], sample: Path) -> TrainingTable | None:
     """None where the sample lacks what the table may have; if not, reading that will say so."""
     try:
         return read(sample)
@@ -142,7 +144,7 @@ def _expected(took: float, columns: int, share: float) -> float:
     return took - growing + growing / share
 
 
-def _named(training: Training, path: Path, share: float) -> Training:
+def _named(training: TrainingTable, path: Path, share: float) -> TrainingTable:
     """The training table of a sample under the name of the file that the sample is of."""
     name = table_name(path)
     note = (

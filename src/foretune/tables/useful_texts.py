@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.tables.row_structure import (
     FIRST_SCORED,
-    Arranged,
-    Arrangement,
+    RowStructure,
+    RowStructureKind,
     Splits,
     later_rows,
 )
@@ -37,13 +37,13 @@ LARGEST_LEAF = 20
 SMALLEST_PROBABILITY = 1e-6
 
 
-def helpful(
+def select_useful_texts(
     x: Floats,
     y: Floats,
     texts: Mapping[str, Bools],
     *,
     classification: bool,
-    arrangement: Arrangement | None = None,
+    arrangement: RowStructure | None = None,
     progress: Progress = SILENT,
     until: float = math.inf,
 ) -> dict[str, bool]:
@@ -58,7 +58,7 @@ def helpful(
     if not others.any():
         return dict.fromkeys(texts, True)
     rows = _some_rows(y, classification)
-    plain, y = _filled(x[np.ix_(rows, others)]), y[rows]
+    plain, y = _fill_empty(x[np.ix_(rows, others)]), y[rows]
     if not classification:
         y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
     helps = dict.fromkeys(texts, False)
@@ -66,7 +66,7 @@ def helpful(
         return helps
     folds = _folds(y, None if arrangement is None else arrangement.rows(rows))
     without = _losses(plain, None, y, classification, folds)
-    for name, of in tracked(texts.items(), progress, SEEING_WHICH_HELP, len(texts)):
+    for name, of in track(texts.items(), progress, SEEING_WHICH_HELP, len(texts)):
         if time.monotonic() >= until:
             break
         losses = _losses(plain, x[np.ix_(rows, of)], y, classification, folds)
@@ -84,7 +84,7 @@ def _some_rows(y: Floats, classification: bool) -> Ints:
     return order[:MOST_ROWS]
 
 
-def _filled(x: Floats) -> Floats:
+def _fill_empty(x: Floats) -> Floats:
     """With a number below all others where there is none: columns may be empty in a fold."""
     filled: Floats = np.where(np.isnan(x), np.nanmin(x, axis=0, initial=0.0) - 1.0, x)
     return filled
@@ -97,13 +97,13 @@ def _is_gain(without: Floats, with_words: Floats) -> bool:
     return bool(gains.mean() > max(LEAST_GAIN * without.mean(), error))
 
 
-def _folds(y: Floats, by: Arrangement | None) -> Splits:
+def _folds(y: Floats, by: RowStructure | None) -> Splits:
     """Rows are in a random order already; where none could be learnt from, they are dealt so."""
     from sklearn.model_selection import GroupKFold, KFold
 
     arranged: Iterable[tuple[Ints, Ints]] = []
     if by is not None and by.groups > 1:
-        if by.kind is Arranged.IN_ORDER:
+        if by.kind is RowStructureKind.IN_ORDER:
             arranged = later_rows(by.values, first=FIRST_SCORED, parts=FOLDS)
         else:
             arranged = GroupKFold(min(FOLDS, by.groups)).split(y, groups=by.values)
@@ -119,7 +119,7 @@ def _losses(
     folds: Splits,
 ) -> Floats:
     """The loss of each row that is scored, by a model of others: logarithmic, or squared."""
-    of = _logarithmic if classification else _squared
+    of = _log_loss if classification else _squared_loss
     losses = []
     for known, held in folds:
         learnt, new = x[known], x[held]
@@ -136,7 +136,7 @@ def _leaf(rows: int) -> int:
     return min(LARGEST_LEAF, max(SMALLEST_LEAF, rows // 8))
 
 
-def _squared(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
+def _squared_loss(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     model = HistGradientBoostingRegressor(
@@ -146,7 +146,7 @@ def _squared(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
     return losses
 
 
-def _logarithmic(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
+def _log_loss(x: Floats, y: Floats, new: Floats, right: Floats) -> Floats:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     classes = np.unique(y)

@@ -95,7 +95,7 @@ class MethodConformance:
         optimizer = self.optimizer("pipeline")
         for size in BATCHES:
             asked = optimizer.ask(size)
-            optimizer.tell(_troubled(s, trouble, s.id) for s in asked)
+            optimizer.tell(_trouble(s, trouble, s.id) for s in asked)
         assert optimizer.target.space.encode([optimizer.ask()[0].config])
 
     def test_failed_trials_say_nothing_of_losses(self) -> None:
@@ -177,7 +177,7 @@ def tell_elsewhere(optimizer: Optimizer, on: Problem, configs: Encoded) -> None:
     )
 
 
-def _troubled(suggestion: Suggestion, trouble: str, number: int) -> Told:
+def _trouble(suggestion: Suggestion, trouble: str, number: int) -> Told:
     every_third = number % 3 == 0
     match trouble:
         case "failed":

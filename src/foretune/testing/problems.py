@@ -71,7 +71,7 @@ def _loss(configs: Encoded, shift: float) -> Floats:
 def problem(kind: str) -> Problem:
     """The problem on a `flat`, `cash` or `pipeline` space."""
     space = Space.of(NOTATIONS[kind])
-    configs = _sampled(space, PAST_CONFIGS, seed=1)
+    configs = _sample(space, PAST_CONFIGS, seed=1)
     shifts = np.linspace(-0.1, 0.1, PAST_TASKS)
     matrix = np.stack([1e3 ** abs(shift) * _loss(configs, float(shift)) for shift in shifts])
     experience = Experience.from_matrix(
@@ -84,9 +84,9 @@ def problem(kind: str) -> Problem:
             f"past-{number}": {"shift": float(shift)} for number, shift in enumerate(shifts)
         },
     )
-    return Problem(space, experience, _sampled(space, POOL, seed=2))
+    return Problem(space, experience, _sample(space, POOL, seed=2))
 
 
-def _sampled(space: Space, n: int, seed: int) -> Encoded:
+def _sample(space: Space, n: int, seed: int) -> Encoded:
     configs = space.sample(n, seed=seed)
     return configs.take(configs.first_occurrences())

@@ -23,14 +23,14 @@ from ConfigSpace import (
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
 from foretune.space import Encoded, Space
 from foretune.space.definition import Draft
 from foretune.stores.files.archive import existing
 from foretune.stores.files.matrices import ERROR, with_records
-from foretune_lab.archives.deeppipe_layouts import FLAG, LAYOUTS, NONE, Encoder, Layout
+from foretune_lab.archives.deeppipe_layouts import FLAG, LAYOUTS, NONE, DatasetLayout, Encoder
 
 NEEDED = (
     "pipelines",
@@ -50,7 +50,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     testing and the rest for training; further splits go on from there, where the file has the
     initial pipelines for them.
     """
-    [data] = tracked(map(_load, [existing(source)]), progress, "reading the meta-dataset", 1)
+    [data] = track(map(_load, [existing(source)]), progress, "reading the meta-dataset", 1)
     try:
         return _experience(data, source)
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
@@ -98,7 +98,7 @@ def _load(path: Path) -> dict[str, Any]:
     return checked
 
 
-def _layout_of(data: dict[str, Any], source: Path | str) -> Layout:
+def _layout_of(data: dict[str, Any], source: Path | str) -> DatasetLayout:
     widths = tuple(np.diff(data["algorithm_domain"]).tolist())
     for layout in LAYOUTS:
         if layout.widths == widths:
@@ -146,7 +146,7 @@ class _Draft:
         self.cells[full][active] = values
 
 
-def _configurations(layout: Layout, table: Floats, selector: Ints) -> tuple[Space, Encoded]:
+def _configurations(layout: DatasetLayout, table: Floats, selector: Ints) -> tuple[Space, Encoded]:
     """The space of the pipelines and the pipelines in it, in the order of the file."""
     # The authors scaled in single precision, which can overshoot by 2e-7.
     table = np.clip(table, 0.0, 1.0)

@@ -18,7 +18,7 @@ FLAG = "@"
 
 
 @dataclass(frozen=True)
-class Layout:
+class DatasetLayout:
     """The stages of a meta-dataset by name. An unnamed stage is common to all pipelines."""
 
     name: str
@@ -39,7 +39,7 @@ _FOREST = (
     "max_depth criterion=entropy criterion=gini"
 )
 
-PMF = Layout(
+PMF = DatasetLayout(
     "PMF",
     {
         "preprocessor": (
@@ -78,7 +78,7 @@ PMF = Layout(
     },
 )
 
-TENSOR_OBOE = Layout(
+TENSOR_OBOE = DatasetLayout(
     "Tensor-OBOE",
     {
         "imputer": (
@@ -102,7 +102,7 @@ TENSOR_OBOE = Layout(
     },
 )
 
-ZAP = Layout(
+ZAP = DatasetLayout(
     "ZAP",
     {
         "": (

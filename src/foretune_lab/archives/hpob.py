@@ -13,7 +13,7 @@ import numpy as np
 from ConfigSpace import UniformFloatHyperparameter
 
 from foretune._base.arrays import Floats
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience, Metric
 from foretune.space import Space
@@ -47,9 +47,9 @@ def read(
         archive.need(PARTS["test"])
     parts = {
         part: _json(archive, member)
-        for part, member in tracked(found.items(), progress, "reading files", len(found))
+        for part, member in track(found.items(), progress, "reading files", len(found))
     }
-    chosen = _chosen(parts, space_id)
+    chosen = _choose_space(parts, space_id)
     datasets = {part: tables.get(chosen, {}) for part, tables in parts.items()}
     starts = archive.find(STARTS)
     designs = _json(archive, starts).get(chosen, {}) if starts is not None else {}
@@ -67,7 +67,7 @@ def _json(archive: Archive, member: str) -> dict[str, Any]:
     return data
 
 
-def _chosen(parts: Mapping[str, Mapping[str, Any]], space_id: str | None) -> str:
+def _choose_space(parts: Mapping[str, Mapping[str, Any]], space_id: str | None) -> str:
     known = sorted({name for tables in parts.values() for name in tables})
     if space_id is None and len(known) == 1:
         return known[0]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
 from foretune.space import Encoded, Space
@@ -32,12 +32,12 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     """
     archive = Archive.at(source)
     members = [archive.need(name) for name in (ERRORS, SECONDS)]
-    errors, seconds = (_matrix(archive, m) for m in tracked(members, progress, "reading", 2))
+    errors, seconds = (_matrix(archive, m) for m in track(members, progress, "reading", 2))
     if list(errors.columns) != list(seconds.columns) or list(errors.index) != list(seconds.index):
         raise ExperienceError(
             f"'{ERRORS}' and '{SECONDS}' must have the same rows and columns, but they differ"
         )
-    space, configs = inferred([[_model(str(name))] for name in errors.columns], "Oboe")
+    space, configs = infer_model_space([[_model(str(name))] for name in errors.columns], "Oboe")
     tasks = [str(name) for name in errors.index]
     return Experience.from_matrix(
         space,
@@ -51,7 +51,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelPart:
     """The algorithm that a configuration chose at one stage, and its hyperparameters."""
 
     stage: str
@@ -69,7 +69,7 @@ class Part:
         }
 
 
-def inferred(models: Sequence[Sequence[Part]], name: str) -> tuple[Space, Encoded]:
+def infer_model_space(models: Sequence[Sequence[ModelPart]], name: str) -> tuple[Space, Encoded]:
     """The space of models that are made of parts, one a stage, and the models in it."""
     configs = []
     activities: dict[str, Activity] = {}
@@ -98,10 +98,10 @@ def _matrix(archive: Archive, member: str) -> pd.DataFrame:
     return matrix
 
 
-def _model(text: str) -> Part:
+def _model(text: str) -> ModelPart:
     try:
         model = ast.literal_eval(text)
-        return Part(ALGORITHM, str(model["algorithm"]), dict(model["hyperparameters"]))
+        return ModelPart(ALGORITHM, str(model["algorithm"]), dict(model["hyperparameters"]))
     except (ValueError, SyntaxError, KeyError, TypeError, AttributeError) as error:
         raise ExperienceError(
             "a column must be named {'algorithm': ..., 'hyperparameters': {...}}, "

@@ -12,7 +12,7 @@ import numpy as np
 from ConfigSpace import CategoricalHyperparameter, OrdinalHyperparameter
 
 from foretune._base.arrays import Floats, Ints
-from foretune._base.progress import Progress, tracked
+from foretune._base.progress import Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric
 from foretune.space import Encoded, Space
@@ -68,7 +68,7 @@ def read_grid(source: Path | str, grid: Grid, progress: Progress) -> Experience:
     size = int(np.prod(grid.shape))
     losses = np.full((len(found), size), np.nan)
     seconds = np.full((len(found), size), np.nan)
-    for row, (task, member) in enumerate(tracked(found, progress, "reading tasks", len(found))):
+    for row, (task, member) in enumerate(track(found, progress, "reading tasks", len(found))):
         with archive.open(member) as stream:
             table = load_plain(stream, member)
         points = _grid_points(table, grid, task)

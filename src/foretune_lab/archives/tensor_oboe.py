@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
 from foretune.stores.files.archive import Archive
 from foretune.stores.files.compressed import DAMAGED
 from foretune.stores.files.matrices import ERROR, with_records
-from foretune_lab.archives.oboe import Part, inferred
+from foretune_lab.archives.oboe import ModelPart, infer_model_space
 
 ERRORS = "error_tensor_imputed_20-4-2-2-8-20_f16_compressed.npz"
 SECONDS = "runtime_tensor_f16_compressed.npz"
@@ -37,7 +37,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     """
     archive = Archive.at(source)
     members = [archive.need(name) for name in (ERRORS, SECONDS)]
-    errors, seconds = (_tensor(archive, m) for m in tracked(members, progress, "reading", 2))
+    errors, seconds = (_tensor(archive, m) for m in track(members, progress, "reading", 2))
     pipelines = _pipelines(archive, archive.need(SEARCH_SPACE))
     if errors.shape != seconds.shape or errors.shape[1] != len(pipelines):
         raise ExperienceError(
@@ -47,7 +47,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     failed = seconds == FAILED
     errors[np.isnan(seconds) | failed] = np.nan
     seconds[failed] = np.nan
-    space, configs = inferred(pipelines, "Tensor-OBOE")
+    space, configs = infer_model_space(pipelines, "Tensor-OBOE")
     experience = Experience.from_matrix(
         space,
         configs,
@@ -73,7 +73,7 @@ def _tensor(archive: Archive, member: str) -> Floats:
     return flattened
 
 
-def _pipelines(archive: Archive, member: str) -> list[tuple[Part, ...]]:
+def _pipelines(archive: Archive, member: str) -> list[tuple[ModelPart, ...]]:
     """Every combination of the steps' settings, in the order of the tensors."""
     with archive.open(member) as stream:
         try:
@@ -86,14 +86,14 @@ def _pipelines(archive: Archive, member: str) -> list[tuple[Part, ...]]:
             ) from error
 
 
-def _settings(step: Mapping[str, Any], name: str) -> list[Part]:
+def _settings(step: Mapping[str, Any], name: str) -> list[ModelPart]:
     """Every algorithm of a step with every combination of its hyperparameters."""
     found = []
     for algorithm in step["algorithms"]:
         grid = step["hyperparameters"].get(algorithm, {})
         for values in itertools.product(*grid.values()):
             chosen = dict(zip(grid, map(_number, values), strict=True))
-            found.append(Part(name, algorithm or "none", chosen))
+            found.append(ModelPart(name, algorithm or "none", chosen))
     return found
 
 

@@ -23,7 +23,7 @@ from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.experience import Experience
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.methods.past_data import CachedOnPool, check_space, given, past_tasks
+from foretune.methods.past_data import CachedOnPool, check_space, past_tasks, require_experience
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import copula_scores, standardise
@@ -53,7 +53,7 @@ def activations(layers: Layers, x: Floats) -> list[Floats]:
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class EvidenceObjective:
     """The surprise of all past tasks as a function of one vector, for an optimiser.
 
     The vector holds every layer's weights and biases, then log alpha and log beta of each task.
@@ -212,7 +212,7 @@ class AblrLearner:
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> AblrPrior:
         """Maximise the marginal likelihoods of a subsample of the past evaluations."""
-        experience = given(experience)
+        experience = require_experience(experience)
         progress.start("learning features of past tasks", None)
         layers, precisions = training_of(experience, self.output, seed).minimise(seed)
         progress.stop()
@@ -229,7 +229,9 @@ class AblrLearner:
         return AblrPrior(self.name, self.output, space, layers, arrays["typical"])
 
 
-def training_of(experience: Experience, output: Callable[[Floats], Floats], seed: int) -> Training:
+def training_of(
+    experience: Experience, output: Callable[[Floats], Floats], seed: int
+) -> EvidenceObjective:
     """A subsample of the past evaluations, equally many of each task as far as it has them."""
     tasks = past_tasks(experience, output)
     rng = np.random.default_rng(seed)
@@ -238,7 +240,9 @@ def training_of(experience: Experience, output: Callable[[Floats], Floats], seed
     ends = np.cumsum([0, *(len(part.rows) for part in parts)]).tolist()
     rows = np.concatenate([part.rows for part in parts])
     slices = tuple(slice(*pair) for pair in pairwise(ends))
-    return Training(experience.configs.take(rows).x, np.concatenate([p.z for p in parts]), slices)
+    return EvidenceObjective(
+        experience.configs.take(rows).x, np.concatenate([p.z for p in parts]), slices
+    )
 
 
 def _kind(name: str) -> str:

@@ -23,7 +23,7 @@ from foretune._base.progress import Progress
 from foretune.experience import Experience
 from foretune.methods.contracts import Surrogate, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.past_data import PastTask, check_space, given, past_tasks
+from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
 from foretune.methods.random.no_surrogate import NoSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.lambdamart import Ranker, relevances
@@ -74,7 +74,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class AlgorithmRanking:
     """A ranker, and the meta-features that it reads."""
 
     space: Space
@@ -100,20 +100,20 @@ class Knowledge:
         save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
 
 
-def load_knowledge(path: Path, kind: str) -> Knowledge:
+def load_knowledge(path: Path, kind: str) -> AlgorithmRanking:
     """What `Knowledge.save` wrote."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     space = Space.from_json(meta["space"])
     listed = space.unpack(arrays)
     ranker = Ranker.read(arrays["ranker"].tobytes().decode())
-    return Knowledge(space, tuple(meta["names"]), ranker, listed)
+    return AlgorithmRanking(space, tuple(meta["names"]), ranker, listed)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionPrior:
     """AS-ML: which algorithm to tune."""
 
-    knowledge: Knowledge
+    knowledge: AlgorithmRanking
 
     def region(self, target: Target) -> AlgorithmRegion:
         """The configurations of the algorithm that is ranked first."""
@@ -142,7 +142,7 @@ class SelectionLearner:
     ) -> SelectionPrior:
         """One list a past task, of the algorithms that were tried on it."""
         del progress
-        experience = given(experience)
+        experience = require_experience(experience)
         algorithms = Algorithms.of(experience.space)
         which = algorithms.algorithm_of(experience.configs)
 
@@ -163,7 +163,7 @@ class SelectionLearner:
 class ListPrior:
     """AHS-ML: which configurations to try, in order."""
 
-    knowledge: Knowledge
+    knowledge: AlgorithmRanking
 
     def opening(self, target: Target) -> Encoded:
         """The ranking list: of the pool where there is one, else of past tasks' best."""
@@ -190,7 +190,7 @@ class ListLearner:
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> ListPrior:
         """One list a past task, of the evaluations that LightGBM's limit leaves it."""
         del progress
-        experience = given(experience)
+        experience = require_experience(experience)
         rng = np.random.default_rng(seed)
 
         which = Algorithms.of(experience.space).algorithm_of(experience.configs)
@@ -216,7 +216,7 @@ def _learnt(
     entries: Callable[[PastTask], Entries],
     listed: Encoded,
     seed: int,
-) -> Knowledge:
+) -> AlgorithmRanking:
     """A ranker of lists, one a past task; `entries` gives what a list holds."""
     algorithms = len(Algorithms.of(experience.space))
     named = [name for name in experience.tasks if experience.task(name).is_success.any()]
@@ -230,7 +230,7 @@ def _learnt(
         labels.append(relevances(listed_here.scores, TOP))
         lengths.append(len(which))
     ranker = Ranker.fit(np.concatenate(features), np.concatenate(labels), lengths, k=TOP, seed=seed)
-    return Knowledge(experience.space, names, ranker, listed)
+    return AlgorithmRanking(experience.space, names, ranker, listed)
 
 
 def _row(described: Mapping[str, float], names: Sequence[str]) -> Floats:

@@ -188,11 +188,11 @@ def remaining(which: Ints, y: Floats, algorithms: int) -> Ints:
         pulls[arm] += 1
         if pulls[left].min() > rounds:
             rounds = int(pulls[left].min())
-            left = _not_dominated(left, which[:n], y[:n])
+            left = _undominated_arms(left, which[:n], y[:n])
     return left
 
 
-def _not_dominated(left: Ints, which: Ints, y: Floats) -> Ints:
+def _undominated_arms(left: Ints, which: Ints, y: Floats) -> Ints:
     """Of the arms `left`, those whose lowest possible loss is below the best loss of the others."""
     # What remains of the horizon is shared out among the arms that are left.
     ahead = max(HORIZON - len(which), 0) / len(left)

@@ -19,7 +19,7 @@ from foretune.methods.contracts import Observations, Posterior
 from foretune.methods.random.stateless import StatelessLearner
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.training import Layer, advance, begun, bucket, keep_compiled
+from foretune.numerics.training import Layer, advance, bucket, cache_compilation, start_descent
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 from foretune_lab.baselines.ablr import Layers, RegressionPosterior, activations
@@ -49,7 +49,7 @@ def train(layers: list[Layer], x: jax.Array, z: jax.Array, mask: jax.Array) -> l
         return jnp.mean(jnp.square(error), where=mask) + DECAY * size
 
     rates = RATE * 0.5 * (1.0 + jnp.cos(jnp.linspace(0.0, jnp.pi, STEPS)))
-    descent = advance(loss, begun(layers), rates, rates)
+    descent = advance(loss, start_descent(layers), rates, rates)
     return descent.params
 
 
@@ -104,5 +104,5 @@ def _features(layers: Layers, x: Encoded) -> Floats:
 
 def dngo() -> StatelessLearner:
     """Regression on a network that is learnt from the target alone."""
-    keep_compiled()
+    cache_compilation()
     return StatelessLearner("dngo", lambda _: DngoSurrogate())

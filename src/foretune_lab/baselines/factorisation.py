@@ -32,7 +32,7 @@ class LowRank:
     """Mean square of what is left of the known losses."""
 
 
-def tried_by(tasks: list[PastTask], configs: Encoded) -> Catalogue:
+def catalogue_of(tasks: list[PastTask], configs: Encoded) -> Catalogue:
     """The configurations that these tasks tried with success: of others nothing is known.
 
     tasks: with rows of `configs`, among which may be those of tasks that are not learnt from.
@@ -41,7 +41,7 @@ def tried_by(tasks: list[PastTask], configs: Encoded) -> Catalogue:
     return Catalogue(configs if len(rows) == len(configs) else configs.take(rows))
 
 
-def renumbered(tasks: list[PastTask], configs: Encoded, catalogue: Catalogue) -> list[PastTask]:
+def renumber_rows(tasks: list[PastTask], configs: Encoded, catalogue: Catalogue) -> list[PastTask]:
     """The same tasks with rows of the catalogue in place of rows of `configs`."""
     if catalogue.configs is configs:
         return tasks

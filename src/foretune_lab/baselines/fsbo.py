@@ -22,7 +22,7 @@ from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.experience import Experience
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.methods.past_data import check_space, divided, given, past_tasks
+from foretune.methods.past_data import check_space, past_tasks, require_experience, split_tasks
 from foretune.methods.random.stateless import StatelessLearner
 from foretune.numerics.anchored import LARGEST_GP, informative_subset
 from foretune.numerics.artifact import load_artifact, save_artifact
@@ -36,9 +36,9 @@ from foretune.numerics.deep_kernel import (
     meta_train,
 )
 from foretune.numerics.gp import GP
-from foretune.numerics.networks import Layers, initial_layers, rectified
+from foretune.numerics.networks import Layers, apply_relu_layers, initial_layers
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.training import Layer, as_arrays, bucket, jax_layers, keep_compiled
+from foretune.numerics.training import Layer, as_arrays, bucket, cache_compilation, jax_layers
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 
@@ -70,22 +70,22 @@ def inputs(x: Encoded) -> Singles:
     return np.pad(centred, ((0, 0), (0, bucket(width, least=16) - width)))
 
 
-def embedded(layers: Layers, x: Singles) -> Floats:
+def embed(layers: Layers, x: Singles) -> Floats:
     """`features` in NumPy."""
     weights, biases = layers[-1]
-    phi: Floats = (rectified(layers[:-1], x) @ weights + biases).astype(np.float64)
+    phi: Floats = (apply_relu_layers(layers[:-1], x) @ weights + biases).astype(np.float64)
     return phi
 
 
 def random_start(x: Singles, seed: int) -> DeepKernel:
     """A network of random weights, and a kernel that suits what it makes of x (n, W)."""
     layers = initial_layers(np.random.default_rng(seed), (x.shape[1], *UNITS, FEATURES))
-    kernel = initial_kernel(embedded(layers, x).astype(np.float32))
+    kernel = initial_kernel(embed(layers, x).astype(np.float32))
     return DeepKernel(jax_layers(layers), kernel)
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class AdaptationSettings:
     """How parameters adapt to the target's trials."""
 
     steps: int
@@ -117,11 +117,11 @@ class DeepKernelPosterior:
 
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the standardised loss."""
-        return Prediction(*self.model.predict(embedded(self.layers, inputs(x))))
+        return Prediction(*self.model.predict(embed(self.layers, inputs(x))))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the standardised loss."""
-        phi = embedded(self.layers, inputs(x))
+        phi = embed(self.layers, inputs(x))
         return self.model.sample(phi, n, np.random.default_rng(seed))
 
 
@@ -131,7 +131,7 @@ class DeepKernelSurrogate:
 
     learnt: DeepKernel | None
     """The parameters to adapt; random ones if None."""
-    tuning: Tuning
+    tuning: AdaptationSettings
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The belief after all successful trials."""
@@ -141,7 +141,7 @@ class DeepKernelSurrogate:
         start = self.learnt or random_start(x[real], seed)
         params = self.tuning(start, x[real], observed)
         layers = as_arrays(params.network)
-        phi, z = embedded(layers, x), scalarise(good.losses, standardise)
+        phi, z = embed(layers, x), scalarise(good.losses, standardise)
         keep = informative_subset(phi, z, LARGEST_GP)
         model = GP.condition(phi[keep], z[keep], params.hyper(FEATURES))
         return DeepKernelPosterior(layers, model, float(z.min()))
@@ -176,11 +176,11 @@ class FsboLearner:
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> FsboPrior:
         """Maximise the marginal likelihoods of draws from the past tasks."""
-        keep_compiled()
-        experience = given(experience)
+        cache_compilation()
+        experience = require_experience(experience)
         tasks = past_tasks(experience, standardise)
         x = inputs(experience.configs)
-        teaching, held_out = divided(tasks, np.random.default_rng(seed))
+        teaching, held_out = split_tasks(tasks, np.random.default_rng(seed))
         params = meta_train(
             features,
             random_start(x, seed),
@@ -202,8 +202,8 @@ class FsboLearner:
         return FsboPrior(Space.from_json(meta["space"]), DeepKernel(layers, kernel))
 
 
-FEW_SHOT = Tuning(steps=50, rate=1e-3)
-FROM_NOTHING = Tuning(steps=100, rate=3e-3)
+FEW_SHOT = AdaptationSettings(steps=50, rate=1e-3)
+FROM_NOTHING = AdaptationSettings(steps=100, rate=3e-3)
 
 
 def fsbo() -> FsboLearner:
@@ -213,5 +213,5 @@ def fsbo() -> FsboLearner:
 
 def dkgp() -> StatelessLearner:
     """A deep kernel that is learnt from the target alone."""
-    keep_compiled()
+    cache_compilation()
     return StatelessLearner("dkgp", lambda _: DeepKernelSurrogate(None, FROM_NOTHING))

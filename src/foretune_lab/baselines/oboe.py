@@ -18,17 +18,23 @@ from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import Progress
 from foretune.experience import Experience
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.methods.past_data import CachedOnPool, Catalogue, check_space, given, past_tasks
+from foretune.methods.past_data import (
+    CachedOnPool,
+    Catalogue,
+    check_space,
+    past_tasks,
+    require_experience,
+)
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 from foretune_lab.baselines.factorisation import (
     LowRank,
+    catalogue_of,
     factorise,
     loss_matrix,
-    renumbered,
-    tried_by,
+    renumber_rows,
 )
 from foretune_lab.baselines.regression import Regression
 
@@ -143,11 +149,11 @@ class OboeLearner:
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> OboePrior:
         """Nothing here is random."""
         del seed
-        experience = given(experience)
+        experience = require_experience(experience)
         progress.start("factorising past losses", None)
         tasks = past_tasks(experience, standardise)
-        catalogue = tried_by(tasks, experience.configs)
-        tasks = renumbered(tasks, experience.configs, catalogue)
+        catalogue = catalogue_of(tasks, experience.configs)
+        tasks = renumber_rows(tasks, experience.configs, catalogue)
         table = factorise(loss_matrix(tasks, len(catalogue.configs)))
         progress.stop()
         return OboePrior(catalogue, table)

@@ -22,9 +22,9 @@ from foretune.methods.past_data import (
     CachedOnPool,
     Catalogue,
     check_space,
-    divided,
-    given,
     past_tasks,
+    require_experience,
+    split_tasks,
 )
 from foretune.numerics.anchored import LARGEST_GP, informative_subset
 from foretune.numerics.artifact import load_artifact, save_artifact
@@ -38,15 +38,15 @@ from foretune.numerics.deep_kernel import (
 from foretune.numerics.gp import GP
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.training import bucket, keep_compiled
+from foretune.numerics.training import bucket, cache_compilation
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 from foretune_lab.baselines.factorisation import (
     RANK,
+    catalogue_of,
     factorise,
     loss_matrix,
-    renumbered,
-    tried_by,
+    renumber_rows,
 )
 
 VERSION = 1
@@ -60,7 +60,7 @@ def positions_at(table: jax.Array, rows: jax.Array) -> jax.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class LatentPosterior:
+class PmfPosterior:
     """A conditioned process over latent positions."""
 
     positions: CachedOnPool[Floats]
@@ -77,7 +77,7 @@ class LatentPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class LatentSurrogate:
+class PmfSurrogate:
     """The target's process, with the kernel that past tasks taught."""
 
     positions: CachedOnPool[Floats]
@@ -90,7 +90,7 @@ class LatentSurrogate:
         at, z = self.positions(good.configs), scalarise(good.losses, standardise)
         keep = informative_subset(at, z, LARGEST_GP)
         model = GP.condition(at[keep], z[keep], self.hyper)
-        return LatentPosterior(self.positions, model, float(z.min()))
+        return PmfPosterior(self.positions, model, float(z.min()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class PmfPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The process over latent positions for one task."""
         check_space(self.catalogue.configs.space, target)
-        return LatentSurrogate(CachedOnPool(self.at, target.pool), self.hyper)
+        return PmfSurrogate(CachedOnPool(self.at, target.pool), self.hyper)
 
     def at(self, x: Encoded) -> Floats:
         """The positions (len(x), RANK) of configurations."""
@@ -128,15 +128,15 @@ class PmfLearner:
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> PmfPrior:
         """Maximise the marginal likelihoods of draws from the past tasks."""
-        keep_compiled()
-        experience = given(experience)
+        cache_compilation()
+        experience = require_experience(experience)
         tasks = past_tasks(experience, standardise)
-        teaching, held_out = divided(tasks, np.random.default_rng(seed))
-        catalogue = tried_by(teaching, experience.configs)
+        teaching, held_out = split_tasks(tasks, np.random.default_rng(seed))
+        catalogue = catalogue_of(teaching, experience.configs)
         n_configs = len(catalogue.configs)
-        teaching = renumbered(teaching, experience.configs, catalogue)
+        teaching = renumber_rows(teaching, experience.configs, catalogue)
         # What they alone tried is read as on a target: by the nearest that has a position.
-        held_out = renumbered(held_out, experience.configs, catalogue)
+        held_out = renumber_rows(held_out, experience.configs, catalogue)
         components = factorise(loss_matrix(teaching, n_configs), RANK - 1)
         table = np.column_stack([components.mean, components.factors[:, : RANK - 1]])
         table = table.astype(np.float32)

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.progress import Progress, tracked
+from foretune._base.progress import Progress, track
 from foretune.experience import Experience
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.methods.past_data import PastTask, check_space, given, past_tasks
+from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.gp import GP, fit_hyper, negative_log_posterior
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode
@@ -143,11 +143,11 @@ class PretrainedLearner:
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> PretrainedPrior:
         """From a subsample of the evaluations of every algorithm."""
-        experience = given(experience)
+        experience = require_experience(experience)
         algorithms = Algorithms.of(experience.space)
         which = algorithms.algorithm_of(experience.configs)
         tasks = past_tasks(experience, standardise)
-        steps = tracked(range(len(algorithms)), progress, "pre-training processes", len(algorithms))
+        steps = track(range(len(algorithms)), progress, "pre-training processes", len(algorithms))
         processes = []
         for m in steps:
             own = [_only(task, which[task.rows] == m) for task in tasks]
@@ -155,7 +155,7 @@ class PretrainedLearner:
             columns = own_groups(experience.space, algorithms.columns[m])
             inputs = own_inputs(algorithms, m, experience.configs)
             rng = np.random.default_rng([seed, m])
-            processes.append(_pre_trained(own, inputs, columns, rng) if own else None)
+            processes.append(_pretrain(own, inputs, columns, rng) if own else None)
         return PretrainedPrior(experience.space, tuple(processes))
 
     def load(self, path: Path) -> PretrainedPrior:
@@ -174,7 +174,7 @@ def _only(task: PastTask, rows: Bools) -> PastTask:
     return PastTask(task.rows[rows], task.z[rows])
 
 
-def _pre_trained(
+def _pretrain(
     tasks: list[PastTask], inputs: Floats, groups: Ints, rng: np.random.Generator
 ) -> PretrainedProcess:
     """Mean and kernel of one algorithm, whose inputs (configurations, d) the tasks' rows are of."""
@@ -186,10 +186,10 @@ def _pre_trained(
     drawn = rng.permutation(len(tasks))[:TASKS].tolist()
     parts = [tasks[place].subsample(PER_TASK, rng) for place in drawn]
     lists = [(inputs[part.rows], part.z - mean.mean(inputs[part.rows])) for part in parts]
-    return PretrainedProcess(mean, _shared_hyper(lists, groups))
+    return PretrainedProcess(mean, _fit_common_hyper(lists, groups))
 
 
-def _shared_hyper(lists: list[tuple[Floats, Floats]], groups: Ints) -> GPHyper:
+def _fit_common_hyper(lists: list[tuple[Floats, Floats]], groups: Ints) -> GPHyper:
     """The most probable hyperparameters after all of the lists (x, residuals)."""
     # One prior for all of them, so each list brings its part of it.
     part = 1.0 / len(lists)

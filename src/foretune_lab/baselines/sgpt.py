@@ -15,15 +15,15 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.rgpe.source_processes import Limits, SourcesLearner, Voices
-from foretune.methods.rgpe.stacked import Means
+from foretune.methods.rgpe.source_processes import SourceLimits, SourcesLearner, Voices
+from foretune.methods.rgpe.stacked import ExpectedLosses
 from foretune.numerics.acquisition import expected_improvement, log_of_improvement
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Encoded
 from foretune_lab.baselines.agreement import PEAK, epanechnikov, rank_distances
 
-LIMITS = Limits(evaluations=1000, fitted=300)
+LIMITS = SourceLimits(evaluations=1000, fitted=300)
 BANDWIDTH = 0.01
 """rho: a past task counts only while it misranks less than this share of the pairs of trials."""
 
@@ -70,7 +70,7 @@ class TransferSurrogate:
     own: GaussianProcessSurrogate
     output: Callable[[Floats], Floats]
     voices: Voices
-    past_at_trials: Means
+    past_at_trials: ExpectedLosses
     bandwidth: float
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
@@ -89,7 +89,7 @@ def voting(
 ) -> Surrogate:
     """A surrogate of losses that `output` has brought to the past processes' unit."""
     own = GaussianProcessSurrogate.on(output, target)
-    return TransferSurrogate(own, output, voices, Means(voices.stacked), bandwidth)
+    return TransferSurrogate(own, output, voices, ExpectedLosses(voices.stacked), bandwidth)
 
 
 def sgpt() -> SourcesLearner:

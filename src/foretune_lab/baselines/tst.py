@@ -15,15 +15,15 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.rgpe.source_processes import Limits, SourcesLearner, Voices
-from foretune.methods.rgpe.stacked import Means
+from foretune.methods.rgpe.source_processes import SourceLimits, SourcesLearner, Voices
+from foretune.methods.rgpe.stacked import ExpectedLosses
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 from foretune_lab.baselines.agreement import PEAK, epanechnikov, rank_distances
 from foretune_lab.baselines.sgpt import voting
 
-LIMITS = Limits(evaluations=150, fitted=100, tasks=100)
+LIMITS = SourceLimits(evaluations=150, fitted=100, tasks=100)
 BANDWIDTH = 0.1
 """rho: a past task counts while it misranks less than this share of the pairs of trials."""
 
@@ -64,7 +64,7 @@ class TwoStageSurrogate:
     own: GaussianProcessSurrogate
     output: Callable[[Floats], Floats]
     voices: Voices
-    past_at_trials: Means
+    past_at_trials: ExpectedLosses
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The belief after all successful trials; weights follow from those that were observed."""
@@ -81,7 +81,7 @@ class TwoStageSurrogate:
 
 def _mixing(output: Callable[[Floats], Floats], voices: Voices, target: Target) -> Surrogate:
     own = GaussianProcessSurrogate.on(output, target)
-    return TwoStageSurrogate(own, output, voices, Means(voices.stacked))
+    return TwoStageSurrogate(own, output, voices, ExpectedLosses(voices.stacked))
 
 
 def tst() -> SourcesLearner:

@@ -53,7 +53,7 @@ class Compared:
         return compare(self.methods, self.scores[:, :, n - 1], ranks)
 
 
-def compared(curves: Curves) -> Compared:
+def compare_methods(curves: Curves) -> Compared:
     """The methods on the tasks of one suite."""
     scores = measures.scores(curves)
     return Compared(
@@ -65,7 +65,7 @@ def compared(curves: Curves) -> Compared:
     )
 
 
-def compared_together(suites: Sequence[Curves]) -> Compared | None:
+def compare_over_suites(suites: Sequence[Curves]) -> Compared | None:
     """The methods that all suites share, each task counting alike; None where that says no more.
 
     Runs are followed as far as the shortest suite goes.

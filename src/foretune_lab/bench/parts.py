@@ -18,10 +18,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foretune._base.files import held, replace_file, write_text
+from foretune._base.files import replace_file, try_lock, write_text
 from foretune.errors import UsageError
-from foretune_lab.bench.results import Settings
-from foretune_lab.bench.run import Run
+from foretune_lab.bench.results import ReplaySettings
+from foretune_lab.bench.run import MethodRun
 
 _SETTINGS = "settings.json"
 _EXPERIENCE = "experience.parquet"
@@ -64,13 +64,13 @@ class Parts:
                 with suppress(OSError):  # Windows keeps a file that is open
                     path.unlink()
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: ReplaySettings) -> None:
         """Refuse a folder that was begun with other settings."""
         begun = self.folder / _SETTINGS
         if not begun.exists():
             return
         try:
-            earlier = Settings.from_dict(json.loads(begun.read_text(encoding="utf-8")))
+            earlier = ReplaySettings.from_dict(json.loads(begun.read_text(encoding="utf-8")))
             difference = settings.difference(earlier)
         except (ValueError, TypeError, LookupError):  # of another version, or spoilt
             difference = "settings that cannot be read"
@@ -80,13 +80,13 @@ class Parts:
                 f"in '{self.folder}': remove that folder or choose another --out"
             )
 
-    def begin(self, settings: Settings) -> None:
+    def begin(self, settings: ReplaySettings) -> None:
         """Make the folder, or go on with the one that is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(asdict(settings), indent=1)
         write_text(self.folder / _SETTINGS, text)
 
-    def add(self, run: Run, settings: Settings) -> None:
+    def add(self, run: MethodRun, settings: ReplaySettings) -> None:
         """Keep one finished run."""
         key = hashlib.sha256(f"{run.task}\n{run.method}\n{run.seed}".encode()).hexdigest()[:24]
         rows = run.rows(settings)
@@ -116,7 +116,7 @@ def _lock(path: Path) -> IO[bytes] | None:
 
     Whoever ends removes the file, and one that was opened just before locks nobody out.
     """
-    while (lock := held(path)) is not None:
+    while (lock := try_lock(path)) is not None:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
                 return lock

@@ -8,7 +8,7 @@ import numpy as np
 
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import ExperienceError, UsageError
-from foretune.experience import Experience, Split, splits_called
+from foretune.experience import Experience, Split, find_splits
 from foretune.search import method
 from foretune_lab.bench.run import Group, RunPlan
 from foretune_lab.bench.starts import Beginnings, Start, beginnings, has_recorded_start
@@ -26,7 +26,7 @@ class HeldOut:
     """How many tasks could be replayed, of which the splits may hold a part."""
 
 
-def held_out(
+def plan_held_out(
     experience: Experience,
     name: str,
     start: Start,
@@ -34,7 +34,7 @@ def held_out(
     limit: int | None = None,
 ) -> HeldOut:
     """What the split of this name holds out, or `tasks` of it, or `limit` of these at random."""
-    splits = splits_called(experience, name)
+    splits = find_splits(experience, name)
     test = [task for split in splits for task in split.test]
     usable = _usable(experience, test, start)
     chosen = list(usable) if tasks is None else list(dict.fromkeys(tasks))

@@ -9,7 +9,7 @@ from foretune._base.arrays import Floats
 from foretune.experience import Experience
 from foretune.numerics.objectives import pareto_front
 from foretune.space import Encoded
-from foretune_lab.bench.metrics import expected_random_minimum
+from foretune_lab.bench.metrics import random_search_minimum
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def facts_of(pool: TaskPool, trials: int) -> PoolFacts:
         size=len(first),
         low=float(np.nanmin(first)),
         high=float(np.nanmax(first)),
-        random=expected_random_minimum(first, trials),
+        random=random_search_minimum(first, trials),
         front=np.unique(pool.losses[pareto_front(pool.losses)], axis=0),
         reference=np.nanmax(pool.losses, axis=0),
     )

@@ -15,9 +15,17 @@ from foretune.experience.fingerprints import fingerprint_of_evaluations
 from foretune.experience.splits import LEAVE_ONE_OUT
 from foretune.search import method
 from foretune_lab.bench.parts import Parts
-from foretune_lab.bench.plan import HeldOut, groups_of, held_out
+from foretune_lab.bench.plan import HeldOut, groups_of, plan_held_out
 from foretune_lab.bench.pools import facts_of, pool_of
-from foretune_lab.bench.results import COLUMNS, RUN, Results, Settings, finished_runs, read, save
+from foretune_lab.bench.results import (
+    COLUMNS,
+    RUN,
+    ReplaySettings,
+    Results,
+    list_finished_runs,
+    read,
+    save,
+)
 from foretune_lab.bench.starts import NONE, Start
 from foretune_lab.bench.workers import play_all
 
@@ -70,7 +78,7 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     names = list(objectives or [experience.metrics[0].name])
     experience = experience.with_metrics(names).compact()
     settings = _settings(experience, suite, trials, split, begin)
-    held = held_out(experience, split, begin, tasks, tasks_limit)
+    held = plan_held_out(experience, split, begin, tasks, tasks_limit)
     for name in methods:
         _check_method(name, settings, held)
     parts = Parts.beside(out)
@@ -91,7 +99,7 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
             return earlier
         parts.begin(settings)
         play_all(experience, groups, settings, parts, jobs, progress)
-        results = _merged(experience, settings, earlier, parts, held.tasks)
+        results = _merge_results(experience, settings, earlier, parts, held.tasks)
         save(results, out)
         parts.remove()
         return results
@@ -135,13 +143,13 @@ def _check_counts(**counts: int) -> None:
 
 def _settings(
     experience: Experience, suite: str, trials: int, split: str, start: Start
-) -> Settings:
+) -> ReplaySettings:
     if not suite or any(character in suite for character in '/\\:*?"<>|'):
         raise UsageError(
             f"a suite's name becomes part of file names, but got '{suite}': "
             "use letters, digits, spaces, '.', '-' and '_'"
         )
-    return Settings(
+    return ReplaySettings(
         suite=suite,
         trials=trials,
         split=split,
@@ -153,7 +161,7 @@ def _settings(
     )
 
 
-def _check_method(name: str, settings: Settings, held: HeldOut) -> None:
+def _check_method(name: str, settings: ReplaySettings, held: HeldOut) -> None:
     """Refuse a method that cannot run, before anything is written."""
     chosen = method(name)
     chosen.learner()
@@ -172,7 +180,7 @@ def _check_method(name: str, settings: Settings, held: HeldOut) -> None:
 # What has been done
 
 
-def _earlier(out: Path, parts: Parts, settings: Settings) -> Results | None:
+def _earlier(out: Path, parts: Parts, settings: ReplaySettings) -> Results | None:
     """Finished results that this replay extends, made with equal settings."""
     parts.check(settings)
     if out.is_dir():
@@ -193,12 +201,12 @@ def _done(earlier: Results | None, parts: Parts) -> set[tuple[str, str, int]]:
     """The runs that need not be done again."""
     rows = parts.rows()
     done = earlier.runs if earlier is not None else set()
-    return done if rows is None else done | finished_runs(rows)
+    return done if rows is None else done | list_finished_runs(rows)
 
 
-def _merged(
+def _merge_results(
     experience: Experience,
-    settings: Settings,
+    settings: ReplaySettings,
     earlier: Results | None,
     parts: Parts,
     held_out_tasks: int,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from foretune.errors import UsageError
 from foretune.report.figures import save_figure
-from foretune.report.tables import Table
+from foretune.report.tables import TextTable
 from foretune.report.terminal import terminal_plot
-from foretune.report.wording import counted
+from foretune.report.wording import count_text
 from foretune.search import METHODS
 from foretune_lab.bench import measures, summary
-from foretune_lab.bench.comparison import Compared, compared, compared_together
+from foretune_lab.bench.comparison import Compared, compare_methods, compare_over_suites
 from foretune_lab.bench.figures import distance_curves, figures_of_ranks, figures_of_suite
 from foretune_lab.bench.results import Curves, Results, curves_of, merge, read
 
@@ -28,7 +28,7 @@ TASKS_IN_TERMINAL = 20
 class Report:
     """What was found, as text, and where the files are."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[TextTable, ...]
     text: str
     """For the terminal: the tables, and a plot of each suite."""
     page: Path
@@ -57,7 +57,7 @@ def report(
     ]
     tables = _overview(suites)
     drawn: dict[str, Figure] = {}
-    together = compared_together(suites)
+    together = compare_over_suites(suites)
     if together is not None:
         checkpoints = _within(trials, together.trials)
         tables += _rank_tables(together, checkpoints)
@@ -65,7 +65,7 @@ def report(
     for curves in suites:
         checkpoints = _within(trials, curves.trials)
         tables += _tables(curves, checkpoints, _baseline(curves, baseline))
-        drawn |= figures_of_suite(curves) | figures_of_ranks(compared(curves), checkpoints)
+        drawn |= figures_of_suite(curves) | figures_of_ranks(compare_methods(curves), checkpoints)
     out.mkdir(parents=True, exist_ok=True)
     figures = [path for name, figure in drawn.items() for path in save_figure(figure, out, name)]
     for table in tables:
@@ -80,27 +80,27 @@ def _in_the_registrys_order(results: Results) -> list[str]:
     return [name for name in METHODS if name in found] + sorted(found.difference(METHODS))
 
 
-def _overview(suites: Sequence[Curves]) -> list[Table]:
+def _overview(suites: Sequence[Curves]) -> list[TextTable]:
     single = [curves for curves in suites if len(curves.objectives) == 1]
     return [summary.runs_table(suites), *([summary.suites_table(single)] if single else [])]
 
 
-def _tables(curves: Curves, checkpoints: Sequence[int], baseline: str) -> list[Table]:
+def _tables(curves: Curves, checkpoints: Sequence[int], baseline: str) -> list[TextTable]:
     if len(curves.objectives) > 1:
         tables = [summary.hypervolume_table(curves, checkpoints)]
     else:
-        red = summary.red_table(curves, checkpoints, baseline)
+        red = summary.relative_error_table(curves, checkpoints, baseline)
         tables = [
             summary.improvement_table(curves),
             summary.distance_table(curves, checkpoints),
             summary.regret_table(curves, checkpoints),
             *([red] if red is not None else []),
         ]
-    ranks = _rank_tables(compared(curves), checkpoints)
+    ranks = _rank_tables(compare_methods(curves), checkpoints)
     return [*tables, *ranks, summary.seconds_table(curves)]
 
 
-def _rank_tables(methods: Compared, checkpoints: Sequence[int]) -> list[Table]:
+def _rank_tables(methods: Compared, checkpoints: Sequence[int]) -> list[TextTable]:
     tables = [summary.rank_table(methods, checkpoints)]
     if methods.testable:
         tables.append(summary.significance_table(methods, checkpoints))
@@ -118,11 +118,12 @@ def _terminal(curves: Curves) -> str:
     return f"{curves.suite}: {title} over trials (log scale)\n\n{terminal_plot(lines, log=True)}"
 
 
-def _text(suites: Sequence[Curves], tables: Sequence[Table]) -> str:
+def _text(suites: Sequence[Curves], tables: Sequence[TextTable]) -> str:
     plots = [_terminal(curves) for curves in suites]
     shown = [table.text() for table in tables if len(table.rows) <= TASKS_IN_TERMINAL + 2]
     notes = [
-        f"Left out of '{curves.suite}': {counted(curves.left_out, 'run')}. Methods are compared on "
+        f"Left out of '{curves.suite}': {count_text(curves.left_out, 'run')}. Methods are "
+        "compared on "
         "tasks that each of them ran with the same seeds."
         for curves in suites
         if curves.left_out
@@ -130,7 +131,7 @@ def _text(suites: Sequence[Curves], tables: Sequence[Table]) -> str:
     return "\n\n\n".join([*plots, *shown, *notes]) + "\n"
 
 
-def _page(tables: Sequence[Table], figures: Sequence[Path]) -> str:
+def _page(tables: Sequence[TextTable], figures: Sequence[Path]) -> str:
     pictures = [f"![{path.stem}]({path.name})\n" for path in figures if path.suffix == ".png"]
     return "\n".join(["# Benchmark report\n", *(table.markdown() for table in tables), *pictures])
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.files import replace_file
 from foretune.errors import ExperienceError, ForetuneError, UsageError
-from foretune.report.wording import counted
+from foretune.report.wording import count_text
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import PoolFacts
 
@@ -25,7 +25,7 @@ _METADATA_KEY = b"foretune.results"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ReplaySettings:
     """What must be equal for runs to stand in one file."""
 
     suite: str
@@ -43,12 +43,12 @@ class Settings:
     Empty where they used nothing else; None where an older file does not say."""
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Settings":
+    def from_dict(cls, plain: Mapping[str, Any]) -> "ReplaySettings":
         """Read what `dataclasses.asdict` gave, after a journey through JSON."""
         lists = {name: tuple(plain[name]) for name in ("objectives", "directions")}
         return cls(**{**plain, **lists})
 
-    def difference(self, other: "Settings") -> str:
+    def difference(self, other: "ReplaySettings") -> str:
         """In words, the first thing in which `other` differs; empty where nothing does."""
         for name, mine in asdict(self).items():
             theirs = getattr(other, name)
@@ -56,7 +56,7 @@ class Settings:
                 continue
             if name == "experience":
                 return "another experience"
-            return f"{name} {_shown(mine)} instead of {_shown(theirs)}"
+            return f"{name} {_format_setting(mine)} instead of {_format_setting(theirs)}"
         return _difference_of_notes(self.notes, other.notes)
 
 
@@ -64,7 +64,7 @@ class Settings:
 class Results:
     """The runs of one suite."""
 
-    settings: Settings
+    settings: ReplaySettings
     pools: Mapping[str, PoolFacts]
     """By task."""
     rows: pd.DataFrame
@@ -75,14 +75,14 @@ class Results:
     @property
     def runs(self) -> set[tuple[str, str, int]]:
         """The finished runs, as (task, method, seed)."""
-        return finished_runs(self.rows)
+        return list_finished_runs(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
     """The runs that all methods of a suite share, as arrays."""
 
-    settings: Settings
+    settings: ReplaySettings
     methods: tuple[str, ...]
     tasks: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -112,7 +112,7 @@ class Curves:
     @property
     def averaging_note(self) -> str:
         """What means are taken over, in words."""
-        return f"{counted(len(self.tasks), 'task')} and {counted(len(self.seeds), 'seed')}"
+        return f"{count_text(len(self.tasks), 'task')} and {count_text(len(self.seeds), 'seed')}"
 
     @property
     def best(self) -> Floats:
@@ -125,7 +125,7 @@ class Curves:
         return int(self.values.shape[3])
 
 
-def finished_runs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
+def list_finished_runs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
     """The runs in a table of rows, as (task, method, seed)."""
     unique = rows[RUN].drop_duplicates()
     return {(str(task), str(method), int(seed)) for task, method, seed in unique.to_numpy()}
@@ -160,7 +160,7 @@ def read(path: Path) -> Results:
             "run the benchmark again"
         ) from error
     try:
-        return _decoded(path, table)
+        return _decode_results(path, table)
     except ForetuneError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
@@ -170,7 +170,7 @@ def read(path: Path) -> Results:
         ) from error
 
 
-def _decoded(path: Path, table: pa.Table) -> Results:
+def _decode_results(path: Path, table: pa.Table) -> Results:
     metadata = json.loads((table.schema.metadata or {}).get(_METADATA_KEY, b"{}"))
     rows = table.to_pandas()
     _check(path, metadata, rows)
@@ -178,7 +178,7 @@ def _decoded(path: Path, table: pa.Table) -> Results:
     for task in rows["task"].unique():
         if task not in pools:
             raise LookupError(f"nothing is known of the task {task}")
-    settings = Settings.from_dict(metadata["settings"])
+    settings = ReplaySettings.from_dict(metadata["settings"])
     return Results(settings, pools, rows, metadata.get("held_out"))
 
 
@@ -187,7 +187,7 @@ def merge(parts: Sequence[Results]) -> list[Results]:
     suites: dict[str, Results] = {}
     for part in parts:
         suite = part.settings.suite
-        suites[suite] = _joined(suites[suite], part) if suite in suites else part
+        suites[suite] = _join_results(suites[suite], part) if suite in suites else part
     return list(suites.values())
 
 
@@ -202,7 +202,7 @@ def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
                 f"a method to report must have runs on '{results.settings.suite}', but '{name}' "
                 f"has none: choose among {', '.join(rows['method'].unique())}"
             )
-    tasks, seeds = _shared(list(runs.values()))
+    tasks, seeds = _common_grid(list(runs.values()))
     if not tasks or not seeds:
         raise UsageError(
             f"methods are compared on tasks and seeds they share, but {', '.join(names)} share "
@@ -215,7 +215,7 @@ def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
         tasks=tasks,
         seeds=seeds,
         pools=tuple(results.pools[task] for task in tasks),
-        values=_arranged(kept, names, tasks, seeds, results.settings),
+        values=_fill_grid(kept, names, tasks, seeds, results.settings),
         suggest_seconds=_mean_by_method(kept, "suggest_seconds", names),
         learn_seconds=_mean_by_method(kept[kept["trial"] == 1], "learn_seconds", names),
         left_out=sum(map(len, runs.values())) - len(names) * len(tasks) * len(seeds),
@@ -228,7 +228,7 @@ def value_columns(objectives: Sequence[str]) -> list[str]:
     return ["value"] if len(objectives) == 1 else [f"value_{name}" for name in objectives]
 
 
-def _shared(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _common_grid(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Tasks and seeds of a full grid: every method has a run with each seed on each task.
 
     Where not every task has every seed, some of either are dropped so that many runs are kept,
@@ -260,12 +260,12 @@ def _full_grids(has: Bools) -> Iterator[tuple[list[int], list[int]]]:
         yield rows.tolist(), sorted(columns)
 
 
-def _arranged(
+def _fill_grid(
     rows: pd.DataFrame,
     methods: tuple[str, ...],
     tasks: tuple[str, ...],
     seeds: tuple[int, ...],
-    settings: Settings,
+    settings: ReplaySettings,
 ) -> Floats:
     """(methods, tasks, seeds, trials, objectives) losses."""
     columns = value_columns(settings.objectives)
@@ -293,7 +293,7 @@ def _mean_by_method(rows: pd.DataFrame, column: str, methods: tuple[str, ...]) -
     return ordered
 
 
-def _joined(first: Results, second: Results) -> Results:
+def _join_results(first: Results, second: Results) -> Results:
     difference = first.settings.difference(second.settings)
     if difference:
         raise UsageError(
@@ -344,5 +344,5 @@ def _difference_of_notes(mine: str | None, theirs: str | None) -> str:
     return "another content of the split, the initial designs or the meta-features"
 
 
-def _shown(value: object) -> str:
+def _format_setting(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from foretune._base.arrays import Floats
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune._base.progress import SILENT
-from foretune.errors import extras_named
+from foretune.errors import explain_missing_extras
 from foretune.experience import Experience, Split, Status, for_learning
 from foretune.methods.contracts import LearnsMany, Prior, Target
 from foretune.search import Method, Optimizer, Told, method
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import TaskPool, pool_of
-from foretune_lab.bench.results import Settings, value_columns
+from foretune_lab.bench.results import ReplaySettings, value_columns
 from foretune_lab.bench.starts import seed_on_task
 
 
@@ -43,7 +43,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MethodRun:
     """What one method with one seed did on one task."""
 
     task: str
@@ -55,7 +55,7 @@ class Run:
     """(trials,)"""
     learn_seconds: float
 
-    def rows(self, settings: Settings) -> pa.Table:
+    def rows(self, settings: ReplaySettings) -> pa.Table:
         """One row a trial, with the columns of a results file."""
         n = len(self.losses)
         first = self.losses[:, 0]
@@ -81,13 +81,13 @@ class _Learnt:
     seconds: float
 
 
-def play(experience: Experience, group: Group, settings: Settings) -> Iterator[Run]:
+def play(experience: Experience, group: Group, settings: ReplaySettings) -> Iterator[MethodRun]:
     """The runs of the group, one after the other."""
     chosen = method(group.method)
     seeds = sorted({run.seed for run in group.runs})
     past = None if group.split is None else for_learning(experience, group.split)
     held_out = list(dict.fromkeys(run.task for run in group.runs))
-    with _noted(f"'{group.method}' was learning, for {listed(held_out)}"):
+    with _name_run_in_errors(f"'{group.method}' was learning, for {quote_names(held_out)}"):
         learnt = dict(zip(seeds, _learn(chosen, past, seeds), strict=True))
     for task in held_out:
         pool = pool_of(experience, task)
@@ -102,13 +102,13 @@ def play(experience: Experience, group: Group, settings: Settings) -> Iterator[R
             start = None if run.start is None else experience.configs.take(list(run.start))
             seed = seed_on_task(run.seed, task)
             make = partial(Optimizer, target, chosen, prior, seed=seed, start=start)
-            with _noted(f"'{group.method}' was on '{task}' with seed {run.seed}"):
+            with _name_run_in_errors(f"'{group.method}' was on '{task}' with seed {run.seed}"):
                 losses, seconds = _trials(make, pool, settings.trials)
-            yield Run(task, group.method, run.seed, losses, seconds, learn_seconds)
+            yield MethodRun(task, group.method, run.seed, losses, seconds, learn_seconds)
 
 
 @contextmanager
-def _noted(where: str) -> Iterator[None]:
+def _name_run_in_errors(where: str) -> Iterator[None]:
     """Say below the traceback of a fault in which of many runs it was, to play that one alone."""
     try:
         yield
@@ -119,7 +119,7 @@ def _noted(where: str) -> Iterator[None]:
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
     """What the method learns with each seed, and how long it took for one."""
-    with extras_named(f"the method '{chosen.name}'"):
+    with explain_missing_extras(f"the method '{chosen.name}'"):
         learner = chosen.learner()
         if past is not None and isinstance(learner, LearnsMany):
             start = perf_counter()

@@ -9,11 +9,11 @@ from typing import TypeAlias
 import numpy as np
 
 from foretune._base.arrays import Ints
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import UsageError
 from foretune.experience import Experience, Split, for_learning
 from foretune.methods.zero_shot.build import Recipe, portfolio_start
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Encoded
 
 NONE = "none"
@@ -80,7 +80,7 @@ def beginnings(
         return {}
     runs = [(task, seed) for task in split.test for seed in seeds]
     if start.kind == "recorded":
-        return {run: _recorded(experience, *run) for run in runs}
+        return {run: _recorded_start(experience, *run) for run in runs}
     size = start.size or 0
     if start.kind == "random":
         return {run: _random(experience, *run, size) for run in runs}
@@ -90,10 +90,10 @@ def beginnings(
             f"the split '{split.name}' leaves none: choose another start"
         )
     past = for_learning(experience, split)
-    [wanted] = tracked(
+    [wanted] = track(
         (portfolio_start(past, Recipe(k=size)) for _ in range(1)), progress, "making a portfolio", 1
     )
-    chosen = {task: _nearest_recorded(experience, task, wanted) for task in split.test}
+    chosen = {task: _nearest_start(experience, task, wanted) for task in split.test}
     return {(task, seed): chosen[task] for task, seed in runs}
 
 
@@ -104,7 +104,7 @@ def seed_on_task(seed: int, task: str) -> int:
     lucky on all tasks at once, and statistics count each task as a sample of its own.
     """
     name = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "little")
-    return derived_seed(seed, name)
+    return derive_seed(seed, name)
 
 
 def has_recorded_start(experience: Experience, task: str) -> bool:
@@ -114,7 +114,7 @@ def has_recorded_start(experience: Experience, task: str) -> bool:
     return bool(designs) and all(np.isin(design, members).any() for design in designs.values())
 
 
-def _recorded(experience: Experience, task: str, seed: int) -> tuple[int, ...]:
+def _recorded_start(experience: Experience, task: str, seed: int) -> tuple[int, ...]:
     designs = list(experience.starts[task].values())
     members = set(_members(experience, task).tolist())
     return tuple(row for row in designs[seed % len(designs)] if row in members)
@@ -126,7 +126,7 @@ def _random(experience: Experience, task: str, seed: int, size: int) -> tuple[in
     return tuple(rng.choice(members, min(size, len(members)), replace=False).tolist())
 
 
-def _nearest_recorded(experience: Experience, task: str, wanted: Encoded) -> tuple[int, ...]:
+def _nearest_start(experience: Experience, task: str, wanted: Encoded) -> tuple[int, ...]:
     members = _members(experience, task)
     x = experience.configs.take(members).x
     free = np.ones(len(members), dtype=bool)

@@ -70,14 +70,14 @@ def _friedman(losses: Floats) -> float:
 def _wilcoxon_holm(losses: Floats) -> Floats:
     """Holm-corrected p-values of all pairs of rows; methods that always tie get 1."""
     pairs = list(combinations(range(len(losses)), 2))
-    corrected = holm(np.array([signed_rank_p(losses[i] - losses[j]) for i, j in pairs]))
+    corrected = holm(np.array([wilcoxon_p(losses[i] - losses[j]) for i, j in pairs]))
     p_values = np.ones((len(losses), len(losses)))
     for (i, j), p in zip(pairs, corrected.tolist(), strict=True):
         p_values[i, j] = p_values[j, i] = p
     return p_values
 
 
-def signed_rank_p(differences: Floats) -> float:
+def wilcoxon_p(differences: Floats) -> float:
     """The two-sided p-value of Wilcoxon's signed-rank test, with ties as Pratt counts them.
 
     A tie takes its rank and has no sign. Every other sign is a coin, so the chances are those of

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import stats
 
 from foretune._base.arrays import Floats
-from foretune.numerics.normalise import red
-from foretune.report.tables import Cell, Table, shown
+from foretune.numerics.normalise import relative_error_difference
+from foretune.report.tables import Cell, TextTable, format_cell
 from foretune_lab.bench import measures
 from foretune_lab.bench.comparison import TOGETHER, Compared
 from foretune_lab.bench.metrics import average_distance_to_minimum, half_width
@@ -16,20 +16,20 @@ from foretune_lab.bench.results import Curves
 EXACT_RANDOM = "random (exact)"
 
 
-def distance_table(curves: Curves, checkpoints: Sequence[int]) -> Table:
+def distance_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
     """ADTM of each method and of exact random search."""
     of_methods = average_distance_to_minimum(np.moveaxis(measures.distances(curves), 1, 0))
     rows = [*of_methods.mean(axis=1), measures.random_distances(curves).mean(axis=0)]
-    return Table(
+    return TextTable(
         f"{curves.suite}-adtm",
         f"{curves.suite}: average distance to the minimum after n trials (lower is better)",
         ("method", *_heads(checkpoints)),
         _rows((*curves.methods, EXACT_RANDOM), [row[_at(checkpoints)] for row in rows]),
-        _what_was_averaged(curves),
+        _averaging_text(curves),
     )
 
 
-def improvement_table(curves: Curves) -> Table:
+def improvement_table(curves: Curves) -> TextTable:
     """The improvement over exact random search, one task a row."""
     gains = measures.improvements(curves)
     rows: list[tuple[Cell, ...]] = [
@@ -37,7 +37,7 @@ def improvement_table(curves: Curves) -> Table:
     ]
     rows.append(("mean", *map(float, gains.mean(axis=1))))
     rows.append(("average rank", *map(float, _ranks_of_gains(gains)[:-1])))
-    return Table(
+    return TextTable(
         f"{curves.suite}-improvement",
         f"{curves.suite}: improvement over exact random search, mean over trials 1 to "
         f"{curves.trials} (higher is better, 1 is perfect)",
@@ -48,7 +48,7 @@ def improvement_table(curves: Curves) -> Table:
     )
 
 
-def runs_table(suites: Sequence[Curves]) -> Table:
+def runs_table(suites: Sequence[Curves]) -> TextTable:
     """How the runs of each suite were made."""
     rows = []
     for curves in suites:
@@ -57,7 +57,7 @@ def runs_table(suites: Sequence[Curves]) -> Table:
             tasks = f"{tasks} of {curves.held_out}"
         row = (curves.suite, tasks, len(curves.seeds), curves.trials, made.split, made.start)
         rows.append((*row, ", ".join(made.objectives)))
-    return Table(
+    return TextTable(
         "runs",
         "What was run",
         ("suite", "tasks", "seeds", "trials", "split", "start", "objective"),
@@ -66,7 +66,7 @@ def runs_table(suites: Sequence[Curves]) -> Table:
     )
 
 
-def suites_table(suites: Sequence[Curves]) -> Table:
+def suites_table(suites: Sequence[Curves]) -> TextTable:
     """Improvement over exact random search, with the average rank, one suite a column."""
     names = [*dict.fromkeys(name for curves in suites for name in curves.methods), EXACT_RANDOM]
     gains = {
@@ -84,7 +84,7 @@ def suites_table(suites: Sequence[Curves]) -> Table:
         means = [*by_task.mean(axis=1), 0.0]
         cells = zip((*of, EXACT_RANDOM), means, _ranks_of_gains(by_task), strict=True)
         columns.append({name: f"{mean:.2f} ({rank:.1f})" for name, mean, rank in cells})
-    return Table(
+    return TextTable(
         "improvement",
         "Improvement over exact random search (average rank), mean over tasks",
         ("method", *gains),
@@ -93,14 +93,14 @@ def suites_table(suites: Sequence[Curves]) -> Table:
     )
 
 
-def rank_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
+def rank_table(methods: Compared, checkpoints: Sequence[int]) -> TextTable:
     """Average ranks with half of their 95% intervals, also where those leave the ranks."""
     ranks = methods.ranks[:, :, _at(checkpoints)]
     cells = [
         [f"{mean:.2f} ± {_spread(width)}" for mean, width in zip(*row, strict=True)]
         for row in zip(ranks.mean(axis=1), half_width(ranks), strict=True)
     ]
-    return Table(
+    return TextTable(
         f"{methods.name}-rank",
         f"{methods.name}: average rank after n trials (lower is better)",
         ("method", *_heads(checkpoints)),
@@ -109,14 +109,17 @@ def rank_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
     )
 
 
-def regret_table(curves: Curves, checkpoints: Sequence[int]) -> Table:
+def regret_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
     """The median normalised regret of a run, with quartiles."""
     quartiles = regret_quartiles(curves)[:, :, _at(checkpoints)]
     cells = [
-        [f"{shown(middle)} ({shown(low)}, {shown(high)})" for low, middle, high in of_method.T]
+        [
+            f"{format_cell(middle)} ({format_cell(low)}, {format_cell(high)})"
+            for low, middle, high in of_method.T
+        ]
         for of_method in np.moveaxis(quartiles, 0, 1)
     ]
-    return Table(
+    return TextTable(
         f"{curves.suite}-regret",
         f"{curves.suite}: normalised regret after n trials, median of all runs (quartiles)",
         ("method", *_heads(checkpoints)),
@@ -131,13 +134,15 @@ def regret_quartiles(curves: Curves) -> Floats:
     return quartiles
 
 
-def red_table(curves: Curves, checkpoints: Sequence[int], baseline: str) -> Table | None:
+def relative_error_table(
+    curves: Curves, checkpoints: Sequence[int], baseline: str
+) -> TextTable | None:
     """The mean relative error difference to `baseline`; None where the metric is no error."""
     errors = measures.errors(curves)
     if errors is None:
         return None
     against = errors[curves.methods.index(baseline)]
-    by_task = red(errors, against[None]).mean(axis=2)[:, :, _at(checkpoints)]
+    by_task = relative_error_difference(errors, against[None]).mean(axis=2)[:, :, _at(checkpoints)]
     means = 100 * by_task.mean(axis=1)
     one_task = by_task.shape[1] == 1
     deviations = np.full_like(means, np.nan) if one_task else 100 * stats.sem(by_task, axis=1)
@@ -145,7 +150,7 @@ def red_table(curves: Curves, checkpoints: Sequence[int], baseline: str) -> Tabl
         [f"{mean:+.2f}% ± {_spread(error)}" for mean, error in zip(*row, strict=True)]
         for row in zip(means, deviations, strict=True)
     ]
-    return Table(
+    return TextTable(
         f"{curves.suite}-red",
         f"{curves.suite}: relative error difference (RED) to '{baseline}' after n trials "
         "(lower is better)",
@@ -155,23 +160,23 @@ def red_table(curves: Curves, checkpoints: Sequence[int], baseline: str) -> Tabl
     )
 
 
-def hypervolume_table(curves: Curves, checkpoints: Sequence[int]) -> Table:
+def hypervolume_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
     """The share of the Pareto hypervolume that is still missing."""
     missing = measures.missing_hypervolume(curves).mean(axis=(1, 2))
-    return Table(
+    return TextTable(
         f"{curves.suite}-hypervolume",
         f"{curves.suite}: missing share of the hypervolume of {', '.join(curves.objectives)} "
         "after n trials (lower is better)",
         ("method", *_heads(checkpoints)),
         _rows(curves.methods, missing[:, _at(checkpoints)]),
-        _what_was_averaged(curves),
+        _averaging_text(curves),
     )
 
 
-def seconds_table(curves: Curves) -> Table:
+def seconds_table(curves: Curves) -> TextTable:
     """What a method costs."""
     costs = np.stack([curves.suggest_seconds, curves.learn_seconds], axis=1)
-    return Table(
+    return TextTable(
         f"{curves.suite}-seconds",
         f"{curves.suite}: seconds that the methods themselves take",
         ("method", "one suggestion", "learning from experience"),
@@ -179,7 +184,7 @@ def seconds_table(curves: Curves) -> Table:
     )
 
 
-def significance_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
+def significance_table(methods: Compared, checkpoints: Sequence[int]) -> TextTable:
     """Friedman's test and the methods that cannot be told apart."""
     rows: list[tuple[Cell, ...]] = []
     for n in checkpoints:
@@ -187,7 +192,7 @@ def significance_table(methods: Compared, checkpoints: Sequence[int]) -> Table:
         groups = [" = ".join(group) for group in comparison.groups] or ["none"]
         rows.append((str(n), groups[0], comparison.friedman_p))
         rows += [("", group, "") for group in groups[1:]]
-    return Table(
+    return TextTable(
         f"{methods.name}-significance",
         f"{methods.name}: which methods differ over {methods.tasks} tasks, at the 5% level",
         ("trials", "cannot be told apart", "Friedman p"),
@@ -226,5 +231,5 @@ def _rows(
     )
 
 
-def _what_was_averaged(curves: Curves) -> str:
+def _averaging_text(curves: Curves) -> str:
     return f"Mean over {curves.averaging_note}."

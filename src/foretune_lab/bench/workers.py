@@ -18,14 +18,14 @@ from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.errors import ForetuneError, MethodError
 from foretune.experience import Experience
 from foretune_lab.bench.parts import Parts
-from foretune_lab.bench.results import Settings
+from foretune_lab.bench.results import ReplaySettings
 from foretune_lab.bench.run import Group, play
 
 
 def play_all(
     experience: Experience,
     groups: Sequence[Group],
-    settings: Settings,
+    settings: ReplaySettings,
     parts: Parts,
     jobs: int,
     progress: Progress,
@@ -46,7 +46,7 @@ def play_all(
 
 
 def _play_in_processes(
-    groups: Sequence[Group], settings: Settings, parts: Parts, jobs: int, progress: Progress
+    groups: Sequence[Group], settings: ReplaySettings, parts: Parts, jobs: int, progress: Progress
 ) -> None:
     """Spawned workers write the runs; their number in the folder is the progress."""
     others = set(multiprocessing.active_children())
@@ -89,17 +89,17 @@ def _check_ended_well(future: Future[None]) -> None:
         ) from error
 
 
-def _play_group(group: Group, settings: Settings, parts: Parts) -> None:
+def _play_group(group: Group, settings: ReplaySettings, parts: Parts) -> None:
     """What a worker does; errors cross the border between processes as one type."""
     try:
-        for run in play(_opened(parts.experience), group, settings):
+        for run in play(_open_experience(parts.experience), group, settings):
             parts.add(run, settings)
     except ForetuneError as error:
         raise MethodError(f"replaying '{group.method}' failed: {error}") from None
 
 
 @lru_cache(maxsize=1)
-def _opened(path: Path) -> Experience:
+def _open_experience(path: Path) -> Experience:
     return Experience.open(path)
 
 

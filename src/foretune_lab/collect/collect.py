@@ -16,18 +16,18 @@ import numpy as np
 
 from foretune._base.files import check_folder_of
 from foretune._base.progress import SILENT, Progress
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.automl.table_evaluator import TableTrial, Trial
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.experience.journal import Journal, Line
 from foretune.run.executor import Executor
 from foretune.space import Encoded, Space
-from foretune_lab.collect.families import held_out_families
-from foretune_lab.collect.prepared_tables import Known, prepare
-from foretune_lab.collect.recipe import Folder, Recipe
-from foretune_lab.collect.refinement import refined_configs
-from foretune_lab.collect.table_sources import Source
+from foretune_lab.collect.families import choose_holdout_families
+from foretune_lab.collect.prepared_tables import PreparedTable, prepare
+from foretune_lab.collect.recipe import CollectionRecipe, Folder
+from foretune_lab.collect.refinement import propose_refinements
+from foretune_lab.collect.table_sources import TableSource
 
 CHECKPOINT_SECONDS = 300.0
 """How often the output is brought up to date while trials are running."""
@@ -40,8 +40,8 @@ Start: TypeAlias = Callable[[TableTrial], Executor[Trial, dict[str, float]]]
 
 
 def collect(
-    recipe: Recipe,
-    sources: Sequence[Source],
+    recipe: CollectionRecipe,
+    sources: Sequence[TableSource],
     out: Path,
     *,
     start: Start,
@@ -54,11 +54,15 @@ def collect(
     check_folder_of(out)
     folder = Folder.beside(out)
     with folder.alone():
-        return _collected(recipe, sources, folder, start, progress)
+        return _gather_experience(recipe, sources, folder, start, progress)
 
 
-def _collected(
-    recipe: Recipe, sources: Sequence[Source], folder: Folder, start: Start, progress: Progress
+def _gather_experience(
+    recipe: CollectionRecipe,
+    sources: Sequence[TableSource],
+    folder: Folder,
+    start: Start,
+    progress: Progress,
 ) -> Experience:
     folder.begin(recipe)
     try:
@@ -117,10 +121,10 @@ class Collection:
     """The evaluations of a recipe so far: those of the output, and those of the journal."""
 
     def __init__(
-        self, recipe: Recipe, tables: Sequence[Known], out: Path, journal: Journal
+        self, recipe: CollectionRecipe, tables: Sequence[PreparedTable], out: Path, journal: Journal
     ) -> None:
         self.recipe, self.tables, self.out, self.journal = recipe, tables, out, journal
-        self.space: Space = shipped(recipe.space).build(recipe.only)
+        self.space: Space = load_shipped_space(recipe.space).build(recipe.only)
         self._earlier = Experience.open(out) if out.exists() else None
         self._before = [] if self._earlier is None else _lines(self._earlier)
 
@@ -133,7 +137,7 @@ class Collection:
             keys, names = set(shared.keys().tolist()), {table.task for table in self.tables}
             rows = {at: line for at, line in self._rows().items() if at[0] in names}
             known = self._table([line for (_, key), line in rows.items() if key in keys])
-            yield refined_configs(known, self.recipe.refined, seed=self.recipe.seed)
+            yield propose_refinements(known, self.recipe.refined, seed=self.recipe.seed)
 
     def todo(self, configs: Encoded) -> list[Trial]:
         """What is left, one configuration on all tables after the other.
@@ -216,7 +220,7 @@ class Collection:
     def _split(self, tasks: Sequence[str]) -> dict[str, list[str]]:
         """A fifth of the families apart, to try on what the others taught."""
         family = {table.task: table.family for table in self.tables}
-        held = held_out_families({family.get(task, task) for task in tasks})
+        held = choose_holdout_families({family.get(task, task) for task in tasks})
         test = [task for task in tasks if family.get(task, task) in held]
         return {"train": [task for task in tasks if task not in test], "test": test}
 

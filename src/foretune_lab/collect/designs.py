@@ -10,13 +10,13 @@ from zlib import crc32
 
 from foretune.automl.spaces import ShippedSpace
 from foretune.errors import UsageError
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Encoded, Space
 from foretune.space.notation import SEPARATOR
 from foretune_lab.collect.grids import CASH_GRIDS, points
 
 
-def shared_configs(
+def draw_shared_configs(
     shipped: ShippedSpace, n: int, *, seed: int, only: Sequence[str] = (), even: bool = True
 ) -> Encoded:
     """`n` different configurations of a shipped space.
@@ -43,7 +43,7 @@ def shared_configs(
 
 def _of_algorithm(shipped: ShippedSpace, space: Space, name: str, n: int, seed: int) -> Encoded:
     """Up to `n` different configurations with this algorithm."""
-    seed = derived_seed(seed, crc32(name.encode()))
+    seed = derive_seed(seed, crc32(name.encode()))
     narrow = shipped.build([name])
     if shipped.name == "cash":
         prefix = f"{shipped.choice}{SEPARATOR}{name}{SEPARATOR}"

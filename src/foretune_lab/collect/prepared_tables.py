@@ -11,11 +11,11 @@ from foretune.automl.table_evaluator import table_path
 from foretune.tables.identity import fingerprint
 from foretune.tables.table import Table
 from foretune.tables.table_features import description
-from foretune_lab.collect.table_sources import Source
+from foretune_lab.collect.table_sources import TableSource
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PreparedTable:
     """What is kept of a table beside its evaluations."""
 
     task: str
@@ -30,21 +30,21 @@ class Known:
 
 
 def prepare(
-    sources: Sequence[Source], folder: Path, *, most_rows: int, seed: int, progress: Progress
-) -> list[Known]:
+    sources: Sequence[TableSource], folder: Path, *, most_rows: int, seed: int, progress: Progress
+) -> list[PreparedTable]:
     """Save every source that is not in the folder yet or has changed, with at most so many rows."""
     known = []
     progress.start("preparing tables", len(sources))
     for source in sources:
         path = table_path(folder, source.name)
         note = path.with_suffix(".json")
-        found = _noted(note)
+        found = _read_note(note)
         if found is None or found.version != source.version:
             table = source.load().sample(most_rows, seed=seed)
             # A note never stands beside a table that it does not describe.
             note.unlink(missing_ok=True)
             table.save(path)
-            found = _known(source, table)
+            found = _describe_table(source, table)
             write_text(note, json.dumps(asdict(found)))
         known.append(found)
         progress.step(note=source.name)
@@ -52,12 +52,12 @@ def prepare(
     return known
 
 
-def _noted(note: Path) -> Known | None:
-    return Known(**json.loads(note.read_text(encoding="utf-8"))) if note.exists() else None
+def _read_note(note: Path) -> PreparedTable | None:
+    return PreparedTable(**json.loads(note.read_text(encoding="utf-8"))) if note.exists() else None
 
 
-def _known(source: Source, table: Table) -> Known:
-    return Known(
+def _describe_table(source: TableSource, table: Table) -> PreparedTable:
+    return PreparedTable(
         source.name,
         source.family,
         len(table),

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foretune._base.files import held, write_text
-from foretune._base.names import listed
+from foretune._base.files import try_lock, write_text
+from foretune._base.names import quote_names
 from foretune.automl.evaluation import Protocol
 from foretune.automl.metrics import scorer
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric
 from foretune.run.executor import Limits
 from foretune.space import Encoded
-from foretune_lab.collect.designs import shared_configs
+from foretune_lab.collect.designs import draw_shared_configs
 
 WALL_PER_CPU = 20.0
 """A trial may take so many times its CPU limit on the clock, because machines are shared."""
@@ -28,7 +28,7 @@ FINGERPRINTS = "fingerprints"
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CollectionRecipe:
     """What is evaluated, and how."""
 
     space: str
@@ -52,7 +52,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         # A mistake shows before anything is written.
-        chosen = shipped(self.space)
+        chosen = load_shipped_space(self.space)
         chosen.check(self.only)
         for name in self.protocol.metrics:
             scorer(name, chosen.task)
@@ -62,7 +62,7 @@ class Recipe:
     @property
     def metrics(self) -> list[Metric]:
         """What is measured."""
-        task = shipped(self.space).task
+        task = load_shipped_space(self.space).task
         return [scorer(name, task).metric for name in self.protocol.metrics]
 
     @property
@@ -74,10 +74,14 @@ class Recipe:
     def configs(self) -> Encoded:
         """The list that every table gets."""
         if self.like is not None:
-            whole = shipped(self.space).build(self.only)
+            whole = load_shipped_space(self.space).build(self.only)
             return whole.encode(Experience.open(self.like).configs.dicts())
-        return shared_configs(
-            shipped(self.space), self.evaluations, seed=self.seed, only=self.only, even=self.even
+        return draw_shared_configs(
+            load_shipped_space(self.space),
+            self.evaluations,
+            seed=self.seed,
+            only=self.only,
+            even=self.even,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -130,7 +134,7 @@ class Folder:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Let one run at a time in: two would take each other's trials and tables away."""
-        lock = held(self.lock)
+        lock = try_lock(self.lock)
         if lock is None:
             raise UsageError(
                 "one collection at a time adds to an output, but another one is adding to "
@@ -139,7 +143,7 @@ class Folder:
         with lock:
             yield
 
-    def begin(self, recipe: Recipe) -> None:
+    def begin(self, recipe: CollectionRecipe) -> None:
         """Make the folders; refuse to go on with a file that was made in another way."""
         if self.out.exists() and not self.about.exists():
             raise UsageError(
@@ -174,12 +178,12 @@ class Folder:
                 self.clear()
             raise UsageError(
                 "a collection goes on with equal tables and targets only, but got others than "
-                f"those of '{self.out}' for {listed(changed)}: choose another output"
+                f"those of '{self.out}' for {quote_names(changed)}: choose another output"
             )
         about[FINGERPRINTS] = {**earlier, **fingerprints}
         write_text(self.about, json.dumps(about, indent=1))
 
-    def note(self, recipe: Recipe, summary: Mapping[str, Any]) -> None:
+    def note(self, recipe: CollectionRecipe, summary: Mapping[str, Any]) -> None:
         """Say how the output was made and what became of it."""
         about = {"recipe": recipe.describe(), **summary}
         if self.about.exists():

@@ -9,18 +9,18 @@ from itertools import chain
 from foretune.experience import Experience, Status
 from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Encoded
 
 METHOD = "gcp"
 
 
-def refined_configs(experience: Experience, n: int, *, seed: int) -> Encoded:
+def propose_refinements(experience: Experience, n: int, *, seed: int) -> Encoded:
     """At most `n` new configurations, proposed by all tasks in turn, by the first metric."""
     tasks = experience.tasks
     each = -(-n // len(tasks))
     proposed = [
-        _proposed(experience, task, each, seed=derived_seed(seed, number))
+        _propose_for_task(experience, task, each, seed=derive_seed(seed, number))
         for number, task in enumerate(tasks)
     ]
     turns = list(chain.from_iterable(zip(*proposed, strict=True)))
@@ -30,7 +30,9 @@ def refined_configs(experience: Experience, n: int, *, seed: int) -> Encoded:
     return found.take(new.nonzero()[0][:n])
 
 
-def _proposed(experience: Experience, task: str, n: int, *, seed: int) -> list[dict[str, object]]:
+def _propose_for_task(
+    experience: Experience, task: str, n: int, *, seed: int
+) -> list[dict[str, object]]:
     """What a process that knows one task alone would try next."""
     chosen = method(METHOD)
     records = experience.task(task)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.errors import UsageError
 from foretune.tables.formats.reader import read_parts, table_name
 from foretune.tables.reading import read_training
@@ -19,7 +19,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".dat", ".arff")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """A table that has not been read yet."""
 
     name: str
@@ -30,7 +30,7 @@ class Source:
     """Of what it is read from: where it differs, a table prepared before is out of date."""
 
 
-def sources(given: str, task: Task, *, target: str | None = None) -> list[Source]:
+def sources(given: str, task: Task, *, target: str | None = None) -> list[TableSource]:
     """The tables that `given` names: `catalogue:GROUP`, `catalogue:NAME,NAME`, or a folder.
 
     target: the column to predict in the files of a folder; the last one if None.
@@ -40,7 +40,7 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
         names = given.removeprefix(CATALOGUE).split(",")
         entries = [entry for name in names for entry in catalogue.group(name)]
         found = [
-            Source(entry.name, entry.family, partial(catalogue.load, entry))
+            TableSource(entry.name, entry.family, partial(catalogue.load, entry))
             for entry in dict.fromkeys(entries)
             if entry.task is task
         ]
@@ -48,7 +48,7 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[Source
         files = sorted(f for f in Path(given).glob("*") if f.suffix.lower() in SUFFIXES)
         _check_names(files)
         found = [
-            Source(
+            TableSource(
                 table_name(f), table_name(f), partial(_read, f, target, task), _version(f, target)
             )
             for f in files
@@ -71,7 +71,7 @@ def _check_names(files: Sequence[Path]) -> None:
         if len(same) > 1:
             raise UsageError(
                 "the tables of a folder must have different names, endings apart, but there are "
-                f"{listed(same)}: rename or remove all but one"
+                f"{quote_names(same)}: rename or remove all but one"
             )
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from foretune.automl.knowledge.default_configs import FEW, customary, is_beyond
-from foretune.automl.knowledge.knowledge import Knowledge
-from foretune.automl.plan import Wishes
-from foretune.automl.spaces import shipped
-from foretune.automl.trial_runs import begun_with
+from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.plan import FitOptions
+from foretune.automl.spaces import load_shipped_space
+from foretune.automl.trial_runs import opening_configs
 from foretune.space import Space
 
 
 @pytest.fixture(scope="module")
-def knowledge() -> Knowledge:
-    return Knowledge.for_space("pipeline-regression", metric="r2", own=False)
+def knowledge() -> FitKnowledge:
+    return FitKnowledge.for_space("pipeline-regression", metric="r2", own=False)
 
 
 def test_a_table_is_beyond_experience_where_few_were_as_large(knowledge) -> None:
@@ -30,8 +30,8 @@ def test_a_table_is_beyond_experience_where_few_were_as_large(knowledge) -> None
 
 
 def test_larger_tables_begin_with_one_more(knowledge) -> None:
-    usual = begun_with(Wishes(), knowledge, {"log_rows": float(np.log(500.0))})
-    large = begun_with(Wishes(), knowledge, {"log_rows": float(np.log(20_000.0))})
+    usual = opening_configs(FitOptions(), knowledge, {"log_rows": float(np.log(500.0))})
+    large = opening_configs(FitOptions(), knowledge, {"log_rows": float(np.log(20_000.0))})
     assert len(large) == len(usual) + 1
     last = large.dicts()[-1]
     assert last == customary(knowledge.space).dicts()[0]
@@ -40,12 +40,12 @@ def test_larger_tables_begin_with_one_more(knowledge) -> None:
 
 @pytest.mark.parametrize("name", ["pipeline-classification", "pipeline-regression"])
 def test_it_is_boosting_with_the_defaults_of_its_library(name: str) -> None:
-    without = customary(shipped(name).build(["hist_boosting", "rf"])).dicts()[0]
+    without = customary(load_shipped_space(name).build(["hist_boosting", "rf"])).dicts()[0]
     assert without["estimator"] == "hist_boosting"
     assert without["estimator:hist_boosting:max_leaf_nodes"] == 31
     assert without["encoder"] == "ordinal"
 
 
 def test_a_space_without_it_has_none() -> None:
-    assert customary(shipped("pipeline-regression").build(["rf"])) is None
+    assert customary(load_shipped_space("pipeline-regression").build(["rf"])) is None
     assert customary(Space.of({"estimator": {"lightgbm": {"depth": (1, 9)}}})) is None

@@ -10,26 +10,26 @@ import pytest
 
 from foretune.automl.knowledge import bundle as bundles
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle
-from foretune.automl.knowledge.fit_journal import Remembered
-from foretune.automl.knowledge.knowledge import Knowledge, forget_learnt, own_bundle
+from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.automl.knowledge.knowledge import FitKnowledge, forget_learnt, own_bundle
 from foretune.automl.knowledge.learn_bundle import (
     KEPT_METHODS,
-    Plan,
+    LearningPlan,
     comparable,
     learn_bundle,
     portfolio_of,
 )
 from foretune.automl.knowledge.learning_processes import (
-    Lesson,
+    LearningJob,
     learn_apart,
     read_bytes,
-    saved_bytes,
+    save_to_bytes,
 )
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.knowledge.metric_choice import STAND_INS, by_metric, stand_in
-from foretune.automl.knowledge.task_similarity import chosen_for, likeness
+from foretune.automl.knowledge.task_similarity import recommend_configs, task_similarity
 from foretune.automl.metrics import SCORERS, scorer
-from foretune.automl.spaces import CLASSIFIERS, REGRESSORS, shipped
+from foretune.automl.spaces import CLASSIFIERS, REGRESSORS, load_shipped_space
 from foretune.errors import (
     ArtifactError,
     ExperienceError,
@@ -38,7 +38,7 @@ from foretune.errors import (
     UsageError,
 )
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
-from foretune.experience.alignment.restriction import narrowed
+from foretune.experience.alignment.restriction import restrict_experience
 from foretune.methods.contracts import Target
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.run.inline import InlineExecutor
@@ -69,26 +69,28 @@ def ships(known, tmp_path_factory):
     """A folder that could ship, with the priors of a method that takes no time."""
     folder = tmp_path_factory.mktemp("ships")
     views = {name: by_metric(known, SCORERS[name].metric) for name in ("r2", "rmse")}
-    plan = Plan(SPACE, methods=("zero-shot",))
+    plan = LearningPlan(SPACE, methods=("zero-shot",))
     learn_bundle(views, plan, Bundle.open(folder), ships=known, about={"recipe": {"folds": 3}})
     return folder
 
 
 @pytest.fixture(scope="module")
 def part():
-    return shipped(SPACE).build(("rf", "knn"))
+    return load_shipped_space(SPACE).build(("rf", "knn"))
 
 
 def knows(ships, space=None, **options):
     space = space if space is not None else Experience.open(ships / f"{SPACE}.parquet").space
-    return Knowledge.for_space(SPACE, **{"metric": "r2", "ships": ships, "space": space, **options})
+    return FitKnowledge.for_space(
+        SPACE, **{"metric": "r2", "ships": ships, "space": space, **options}
+    )
 
 
 def remember(values, task="mine@000000000000000a", metrics=(R2, RMSE)):
-    space = shipped(SPACE).build(ONLY)
+    space = load_shipped_space(SPACE).build(ONLY)
     configs = space.sample(len(values), seed=4).dicts()
     found = [Evaluation(task, configs[i], {"r2": value}) for i, value in enumerate(values)]
-    Memory.of_user().remember(Remembered(SPACE, space, metrics, task, {"log_rows": 5.0}), found)
+    Memory.of_user().remember(FitDescription(SPACE, space, metrics, task, {"log_rows": 5.0}), found)
     return configs
 
 
@@ -162,8 +164,8 @@ def test_a_portfolio_that_ships_is_the_one_that_would_be_built(known, ships):
 
 def test_nothing_is_read_that_is_not_needed(ships, monkeypatch):
     monkeypatch.setattr(Experience, "open", lambda path: pytest.fail("the experience was opened"))
-    knowledge = Knowledge.for_space(
-        SPACE, metric="r2", ships=ships, space=shipped(SPACE).build(ONLY)
+    knowledge = FitKnowledge.for_space(
+        SPACE, metric="r2", ships=ships, space=load_shipped_space(SPACE).build(ONLY)
     )
     knowledge.prior(ZERO_SHOT)
     assert len(knowledge.portfolio(3)) == 3
@@ -182,11 +184,14 @@ def test_a_narrower_space_gets_a_lifted_prior_and_a_portfolio_of_its_own(ships, 
 
 
 def test_the_space_is_the_whole_one_where_none_is_given(ships):
-    assert Knowledge.for_space(SPACE, metric="r2", ships=ships).space == shipped(SPACE).build()
+    assert (
+        FitKnowledge.for_space(SPACE, metric="r2", ships=ships).space
+        == load_shipped_space(SPACE).build()
+    )
 
 
 def test_experience_is_narrowed_to_the_space(ships):
-    knowledge = knows(ships, space=shipped(SPACE).build(("knn",)))
+    knowledge = knows(ships, space=load_shipped_space(SPACE).build(("knn",)))
     assert {c["estimator"] for c in knowledge.experience.configs.dicts()} == {"knn"}
 
 
@@ -205,7 +210,7 @@ def test_a_method_that_nothing_is_kept_for_learns_now_and_once(ships, monkeypatc
 
 
 def test_without_experience_only_methods_that_start_from_nothing_work(tmp_path):
-    knowledge = Knowledge.for_space("cash", metric="accuracy", ships=tmp_path)
+    knowledge = FitKnowledge.for_space("cash", metric="accuracy", ships=tmp_path)
     assert knowledge.sources == ()
     assert knowledge.whole is None
     assert knowledge.experience is None
@@ -280,7 +285,7 @@ def test_own_searches_do_not_spoil_the_portfolio(ships):
 def test_what_was_learnt_from_own_experience_comes_first(ships):
     remember([0.5, 0.6, 0.7])
     views = {"r2": knows(ships).whole}
-    plan = Plan(SPACE, methods=("zero-shot",))
+    plan = LearningPlan(SPACE, methods=("zero-shot",))
     bundle, done = learn_bundle(views, plan, Bundle.open(own_bundle()))
     assert [(each.what, each.metric, each.note) for each in done] == [
         ("portfolio", "r2", ""),
@@ -302,7 +307,7 @@ def test_what_was_learnt_from_own_experience_comes_first(ships):
 
 def learnt_from_all(ships):
     """What `foretune learn` keeps: of all datasets, by one metric."""
-    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
     learn_bundle({"r2": knows(ships).whole}, plan, Bundle.open(own_bundle()))
 
 
@@ -343,7 +348,7 @@ def test_a_table_is_known_as_long_as_a_prior_that_learnt_from_it_is_kept(ships, 
 
 @pytest.mark.parametrize("changed", ["seed", "release"])
 def test_another_seed_or_release_is_not_up_to_date(known, tmp_path, monkeypatch, changed):
-    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
     views = {"r2": by_metric(known, R2)}
     bundle, _ = learn_bundle(views, plan, Bundle.open(tmp_path / "made"))
     if changed == "release":
@@ -359,7 +364,7 @@ def test_another_seed_or_release_is_not_up_to_date(known, tmp_path, monkeypatch,
 
 
 def test_a_prior_travels_as_the_bytes_of_its_file(known):
-    lessons = [Lesson(view, "zero-shot") for view in ("few", "all")]
+    lessons = [LearningJob(view, "zero-shot") for view in ("few", "all")]
     views = {"all": known, "few": known.only(known.tasks[:2]), "unused": None}
     ended = {each.lesson: each for each in learn_apart(views, lessons, jobs=2)}
     assert set(ended) == set(lessons)
@@ -367,13 +372,13 @@ def test_a_prior_travels_as_the_bytes_of_its_file(known):
         assert learning.failure == ""
         assert learning.seconds > 0
         want = ZERO_SHOT.learn(views[lesson.view], seed=0)
-        assert learning.prior == saved_bytes(want.save)
+        assert learning.prior == save_to_bytes(want.save)
         found = read_bytes(learning.prior, ZERO_SHOT.load)
         assert found.configs.dicts() == want.configs.dicts()
 
 
 def test_what_is_not_learnt_in_time_is_said(known):
-    lessons = [Lesson("all", name) for name in ("zero-shot", "ws-gp")]
+    lessons = [LearningJob("all", name) for name in ("zero-shot", "ws-gp")]
     started = time.monotonic()
     for seconds in (0.0, 1e-3):
         ended = list(learn_apart({"all": known}, lessons, seconds=seconds))
@@ -383,14 +388,14 @@ def test_what_is_not_learnt_in_time_is_said(known):
 
 
 def test_lessons_that_are_over_in_time_are_kept(known):
-    lessons = [Lesson("all", name) for name in ("zero-shot", "ws-gp")]
+    lessons = [LearningJob("all", name) for name in ("zero-shot", "ws-gp")]
     first, second = learn_apart({"all": known}, lessons, site=Slow(), seconds=20)
     assert (first.lesson, first.failure) == (lessons[0], "")
     assert (second.lesson, second.failure) == (lessons[1], "the time was over")
 
 
 def test_a_lesson_that_fails_does_not_stop_the_others(known):
-    lessons = [Lesson("damaged", "zero-shot"), Lesson("all", "zero-shot")]
+    lessons = [LearningJob("damaged", "zero-shot"), LearningJob("all", "zero-shot")]
     first, second = learn_apart({"all": known, "damaged": Damaged()}, lessons)
     assert "cannot be decoded" in first.failure
     assert second.failure == ""
@@ -421,7 +426,7 @@ class SlowExecutor(InlineExecutor):
 
 
 def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path, monkeypatch):
-    plan = Plan(SPACE, methods=("zero-shot",))
+    plan = LearningPlan(SPACE, methods=("zero-shot",))
     folder = tmp_path / "made"
     learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder), ships=known)
     fewer = known.only(known.tasks[1:])
@@ -468,7 +473,7 @@ def test_spaces_that_are_learnt_at_the_same_time_are_all_kept(known, tmp_path):
     views = {"r2": by_metric(known, R2)}
     opened = Bundle.open(folder)
     for name in ("pipeline-regression", "cash"):
-        learn_bundle(views, Plan(name, methods=("zero-shot",), site=Here()), opened)
+        learn_bundle(views, LearningPlan(name, methods=("zero-shot",), site=Here()), opened)
     learnt = whole(folder).spaces
     assert set(learnt) == {"pipeline-regression", "cash"}
     assert all(set(each.priors) == {"zero-shot"} for each in learnt.values())
@@ -488,7 +493,7 @@ def meanwhile(monkeypatch, happens):
 
 def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatch):
     folder = tmp_path / "made"
-    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
 
     def other():
         views = {"rmse": by_metric(known, RMSE)}
@@ -505,13 +510,13 @@ def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatc
 @pytest.mark.parametrize("when", ["before anything is kept", "before a prior is kept"])
 @pytest.mark.parametrize("relearnt", [False, True])
 def test_what_is_forgotten_meanwhile_does_not_come_back(known, monkeypatch, when, relearnt):
-    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
+    plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
     left = by_metric(known.only(known.tasks[1:]), R2)
 
     def forgotten():
         forget_learnt(SPACE)
         if relearnt:
-            learn_bundle({"r2": left}, Plan(SPACE, methods=()), Bundle.open(own_bundle()))
+            learn_bundle({"r2": left}, LearningPlan(SPACE, methods=()), Bundle.open(own_bundle()))
 
     opened = Bundle.open(own_bundle())
     with monkeypatch.context() as patch:
@@ -535,8 +540,8 @@ def test_what_is_forgotten_meanwhile_does_not_come_back(known, monkeypatch, when
 
 def test_a_space_that_was_learnt_anew_meanwhile_stays_as_it_is(known, tmp_path, monkeypatch):
     folder = tmp_path / "made"
-    plan = Plan(SPACE, methods=("zero-shot",), site=Here())
-    part = narrowed(by_metric(known, R2), shipped(SPACE).build(("rf", "knn")))
+    plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
+    part = restrict_experience(by_metric(known, R2), load_shipped_space(SPACE).build(("rf", "knn")))
 
     def other():
         learn_bundle({"r2": part}, plan, Bundle.open(folder))
@@ -555,7 +560,7 @@ def test_changes_at_the_same_time_do_not_lose_each_other(tmp_path):
         def with_one_more(now):
             kept = now.keep(f"{name}.json", lambda path: path.write_text(name))
             time.sleep(0.001)
-            return now.with_space(name, bundles.Learnt("f", 1, 1, ("r2",), kept))
+            return now.with_space(name, bundles.SpaceLessons("f", 1, 1, ("r2",), kept))
 
         Bundle(folder).change(with_one_more)
 
@@ -585,8 +590,8 @@ def test_altered_files_are_refused(ships, tmp_path, name):
     content = bytearray((tmp_path / name).read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / name).write_bytes(content)
-    knowledge = Knowledge.for_space(
-        SPACE, metric="r2", ships=tmp_path, space=shipped(SPACE).build(ONLY)
+    knowledge = FitKnowledge.for_space(
+        SPACE, metric="r2", ships=tmp_path, space=load_shipped_space(SPACE).build(ONLY)
     )
     with pytest.raises(ArtifactError, match="was altered"):
         knowledge.prior(ZERO_SHOT), knowledge.whole
@@ -608,18 +613,18 @@ def test_a_manifest_of_another_kind_is_refused(tmp_path, text):
 def test_a_manifest_cannot_name_files_elsewhere(ships):
     bundle = Bundle.open(ships)
     with pytest.raises(ArtifactError, match="outside"):
-        bundle.path(bundles.Kept("../secret", "", 0))
+        bundle.path(bundles.StoredPrior("../secret", "", 0))
 
 
 # Likeness
 
 
 def test_datasets_that_are_alike_say_more(known):
-    weights = likeness(known, {"log_rows": 4.0, "skew": 0.0, "unheard": 1.0})
+    weights = task_similarity(known, {"log_rows": 4.0, "skew": 0.0, "unheard": 1.0})
     assert weights.sum() == pytest.approx(1.0)
     assert (np.diff(weights) <= 0).all()
     assert weights[0] > 2 * weights[-1]
-    np.testing.assert_allclose(likeness(known, {}), 0.2)
+    np.testing.assert_allclose(task_similarity(known, {}), 0.2)
 
 
 def test_what_is_not_known_of_a_dataset_is_as_in_the_middle(known):
@@ -627,7 +632,7 @@ def test_what_is_not_known_of_a_dataset_is_as_in_the_middle(known):
     features = [{"size": 10.0}, {"size": 20.0}, {"size": 30.0}, {"skew": 0.0}]
     table = known.only(known.tasks[:4])
     table = table.with_meta_features(dict(zip(table.tasks, features, strict=True)))
-    weights = likeness(table, {"size": 20.0})
+    weights = task_similarity(table, {"size": 20.0})
     assert weights[1] == weights[3] > max(weights[0], weights[2])
 
 
@@ -643,16 +648,16 @@ def test_seconds_are_those_of_datasets_that_are_alike():
         meta_features={"small": {"rows": 10.0}, "large": {"rows": 99.0}},
     )
     for rows, share in ((9.0, 0), (100.0, 1)):
-        weights = likeness(table, {"rows": rows})
+        weights = task_similarity(table, {"rows": rows})
         assert weights[share] > 0.8
-        [seconds] = chosen_for(table, 1, {"rows": rows}).seconds
+        [seconds] = recommend_configs(table, 1, {"rows": rows}).seconds
         assert seconds == pytest.approx(weights @ [1.0, 9.0])
 
 
 def test_a_suggestion_follows_the_datasets_that_are_alike(known, ships):
     view = by_metric(known, R2)
-    few = chosen_for(view, 3, {"log_rows": 3.0, "skew": 0.0})
-    many = chosen_for(view, 3, {"log_rows": 9.0, "skew": 0.0})
+    few = recommend_configs(view, 3, {"log_rows": 3.0, "skew": 0.0})
+    many = recommend_configs(view, 3, {"log_rows": 9.0, "skew": 0.0})
     assert few.configs.dicts()[0]["estimator"] == "svm"
     assert many.configs.dicts()[0]["estimator"] == "rf"
     np.testing.assert_allclose(few.seconds, 2.0)
@@ -671,7 +676,7 @@ def test_the_place_is_the_mean_share_of_better_pipelines():
         [RMSE],
         {"rmse": np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 3.0, np.nan]])},
     )
-    choice = chosen_for(table, 2, {})
+    choice = recommend_configs(table, 2, {})
     assert choice.configs.dicts()[0] == {"x": 0.0}
     assert choice.places[0] == 0.0
     assert choice.together.tolist() == [0.0, 0.0]
@@ -698,7 +703,7 @@ def test_the_shipped_folder_is_small_and_all_of_it_is_named():
 
 @pytest.mark.parametrize("name", shipped_names())
 def test_shipped_knowledge_is_of_the_space_that_ships(name):
-    chosen = shipped(name)
+    chosen = load_shipped_space(name)
     estimators = {"pipeline-classification": CLASSIFIERS, "pipeline-regression": REGRESSORS}[name]
     notation = {**chosen.stages, chosen.choice: estimators}
     whole = Space.of(notation, stages=(*chosen.stages, chosen.choice))
@@ -725,10 +730,10 @@ def test_no_held_out_dataset_is_in_what_ships(name):
 @pytest.mark.parametrize("method", KEPT_METHODS)
 @pytest.mark.parametrize("name", shipped_names())
 def test_shipped_knowledge_opens_a_search_of_the_whole_and_of_a_part(name, method):
-    metric = shipped(name).metrics[-1]
+    metric = load_shipped_space(name).metrics[-1]
     for only in ((), ("knn", "rf")):
-        space = shipped(name).build(only)
-        knowledge = Knowledge.for_space(name, metric=metric, own=False, space=space)
+        space = load_shipped_space(name).build(only)
+        knowledge = FitKnowledge.for_space(name, metric=metric, own=False, space=space)
         assert "the shipped prior" in knowledge.origin(METHODS[method])
         prior = knowledge.prior(METHODS[method])
         target = Target(knowledge.space, (metric,))

@@ -9,17 +9,17 @@ from threading import Thread
 import pytest
 
 from foretune.automl.knowledge.bundle import Bundle
-from foretune.automl.knowledge.learn_bundle import Plan, learn_bundle
+from foretune.automl.knowledge.learn_bundle import LearningPlan, learn_bundle
 from foretune.automl.knowledge.learning_processes import (
     TIME_IS_OVER,
-    Classroom,
-    Lesson,
+    LearningJob,
+    LearningProcesses,
     learn_apart,
-    saved_bytes,
+    save_to_bytes,
 )
 from foretune.automl.knowledge.metric_choice import by_metric
 from foretune.automl.metrics import SCORERS
-from foretune.run.executor_choice import Site
+from foretune.run.executor_choice import ExecutorChoice
 from foretune.run.ray_pool import MOST_RERUNS
 from foretune.search import METHODS
 from tests.automl.past import SPACE, past
@@ -45,7 +45,7 @@ def cluster():
 
 
 @dataclass(frozen=True)
-class WatchedSite(Site):
+class WatchedSite(ExecutorChoice):
     """Ray, where every lesson notes who takes it; that about `slow` waits until it may go on."""
 
     folder: Path = Path()
@@ -57,7 +57,7 @@ class WatchedSite(Site):
 
 @dataclass(frozen=True)
 class WatchedRoom:
-    room: Classroom
+    room: LearningProcesses
     folder: Path
 
     def __call__(self, lesson):
@@ -66,7 +66,7 @@ class WatchedRoom:
 
 
 def test_a_killed_worker_costs_time_and_no_lesson(known, tmp_path):
-    lessons = [Lesson(view, "zero-shot") for view in ("slow", "quick", "later")]
+    lessons = [LearningJob(view, "zero-shot") for view in ("slow", "quick", "later")]
     views = {lesson.view: known for lesson in lessons}
 
     def kill():
@@ -80,20 +80,20 @@ def test_a_killed_worker_costs_time_and_no_lesson(known, tmp_path):
     ended = {each.lesson: each for each in learn_apart(views, lessons, site=site, jobs=2)}
     killer.join()
     assert set(ended) == set(lessons)
-    want = saved_bytes(ZERO_SHOT.learn(known, seed=0).save)
+    want = save_to_bytes(ZERO_SHOT.learn(known, seed=0).save)
     assert all((each.failure, each.prior) == ("", want) for each in ended.values())
     assert [len(began(tmp_path, view)) for view in views] == [2, 1, 1]
 
 
 def test_a_lesson_that_takes_too_long_is_ended(known, tmp_path):
-    lesson = Lesson("slow", "zero-shot")
+    lesson = LearningJob("slow", "zero-shot")
     site = WatchedSite("ray", folder=tmp_path)
     [ended] = learn_apart({"slow": known}, [lesson], site=site, seconds=3)
     assert (ended.lesson, ended.failure) == (lesson, TIME_IS_OVER)
 
 
 @dataclass(frozen=True)
-class DeadlySite(Site):
+class DeadlySite(ExecutorChoice):
     """Ray, where one method takes the Ray worker down."""
 
     def pool(self, function, *, workers, limits):
@@ -102,7 +102,7 @@ class DeadlySite(Site):
 
 @dataclass(frozen=True)
 class DeadlyRoom:
-    room: Classroom
+    room: LearningProcesses
 
     def __call__(self, lesson):
         if lesson.method == "ws-gp":
@@ -112,7 +112,7 @@ class DeadlyRoom:
 
 def test_what_cannot_be_learnt_is_said_and_the_rest_is_kept(known, tmp_path):
     views = {"r2": by_metric(known, SCORERS["r2"].metric)}
-    plan = Plan(SPACE, ("ws-gp", "zero-shot"), site=DeadlySite("ray"))
+    plan = LearningPlan(SPACE, ("ws-gp", "zero-shot"), site=DeadlySite("ray"))
     bundle, done = learn_bundle(views, plan, Bundle.open(tmp_path))
     notes = {each.what: each.note for each in done}
     assert notes.pop("ws-gp").startswith(f"lost {MOST_RERUNS + 1} times with its Ray worker")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.subspace_priors import lifted
+from foretune.automl.knowledge.subspace_priors import lift_prior
 from foretune.errors import MethodError
 from foretune.methods.auto.learn import AutoPrior
 from foretune.methods.contracts import Informed, Observations, Opening, Stocked, Target
@@ -21,7 +21,7 @@ def test_a_lifted_posterior_says_what_the_whole_says_about_the_same_configuratio
     seen, x = seen_in(PART), PART.sample(9, seed=1)
     there = Observations(WHOLE.adopt(seen.configs), seen.losses, seen.believed)
     want = prior.surrogate(Target(WHOLE)).condition(there, seed=0)
-    got = lifted(prior, WHOLE, PART).surrogate(Target(PART)).condition(seen, seed=0)
+    got = lift_prior(prior, WHOLE, PART).surrogate(Target(PART)).condition(seen, seed=0)
     assert got.best == want.best
     np.testing.assert_array_equal(got.predict(x).mean, want.predict(WHOLE.adopt(x)).mean)
     np.testing.assert_array_equal(got.predict(x).std, want.predict(WHOLE.adopt(x)).std)
@@ -31,22 +31,22 @@ def test_a_lifted_posterior_says_what_the_whole_says_about_the_same_configuratio
 
 def test_the_same_space_needs_no_lift():
     prior = METHODS["gp"].learn(None, seed=0)
-    assert lifted(prior, WHOLE, WHOLE) is prior
-    assert not isinstance(lifted(prior, WHOLE, PART), Opening)
+    assert lift_prior(prior, WHOLE, WHOLE) is prior
+    assert not isinstance(lift_prior(prior, WHOLE, PART), Opening)
 
 
 def test_an_opening_is_what_lies_in_the_part_or_what_is_given_instead():
     prior = METHODS["zero-shot"].learn(experience(), seed=0)
-    own = lifted(prior, WHOLE, PART)
+    own = lift_prior(prior, WHOLE, PART)
     assert isinstance(own, Opening)
     assert {config["model"] for config in own.opening(Target(PART)).dicts()} == {"forest", "naive"}
     first = PART.encode(CONFIGS[2:])
-    assert lifted(prior, WHOLE, PART, first=first).opening(Target(PART)) == first
+    assert lift_prior(prior, WHOLE, PART, first=first).opening(Target(PART)) == first
 
 
 def test_what_is_known_is_what_lies_in_the_part():
     configs = WHOLE.encode(CONFIGS)
-    prior = lifted(AutoPrior({}, frozenset(), configs.take([2]), configs), WHOLE, PART)
+    prior = lift_prior(AutoPrior({}, frozenset(), configs.take([2]), configs), WHOLE, PART)
     assert isinstance(prior, Informed)
     assert {config["model"] for config in prior.known_good(Target(PART)).dicts()} == {
         "forest",
@@ -57,16 +57,16 @@ def test_what_is_known_is_what_lies_in_the_part():
 def test_what_is_in_reserve_is_what_lies_in_the_part_and_none_where_there_is_no_reserve():
     configs = WHOLE.encode(CONFIGS)
     adaptive = AdaptivePrior(configs, np.eye(len(configs)))
-    prior = lifted(AutoPrior({"a": adaptive}, frozenset("a"), configs, configs), WHOLE, PART)
+    prior = lift_prior(AutoPrior({"a": adaptive}, frozenset("a"), configs, configs), WHOLE, PART)
     assert isinstance(prior, Stocked)
     assert {each["model"] for each in prior.reserve(Target(PART)).dicts()} == {"forest", "naive"}
-    other = lifted(METHODS["zero-shot"].learn(experience(), seed=0), WHOLE, PART)
+    other = lift_prior(METHODS["zero-shot"].learn(experience(), seed=0), WHOLE, PART)
     assert isinstance(other, Stocked)
     assert len(other.reserve(Target(PART))) == 0
 
 
 def test_a_search_in_the_part_stays_in_it_with_and_without_a_pool():
-    prior = lifted(METHODS["zero-shot-gp"].learn(experience(), seed=0), WHOLE, PART)
+    prior = lift_prior(METHODS["zero-shot-gp"].learn(experience(), seed=0), WHOLE, PART)
     for pool in (None, PART.sample(30, seed=5)):
         optimizer = Optimizer(Target(PART, pool=pool), METHODS["zero-shot-gp"], prior, seed=0)
         for _ in range(4):
@@ -76,7 +76,7 @@ def test_a_search_in_the_part_stays_in_it_with_and_without_a_pool():
 
 def test_what_the_whole_does_not_have_cannot_be_lifted():
     prior = METHODS["gp"].learn(None, seed=0)
-    surrogate = lifted(prior, PART, WHOLE).surrogate(Target(WHOLE))
+    surrogate = lift_prior(prior, PART, WHOLE).surrogate(Target(WHOLE))
     with pytest.raises(MethodError, match="does not lie in"):
         surrogate.condition(seen_in(WHOLE, 20), seed=0)
 
@@ -84,12 +84,12 @@ def test_what_the_whole_does_not_have_cannot_be_lifted():
 def test_a_prior_that_bounds_the_search_is_not_lifted():
     prior = METHODS["autogp"].learn(experience(), seed=0)
     with pytest.raises(MethodError, match="bounds the search"):
-        lifted(prior, WHOLE, PART)
+        lift_prior(prior, WHOLE, PART)
 
 
 def test_a_lifted_prior_holds_for_its_part_and_saves_the_whole(tmp_path):
     prior = METHODS["zero-shot"].learn(experience(), seed=0)
-    made = lifted(prior, WHOLE, PART)
+    made = lift_prior(prior, WHOLE, PART)
     with pytest.raises(MethodError, match="holds for the space"):
         made.surrogate(Target(WHOLE))
     made.save(tmp_path / "prior")

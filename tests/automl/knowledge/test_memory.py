@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.experience_update import common_first, joined
-from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.experience_update import common_first, merge_newest
+from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.memory import Memory, home
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
@@ -32,7 +32,7 @@ def memory(tmp_path):
 
 
 def fit(task=IRIS, *, space=SPACE, metrics=(ACCURACY,)):
-    return Remembered(NAME, space, metrics, task, {"log_rows": 5.0, "odd": float("inf")})
+    return FitDescription(NAME, space, metrics, task, {"log_rows": 5.0, "odd": float("inf")})
 
 
 def trial(k, accuracy, task=IRIS, **more):
@@ -200,9 +200,9 @@ def test_what_was_set_aside_is_forgotten_too(memory):
     assert Experience.open(older).tasks == (WINE,)
     assert memory.forget(NAME, "kind") == 1
     assert memory.spaces() == []
-    assert memory.kept() == [NAME]
+    assert memory.space_names() == [NAME]
     assert memory.forget(NAME) == 1
-    assert memory.kept() == []
+    assert memory.space_names() == []
     left = sorted(path.name for path in memory.folder.rglob("*"))
     assert left == [f"{NAME}.journals", f"{NAME}.lock"]
 
@@ -254,13 +254,13 @@ def test_a_running_fit_is_left_alone_until_it_ends(memory):
 KILLED = """
 import sys, time
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.experience import Direction, Metric
 from foretune.space import Space
 from pathlib import Path
 space = Space.from_json(sys.argv[2])
 metrics = (Metric("accuracy", Direction.MAX),)
-fit = Remembered("pipeline-classification", space, metrics, sys.argv[3], {})
+fit = FitDescription("pipeline-classification", space, metrics, sys.argv[3], {})
 recording = Memory(Path(sys.argv[1])).begin(fit)
 for k in (1, 2, 3):
     recording.add({"model": "knn", "model:knn:k": k}, {"accuracy": k / 10})
@@ -296,7 +296,7 @@ def test_killed_between_merging_and_removing_the_journal_is_merged_once(memory, 
 AT_ONCE = """
 import sys
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.knowledge.fit_journal import Remembered
+from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.experience import Direction, Evaluation, Metric
 from foretune.space import Space
 from pathlib import Path
@@ -306,7 +306,7 @@ input()
 for number in range(4):
     task = f"t{number}@{sys.argv[3]}{number}"
     metrics = (Metric("accuracy", Direction.MAX),)
-    fit = Remembered("pipeline-classification", space, metrics, task, {})
+    fit = FitDescription("pipeline-classification", space, metrics, task, {})
     memory.remember(fit, [Evaluation(task, {"model": "linear"}, {"accuracy": 0.5})])
 """
 
@@ -441,15 +441,15 @@ def test_all_can_be_forgotten_though_it_cannot_be_read(memory, noticed):
     if noticed:
         with pytest.warns(ForetuneWarning):
             memory.recall(NAME)
-    assert memory.kept() == [NAME]
+    assert memory.space_names() == [NAME]
     assert memory.forget(NAME) == 0
-    assert memory.kept() == []
+    assert memory.space_names() == []
     assert not [path for path in memory.folder.iterdir() if path.stat().st_size and path.is_file()]
 
 
 def test_forgetting_all_takes_what_killed_fits_have_left(memory):
     ended_together(memory, (fit(), trial(1, 0.5)), (fit(WINE), trial(1, 0.5, WINE)))
-    assert memory.kept() == [NAME]
+    assert memory.space_names() == [NAME]
     assert memory.forget(NAME) == 2
     assert memory.recall(NAME) is None
 
@@ -499,7 +499,7 @@ def test_the_newest_value_wins_in_any_order_of_tasks():
 
     first = table([("b", 1, 0.1), ("a", 2, 0.2), ("b", 3, 0.3)])
     second = table([("b", 1, 0.9), ("c", 1, 0.4)])
-    made = joined(first, second)
+    made = merge_newest(first, second)
     found = {
         (task, config["model:knn:k"]): value
         for task in made.tasks
@@ -528,7 +528,7 @@ def measured(*rows):
 def test_what_a_failure_had_measured_replaces_nothing():
     first = measured(("a", 0.5, 1.0, Status.DONE))
     second = measured(("a", 0.9, 9.0, Status.FAILED), ("b", 0.7, 2.0, Status.DONE))
-    made = joined(first, second)
+    made = merge_newest(first, second)
     assert made.task("a").values.tolist() == [[0.5, 1.0]]
     assert made.task("a").status.tolist() == [Status.DONE]
 

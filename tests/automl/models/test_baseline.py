@@ -7,8 +7,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import log_loss, mean_absolute_error, r2_score
 
 from foretune.automl.evaluation import Protocol
-from foretune.automl.final_model.baseline import guessed, without_columns
-from foretune.tables.row_weights import Weighting
+from foretune.automl.final_model.baseline import describe_guess, without_columns
+from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -40,7 +40,7 @@ def test_numbers_are_always_the_same(metric, strategy, score):
         lambda model, x, y: score(y, model.predict(x)),
     )  # fmt: skip
     assert without_columns(NUMBERS, protocol) == pytest.approx(expected)
-    assert guessed(metric, Task.REGRESSION) == f"the {strategy}"
+    assert describe_guess(metric, Task.REGRESSION) == f"the {strategy}"
 
 
 @pytest.mark.parametrize("weighed", [False, True])
@@ -48,7 +48,7 @@ def test_no_number_has_a_smaller_mape_than_what_is_guessed(weighed):
     """On the rows that it is guessed from, which are those it is scored on."""
     y = np.array([1.0, 1.5, 2.0, -3.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0, 200.0])
     weights = np.where(y > 60.0, 0.2, 1.0) if weighed else np.ones(len(y))
-    table = replace(a_table(y), weighting=Weighting("w", weights) if weighed else None)
+    table = replace(a_table(y), weighting=RowWeights("w", weights) if weighed else None)
     twice = table.rows(np.tile(np.arange(len(y)), 2))
 
     class Same(Protocol):
@@ -61,7 +61,7 @@ def test_no_number_has_a_smaller_mape_than_what_is_guessed(weighed):
     least = min(of(number) for number in y)
     assert without_columns(twice, Same(("mape",))) == pytest.approx(least)
     assert of(np.median(y)) > 2.0 * least
-    assert "small numbers count more" in guessed("mape", Task.REGRESSION)
+    assert "small numbers count more" in describe_guess("mape", Task.REGRESSION)
 
 
 def test_classes_are_always_as_probable():
@@ -74,4 +74,4 @@ def test_classes_are_always_as_probable():
     assert without_columns(CLASSES, Protocol(("accuracy",))) == pytest.approx(2 / 3)
     assert without_columns(CLASSES, Protocol(("balanced_accuracy",))) == pytest.approx(1 / 3)
     assert without_columns(CLASSES, Protocol(("auc",))) == pytest.approx(0.5)
-    assert guessed("auc", Task.CLASSIFICATION) == "the classes' shares"
+    assert describe_guess("auc", Task.CLASSIFICATION) == "the classes' shares"

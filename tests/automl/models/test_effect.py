@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.equivalent_configs import TREES, Effect
+from foretune.automl.equivalent_configs import TREES, PipelineEquivalence
 from foretune.automl.evaluation import Protocol, evaluate
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
 from foretune.tables.table import Table
 
-SPACE = shipped("pipeline-regression").build()
+SPACE = load_shipped_space("pipeline-regression").build()
 ROWS = 60
 
 
@@ -29,7 +29,7 @@ def table(*, categories: bool = False, missing: bool = False) -> Table:
 
 def forms(on: Table, *configs: dict) -> int:
     """How many different ones there are."""
-    return len(set(Effect.on(on)(SPACE.encode(list(configs))).keys().tolist()))
+    return len(set(PipelineEquivalence.on(on)(SPACE.encode(list(configs))).keys().tolist()))
 
 
 def pipeline(estimator: str, **stages: str) -> dict:
@@ -60,7 +60,7 @@ class TestForms:
         assert forms(table(), one, other) == 2
 
     def test_a_form_is_its_own_form(self) -> None:
-        effect, configs = Effect.on(table()), SPACE.sample(200, seed=0)
+        effect, configs = PipelineEquivalence.on(table()), SPACE.sample(200, seed=0)
         once = effect(configs)
         assert effect(once).keys().tolist() == once.keys().tolist()
 
@@ -71,14 +71,16 @@ def test_pipelines_of_one_form_have_one_score(seed: int) -> None:
     trees = [c["estimator"] in TREES and c["reducer"] == "none" for c in configs.dicts()]
     chosen = configs.take(np.flatnonzero(trees)[:3])
     protocol = Protocol(("r2",), folds=2)
-    for given, plain in zip(chosen.dicts(), Effect.on(on)(chosen).dicts(), strict=True):
+    for given, plain in zip(
+        chosen.dicts(), PipelineEquivalence.on(on)(chosen).dicts(), strict=True
+    ):
         scores = [evaluate(config, on, protocol).values["r2"] for config in (given, plain)]
         # A scaled column may be rounded to the other side of a cut.
         assert scores[0] == pytest.approx(scores[1], abs=0.02)
 
 
 def test_a_search_tries_no_form_twice() -> None:
-    effect, chosen = Effect.on(table()), METHODS["gcp"]
+    effect, chosen = PipelineEquivalence.on(table()), METHODS["gcp"]
     target = Target(SPACE, effect=effect)
     optimizer = Optimizer(target, chosen, chosen.learn(None, seed=0), seed=0)
     for number in range(12):

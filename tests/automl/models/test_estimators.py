@@ -3,7 +3,7 @@ import pytest
 
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.final_model.fitted_pipeline import refit
-from foretune.automl.spaces import CASH, CLASSIFIERS, OPTIONAL, REGRESSORS, shipped
+from foretune.automl.spaces import CASH, CLASSIFIERS, OPTIONAL, REGRESSORS, load_shipped_space
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
 
@@ -18,7 +18,7 @@ CASES = [
 def test_every_estimator_learns_from_gaps_and_categories(space, algorithm):
     if algorithm in OPTIONAL:
         pytest.importorskip(algorithm)
-    chosen = shipped(space)
+    chosen = load_shipped_space(space)
     table = mixed_table(chosen.task, n=60)
     assert np.isnan(table.x).any()
     assert table.categorical.any()
@@ -41,7 +41,7 @@ def test_every_estimator_learns_from_gaps_and_categories(space, algorithm):
 
 def test_an_algorithm_without_probabilities_is_sure():
     table = mixed_table(Task.CLASSIFICATION, n=60)
-    [config] = shipped("cash").build(["svc"]).defaults().dicts()
+    [config] = load_shipped_space("cash").build(["svc"]).defaults().dicts()
     member = refit(config, table, seed=0)
     shares = member.probabilities(table.x, 3)
     assert set(np.unique(shares)) == {0.0, 1.0}
@@ -51,7 +51,7 @@ def test_an_algorithm_without_probabilities_is_sure():
 def test_classes_that_some_rows_lack():
     table = mixed_table(Task.CLASSIFICATION, n=60)
     rows = np.flatnonzero(table.y != 1)
-    [config] = shipped("cash").build(["gaussian_nb"]).defaults().dicts()
+    [config] = load_shipped_space("cash").build(["gaussian_nb"]).defaults().dicts()
     member = refit(config, table, seed=0, rows=rows)
     assert member.known == (0, 2)
     assert set(member.predict(table.x)) <= {0.0, 2.0}
@@ -68,7 +68,7 @@ def test_classes_that_some_rows_lack():
     ],
 )
 def test_predictions_are_kept_on_request(space, algorithm, metric, below):
-    chosen = shipped(space)
+    chosen = load_shipped_space(space)
     table = mixed_table(chosen.task, n=60)
     [config] = chosen.build([algorithm]).defaults().dicts()
     protocol = Protocol((metric,), folds=3, cross_validated_below=below)

@@ -5,7 +5,7 @@ import pytest
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.spaces import SPACES, shipped
+from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.errors import SpaceError, UsageError
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -20,7 +20,7 @@ CASES = [(name, algorithm) for name, space in SPACES.items() for algorithm in sp
 
 @pytest.mark.parametrize(("name", "algorithm"), CASES)
 def test_every_configuration_can_be_fitted_to_mixed_columns(name, algorithm):
-    chosen = shipped(name)
+    chosen = load_shipped_space(name)
     table = mixed_table(chosen.task)
     metrics = ("accuracy",) if name == "cash" else METRICS[chosen.task]
     protocol = Protocol(metrics, cross_validated_below=0)
@@ -44,7 +44,7 @@ def test_tables_of_one_kind_of_column(kind):
         "part", table.task, type(table.schema)(columns), table.x[:, wanted], table.y, table.classes
     )
     for name in ("cash", "pipeline-classification"):
-        [config] = shipped(name).build(["rf"]).sample(1, seed=0).dicts()
+        [config] = load_shipped_space(name).build(["rf"]).sample(1, seed=0).dicts()
         score = evaluate(config, part, Protocol(("accuracy",), cross_validated_below=0))
         assert 0 <= score.values["accuracy"] <= 1
 
@@ -53,7 +53,7 @@ def test_tables_of_one_kind_of_column(kind):
 def test_a_score_repeats_itself_and_the_seed_matters(task):
     table = mixed_table(task)
     name = {Task.CLASSIFICATION: "pipeline-classification", Task.REGRESSION: "pipeline-regression"}
-    [config] = shipped(name[task]).build(["extra_trees"]).sample(1, seed=0).dicts()
+    [config] = load_shipped_space(name[task]).build(["extra_trees"]).sample(1, seed=0).dicts()
     first, again, other = (
         evaluate(config, table, Protocol(METRICS[task], folds=2, seed=seed)) for seed in (0, 0, 1)
     )
@@ -85,7 +85,9 @@ def test_a_class_that_a_fold_lacks_does_no_harm():
     table = mixed_table(Task.CLASSIFICATION)
     rows = np.concatenate([np.flatnonzero(table.y != 2), np.flatnonzero(table.y == 2)[:1]])
     few = table.rows(rows)
-    [config] = shipped("pipeline-classification").build(["lightgbm"]).sample(1, seed=0).dicts()
+    [config] = (
+        load_shipped_space("pipeline-classification").build(["lightgbm"]).sample(1, seed=0).dicts()
+    )
     score = evaluate(config, few, Protocol(("log_loss", "accuracy"), folds=2))
     assert np.isfinite(score.values["log_loss"])
 
@@ -95,7 +97,7 @@ def test_a_class_that_a_fold_lacks_does_no_harm():
     [
         (space, algorithm)
         for space in ("pipeline-classification", "cash")
-        for algorithm in shipped(space).algorithms()
+        for algorithm in load_shipped_space(space).algorithms()
         if algorithm != "svm"  # It calibrates itself, for which the other fold has too few rows.
     ],
 )
@@ -103,7 +105,7 @@ def test_where_all_but_one_row_are_of_a_class_the_others_are_scored(space, algor
     """In one fold a single class is met, which some libraries refuse or give two columns for."""
     x = np.random.default_rng(0).normal(size=60)
     table = Table.of(pd.DataFrame({"x": x, "y": ["u"] * 59 + ["odd"]}), "y")
-    [config] = shipped(space).build([algorithm]).defaults().dicts()
+    [config] = load_shipped_space(space).build([algorithm]).defaults().dicts()
     score = evaluate(config, table, Protocol(("log_loss", "accuracy"), folds=2))
     assert score.values["accuracy"] > 0.9
     assert np.isfinite(score.values["log_loss"])
@@ -111,7 +113,7 @@ def test_where_all_but_one_row_are_of_a_class_the_others_are_scored(space, algor
 
 def test_a_better_configuration_scores_better():
     table = mixed_table(Task.CLASSIFICATION, n=300)
-    space = shipped("cash").build(["decision_tree"])
+    space = load_shipped_space("cash").build(["decision_tree"])
     prefix = "algorithm:decision_tree:"
     good = {"max_features": 1.0, "max_depth": 5, "min_samples_leaf": 2, "min_samples_split": 2}
     bad = {"max_features": 0.001, "max_depth": 1, "min_samples_leaf": 512, "min_samples_split": 512}
@@ -150,7 +152,7 @@ def few_that_differ(task, n, few=1):
 )
 def test_folds_that_do_not_define_a_metric_do_not_count(task, metric):
     table = few_that_differ(task, 60, few=3 if task is Task.REGRESSION else 1)
-    [config] = shipped(f"pipeline-{task}").build(["knn"]).sample(1, seed=0).dicts()
+    [config] = load_shipped_space(f"pipeline-{task}").build(["knn"]).sample(1, seed=0).dicts()
     score = evaluate(config, table, Protocol((metric,)))
     defined = np.array(score.folds[metric])[np.isfinite(score.folds[metric])]
     assert 0 < len(defined) < 5
@@ -160,7 +162,7 @@ def test_folds_that_do_not_define_a_metric_do_not_count(task, metric):
 def test_predictions_that_are_no_numbers_are_no_score(monkeypatch):
     monkeypatch.setattr(Member, "predict", lambda self, x: np.full(len(x), np.nan))
     table = mixed_table(Task.REGRESSION)
-    [config] = shipped("pipeline-regression").build(["knn"]).sample(1, seed=0).dicts()
+    [config] = load_shipped_space("pipeline-regression").build(["knn"]).sample(1, seed=0).dicts()
     assert np.isnan(evaluate(config, table, Protocol(("r2",))).values["r2"])
 
 
@@ -171,7 +173,9 @@ def test_a_metric_that_no_fold_defines_is_left_out_or_refused():
     assert len(set(table.y[protocol.splits(table)[0][1]])) == 1
     with pytest.raises(UsageError, match=r"metric auc .*third of 60 rows .* log_loss, .* or add"):
         evaluate({}, table, protocol)
-    [config] = shipped("pipeline-classification").build(["knn"]).sample(1, seed=0).dicts()
+    [config] = (
+        load_shipped_space("pipeline-classification").build(["knn"]).sample(1, seed=0).dicts()
+    )
     other = Protocol(("accuracy", "auc"), cross_validated_below=0, seed=0)
     assert set(evaluate(config, table, other).values) == {"accuracy"}
 
@@ -182,7 +186,9 @@ def test_classes_are_also_scored_as_the_model_chooses_them():
     frame = pd.DataFrame({"a": rng.normal(size=300) + y, "b": rng.normal(size=300), "y": y})
     table = Table.of(frame, "y", task=Task.CLASSIFICATION)
     shares = (float(np.mean(y == 0)), float(np.mean(y == 1)))
-    [config] = shipped("pipeline-classification").build(["lda"]).sample(1, seed=0).dicts()
+    [config] = (
+        load_shipped_space("pipeline-classification").build(["lda"]).sample(1, seed=0).dicts()
+    )
     metrics = ("log_loss", "accuracy", "balanced_accuracy", "auc")
     plain = evaluate(config, table, Protocol(metrics), keep_predictions=True)
     score = evaluate(config, table, Protocol(metrics, shares=shares))

@@ -12,7 +12,7 @@ import pytest
 from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.final_model.model_file import DESCRIPTION, ENTRY, size_in_file
-from foretune.automl.spaces import SPACES, shipped
+from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.errors import UsageError
 from foretune.tables.schema import Schema
 from foretune.tables.table import Table
@@ -28,7 +28,9 @@ SMALL = {"n_estimators": 4, "max_iter": 4, "C": 1.0, "units_1": 16, "units_2": 3
 
 def configs(name, algorithm, n):
     """Different ones of an algorithm, made small."""
-    for config in shipped(name).build([algorithm]).sample(n, seed=5, how="sobol").dicts():
+    for config in (
+        load_shipped_space(name).build([algorithm]).sample(n, seed=5, how="sobol").dicts()
+    ):
         yield {
             key: min(value, SMALL.get(key.rsplit(":", maxsplit=1)[-1], value))
             if isinstance(value, int | float)
@@ -83,7 +85,7 @@ def test_shares_that_do_not_fit_the_classes_are_refused(tmp_path, shares):
 
 @pytest.mark.parametrize(("name", "algorithm"), CASES)
 def test_every_algorithm_comes_back_bit_for_bit(tmp_path, name, algorithm):
-    task = shipped(name).task
+    task = load_shipped_space(name).task
     frame = mixed_frame(60)
     tables = [mixed_table(task, n=60)] * 2
     if task is Task.CLASSIFICATION:

@@ -10,7 +10,7 @@ from foretune.automl.metrics import (
     SCORERS,
     Predictions,
     by_shares,
-    chosen_classes,
+    choose_classes,
     of_the_model,
     scorer,
 )
@@ -181,8 +181,8 @@ def test_equal_targets_leave_nothing_to_compare():
 
 def test_classes_by_shares():
     certain = np.array([[0.9, 0.1], [0.96, 0.04]])
-    assert chosen_classes(certain, ()).tolist() == [0.0, 0.0]
-    assert chosen_classes(certain, (0.95, 0.05)).tolist() == [1.0, 0.0]
+    assert choose_classes(certain, ()).tolist() == [0.0, 0.0]
+    assert choose_classes(certain, (0.95, 0.05)).tolist() == [1.0, 0.0]
     given = Predictions(np.array([1.0, 0.0]), np.zeros(2), certain)
     found = by_shares(SCORERS["accuracy"], (0.95, 0.05))
     assert (SCORERS["accuracy"].score(given), found.score(given)) == (0.5, 1.0)

@@ -1,7 +1,7 @@
 import pytest
 
 from foretune.automl import spaces
-from foretune.automl.spaces import SPACES, shipped
+from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.errors import UsageError
 
 TABLE_1 = {
@@ -21,7 +21,7 @@ TABLE_1 = {
 
 
 def test_cash_is_table_1_of_the_paper():
-    space = shipped("cash").build()
+    space = load_shipped_space("cash").build()
     [stage] = space.structure.stages
     assert {a.name: len(a.parameters) for a in stage.algorithms} == TABLE_1
     assert space.structure.kind == "cash"
@@ -29,7 +29,7 @@ def test_cash_is_table_1_of_the_paper():
 
 @pytest.mark.parametrize("name", ["pipeline-classification", "pipeline-regression"])
 def test_pipelines_have_five_stages(name):
-    structure = shipped(name).build().structure
+    structure = load_shipped_space(name).build().structure
     assert {stage.name for stage in structure.stages} == {
         "imputer",
         "encoder",
@@ -42,7 +42,7 @@ def test_pipelines_have_five_stages(name):
 
 @pytest.mark.parametrize("name", list(SPACES))
 def test_a_space_can_be_narrowed_and_its_configurations_belong_to_the_whole(name):
-    chosen = shipped(name)
+    chosen = load_shipped_space(name)
     whole, narrow = chosen.build(), chosen.build(["rf", "knn"])
     picked = {config[chosen.choice] for config in narrow.sample(40, seed=0).dicts()}
     assert picked == {"rf", "knn"}
@@ -53,14 +53,14 @@ def test_a_space_can_be_narrowed_and_its_configurations_belong_to_the_whole(name
 def test_packages_that_are_not_installed_are_left_out(monkeypatch):
     everything = list(spaces.CLASSIFIERS)
     monkeypatch.setattr(spaces, "find_spec", lambda name: None)
-    without = list(spaces.installed(spaces.CLASSIFIERS))
+    without = list(spaces.keep_installed(spaces.CLASSIFIERS))
     assert set(everything) - set(without) == set(spaces.OPTIONAL)
     monkeypatch.setattr(spaces, "find_spec", lambda name: name)
-    assert list(spaces.installed(spaces.CLASSIFIERS)) == everything
+    assert list(spaces.keep_installed(spaces.CLASSIFIERS)) == everything
 
 
 def test_mistakes():
     with pytest.raises(UsageError, match="did you mean 'cash'"):
-        shipped("cas")
+        load_shipped_space("cas")
     with pytest.raises(UsageError, match="not to 'svmm': did you mean 'svm'"):
-        shipped("pipeline-regression").build(["svmm"])
+        load_shipped_space("pipeline-regression").build(["svmm"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foretune.automl.evaluation import Protocol
 from foretune.automl.folds import cross_validation, dealt_together, hold_out
 from foretune.errors import UsageError
-from foretune.tables.row_structure import Arranged, Arrangement, later_rows
+from foretune.tables.row_structure import RowStructure, RowStructureKind, later_rows
 from foretune.tables.schema import Schema
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -23,14 +23,14 @@ groups_of_rows = st.lists(st.integers(0, 9), min_size=2, max_size=60).filter(
 def arranged(kind, values, y=None):
     values = np.asarray(values, dtype=np.float64)
     y = np.arange(len(values), dtype=np.float64) if y is None else np.asarray(y, dtype=np.float64)
-    arrangement = Arrangement(kind, "by", values)
+    arrangement = RowStructure(kind, "by", values)
     x = np.empty((len(values), 0))
     return Table("t", Task.REGRESSION, Schema(()), x, y, arrangement=arrangement)
 
 
 @given(values=groups_of_rows, folds=st.integers(2, 5), seed=st.integers(0, 99))
 def test_no_group_is_both_learnt_from_and_scored(values, folds, seed):
-    table = arranged(Arranged.TOGETHER, np.repeat(values, 2))
+    table = arranged(RowStructureKind.TOGETHER, np.repeat(values, 2))
     groups = table.arrangement.values
     for splits in (cross_validation(table, folds, seed), hold_out(table, seed)):
         for learn, held in splits:
@@ -41,7 +41,7 @@ def test_no_group_is_both_learnt_from_and_scored(values, folds, seed):
 
 @given(values=groups_of_rows, folds=st.integers(2, 5))
 def test_each_row_of_a_group_is_scored_once(values, folds):
-    table = arranged(Arranged.TOGETHER, np.repeat(values, 2))
+    table = arranged(RowStructureKind.TOGETHER, np.repeat(values, 2))
     held = np.concatenate([held for _, held in cross_validation(table, folds, 0)])
     assert sorted(held) == list(range(len(table)))
 
@@ -107,12 +107,12 @@ def test_one_large_group_is_a_part_of_its_own():
 
 def test_a_third_is_held_out_even_beside_a_large_group():
     groups = [0] * 60 + [1] * 30 + [2] * 10
-    [(learn, held)] = hold_out(arranged(Arranged.TOGETHER, groups), seed=0)
+    [(learn, held)] = hold_out(arranged(RowStructureKind.TOGETHER, groups), seed=0)
     assert (len(learn), len(held)) == (70, 30)
 
 
 def test_another_seed_deals_other_groups():
-    table = arranged(Arranged.TOGETHER, np.repeat(np.arange(30), 3), y=np.arange(90) % 3)
+    table = arranged(RowStructureKind.TOGETHER, np.repeat(np.arange(30), 3), y=np.arange(90) % 3)
     first, second = (hold_out(table, seed)[0][1] for seed in (0, 1))
     assert set(first) != set(second)
     assert set(first) == set(hold_out(table, 0)[0][1])
@@ -120,12 +120,12 @@ def test_another_seed_deals_other_groups():
 
 @pytest.mark.parametrize(("groups", "splits"), [(99, 5), (100, 1)])
 def test_few_groups_are_cross_validated_however_many_rows_they_have(groups, splits):
-    table = arranged(Arranged.TOGETHER, np.arange(3000) % groups)
+    table = arranged(RowStructureKind.TOGETHER, np.arange(3000) % groups)
     assert len(Protocol(("r2",)).splits(table)) == splits
 
 
 def test_many_rows_in_order_are_held_out_once():
-    table = arranged(Arranged.IN_ORDER, np.arange(3000))
+    table = arranged(RowStructureKind.IN_ORDER, np.arange(3000))
     [(learn, held)] = Protocol(("r2",)).splits(table)
     assert learn.max() < held.min()
     assert len(held) == 1000
@@ -133,7 +133,7 @@ def test_many_rows_in_order_are_held_out_once():
 
 def test_early_rows_that_are_all_alike_are_not_learnt_from_alone():
     y = np.r_[np.zeros(35), np.arange(25)]
-    splits = cross_validation(arranged(Arranged.IN_ORDER, np.arange(60), y), 3, seed=0)
+    splits = cross_validation(arranged(RowStructureKind.IN_ORDER, np.arange(60), y), 3, seed=0)
     # The first of three parts would be scored by a model of the first 30 rows.
     assert [(len(learn), held[0]) for learn, held in splits] == [(40, 40), (50, 50)]
 
@@ -141,16 +141,16 @@ def test_early_rows_that_are_all_alike_are_not_learnt_from_alone():
 def test_groups_beside_which_all_rows_are_alike_are_not_scored():
     groups = np.repeat(np.arange(3), 20)
     y = np.where(groups == 1, np.arange(60), 0)
-    splits = cross_validation(arranged(Arranged.TOGETHER, groups, y), 3, seed=0)
+    splits = cross_validation(arranged(RowStructureKind.TOGETHER, groups, y), 3, seed=0)
     assert {*np.concatenate([groups[held] for _, held in splits])} == {0, 2}
 
 
 @pytest.mark.parametrize(
     ("kind", "rows", "those"),
     [
-        (Arranged.IN_ORDER, 60, "that come first"),
-        (Arranged.IN_ORDER, 3000, "that come first"),
-        (Arranged.TOGETHER, 60, "of other groups"),
+        (RowStructureKind.IN_ORDER, 60, "that come first"),
+        (RowStructureKind.IN_ORDER, 3000, "that come first"),
+        (RowStructureKind.TOGETHER, 60, "of other groups"),
     ],
 )
 def test_rows_to_learn_from_must_differ(kind, rows, those):
@@ -160,7 +160,7 @@ def test_rows_to_learn_from_must_differ(kind, rows, those):
 
 
 def test_a_part_of_a_table_without_an_arrangement_may_be_all_alike():
-    table = arranged(Arranged.TOGETHER, np.arange(10), y=np.arange(10) == 0)
+    table = arranged(RowStructureKind.TOGETHER, np.arange(10), y=np.arange(10) == 0)
     assert len(cross_validation(replace(table, arrangement=None), 2, seed=0)) == 2
 
 
@@ -169,7 +169,7 @@ def said_of(kind, values, y=None):
 
 
 def test_what_is_done_is_said():
-    together, in_order = Arranged.TOGETHER, Arranged.IN_ORDER
+    together, in_order = RowStructureKind.TOGETHER, RowStructureKind.IN_ORDER
     assert said_of(together, np.arange(60)) == (
         "5-fold cross-validation on 60 rows, all of one 'by' together (60 of them)"
     )
@@ -190,7 +190,7 @@ def test_what_is_done_is_said():
     )
 
 
-@pytest.mark.parametrize("kind", Arranged)
+@pytest.mark.parametrize("kind", RowStructureKind)
 def test_a_target_that_never_changes_is_not_blamed_on_groups_or_order(kind):
     with pytest.raises(UsageError, match="all have the same one: choose another target"):
         cross_validation(arranged(kind, np.arange(20) // 2, np.ones(20)), 5, 0)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from foretune.automl.equivalent_configs import Effect
+from foretune.automl.equivalent_configs import PipelineEquivalence
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.spaces import SPACES, shipped
+from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.tables.meta_features import meta_features
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -17,7 +17,7 @@ SCALERS = ("none", "standard", "robust", "quantile")
 
 
 def one_config(name, algorithm="", **chosen):
-    built = shipped(name).build([algorithm] if algorithm else [])
+    built = load_shipped_space(name).build([algorithm] if algorithm else [])
     configs = built.sample(200, seed=1, how="sobol").dicts()
     return next(each for each in configs if chosen.items() <= each.items())
 
@@ -56,8 +56,8 @@ def test_without_texts_pipelines_are_as_before():
 
 
 def test_gaps_of_texts_are_not_the_imputers():
-    assert "imputer" not in Effect.on(table_with_texts(Task.REGRESSION)).idle
-    alone = Effect.on(table_with_texts(Task.REGRESSION, others=False)).idle
+    assert "imputer" not in PipelineEquivalence.on(table_with_texts(Task.REGRESSION)).idle
+    alone = PipelineEquivalence.on(table_with_texts(Task.REGRESSION, others=False)).idle
     assert {"imputer", "encoder"} <= alone
     assert "scaler" not in alone
 

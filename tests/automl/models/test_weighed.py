@@ -9,19 +9,19 @@ import sklearn
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.fixes import parse_version
 
-from foretune.automl.estimators.pipelines import told_weights
+from foretune.automl.estimators.pipelines import weight_arguments
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.final_model.baseline import without_columns
 from foretune.automl.final_model.column_importance import column_worth
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.greedy_blend import blend
 from foretune.automl.final_model.model import Model
-from foretune.automl.plan import Wishes, planned
-from foretune.automl.spaces import SPACES, shipped
+from foretune.automl.plan import FitOptions, make_plan
+from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.automl.test_scores import scores_on
 from foretune.errors import UsageError
-from foretune.tables.column_roles import Roles
-from foretune.tables.row_weights import Weighting
+from foretune.tables.column_roles import ColumnRoles
+from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
@@ -33,11 +33,11 @@ CASES = [(name, algorithm) for name, space in SPACES.items() for algorithm in sp
 
 
 def weighed(table, weights):
-    return replace(table, weighting=Weighting("w", np.asarray(weights, dtype=float)))
+    return replace(table, weighting=RowWeights("w", np.asarray(weights, dtype=float)))
 
 
 def a_config(name, algorithm):
-    [config] = shipped(name).build([algorithm]).sample(1, seed=3).dicts()
+    [config] = load_shipped_space(name).build([algorithm]).sample(1, seed=3).dicts()
     return config
 
 
@@ -55,15 +55,15 @@ def two_truths(n=400):
     x, heavy = rng.normal(size=n), np.arange(n) % 2 == 0
     good = np.where(heavy, x > 0, x < 0)
     frame = pd.DataFrame({"x": x, "good": good, "w": np.where(heavy, 9.0, 1.0)})
-    return frame, Table.of(frame, "good", roles=Roles(weight="w"))
+    return frame, Table.of(frame, "good", roles=ColumnRoles(weight="w"))
 
 
 @pytest.mark.parametrize(("name", "algorithm"), CASES)
 def test_every_estimator_that_can_weighs_rows(name, algorithm):
-    table, config = with_contradictions(shipped(name).task), a_config(name, algorithm)
+    table, config = with_contradictions(load_shipped_space(name).task), a_config(name, algorithm)
     given = np.repeat([0.05, 1.95], len(table) // 2)
     members = [refit(config, each, seed=0) for each in (table, weighed(table, given))]
-    assert bool(told_weights(members[0].pipeline, given)) == (algorithm not in CANNOT)
+    assert bool(weight_arguments(members[0].pipeline, given)) == (algorithm not in CANNOT)
     if table.task is Task.REGRESSION:
         plain, other = (member.predict(table.x) for member in members)
     else:
@@ -141,7 +141,7 @@ def test_columns_are_worth_what_they_tell_of_heavy_rows():
     heavy = np.arange(300) % 2 == 0
     y = np.where(heavy, left, right)
     frame = pd.DataFrame({"left": left, "right": right, "y": y, "w": np.where(heavy, 50.0, 1.0)})
-    table = Table.of(frame, "y", roles=Roles(weight="w"))
+    table = Table.of(frame, "y", roles=ColumnRoles(weight="w"))
     config = a_config("pipeline-regression", "elastic_net")
     config["estimator:elastic_net:alpha"] = 1e-3
     first, second = column_worth(config, table, Protocol(("r2",)))
@@ -169,7 +169,7 @@ def test_columns_are_worth_what_heavy_rows_lose(side, column):
 def test_errors_on_a_test_table_are_weighed():
     frame = pd.DataFrame({"x": np.arange(40.0) / 2, "y": np.arange(40.0) ** 2})
     frame["w"] = np.where(frame["x"] > 15, 20, 1)
-    table = Table.of(frame, "y", roles=Roles(weight="w"))
+    table = Table.of(frame, "y", roles=ColumnRoles(weight="w"))
     member = refit(a_config("pipeline-regression", "elastic_net"), table, seed=0)
     model = Model.of(table, [member], target="y", metric="mae")
     errors = np.abs(frame["y"] - model.predict(frame))
@@ -194,12 +194,12 @@ def test_a_test_table_needs_the_weights():
 def test_a_class_of_little_weight_is_rare():
     x = np.random.default_rng(0).normal(size=100)
     frame = pd.DataFrame({"x": x, "y": np.arange(100) % 2, "w": np.where(np.arange(100) % 2, 1, 9)})
-    table = Table.of(frame, "y", roles=Roles(weight="w"))
-    plan = planned(table, Wishes())
+    table = Table.of(frame, "y", roles=ColumnRoles(weight="w"))
+    plan = make_plan(table, FitOptions())
     assert plan.shares == pytest.approx((0.9**0.5, 0.1**0.5))
     assert any("has 10.0% of the rows, weighed by 'w':" in note for note in plan.notes)
-    assert not planned(replace(table, weighting=None), Wishes()).shares
-    by_classes = planned(table, Wishes(space="cash"))
+    assert not make_plan(replace(table, weighting=None), FitOptions()).shares
+    by_classes = make_plan(table, FitOptions(space="cash"))
     assert "10.0% of the rows, weighed by 'w'." in by_classes.notes[0]
 
 

@@ -6,16 +6,18 @@ from sklearn.metrics import r2_score
 
 from foretune.automl.evaluation import Protocol
 from foretune.automl.final_model import column_importance
-from foretune.automl.final_model.column_importance import Worth, column_worth
+from foretune.automl.final_model.column_importance import ColumnImportance, column_worth
 from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.metrics import SCORERS
-from foretune.automl.spaces import shipped
-from foretune.tables.column_roles import Roles
+from foretune.automl.spaces import load_shipped_space
+from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.table import Table
 
 
 def linear(task="regression"):
-    space = shipped(f"pipeline-{task}").build(["elastic_net" if task == "regression" else "lda"])
+    space = load_shipped_space(f"pipeline-{task}").build(
+        ["elastic_net" if task == "regression" else "lda"]
+    )
     return next(
         config
         for config in space.sample(200, seed=0).dicts()
@@ -32,7 +34,7 @@ def a_table(n=400, seed=0, **roles):
     )
     frame["weak"] = rng.normal(size=n)
     frame["y"] = 3.0 * frame["strong"] + 0.7 * frame["weak"] + 0.1 * rng.normal(size=n)
-    return Table.of(frame, "y", roles=Roles(**roles))
+    return Table.of(frame, "y", roles=ColumnRoles(**roles))
 
 
 def test_what_the_target_follows_from_counts():
@@ -135,6 +137,6 @@ def test_all_shuffles_share_the_time(monkeypatch):
 
 
 def test_chance_is_not_sure():
-    assert Worth("a", 0.3, 0.1).is_sure
-    assert not Worth("a", 0.19, 0.1).is_sure
-    assert not Worth("a", -0.3, 0.1).is_sure
+    assert ColumnImportance("a", 0.3, 0.1).is_sure
+    assert not ColumnImportance("a", 0.19, 0.1).is_sure
+    assert not ColumnImportance("a", -0.3, 0.1).is_sure

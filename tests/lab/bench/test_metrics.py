@@ -22,13 +22,13 @@ def brute_force_minimum(pool, trials):
 
 def test_expected_random_minimum_by_hand():
     # Two draws of {1, 2, 4}: the pairs' minima are 1, 1, 2.
-    expected = metrics.expected_random_minimum(np.array([4.0, 1.0, 2.0]), 3)
+    expected = metrics.random_search_minimum(np.array([4.0, 1.0, 2.0]), 3)
     np.testing.assert_allclose(expected, [7 / 3, 4 / 3, 1.0])
 
 
 @given(st.lists(st.sampled_from([-1.5, 0.0, 0.25, 0.25, 3.0, 10.0]), min_size=1, max_size=6))
 def test_expected_random_minimum_equals_enumeration_with_ties(pool):
-    expected = metrics.expected_random_minimum(np.array(pool), len(pool))
+    expected = metrics.random_search_minimum(np.array(pool), len(pool))
     np.testing.assert_allclose(expected, brute_force_minimum(pool, len(pool)), atol=1e-12)
 
 
@@ -38,24 +38,24 @@ def test_expected_random_minimum_agrees_with_simulation():
     draws = rng.permuted(np.tile(pool, (4000, 1)), axis=1)[:, :50]
     simulated = np.minimum.accumulate(draws, axis=1)
     error = simulated.std(axis=0) / np.sqrt(len(draws))
-    expected = metrics.expected_random_minimum(pool, 50)
+    expected = metrics.random_search_minimum(pool, 50)
     assert (np.abs(simulated.mean(axis=0) - expected) < 4.5 * error).all()
 
 
 def test_expected_random_minimum_of_a_large_pool():
     # For the losses 1..n the expected minimum of t draws is (n + 1) / (t + 1).
     n = 62_208
-    expected = metrics.expected_random_minimum(np.arange(1.0, n + 1), 1000)
+    expected = metrics.random_search_minimum(np.arange(1.0, n + 1), 1000)
     np.testing.assert_allclose(expected, (n + 1) / np.arange(2, 1002), rtol=1e-10)
 
 
 def test_expected_random_minimum_beyond_the_pool_stays_at_the_minimum():
-    expected = metrics.expected_random_minimum(np.array([2.0, 1.0]), 4)
+    expected = metrics.random_search_minimum(np.array([2.0, 1.0]), 4)
     np.testing.assert_allclose(expected, [1.5, 1.0, 1.0, 1.0])
 
 
 def test_a_failed_draw_counts_as_the_worst_of_the_pool():
-    expected = metrics.expected_random_minimum(np.array([0.0, NAN, 1.0, NAN]), 2)
+    expected = metrics.random_search_minimum(np.array([0.0, NAN, 1.0, NAN]), 2)
     np.testing.assert_allclose(expected, [0.75, 0.5])
 
 

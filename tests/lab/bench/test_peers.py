@@ -15,7 +15,7 @@ from benchmarks.peers.summary import Duel, duel, table
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric, Split
 from foretune.space import Space
-from foretune_lab.bench.results import Settings
+from foretune_lab.bench.results import ReplaySettings
 from tests.lab.bench.tables import results
 
 NAN = float("nan")
@@ -123,7 +123,7 @@ def test_both_together_are_the_better_one_of_each_two_runs() -> None:
     assert (found.ahead(2).item(), found.together(2).item()) == (0.0, 1.0)
 
 
-SETTINGS = Settings("suite", 50, "leave-one-out", ("error",), ("min",), "abc", notes="")
+SETTINGS = ReplaySettings("suite", 50, "leave-one-out", ("error",), ("min",), "abc", notes="")
 
 
 def some_run(played: Played) -> Path:
@@ -142,7 +142,9 @@ def some_run(played: Played) -> Path:
         (replace(SETTINGS, notes="def"), "another content of the split"),
     ],
 )
-def test_runs_of_other_settings_are_refused(other: Settings, said: str, tmp_path: Path) -> None:
+def test_runs_of_other_settings_are_refused(
+    other: ReplaySettings, said: str, tmp_path: Path
+) -> None:
     played = Played(tmp_path / "o.played")
     keep_settings(SETTINGS, played)
     some_run(played)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from foretune.experience import Direction, Experience, Metric
-from foretune_lab.bench.metrics import expected_random_minimum
+from foretune_lab.bench.metrics import random_search_minimum
 from foretune_lab.bench.pools import PoolFacts, facts_of, pool_of
 from tests.lab.bench.tables import SPACE
 
@@ -46,6 +46,6 @@ def test_facts_of_a_pool_survive_json_unchanged():
     pool = pool_of(recorded([4.0, 1.0, NAN], [0, 1, 2]), "one")
     facts = PoolFacts.from_dict(facts_of(pool, 2).to_dict())
     assert (facts.size, facts.low, facts.high) == (3, 1.0, 4.0)
-    np.testing.assert_array_equal(facts.random, expected_random_minimum(pool.losses[:, 0], 2))
+    np.testing.assert_array_equal(facts.random, random_search_minimum(pool.losses[:, 0], 2))
     np.testing.assert_array_equal(facts.front, [[1.0]])
     np.testing.assert_array_equal(facts.reference, [4.0])

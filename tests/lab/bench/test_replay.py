@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from foretune._base.files import held
+from foretune._base.files import try_lock
 from foretune.errors import (
     ExperienceError,
     ForetuneError,
@@ -19,7 +19,7 @@ from foretune.errors import (
     MissingExtraError,
     UsageError,
 )
-from foretune.experience import Direction, Experience, Metric, learning_split, splits_called
+from foretune.experience import Direction, Experience, Metric, find_splits, learning_split
 from foretune.experience.build import take_rows
 from foretune.search import METHODS, Design, Method, Optimizer
 from foretune_lab.bench import parts
@@ -113,7 +113,7 @@ def test_a_fold_is_learnt_once_a_seed_and_replayed_with_it(monkeypatch, out):
     spy = register(monkeypatch, Spy())
     experience = table(tasks=7)
     results = replay(experience, ["spy"], trials=2, seeds=2, split="3-fold", out=out)
-    folds = splits_called(experience, "3-fold")
+    folds = find_splits(experience, "3-fold")
     assert [(given.tasks, seed) for given, seed in spy.given] == [
         (fold.train, seed) for fold in folds for seed in (0, 1)
     ]
@@ -346,7 +346,7 @@ def test_a_lock_that_was_removed_while_it_was_taken_is_taken_anew(monkeypatch, o
     removed = []
 
     def taken_late(path):
-        stream = held(path)
+        stream = try_lock(path)
         if not removed:  # by the replay before, which ended between the opening and the locking
             path.unlink()
             removed.append(path)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foretune.errors import ExperienceError, UsageError
-from foretune_lab.bench.results import Settings, curves_of, merge, read, save
+from foretune_lab.bench.results import ReplaySettings, curves_of, merge, read, save
 from tests.lab.bench.tables import facts, results
 
 NAN = np.nan
@@ -39,7 +39,7 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
 def test_files_from_before_there_was_a_choice_of_starts_had_none():
     plain = asdict(two_methods().settings)
     del plain["start"]
-    assert Settings.from_dict(plain) == two_methods().settings
+    assert ReplaySettings.from_dict(plain) == two_methods().settings
 
 
 def test_notes_are_compared_and_an_older_file_may_have_used_none():

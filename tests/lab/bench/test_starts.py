@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from foretune.errors import UsageError
-from foretune.experience import Experience, Metric, Split, splits_called
+from foretune.experience import Experience, Metric, Split, find_splits
 from foretune.space import Space
-from foretune_lab.bench.plan import held_out
+from foretune_lab.bench.plan import plan_held_out
 from foretune_lab.bench.replay import replay
 from foretune_lab.bench.starts import Start, beginnings, has_recorded_start, seed_on_task
 
@@ -90,7 +90,7 @@ def test_random_starts_differ_between_tasks_and_seeds_only():
 def test_a_portfolio_comes_from_the_other_tasks():
     """Tasks b and c are best at 0.8 and at 0.2; task a's own optimum plays no part."""
     losses = {"a": [0, 9, 9, 9, 9, 9], "b": [8, 8, 8, 8, 1, 8], "c": [7, 2, 7, 7, 7, 7]}
-    [split, *_] = splits_called(line(losses), "leave-one-out")
+    [split, *_] = find_splits(line(losses), "leave-one-out")
     begun = beginnings(Start("portfolio", 2), line(losses), split, [0, 1])
     assert begun["a", 0] == begun["a", 1]
     assert set(begun["a", 0]) == {1, 4}
@@ -98,7 +98,7 @@ def test_a_portfolio_comes_from_the_other_tasks():
 
 def test_what_a_task_has_no_record_of_is_replaced_by_the_nearest_that_is_free():
     losses = {"a": [5, NAN, 5, 5, NAN, 5], "b": [8, 8, 8, 8, 1, 8], "c": [7, 2, 7, 7, 7, 7]}
-    [split, *_] = splits_called(line(losses), "leave-one-out")
+    [split, *_] = find_splits(line(losses), "leave-one-out")
     [rows] = set(beginnings(Start("portfolio", 2), line(losses), split, [0]).values())
     assert set(rows) <= {0, 2, 3, 5}
     assert len(set(rows)) == 2
@@ -110,7 +110,7 @@ def test_what_a_task_has_no_record_of_is_replaced_by_the_nearest_that_is_free():
 def test_no_configuration_stands_in_for_two(recorded, rows):
     """The first is nearest to both that are wanted."""
     losses = {"a": recorded, "b": [8, 8, 1, 8, 8, 8], "c": [7, 2, 7, 7, 7, 7]}
-    [split, *_] = splits_called(line(losses), "leave-one-out")
+    [split, *_] = find_splits(line(losses), "leave-one-out")
     [found] = beginnings(Start("portfolio", 2), line(losses), split, [0]).values()
     assert len(found) == len(rows)
     assert set(found) == rows
@@ -121,7 +121,7 @@ def test_a_task_is_replayed_where_all_objectives_were_measured():
     metrics = [Metric("error"), Metric("size")]
     configs = SPACE.encode([{"x": x} for x in GRID])
     experience = Experience.from_matrix(SPACE, configs, ["a", "b"], metrics, values)
-    [split] = held_out(experience, "leave-one-out", Start("none")).splits
+    [split] = plan_held_out(experience, "leave-one-out", Start("none")).splits
     assert split.test == ("a",)
 
 
@@ -130,7 +130,7 @@ def test_a_part_of_the_tasks_is_drawn_at_random_and_always_the_same():
     some, again = (
         [
             split.test[0]
-            for split in held_out(experience, "leave-one-out", Start("none"), limit=3).splits
+            for split in plan_held_out(experience, "leave-one-out", Start("none"), limit=3).splits
         ]
         for _ in range(2)
     )

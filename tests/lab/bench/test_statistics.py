@@ -9,7 +9,7 @@ from scipy import stats
 
 from foretune.errors import UsageError
 from foretune_lab.bench import statistics
-from foretune_lab.bench.statistics import LARGEST_EXACT, compare, holm, signed_rank_p
+from foretune_lab.bench.statistics import LARGEST_EXACT, compare, holm, wilcoxon_p
 
 
 def separated(tasks=12):
@@ -102,14 +102,14 @@ def test_too_little_to_compare_is_refused():
 
 def test_three_gains_of_three_by_hand():
     # Of eight ways to sign three ranks two are as far from the middle as all alike.
-    assert signed_rank_p(np.array([0.1, 0.2, 0.3])) == pytest.approx(2 / 8)
+    assert wilcoxon_p(np.array([0.1, 0.2, 0.3])) == pytest.approx(2 / 8)
 
 
 def test_signed_ranks_agree_with_scipy():
     for seed, tasks in ((0, 8), (1, 20), (2, 50)):
         differences = np.random.default_rng(seed).normal(0.3, size=tasks)
         expected = stats.wilcoxon(differences, method="exact").pvalue
-        assert signed_rank_p(differences) == pytest.approx(expected)
+        assert wilcoxon_p(differences) == pytest.approx(expected)
 
 
 @given(arrays(np.int64, st.integers(1, 9), elements=st.integers(-4, 4)))
@@ -118,7 +118,7 @@ def test_ties_are_counted_as_all_signs_would(differences):
     coins = np.array(list(product((-1, 1), repeat=len(ranks)))) * (signs != 0)
     sums, seen = coins @ ranks, signs @ ranks
     expected = np.mean(np.abs(sums) >= abs(seen))
-    assert signed_rank_p(differences.astype(float)) == pytest.approx(expected)
+    assert wilcoxon_p(differences.astype(float)) == pytest.approx(expected)
 
 
 def test_of_many_tasks_the_sum_is_taken_as_normal():
@@ -127,14 +127,14 @@ def test_of_many_tasks_the_sum_is_taken_as_normal():
     assert (rounded == 0).any()
     for differences in (rng.normal(0.1, size=150), rounded):
         expected = stats.wilcoxon(differences, zero_method="pratt", correction=True).pvalue
-        assert signed_rank_p(differences) == pytest.approx(expected)
+        assert wilcoxon_p(differences) == pytest.approx(expected)
 
 
 def test_many_ties_do_not_hide_that_all_else_was_won():
     # Seven coins that all show heads, or all tails.
     for ties in (0, 43, 44, 93, 94, 500):
         differences = np.concatenate([np.zeros(ties), np.linspace(0.1, 1.0, 7)])
-        assert signed_rank_p(differences) == pytest.approx(2 / 2**7)
+        assert wilcoxon_p(differences) == pytest.approx(2 / 2**7)
 
 
 @pytest.mark.parametrize("decimals", [1, 5])
@@ -143,10 +143,10 @@ def test_exact_and_normal_chances_meet(monkeypatch, decimals):
         draws = np.random.default_rng(seed).normal(0.2, size=LARGEST_EXACT + 20)
         differences = np.append(np.round(draws, decimals), np.zeros(300))
         assert np.count_nonzero(differences) > LARGEST_EXACT
-        normal = signed_rank_p(differences)
+        normal = wilcoxon_p(differences)
         with monkeypatch.context() as patched:
             patched.setattr(statistics, "LARGEST_EXACT", len(differences))
-            assert signed_rank_p(differences) == pytest.approx(normal, rel=0.15)
+            assert wilcoxon_p(differences) == pytest.approx(normal, rel=0.15)
 
 
 def test_holm_by_hand():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foretune.errors import UsageError
-from foretune.tables.formats.reader import Layout
+from foretune.tables.formats.reader import TextLayout
 from foretune.tables.target import Task
 from foretune_lab.collect import catalogue
 from foretune_lab.collect.catalogue import group, load
@@ -35,7 +35,7 @@ def wheel(tmp_path, monkeypatch):
 
 @pytest.fixture
 def entry(wheel):
-    layout = Layout(separator=",", header=False)
+    layout = TextLayout(separator=",", header=False)
     return Entry("t", Task.CLASSIFICATION, "t/*.txt", layout, wheel)
 
 

@@ -21,18 +21,18 @@ from foretune.run.pool import ProcessPool
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from foretune_lab.collect.collect import Collection, collect
-from foretune_lab.collect.families import held_out_families
-from foretune_lab.collect.prepared_tables import Known, prepare, table_path
-from foretune_lab.collect.recipe import Folder, Recipe
-from foretune_lab.collect.table_sources import Source, sources
+from foretune_lab.collect.families import choose_holdout_families
+from foretune_lab.collect.prepared_tables import PreparedTable, prepare, table_path
+from foretune_lab.collect.recipe import CollectionRecipe, Folder
+from foretune_lab.collect.table_sources import TableSource, sources
 from tests.automl.samples import mixed_frame, mixed_table
 
 ONLY = ("decision_tree", "gaussian_nb")
-RECIPE = Recipe("cash", Protocol(("accuracy",), folds=2), evaluations=4, only=ONLY)
+RECIPE = CollectionRecipe("cash", Protocol(("accuracy",), folds=2), evaluations=4, only=ONLY)
 
 
 def source(name, seed, family=None):
-    return Source(name, family or name, lambda: mixed_table(Task.CLASSIFICATION, seed=seed))
+    return TableSource(name, family or name, lambda: mixed_table(Task.CLASSIFICATION, seed=seed))
 
 
 SOURCES = [source("a", 0), source("b/ä", 1), source("a2", 2, family="a")]
@@ -96,7 +96,7 @@ def test_a_file_without_configurations_of_the_space_is_refused_before_anything_i
         replace(RECIPE, like=out.with_name("bad.parquet"))
     made_of(RECIPE, SOURCES[:1], out)
     with pytest.raises(ForetuneError):
-        Recipe("pipeline-regression", Protocol(("r2",)), evaluations=4, like=out)
+        CollectionRecipe("pipeline-regression", Protocol(("r2",)), evaluations=4, like=out)
 
 
 def test_refinements_are_the_same_on_every_table_and_the_same_again(out, monkeypatch):
@@ -131,12 +131,12 @@ def test_the_order_is_one_configuration_on_all_tables_after_the_other(out):
 
 
 def _known(name):
-    return Known(name, name, 1, 1, {})
+    return PreparedTable(name, name, 1, 1, {})
 
 
 def test_failures_and_timeouts_are_recorded_as_such(out):
     recipe = replace(RECIPE, only=("gaussian_nb", "mlp"), evaluations=2, cpu_seconds=0.5)
-    large = Source("large", "large", lambda: mixed_table(Task.CLASSIFICATION, n=4000))
+    large = TableSource("large", "large", lambda: mixed_table(Task.CLASSIFICATION, n=4000))
     made = made_of(recipe, [large], out, partial(ProcessPool, limits=recipe.limits))
     assert made.status.tolist() == [Status.DONE, Status.TIMEOUT]
     about = json.loads(out.with_suffix(".collect.json").read_text())
@@ -220,7 +220,7 @@ def test_a_table_that_cannot_be_used_is_refused_before_any_trial_and_nothing_is_
     mixed_frame().drop(columns="class").to_csv(folder / "a.csv", index=False)
     recipes = {
         Task.CLASSIFICATION: RECIPE,
-        Task.REGRESSION: Recipe(
+        Task.REGRESSION: CollectionRecipe(
             "pipeline-regression", Protocol(("r2",), folds=2), evaluations=1, only=("elastic_net",)
         ),
     }
@@ -308,8 +308,8 @@ def test_a_second_run_at_the_same_time_is_refused_and_breaks_nothing(out):
 
 def test_a_fifth_of_the_families_is_held_out():
     families = {f"family {i}" for i in range(40)}
-    assert len(held_out_families(families)) == 8
-    assert held_out_families({"one"}) == set()
+    assert len(choose_holdout_families(families)) == 8
+    assert choose_holdout_families({"one"}) == set()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -332,7 +332,7 @@ def test_what_stops_it_costs_the_running_trials_only(out, tmp_path, how):
         assert process.returncode == 130
         # The last line may have been written while the interrupt arrived.
         assert finished - len(Experience.open(out)) in (0, 1)
-    recipe = Recipe(
+    recipe = CollectionRecipe(
         "cash",
         Protocol(("accuracy", "balanced_accuracy"), folds=2),
         evaluations=20,
@@ -377,7 +377,7 @@ def test_tables_are_prepared_once(out):
     folder.begin(RECIPE)
     for _ in range(2):
         [known] = prepare(
-            [Source("t", "t", load)], folder.tables, most_rows=99, seed=0, progress=SILENT
+            [TableSource("t", "t", load)], folder.tables, most_rows=99, seed=0, progress=SILENT
         )
     assert len(loads) == 1
     assert (known.rows, known.columns) == (90, 11)

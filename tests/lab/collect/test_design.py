@@ -2,9 +2,9 @@ from collections import Counter
 
 import pytest
 
-from foretune.automl.spaces import SPACES, shipped
+from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.errors import UsageError
-from foretune_lab.collect.designs import shared_configs
+from foretune_lab.collect.designs import draw_shared_configs
 from foretune_lab.collect.grids import CASH_GRIDS, points, size
 
 TABLE_5 = {
@@ -37,9 +37,9 @@ def test_points_of_a_grid_are_different_and_a_longer_list_begins_with_the_shorte
 
 @pytest.mark.parametrize("name", list(SPACES))
 def test_every_algorithm_gets_its_turn(name):
-    chosen = shipped(name)
+    chosen = load_shipped_space(name)
     algorithms = list(chosen.algorithms())
-    configs = shared_configs(chosen, 3 * len(algorithms), seed=0)
+    configs = draw_shared_configs(chosen, 3 * len(algorithms), seed=0)
     picked = [config[chosen.choice] for config in configs.dicts()]
     assert picked == algorithms * 3
     assert configs.space == chosen.build()
@@ -48,28 +48,28 @@ def test_every_algorithm_gets_its_turn(name):
 
 @pytest.mark.parametrize("name", ["cash", "pipeline-regression"])
 def test_a_longer_list_begins_with_the_shorter(name):
-    chosen, only = shipped(name), ("rf", "knn")
-    short = shared_configs(chosen, 5, seed=0, only=only).dicts()
-    assert shared_configs(chosen, 30, seed=0, only=only).dicts()[:5] == short
+    chosen, only = load_shipped_space(name), ("rf", "knn")
+    short = draw_shared_configs(chosen, 5, seed=0, only=only).dicts()
+    assert draw_shared_configs(chosen, 30, seed=0, only=only).dicts()[:5] == short
 
 
 def test_pipelines_begin_with_the_defaults():
-    chosen = shipped("pipeline-regression")
-    first = shared_configs(chosen, 1, seed=0, only=("rf",)).dicts()
+    chosen = load_shipped_space("pipeline-regression")
+    first = draw_shared_configs(chosen, 1, seed=0, only=("rf",)).dicts()
     assert first == chosen.build(["rf"]).defaults().dicts()
 
 
 def test_a_grid_that_is_used_up_is_followed_by_a_sequence():
-    configs = shared_configs(shipped("cash"), 120, seed=0, only=("logistic", "qda"))
+    configs = draw_shared_configs(load_shipped_space("cash"), 120, seed=0, only=("logistic", "qda"))
     counts = Counter(config["algorithm"] for config in configs.dicts())
     assert counts == {"logistic": 60, "qda": 60}
 
 
 def test_as_the_space_samples_them():
-    configs = shared_configs(shipped("cash"), 30, seed=0, even=False)
+    configs = draw_shared_configs(load_shipped_space("cash"), 30, seed=0, even=False)
     assert len(set(configs.keys().tolist())) == 30
 
 
 def test_mistakes():
     with pytest.raises(UsageError, match="at least one configuration"):
-        shared_configs(shipped("cash"), 0, seed=0)
+        draw_shared_configs(load_shipped_space("cash"), 0, seed=0)

@@ -6,7 +6,7 @@ from ConfigSpace import ConfigurationSpace, Float
 
 from foretune.experience import Experience, Metric
 from foretune.space import Space
-from foretune_lab.collect.refinement import refined_configs
+from foretune_lab.collect.refinement import propose_refinements
 
 OPTIMA = {"left": 0.2, "right": 0.7}
 POINTS = 32
@@ -30,16 +30,16 @@ def bowls():
 
 
 def test_tasks_propose_in_turn_what_their_own_results_speak_for(bowls):
-    found = refined_configs(bowls, 2, seed=0)
+    found = propose_refinements(bowls, 2, seed=0)
     for config, (task, best) in zip(found.x, OPTIMA.items(), strict=True):
         known = np.sort(bowls.task(task).losses[:, 0])
         assert np.sum(np.square(config - best)) < known[POINTS // 8]
 
 
 def test_so_many_new_ones_as_asked_for(bowls):
-    found = refined_configs(bowls, 5, seed=0)
+    found = propose_refinements(bowls, 5, seed=0)
     assert len(found) == 5
     assert not found.isin(bowls.configs).any()
     assert len(found.first_occurrences()) == 5
-    again = refined_configs(bowls, 5, seed=0)
+    again = propose_refinements(bowls, 5, seed=0)
     assert np.array_equal(found.values, again.values)

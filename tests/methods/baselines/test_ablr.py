@@ -9,7 +9,13 @@ from foretune.search import Method, method
 from foretune.space import Space
 from foretune.testing import problem
 from foretune_lab.baselines import ablr as module
-from foretune_lab.baselines.ablr import Training, ablr, ablr_copula, activations, training_of
+from foretune_lab.baselines.ablr import (
+    EvidenceObjective,
+    ablr,
+    ablr_copula,
+    activations,
+    training_of,
+)
 from foretune_lab.baselines.regression import Regression, fit_precisions
 from tests.methods.baselines.examples import mean_regret, small_experience
 
@@ -19,7 +25,7 @@ ABLR_COPULA = Method("ablr-copula", "on scores", ablr_copula, needs_experience=T
 
 def small_training():
     rng = np.random.default_rng(0)
-    return Training(rng.random((9, 2)), rng.standard_normal(9), (slice(0, 4), slice(4, 9)))
+    return EvidenceObjective(rng.random((9, 2)), rng.standard_normal(9), (slice(0, 4), slice(4, 9)))
 
 
 def test_the_network_is_three_layers_of_fifty_tanh_units():

@@ -21,10 +21,10 @@ from foretune_lab.baselines import pmf as room
 from foretune_lab.baselines.factorisation import (
     RANK,
     LowRank,
+    catalogue_of,
     factorise,
     loss_matrix,
-    renumbered,
-    tried_by,
+    renumber_rows,
 )
 from foretune_lab.baselines.oboe import OboeSurrogate, informative, oboe
 from foretune_lab.baselines.pmf import PmfPrior, pmf
@@ -108,19 +108,19 @@ class TestLowRank:
 class TestCatalogue:
     def test_a_shared_list_stays_as_it_is(self) -> None:
         tasks = [PastTask(np.arange(60), np.zeros(60))]
-        catalogue = tried_by(tasks, CONFIGS)
+        catalogue = catalogue_of(tasks, CONFIGS)
         assert catalogue.configs is CONFIGS
-        assert renumbered(tasks, CONFIGS, catalogue) is tasks
+        assert renumber_rows(tasks, CONFIGS, catalogue) is tasks
 
     def test_other_tasks_are_read_by_the_nearest(self) -> None:
         teaching = [PastTask(np.array([9, 4]), np.array([0.0, 1.0]))]
-        catalogue = tried_by(teaching, CONFIGS)
+        catalogue = catalogue_of(teaching, CONFIGS)
         np.testing.assert_array_equal(catalogue.configs.x, CONFIGS.x[[4, 9]])
-        assert renumbered(teaching, CONFIGS, catalogue)[0].rows.tolist() == [1, 0]
+        assert renumber_rows(teaching, CONFIGS, catalogue)[0].rows.tolist() == [1, 0]
         other = [PastTask(np.array([9, 20]), np.array([0.0, 1.0]))]
         gaps = np.linalg.norm(CONFIGS.x[[4, 9]] - CONFIGS.x[20], axis=1)
         expected = [1, int(gaps.argmin())]
-        assert renumbered(other, CONFIGS, catalogue)[0].rows.tolist() == expected
+        assert renumber_rows(other, CONFIGS, catalogue)[0].rows.tolist() == expected
 
 
 class TestDesign:

@@ -9,7 +9,7 @@ import pytest
 from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.methods.contracts import Observations, Target
-from foretune.methods.past_data import PastTask, divided
+from foretune.methods.past_data import PastTask, split_tasks
 from foretune.numerics.deep_kernel import negative_log_likelihood
 from foretune.numerics.gp import GP
 from foretune.numerics.training import as_arrays
@@ -18,10 +18,10 @@ from foretune.space import Encoded, Space
 from foretune.testing import problem
 from foretune_lab.baselines.fsbo import (
     FEATURES,
+    AdaptationSettings,
     DeepKernelPosterior,
     FsboPrior,
-    Tuning,
-    embedded,
+    embed,
     features,
     fsbo,
     inputs,
@@ -46,7 +46,7 @@ class TestFeatures:
     def test_are_the_same_in_numpy(self) -> None:
         x = inputs(FLAT.space.sample(7, seed=0))
         params = random_start(x, 3)
-        phi = embedded(as_arrays(params.network), x)
+        phi = embed(as_arrays(params.network), x)
         assert phi.shape == (7, FEATURES)
         np.testing.assert_allclose(phi, features(params.network, jnp.asarray(x)), atol=1e-5)
 
@@ -63,7 +63,7 @@ class TestTuning:
         x = inputs(FLAT.space.sample(9, seed=0))
         z = np.linspace(-1.0, 1.0, 9)
         start = random_start(x, 0)
-        tuned = Tuning(steps=5, rate=1e-3)(start, x, z)
+        tuned = AdaptationSettings(steps=5, rate=1e-3)(start, x, z)
         mask = np.ones(9, dtype=bool)
         losses = [
             float(negative_log_likelihood(features, params, jnp.asarray(x), jnp.asarray(z), mask))
@@ -78,12 +78,12 @@ class TestPosterior:
         posterior = learnt().surrogate(FLAT.target()).condition(seen, seed=0)
         assert isinstance(posterior, DeepKernelPosterior)
         again = GP.condition(
-            embedded(posterior.layers, inputs(seen.configs)),
+            embed(posterior.layers, inputs(seen.configs)),
             posterior.model.y,
             posterior.model.hyper,
         )
         some = FLAT.space.sample(5, seed=2)
-        mean, std = again.predict(embedded(posterior.layers, inputs(some)))
+        mean, std = again.predict(embed(posterior.layers, inputs(some)))
         np.testing.assert_allclose(posterior.predict(some).mean, mean)
         np.testing.assert_allclose(posterior.predict(some).std, std)
         assert posterior.best == pytest.approx(posterior.model.y.min())
@@ -135,11 +135,11 @@ class TestDivision:
     @pytest.mark.parametrize(("tasks", "held_out"), [(2, 1), (10, 2), (100, 15)])
     def test_holds_out_a_share(self, tasks: int, held_out: int) -> None:
         every = [PastTask(np.array([n]), np.array([0.0])) for n in range(tasks)]
-        teaching, held = divided(every, np.random.default_rng(0))
+        teaching, held = split_tasks(every, np.random.default_rng(0))
         assert len(held) == held_out
         rows = [int(task.rows[0]) for task in [*teaching, *held]]
         assert sorted(rows) == list(range(tasks))
 
     def test_one_task_does_both(self) -> None:
         only = [PastTask(np.array([0]), np.array([0.0]))]
-        assert divided(only, np.random.default_rng(0)) == (only, only)
+        assert split_tasks(only, np.random.default_rng(0)) == (only, only)

@@ -6,7 +6,7 @@ import pytest
 from foretune.methods.contracts import Observations, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessPosterior
 from foretune.numerics.gp import GP
-from foretune.numerics.scores import smoothed_scores
+from foretune.numerics.scores import smooth_scores
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.search import method
 from foretune.space import Space
@@ -25,7 +25,7 @@ def posterior(name: str, n: int, believed: int = 0) -> GaussianProcessPosterior:
 
 @pytest.mark.parametrize(
     ("name", "scores"),
-    [("gp", standardise), ("gcp", copula_scores), ("gcp-smooth", smoothed_scores)],
+    [("gp", standardise), ("gcp", copula_scores), ("gcp-smooth", smooth_scores)],
 )
 def test_the_belief_is_the_process_on_the_scores_of_its_method(name, scores) -> None:
     found, z = posterior(name, 9), scores(LOSSES)

@@ -4,11 +4,11 @@ import pytest
 from foretune.errors import ArtifactError, MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Target
-from foretune.methods.past_data import PastTask, check_space, given, past_tasks
+from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
 from foretune.methods.rgpe.best_of_past import (
     best_of_each,
     load_configs,
-    ordered_tasks,
+    order_tasks,
     save_configs,
 )
 from foretune.numerics.transforms import copula_scores, standardise
@@ -44,7 +44,7 @@ def test_an_enormous_loss_leaves_the_others_in_order():
     past = Experience.from_matrix(
         SPACE, configs, ["a"], [Metric("error", Direction.MIN)], {"error": matrix}
     )
-    [task] = ordered_tasks(past)
+    [task] = order_tasks(past)
     assert task.best == 3
     assert list(np.argsort(task.z)) == [3, 1, 0, 4, 2]
 
@@ -55,7 +55,7 @@ def test_several_objectives_are_put_in_order_by_their_standardised_mean():
     metrics = [Metric("error", Direction.MIN), Metric("seconds", Direction.MIN)]
     past = Experience.from_matrix(SPACE, configs, ["a"], metrics, losses)
     expected = past_tasks(past, standardise)[0]
-    np.testing.assert_array_equal(ordered_tasks(past)[0].z, expected.z)
+    np.testing.assert_array_equal(order_tasks(past)[0].z, expected.z)
 
 
 def test_the_best_of_each_task_come_once_and_the_most_widely_good_first():
@@ -82,7 +82,7 @@ def test_experience_that_teaches_nothing_is_refused():
     with pytest.raises(MethodError, match="none of the 1 tasks"):
         past_tasks(small_experience().only(["hopeless"]), standardise)
     with pytest.raises(MethodError, match="got no experience"):
-        given(None)
+        require_experience(None)
 
 
 def test_another_space_is_refused_and_both_are_named():

@@ -6,7 +6,7 @@ from foretune.methods.contracts import Observations, Target
 from foretune.numerics.gp import negative_log_posterior
 from foretune.search import method
 from foretune.space import Space
-from foretune_lab.baselines.pretrained_gps import _shared_hyper
+from foretune_lab.baselines.pretrained_gps import _fit_common_hyper
 
 SPACE = Space.of({"model": {"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "never": {}}})
 DRAWN = SPACE.sample(60, seed=0)
@@ -56,7 +56,7 @@ def test_past_tasks_share_one_prior_of_the_hyperparameters() -> None:
     for _ in range(8):
         x = np.sort(rng.random((12, 1)), axis=0)
         lists.append((x, np.cumsum(rng.standard_normal(12)) * 0.3))
-    found = _shared_hyper(lists, groups).to_vector()
+    found = _fit_common_hyper(lists, groups).to_vector()
 
     def slope(part: int, weight: float) -> np.ndarray:
         return negative_log_posterior(found, *lists[part], groups, weight)[1]

@@ -9,7 +9,7 @@ from foretune.methods.rgpe.rgpe import (
     EnsemblePosterior,
     ensemble_weights,
     leave_one_out,
-    left_out_losses,
+    leave_one_out_losses,
     ranking_losses,
 )
 from foretune.numerics.gp import GP
@@ -44,7 +44,7 @@ def test_left_out_losses_by_hand():
     first_seems_worst = np.array([9.0, 2.0, 3.0])  # wrong against both others
     middle_seems_worst = np.array([1.0, 9.0, 3.0])  # wrong against the last
     left_out = np.stack([exact, first_seems_worst, middle_seems_worst], axis=1)
-    np.testing.assert_array_equal(left_out_losses(z, left_out), [0, 2, 1])
+    np.testing.assert_array_equal(leave_one_out_losses(z, left_out), [0, 2, 1])
 
 
 def test_weights_are_shares_of_draws_won():

@@ -4,7 +4,7 @@ import pytest
 from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.methods.contracts import LearnsMany, Target
-from foretune.methods.rgpe.source_processes import Limits, fit_sources
+from foretune.methods.rgpe.source_processes import SourceLimits, fit_sources
 from foretune.numerics.transforms import standardise
 from foretune.space import Space
 from foretune.testing import problem
@@ -17,26 +17,26 @@ def fitted(limits, seeds=(0,)):
 
 
 def test_a_long_past_task_is_subsampled():
-    [sources] = fitted(Limits(evaluations=20, fitted=10))
+    [sources] = fitted(SourceLimits(evaluations=20, fitted=10))
     assert [len(process.x) for process in sources.processes] == [20] * 5
 
 
 def test_many_past_tasks_are_subsampled():
-    some, same, other = fitted(Limits(evaluations=20, fitted=10, tasks=2), (0, 0, 4))
+    some, same, other = fitted(SourceLimits(evaluations=20, fitted=10, tasks=2), (0, 0, 4))
     assert [len(sources.processes) for sources in (some, same, other)] == [2] * 3
     assert np.array_equal(some.processes[1].y, same.processes[1].y)
     assert not np.array_equal(some.processes[1].y, other.processes[1].y)
 
 
 def test_what_seeds_have_in_common_is_fitted_once():
-    all_of_it = Limits(evaluations=10_000, fitted=10_000)
+    all_of_it = SourceLimits(evaluations=10_000, fitted=10_000)
     first, second = fit_sources(small_experience(), standardise, all_of_it, (0, 1), SILENT)
     assert first.processes[2] is second.processes[2]
 
 
 def test_choices_of_one_hyperparameter_share_a_lengthscale():
     experience = small_experience()
-    [sources] = fit_sources(experience, standardise, Limits(100, 100), (0,), SILENT)
+    [sources] = fit_sources(experience, standardise, SourceLimits(100, 100), (0,), SILENT)
     groups = experience.space.column_groups
     for process in sources.processes:
         scales = process.hyper.log_lengthscales
@@ -59,7 +59,7 @@ def test_learning_many_seeds_is_learning_each():
 
 def test_a_mean_alone_is_that_of_the_belief_and_the_pools_is_remembered():
     flat = problem("flat")
-    [sources] = fitted(Limits(evaluations=30, fitted=10))
+    [sources] = fitted(SourceLimits(evaluations=30, fitted=10))
     voices = sources.about(flat.target(pool=True))
     np.testing.assert_allclose(
         voices.means[1](flat.pool), voices.beliefs[1](flat.pool).mean, atol=1e-9
@@ -68,6 +68,6 @@ def test_a_mean_alone_is_that_of_the_belief_and_the_pools_is_remembered():
 
 
 def test_another_space_is_refused():
-    [sources] = fitted(Limits(evaluations=20, fitted=10))
+    [sources] = fitted(SourceLimits(evaluations=20, fitted=10))
     with pytest.raises(MethodError, match="learnt on"):
         sources.about(Target(Space.of({"width": (0.0, 10.0)})))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.methods.rgpe.stacked import JointDraws, Means, Stacked
+from foretune.methods.rgpe.stacked import ExpectedLosses, JointDraws, Stacked
 from foretune.numerics.gp import GP
 from foretune.numerics.hyper import GPHyper
 
@@ -23,7 +23,7 @@ X = np.random.default_rng(1).random((7, 2))
 
 def test_means_are_those_of_each_process(processes):
     expected = np.stack([process.mean(X) for process in processes])
-    np.testing.assert_allclose(Means(Stacked(processes))(X), expected, rtol=1e-9)
+    np.testing.assert_allclose(ExpectedLosses(Stacked(processes))(X), expected, rtol=1e-9)
 
 
 def test_draws_have_the_means_and_covariances_of_each_process(processes):

@@ -11,7 +11,7 @@ from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Target
 from foretune.methods.copula.learn import Scores, _train, gather
-from foretune.methods.copula.model import Settings
+from foretune.methods.copula.model import CopulaSettings
 from foretune.methods.copula.prior import LEAST_SIGMA, load_networks
 from foretune.methods.copula.training import draw, negative_log_likelihood, outputs, schedule
 from foretune.methods.copula.variants import (
@@ -53,15 +53,15 @@ def prior():
 @pytest.mark.parametrize(
     ("variant", "scores", "settings"),
     [
-        (cts, copula_scores, Settings(adapts=False)),
-        (ts, standardise, Settings(adapts=False)),
-        (gcp_prior_paper, copula_scores, Settings(target="copula", prior_weight=0.01)),
-        (gp_prior, standardise, Settings(target="standardise", prior_weight=0.01)),
-        (gcp_prior_midrank, midrank_scores, Settings(prior_weight=1.0, grouped=True)),
+        (cts, copula_scores, CopulaSettings(adapts=False)),
+        (ts, standardise, CopulaSettings(adapts=False)),
+        (gcp_prior_paper, copula_scores, CopulaSettings(target="copula", prior_weight=0.01)),
+        (gp_prior, standardise, CopulaSettings(target="standardise", prior_weight=0.01)),
+        (gcp_prior_midrank, midrank_scores, CopulaSettings(prior_weight=1.0, grouped=True)),
         (
             gcp_prior,
             midrank_scores,
-            Settings(target="informed", prior_weight=1.0, grouped=True, random_weights=True),
+            CopulaSettings(target="informed", prior_weight=1.0, grouped=True, random_weights=True),
         ),
     ],
 )

@@ -4,25 +4,25 @@ from scipy.stats import norm
 
 from foretune.errors import MethodError
 from foretune.methods.contracts import Observations, Target
-from foretune.methods.copula.model import CopulaPrior, Settings, _residuals
-from foretune.methods.copula.prior import Belief, Networks
+from foretune.methods.copula.model import CopulaPrior, CopulaSettings, _residuals
+from foretune.methods.copula.prior import ObjectiveNetworks, ScoreBelief
 from foretune.numerics.gp import GP, fit_hyper
-from foretune.numerics.scores import informed_scores, midrank_shares, smoothed_shares
+from foretune.numerics.scores import midrank_shares, scores_from_past, smooth_shares
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.search import Design, Method, Optimizer, Told
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 
 # A network without hidden layers: mu = 4 a - 2, and sigma = softplus(0.5) + 0.001 everywhere.
 WEIGHTS = np.array([[4.0, 0.0], [0.0, 0.0]], np.float32)
-PLAIN = Networks((((WEIGHTS, np.array([-2.0, 0.5], np.float32)),),))
+PLAIN = ObjectiveNetworks((((WEIGHTS, np.array([-2.0, 0.5], np.float32)),),))
 SIGMA = np.log1p(np.exp(0.5)) + 0.001
 
 
 def prior(**settings: object) -> CopulaPrior:
-    return CopulaPrior("test", SPACE, PLAIN, Settings(**settings))
+    return CopulaPrior("test", SPACE, PLAIN, CopulaSettings(**settings))
 
 
 def seen(configs: Encoded, losses: list[float]) -> Observations:
@@ -40,7 +40,7 @@ def test_residuals_by_hand() -> None:
     mu, sigma = np.array([0.5, -1.0, 0.0]), np.array([1.0, 2.0, 0.5])
     cut = 1 / (4 * 3**0.25 * np.sqrt(np.pi * np.log(3)))
     z = norm.ppf(np.clip([3 / 3, 1 / 3, 2 / 3], cut, 1 - cut))
-    residuals = _residuals(told(losses, [1.0], mu, sigma), Settings(), 1)
+    residuals = _residuals(told(losses, [1.0], mu, sigma), CopulaSettings(), 1)
     np.testing.assert_allclose(residuals, (z - mu) / sigma)
 
 
@@ -51,21 +51,21 @@ def test_several_objectives_are_a_weighted_sum_of_scores(how, transform) -> None
     losses = np.array([[1.0, 9.0], [2.0, 5.0], [3.0, 7.0]])
     mean = 0.3 * transform(losses[:, 0]) + 0.7 * transform(losses[:, 1])
     residuals = _residuals(
-        told(losses, [0.3, 0.7], np.zeros(3), np.ones(3)), Settings(target=how), 2
+        told(losses, [0.3, 0.7], np.zeros(3), np.ones(3)), CopulaSettings(target=how), 2
     )
     np.testing.assert_allclose(residuals, mean)
 
 
 def test_the_belief_of_a_weighted_sum_by_hand() -> None:
-    belief = Belief(np.array([[1.0, -2.0]]), np.array([[0.3, 0.4]]))
+    belief = ScoreBelief(np.array([[1.0, -2.0]]), np.array([[0.3, 0.4]]))
     mu, sigma = belief.weighted_sum(np.array([0.5, 0.5]))
     assert mu[0] == -0.5
     assert sigma[0] == pytest.approx(0.25)
 
 
 def test_weights_are_alike_or_drawn_by_the_seed() -> None:
-    np.testing.assert_array_equal(Settings().weights(2, seed=1), [0.5, 0.5])
-    drawn = Settings(random_weights=True)
+    np.testing.assert_array_equal(CopulaSettings().weights(2, seed=1), [0.5, 0.5])
+    drawn = CopulaSettings(random_weights=True)
     assert drawn.weights(3, seed=1).sum() == pytest.approx(1.0)
     np.testing.assert_array_equal(drawn.weights(3, seed=1), drawn.weights(3, seed=1))
     assert (drawn.weights(3, seed=1) != drawn.weights(3, seed=2)).any()
@@ -97,7 +97,7 @@ def test_the_first_trials_are_draws_from_the_prior_whatever_they_gave() -> None:
     optimizer = Optimizer(Target(SPACE, pool=pool), opening, prior(), seed=5)
     tried: list[int] = []
     for number in range(3):
-        draws = np.random.default_rng(derived_seed(5, number, 0)).standard_normal(40)
+        draws = np.random.default_rng(derive_seed(5, number, 0)).standard_normal(40)
         expected = np.delete(np.arange(40), tried)[np.delete(mu + SIGMA * draws, tried).argmin()]
         [suggestion] = optimizer.ask()
         assert (suggestion.pool_index, suggestion.reason) == (expected, "thompson")
@@ -132,7 +132,7 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
     rows = told(losses, [1.0], belief.mu, belief.sigma)
     hyper = surrogate.fit.hyper(configs.x, rows)
     residual = GP.condition(
-        configs.x, _residuals(rows, Settings(), 1), hyper, units=Standardise(0.0, 1.0)
+        configs.x, _residuals(rows, CopulaSettings(), 1), hyper, units=Standardise(0.0, 1.0)
     )
     mean, std = residual.predict(new.x)
     belief = posterior.predict(new)
@@ -143,8 +143,8 @@ def test_the_posterior_maps_the_residual_process_back() -> None:
 
 def test_draws_after_trials_have_the_predicted_moments() -> None:
     """With a standard deviation of 3, which must not be left out."""
-    wide = Networks((((WEIGHTS, np.array([-2.0, 2.95], np.float32)),),))
-    surrogate = CopulaPrior("test", SPACE, wide, Settings()).surrogate(Target(SPACE))
+    wide = ObjectiveNetworks((((WEIGHTS, np.array([-2.0, 2.95], np.float32)),),))
+    surrogate = CopulaPrior("test", SPACE, wide, CopulaSettings()).surrogate(Target(SPACE))
     configs, new = SPACE.sample(8, seed=0), SPACE.sample(5, seed=1)
     posterior = surrogate.condition(seen(configs, list(np.arange(8.0))), seed=0)
     draws, belief = posterior.sample(new, 4000, seed=0), posterior.predict(new)
@@ -179,8 +179,8 @@ def test_what_is_believed_of_pending_trials_is_no_observation() -> None:
 @pytest.mark.parametrize(("grouped", "shared"), [(True, True), (False, False)])
 def test_choices_of_one_hyperparameter_share_a_lengthscale_where_grouped(grouped, shared) -> None:
     space = Space.of({"a": (0.0, 1.0), "kind": ["p", "q", "r"]})
-    networks = Networks((((np.zeros((4, 2), np.float32), np.zeros(2, np.float32)),),))
-    model = CopulaPrior("test", space, networks, Settings(grouped=grouped, prior_weight=1.0))
+    networks = ObjectiveNetworks((((np.zeros((4, 2), np.float32), np.zeros(2, np.float32)),),))
+    model = CopulaPrior("test", space, networks, CopulaSettings(grouped=grouped, prior_weight=1.0))
     configs = space.sample(12, seed=0)
     losses = configs.x[:, 0] + 3.0 * configs.x[:, space.column_groups == 1][:, 0]
     posterior = model.surrogate(Target(space)).condition(seen(configs, list(losses)), seed=0)
@@ -189,14 +189,14 @@ def test_choices_of_one_hyperparameter_share_a_lengthscale_where_grouped(grouped
 
 
 @pytest.mark.parametrize(
-    ("described", "shares"), [({}, smoothed_shares), ({"rows": 5.0}, midrank_shares)]
+    ("described", "shares"), [({}, smooth_shares), ({"rows": 5.0}, midrank_shares)]
 )
 def test_informed_scores_are_by_rank_on_a_described_task_and_else_smoothed(described, shares):
     surrogate = prior(target="informed").surrogate(Target(SPACE, meta_features=described))
     configs, losses = SPACE.sample(6, seed=0), np.array([5.0, 3.0, 7.0, 1.0, 1.1, 6.0])
     posterior = surrogate.condition(seen(configs, list(losses)), seed=0)
     belief = PLAIN.believe(configs.x)
-    scores = informed_scores(losses, belief.mu[:, 0], belief.sigma[:, 0], shares=shares)
+    scores = scores_from_past(losses, belief.mu[:, 0], belief.sigma[:, 0], shares=shares)
     assert posterior.best == pytest.approx(scores.min(), abs=1e-6)
 
 
@@ -218,15 +218,15 @@ def test_informed_scores_rank_one_objective_by_its_losses_and_several_by_their_s
     """Winsorised scores of many losses make the best equal, so one loss is ranked as it is."""
     rng = np.random.default_rng(0)
     mu, sigma = rng.normal(size=40), rng.uniform(0.5, 1.0, 40)
-    settings = Settings(target="informed", shares=midrank_shares, doubt=0.3)
+    settings = CopulaSettings(target="informed", shares=midrank_shares, doubt=0.3)
     one = rng.random(40)
-    expected = informed_scores(one, mu, sigma, doubt=0.3, shares=midrank_shares)
+    expected = scores_from_past(one, mu, sigma, doubt=0.3, shares=midrank_shares)
     assert len(np.unique(copula_scores(one))) < len(np.unique(expected))
     found = _residuals(told(one, [1.0], mu, sigma), settings, 1)
     np.testing.assert_allclose(found * sigma + mu, expected)
     two = rng.random((40, 2))
     together = 0.2 * copula_scores(two[:, 0]) + 0.8 * copula_scores(two[:, 1])
-    expected = informed_scores(together, mu, sigma, doubt=0.3, shares=midrank_shares)
+    expected = scores_from_past(together, mu, sigma, doubt=0.3, shares=midrank_shares)
     found = _residuals(told(two, [0.2, 0.8], mu, sigma), settings, 2)
     np.testing.assert_allclose(found * sigma + mu, expected)
 
@@ -234,7 +234,7 @@ def test_informed_scores_rank_one_objective_by_its_losses_and_several_by_their_s
 def test_hidden_units_are_rectified_and_the_last_layer_is_not() -> None:
     hidden = (np.array([[1.0, -1.0]], np.float32), np.array([0.0, 0.25], np.float32))
     last = (np.array([[2.0, 0.0], [-4.0, 1.0]], np.float32), np.array([-3.0, 0.5], np.float32))
-    belief = Networks(((hidden, last), (hidden, last))).believe(np.array([[1.0], [0.0]]))
+    belief = ObjectiveNetworks(((hidden, last), (hidden, last))).believe(np.array([[1.0], [0.0]]))
     # At 1 the units are 1 and 0, at 0 they are 0 and 1/4.
     np.testing.assert_allclose(belief.mu, [[-1.0, -1.0], [-4.0, -4.0]])
     before = np.array([[0.5, 0.5], [0.75, 0.75]])
@@ -272,13 +272,13 @@ def test_a_wrong_prior_is_overcome_by_the_targets_own_trials() -> None:
 def test_the_pools_belief_is_computed_once(monkeypatch) -> None:
     pool = SPACE.sample(50, seed=0)
     calls = []
-    believe = Networks.believe
+    believe = ObjectiveNetworks.believe
 
-    def counting(self: Networks, x: np.ndarray):
+    def counting(self: ObjectiveNetworks, x: np.ndarray):
         calls.append(len(x))
         return believe(self, x)
 
-    monkeypatch.setattr(Networks, "believe", counting)
+    monkeypatch.setattr(ObjectiveNetworks, "believe", counting)
     surrogate = prior().surrogate(Target(SPACE, pool=pool))
     for n in (2, 3, 4):
         surrogate.condition(

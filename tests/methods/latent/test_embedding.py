@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from foretune.methods.latent.embedding import (
+    AlgorithmEmbedding,
     Bowls,
-    Embedding,
     Stack,
     activations,
     gradients,
@@ -67,7 +67,7 @@ def test_gradients_agree_with_finite_differences() -> None:
 
 def test_features_and_head_together_are_the_embedding() -> None:
     for movable in (1, 2, 3):
-        embedding = Embedding(ALGORITHMS, STACK, movable=movable)
+        embedding = AlgorithmEmbedding(ALGORITHMS, STACK, movable=movable)
         placed = activations(embedding.head, embedding.features(CONFIGS), WHICH)[-1]
         np.testing.assert_allclose(placed, embedding.place(CONFIGS))
 
@@ -82,7 +82,7 @@ def test_random_networks_keep_the_size_of_what_they_read() -> None:
 
 
 def test_bowls_of_several_embeddings_are_those_of_each() -> None:
-    embeddings = [Embedding(ALGORITHMS, stack_of(seed)) for seed in range(3)]
+    embeddings = [AlgorithmEmbedding(ALGORITHMS, stack_of(seed)) for seed in range(3)]
     each = [np.square(embedding.place(CONFIGS)).sum(axis=1) for embedding in embeddings]
     np.testing.assert_allclose(Bowls.of(embeddings)(CONFIGS), np.column_stack(each))
     np.testing.assert_allclose(embeddings[1].bowl(CONFIGS), each[1])
@@ -90,7 +90,7 @@ def test_bowls_of_several_embeddings_are_those_of_each() -> None:
 
 def test_bowls_of_many_configurations_need_little_memory() -> None:
     """By chunks: of 6,000 configurations at once, 20 embeddings would take 90 MB."""
-    bowls = Bowls.of([Embedding(ALGORITHMS, stack_of(seed)) for seed in range(20)])
+    bowls = Bowls.of([AlgorithmEmbedding(ALGORITHMS, stack_of(seed)) for seed in range(20)])
     many = SPACE.sample(6000, seed=0)
     tracemalloc.start()
     found = bowls(many)

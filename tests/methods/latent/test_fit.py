@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from foretune.methods.latent.embedding import Embedding, random_stack
+from foretune.methods.latent.embedding import AlgorithmEmbedding, random_stack
 from foretune.methods.latent.fit import Fitted, HeadFit, Trials, _flat
 from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise
 from foretune.numerics.transforms import standardise
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 
-EMBEDDING = Embedding(ALGORITHMS, random_stack(ALGORITHMS, seed=0))
+EMBEDDING = AlgorithmEmbedding(ALGORITHMS, random_stack(ALGORITHMS, seed=0))
 PRIOR = HyperPrior.of(len(ALGORITHMS), slope=(0.7, 0.5))
 
 

@@ -8,10 +8,14 @@ from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.methods.contracts import Observations, Prior, Target
 from foretune.methods.latent.embedding import random_stack
-from foretune.methods.latent.learn import LatentPrior, _drawn, pre_trained
+from foretune.methods.latent.learn import LatentPrior, _draw_sources, pretrain
 from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate, latent_surrogate
 from foretune.methods.latent.sources import MetaFeatures
-from foretune.methods.latent.training import Networks, Source, initial_networks
+from foretune.methods.latent.training import (
+    AdversarialNetworks,
+    SourceEvaluations,
+    initial_networks,
+)
 from foretune.methods.latent.variants import latent_cash, latent_cash_random, latent_cash_ri
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
@@ -140,7 +144,7 @@ def test_the_adversary_makes_algorithms_overlap() -> None:
     kept = which < 2
     mixed = []
     for beta in (0.0, 0.1):
-        embedding = pre_trained(ALGORITHMS, past.configs, gaps, seed=0, beta=beta)
+        embedding = pretrain(ALGORITHMS, past.configs, gaps, seed=0, beta=beta)
         u, own = embedding.place(past.configs)[kept], which[kept]
         distances = np.square(u[:, None] - u[None, :]).sum(axis=2) + 1e9 * np.eye(len(u))
         mixed.append(float((own[distances.argmin(axis=1)] != own).mean()))
@@ -158,7 +162,9 @@ def test_sources_of_different_seeds_begin_with_different_networks() -> None:
     assert np.abs(one[0].stack[0][0] - one[1].stack[0][0]).max() > 0.1
 
 
-def untrained(source: Source, beta: float, *, steps: int, seed: int) -> Networks:
+def untrained(
+    source: SourceEvaluations, beta: float, *, steps: int, seed: int
+) -> AdversarialNetworks:
     """What `pre_train` begins with."""
     del beta, steps
     return initial_networks(np.random.default_rng(seed), *source.x.shape[::2])
@@ -181,7 +187,7 @@ def test_sources_are_drawn_with_their_meta_features(monkeypatch) -> None:
     drawn = []
     for seed in range(5):
         learnt = latent_cash_random().learn(past, seed=seed, progress=SILENT)
-        [name], _ = _drawn(past, 1, seed)
+        [name], _ = _draw_sources(past, 1, seed)
         assert learnt.meta_features.table.tolist() == [[past.meta_features[name]["optimum"]]]
         drawn.append(name)
     assert len(set(drawn)) > 1
@@ -190,7 +196,9 @@ def test_sources_are_drawn_with_their_meta_features(monkeypatch) -> None:
 def test_large_sources_are_trained_for_longer(monkeypatch) -> None:
     wishes = []
 
-    def recorded(source: Source, beta: float, *, steps: int, seed: int) -> Networks:
+    def recorded(
+        source: SourceEvaluations, beta: float, *, steps: int, seed: int
+    ) -> AdversarialNetworks:
         wishes.append((beta, steps))
         return untrained(source, beta, steps=steps, seed=seed)
 
@@ -199,7 +207,7 @@ def test_large_sources_are_trained_for_longer(monkeypatch) -> None:
     configs = SPACE.sample(21, seed=0)
     for rows, beta in ((20, None), (21, 0.5)):
         some = configs.take(np.arange(rows))
-        pre_trained(ALGORITHMS, some, np.linspace(0.0, 1.0, rows), seed=0, beta=beta)
+        pretrain(ALGORITHMS, some, np.linspace(0.0, 1.0, rows), seed=0, beta=beta)
     assert wishes == [(1e-4, 1000), (0.5, 4000)]
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Observations, Target
-from foretune.methods.latent.embedding import Embedding, random_stack
+from foretune.methods.latent.embedding import AlgorithmEmbedding, random_stack
 from foretune.methods.latent.fit import Trials
-from foretune.methods.latent.learn import _drawn, _in_latent_units, padded
+from foretune.methods.latent.learn import _draw_sources, _in_latent_units, pad_source
 from foretune.methods.latent.model import ChoosingSurrogate, latent_surrogate
 from foretune.methods.latent.sources import panel
 from foretune.numerics.coregion import CoregionalGP, Points
@@ -15,7 +15,7 @@ from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 
-SOURCES = [Embedding(ALGORITHMS, random_stack(ALGORITHMS, seed)) for seed in range(4)]
+SOURCES = [AlgorithmEmbedding(ALGORITHMS, random_stack(ALGORITHMS, seed)) for seed in range(4)]
 DRAWN, NEW = SPACE.sample(20, seed=1), SPACE.sample(15, seed=2)
 CONFIGS = DRAWN.take(DRAWN.first_occurrences()[:9])
 LOSSES = losses(CONFIGS, 0.3)[:, None]
@@ -33,7 +33,7 @@ def test_the_belief_is_the_process_on_what_the_fit_has_placed() -> None:
     beside = np.column_stack([source.bowl(CONFIGS) for source in SOURCES[1:3]])
     features = SOURCES[0].features(CONFIGS)
     fitted = surrogate.fit(Trials(features, which, beside, LOSSES).first(7))
-    head = Embedding(ALGORITHMS, (*SOURCES[0].stack[:-1], *fitted.head))
+    head = AlgorithmEmbedding(ALGORITHMS, (*SOURCES[0].stack[:-1], *fitted.head))
     process = CoregionalGP.condition(Points(head.place(CONFIGS), which, beside), z, fitted.hyper)
     new = Points(
         head.place(NEW),
@@ -112,7 +112,7 @@ def test_at_least_ten_trials_choose_the_sources(monkeypatch, trials: int, heard:
 def test_evaluations_are_sorted_by_algorithm_and_padded() -> None:
     inputs = np.arange(15.0).reshape(5, 3)
     gaps = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    source = padded(inputs, np.array([1, 0, 1, 4, 1]), gaps, algorithms=5)
+    source = pad_source(inputs, np.array([1, 0, 1, 4, 1]), gaps, algorithms=5)
     assert source.x.shape == (8, 64, 8)
     assert source.counts.tolist() == [1, 3, 0, 0, 1, 0, 0, 0]
     np.testing.assert_allclose(source.x[1, :3, :3], inputs[[0, 2, 4]])
@@ -133,7 +133,7 @@ def test_the_latent_unit_keeps_the_directions() -> None:
 def test_a_source_without_any_gap_has_no_unit() -> None:
     """Where all losses are equal, the best place is everywhere."""
     flat = tuple((0.0 * weights, 0.0 * biases) for weights, biases in SOURCES[0].stack)
-    scaled = _in_latent_units(Embedding(ALGORITHMS, flat), CONFIGS)
+    scaled = _in_latent_units(AlgorithmEmbedding(ALGORITHMS, flat), CONFIGS)
     assert not scaled.place(NEW).any()
 
 
@@ -147,7 +147,7 @@ def test_drawn_sources_keep_their_names() -> None:
     past = Experience.from_matrix(
         SPACE, CONFIGS, names, [Metric("loss", Direction.MIN)], {"loss": matrix}, failed=failed
     )
-    drawn, tasks = _drawn(past, 3, seed=0)
+    drawn, tasks = _draw_sources(past, 3, seed=0)
     assert len(drawn) == len(tasks) == 3
     assert "task 2" not in drawn
     for name, task in zip(drawn, tasks, strict=True):
@@ -163,6 +163,6 @@ def test_of_several_objectives_the_best_that_was_reached_has_no_gap() -> None:
     metrics = [Metric(name, Direction.MIN) for name in losses_]
     values = {name: column[None] for name, column in losses_.items()}
     past = Experience.from_matrix(SPACE, CONFIGS, ["task"], metrics, values)
-    _, [task] = _drawn(past, 1, seed=0)
+    _, [task] = _draw_sources(past, 1, seed=0)
     # Shares in ninths: the last has 1 and 0, the first 0 and 8, the others 9 together.
     np.testing.assert_allclose(np.sort(9.0 * task.z), [0.0, 3.5, *[4.0] * 7], atol=1e-12)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.methods.latent.embedding import Embedding, random_stack
+from foretune.methods.latent.embedding import AlgorithmEmbedding, random_stack
 from foretune.methods.latent.sources import MetaFeatures, agreement, fit_ranker, panel
 from foretune.methods.past_data import PastTask
 from foretune.numerics.lambdamart import Ranker
@@ -10,7 +10,7 @@ from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 NAN = float("nan")
 
 
-def bowl_about(optimum: float) -> Embedding:
+def bowl_about(optimum: float) -> AlgorithmEmbedding:
     """An embedding by hand, whose |u| is the distance of the flexibility to `optimum`."""
     weights, biases = (np.array(array) for array in random_stack(ALGORITHMS, 0)[0])
     weights[:], biases[:] = 0.0, 0.0
@@ -25,7 +25,7 @@ def bowl_about(optimum: float) -> Embedding:
     last = np.zeros((3, 32, 3))
     last[:, 0, 0], last[:, 1, 0] = 3.0, -3.0
     stack = ((weights, biases), (same, np.zeros((3, 32))), (last, np.zeros((3, 3))))
-    return Embedding(ALGORITHMS, stack)
+    return AlgorithmEmbedding(ALGORITHMS, stack)
 
 
 def test_distances_of_meta_features_by_hand() -> None:

@@ -5,17 +5,17 @@ import optax
 import pytest
 
 from foretune.methods.latent.embedding import activations
-from foretune.methods.latent.learn import padded
+from foretune.methods.latent.learn import pad_source
 from foretune.methods.latent.training import (
-    Networks,
-    applied,
+    AdversarialNetworks,
+    apply_layers,
     bowl_loss,
     cross_entropy,
     initial_networks,
     pairs_of,
     pre_train,
     pre_training_loss,
-    reversed_gradient,
+    reverse_gradient,
 )
 
 gradient_of = jax.jit(jax.grad(pre_training_loss))
@@ -51,7 +51,7 @@ def test_numpy_and_jax_read_stacked_networks_alike() -> None:
     stack = tuple((rng.normal(size=(2, i, o)), rng.normal(size=(2, o))) for i, o in sizes)
     x = rng.normal(size=(2, 6, 3))
     layers = [tuple(jnp.asarray(array, dtype=jnp.float32) for array in layer) for layer in stack]
-    found = jax.jit(applied)(layers, jnp.asarray(x, dtype=jnp.float32))
+    found = jax.jit(apply_layers)(layers, jnp.asarray(x, dtype=jnp.float32))
     for m in range(2):
         expected = activations(stack, x[m], np.full(6, m))[-1]
         np.testing.assert_allclose(found[m], expected, rtol=1e-4, atol=1e-4)
@@ -77,16 +77,16 @@ def test_the_descent_is_that_of_equation_13() -> None:
     """The embedding follows bowl - beta CE, the classifiers follow CE."""
     rng = np.random.default_rng(0)
     which = np.repeat([0, 1, 2], 20)
-    source = padded(rng.random((60, 3)), which, rng.random(60), 3)
+    source = pad_source(rng.random((60, 3)), which, rng.random(60), 3)
     networks = initial_networks(rng, *source.x.shape[::2])
     beta, draws = jnp.asarray(0.5), jnp.asarray(rng.random((4, 32), np.float32))
     found = gradient_of(networks, draws, source, beta)
 
-    def parts(networks: Networks) -> tuple[jax.Array, jax.Array]:
+    def parts(networks: AdversarialNetworks) -> tuple[jax.Array, jax.Array]:
         present = source.counts > 0
         rows = (draws * source.counts[:, None]).astype(jnp.int32)
         x = jnp.take_along_axis(source.x, rows[:, :, None], axis=1)
-        u = applied(networks.embedding, x)
+        u = apply_layers(networks.embedding, x)
         bowl = bowl_loss(u, jnp.take_along_axis(source.gap, rows, axis=1), present)
         return bowl, cross_entropy(networks.classifiers, u, present)
 
@@ -99,7 +99,7 @@ def test_the_descent_is_that_of_equation_13() -> None:
 def test_pre_training_is_adam_on_fresh_batches_at_a_falling_rate() -> None:
     """By optax, array by array; the rate falls along half a cosine."""
     rng = np.random.default_rng(0)
-    source = padded(rng.random((60, 3)), np.repeat([0, 1, 2], 20), rng.random(60), 3)
+    source = pad_source(rng.random((60, 3)), np.repeat([0, 1, 2], 20), rng.random(60), 3)
     found = pre_train(source, 0.5, steps=3, seed=2**40)
 
     rng = np.random.default_rng(2**40)
@@ -114,6 +114,6 @@ def test_pre_training_is_adam_on_fresh_batches_at_a_falling_rate() -> None:
 
 
 def test_a_reversed_gradient_keeps_the_value() -> None:
-    value, gradient = jax.value_and_grad(lambda u: reversed_gradient(u, jnp.asarray(0.1)) ** 2)(3.0)
+    value, gradient = jax.value_and_grad(lambda u: reverse_gradient(u, jnp.asarray(0.1)) ** 2)(3.0)
     assert value == pytest.approx(9.0)
     assert gradient == pytest.approx(-0.6)

@@ -14,13 +14,13 @@ from foretune.methods.pipeline.described import (
     MOST_AXES,
     THEMSELVES,
     Described,
-    Reading,
+    FeatureReading,
     _Normal,
     _Past,
 )
-from foretune.methods.pipeline.layout import Layout, Sizes
+from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior
-from foretune.methods.pipeline.training import untrained
+from foretune.methods.pipeline.training import initial_network
 from foretune.numerics.scores import midrank_scores
 from foretune.space import Space
 
@@ -94,7 +94,7 @@ def test_descriptions_that_say_nothing_are_not_believed(learnt: DeepPipePrior) -
 
 def test_few_tasks_or_other_meta_features_are_not_read() -> None:
     experience = past(12)
-    model = untrained(Layout.of(SPACE, SIZES), experience.configs, 0)
+    model = initial_network(NetworkLayout.of(SPACE, SIZES), experience.configs, 0)
     tasks, said = DeepPipeLearner(SIZES, midrank_scores)._all(experience)
     assert Described.learn(model, experience.configs, tasks[:9], said[:9], seed=0) is None
     unknown = [{"rows": 1.0} for _ in said]
@@ -104,7 +104,7 @@ def test_few_tasks_or_other_meta_features_are_not_read() -> None:
 def test_where_the_mean_leaves_nothing_over_there_is_nothing_to_correct() -> None:
     """A task of one evaluation has the score 0, which an untrained mean expects of all."""
     experience = past(12)
-    model = untrained(Layout.of(SPACE, SIZES), experience.configs, 0)
+    model = initial_network(NetworkLayout.of(SPACE, SIZES), experience.configs, 0)
     tasks = [PastTask(np.array([number]), np.zeros(1)) for number in range(12)]
     said = list(experience.meta_features.values())
     assert Described.learn(model, experience.configs, tasks, said, seed=0) is None
@@ -118,7 +118,7 @@ def test_a_saved_prior_reads_descriptions_alike(learnt: DeepPipePrior, tmp_path)
 
 def test_a_description_far_from_all_past_ones_counts_as_less_far() -> None:
     rng = np.random.default_rng(0)
-    reading = Reading.of([description(rng, float(k)) for k in range(20)])
+    reading = FeatureReading.of([description(rng, float(k)) for k in range(20)])
     one, other = (description(np.random.default_rng(3), far) for far in (1e3, 1e6))
     np.testing.assert_array_equal(reading(one), reading(other))
     assert np.isfinite(reading(one)).all()
@@ -128,7 +128,7 @@ def test_what_could_not_be_measured_is_not_read() -> None:
     rng = np.random.default_rng(0)
     whole = [description(rng, float(k)) for k in range(20)]
     for gap in (np.nan, np.inf):
-        reading = Reading.of([*whole[:-1], whole[-1] | {"more": gap}])
+        reading = FeatureReading.of([*whole[:-1], whole[-1] | {"more": gap}])
         assert "more" not in reading.names
         assert np.isfinite(reading.functions).all()
         assert reading(whole[0] | {"more": gap}) is not None
@@ -163,7 +163,7 @@ def test_a_wide_network_is_read_along_its_principal_axes() -> None:
         )
         for k, each in enumerate(said)
     ]
-    model = untrained(Layout.of(space, SIZES), configs, 0)
+    model = initial_network(NetworkLayout.of(space, SIZES), configs, 0)
     assert model.layout.hidden > MOST_AXES
     found = Described.learn(model, configs, tasks, said, seed=0)
     assert found is not None

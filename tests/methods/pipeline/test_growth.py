@@ -4,9 +4,9 @@ import pytest
 from foretune.errors import MethodError
 from foretune.methods.pipeline import growth
 from foretune.methods.pipeline.growth import LOOKED_AT, grown
-from foretune.methods.pipeline.layout import Layout, Sizes
-from foretune.methods.pipeline.model import DeepPipe, Place
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.layout import NetworkLayout, Sizes
+from foretune.methods.pipeline.model import DeepPipe, LatentPoints
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.kernels import squared_distances
 from foretune.space import Space
 
@@ -18,18 +18,18 @@ FOREST = {"forest": {"trees": (1, 9), "share": (0.0, 1.0), "kind": ["a", "b"]}}
 
 
 def learnt_on(space: Space, encoder_layers: int = 1, *, learns_mean: bool = True) -> DeepPipe:
-    layout = Layout.of(
+    layout = NetworkLayout.of(
         space, Sizes(factor=3, encoder_layers=encoder_layers, latent=4, learns_mean=learns_mean)
     )
     rng = np.random.default_rng(0)
     layers = tuple(
         tuple(rng.standard_normal(part.shape).astype(np.float32) for part in layer)
-        for layer in Embedding(layout).initial(rng)
+        for layer in PipelineEmbedding(layout).initial(rng)
     )
     return DeepPipe(layout, layers, 0.0, 0.0, -4.0)
 
 
-def learnt_units(model: DeepPipe, at: Place) -> np.ndarray:
+def learnt_units(model: DeepPipe, at: LatentPoints) -> np.ndarray:
     """Places in lengthscales of the process."""
     return at.u * np.exp(-model.start.log_lengthscales)
 
@@ -70,7 +70,7 @@ def test_only_what_is_new_may_be_trained() -> None:
     small = Space.of(SMALL)
     large = Space.of({**SMALL, "model": {**SMALL["model"], **FOREST}})
     larger = grown(learnt_on(small), large)
-    embedding = Embedding(larger.model.layout)
+    embedding = PipelineEmbedding(larger.model.layout)
     new_rows = [key[1] == "forest" for key in embedding.rows(0)]
     np.testing.assert_array_equal(larger.new[0][0].all(axis=1), new_rows)
     np.testing.assert_array_equal(larger.new[0][0].any(axis=1), new_rows)
@@ -92,14 +92,14 @@ def test_a_new_algorithm_begins_as_a_typical_one(encoder_layers: int) -> None:
     learnt = learnt_on(small, encoder_layers)
     larger = grown(learnt, large).model
     configs = small.sample(LOOKED_AT, seed=0)
-    codes = Embedding(learnt.layout).encode(learnt.layers, learnt.layout.read(configs))
+    codes = PipelineEmbedding(learnt.layout).encode(learnt.layers, learnt.layout.read(configs))
     is_svm = configs.values[:, 0] == 0
     typical = 0.5 * (codes[is_svm].mean(axis=0) + codes[~is_svm].mean(axis=0))
     forests = large.encode(
         [{"model": "forest", "model:forest:trees": n, "model:forest:share": 0.1 * n,
           "model:forest:kind": "b"} for n in (1, 5)]
     )  # fmt: skip
-    found = Embedding(larger.layout).encode(larger.layers, larger.layout.read(forests))
+    found = PipelineEmbedding(larger.layout).encode(larger.layers, larger.layout.read(forests))
     np.testing.assert_allclose(found, np.stack([typical, typical]), rtol=1e-4)
     svm, tree, forest = larger.layers[encoder_layers][0][-3:]
     np.testing.assert_allclose(forest, 0.5 * (svm + tree), rtol=1e-5)
@@ -129,7 +129,7 @@ def test_a_first_hyperparameter_leaves_what_is_known_of_its_algorithm(encoder_la
 def mean_codes(learnt: DeepPipe) -> dict[str, np.ndarray]:
     """Of every scaler what its encoder gives on average."""
     configs = learnt.layout.space.sample(LOOKED_AT, seed=0)
-    codes = Embedding(learnt.layout).encode(learnt.layers, learnt.layout.read(configs))
+    codes = PipelineEmbedding(learnt.layout).encode(learnt.layers, learnt.layout.read(configs))
     codes = codes[:, [key[0] == "scaler" for key in learnt.layout.selected_neuron_keys]]
     chosen = np.array([config["scaler"] for config in configs.dicts()])
     return {name: codes[chosen == name].mean(axis=0) for name in np.unique(chosen)}
@@ -139,7 +139,7 @@ def codes_on(model: DeepPipe, scaler: str) -> np.ndarray:
     """What the scaler's encoder gives on the model's space."""
     drawn = model.layout.space.sample(200, seed=0).dicts()
     configs = model.layout.space.encode([each for each in drawn if each["scaler"] == scaler])
-    codes = Embedding(model.layout).encode(model.layers, model.layout.read(configs))
+    codes = PipelineEmbedding(model.layout).encode(model.layers, model.layout.read(configs))
     return codes[:, [key[0] == "scaler" for key in model.layout.selected_neuron_keys]]
 
 
@@ -169,7 +169,7 @@ def test_what_no_configuration_looked_at_uses_is_no_part_of_what_is_typical(monk
     learnt = learnt_on(small)
     larger = grown(learnt, Space.of({"model": {**SMALL["model"], **FOREST}})).model
     read = learnt.layout.read(small.sample(1, seed=0))
-    typical = Embedding(learnt.layout).encode(learnt.layers, read)[0]
+    typical = PipelineEmbedding(learnt.layout).encode(learnt.layers, read)[0]
     forest = larger.layout.encoder_keys.index(("model", "forest"))
     np.testing.assert_allclose(larger.layers[0][1][forest], typical, rtol=1e-5)
 
@@ -186,7 +186,7 @@ def test_new_encoders_are_not_silent() -> None:
         "encoder": {"hash": {"bits": (1, 9)}, "none": {}},
     })  # fmt: skip
     larger = grown(learnt_on(Space.of(SMALL), encoder_layers=2), space).model
-    embedding = Embedding(larger.layout)
+    embedding = PipelineEmbedding(larger.layout)
     expected = [
         {("model", "forest"): True, ("encoder", "hash"): True},
         {("model", "forest"): False, ("encoder", "hash"): True},

@@ -6,7 +6,7 @@ from foretune.methods.pipeline.layout import (
     SHARED,
     Encoder,
     Input,
-    Layout,
+    NetworkLayout,
     Sizes,
     StageLayout,
 )
@@ -14,7 +14,7 @@ from foretune.space import Space
 from tests.methods.pipeline.spaces import CASH, FLAT, PIPELINE
 
 
-def by_hand(sizes: Sizes, stages: list[list[int]]) -> Layout:
+def by_hand(sizes: Sizes, stages: list[list[int]]) -> NetworkLayout:
     """A layout from the number of inputs of each encoder of each stage."""
     laid = []
     for stage, counts in enumerate(stages):
@@ -25,11 +25,11 @@ def by_hand(sizes: Sizes, stages: list[list[int]]) -> Layout:
         names = tuple(encoder.name for encoder in encoders)
         laid.append(StageLayout(str(stage), max(counts), encoders, names))
     hidden = sizes.factor * sum(stage.size for stage in laid)
-    return Layout(FLAT, sizes, tuple(laid), hidden)
+    return NetworkLayout(FLAT, sizes, tuple(laid), hidden)
 
 
 def test_encoders_follow_stages_and_algorithms() -> None:
-    layout = Layout.of(PIPELINE, Sizes())
+    layout = NetworkLayout.of(PIPELINE, Sizes())
     assert layout.encoder_keys == (
         ("model", "svm"),
         ("model", "forest"),
@@ -43,18 +43,18 @@ def test_encoders_follow_stages_and_algorithms() -> None:
 
 
 def test_a_flat_space_has_one_encoder_and_cash_one_stage() -> None:
-    assert Layout.of(FLAT, Sizes()).encoder_keys == (("common", "common"),)
-    assert Layout.of(CASH, Sizes()).encoder_keys == (("model", "svm"), ("model", SHARED))
+    assert NetworkLayout.of(FLAT, Sizes()).encoder_keys == (("common", "common"),)
+    assert NetworkLayout.of(CASH, Sizes()).encoder_keys == (("model", "svm"), ("model", SHARED))
 
 
 def test_a_constant_is_not_read() -> None:
-    layout = Layout.of(Space.of({"rate": (0.0, 1.0), "depth": 3}), Sizes())
+    layout = NetworkLayout.of(Space.of({"rate": (0.0, 1.0), "depth": 3}), Sizes())
     [stage] = layout.stages
     assert [given.key[0] for given in stage.encoders[0].inputs] == ["rate"]
 
 
 def test_what_is_read_of_a_pipeline() -> None:
-    layout = Layout.of(PIPELINE, Sizes())
+    layout = NetworkLayout.of(PIPELINE, Sizes())
     configs = PIPELINE.encode(
         [
             {"budget": 10, "model": "svm", "scaler": "standard", "model:svm:C": 1.0}
@@ -82,7 +82,7 @@ def test_a_shared_hyperparameter_reaches_the_chosen_encoder_only() -> None:
     model, rate = Categorical("model", ["a", "b", "c"]), Float("rate", (0.0, 1.0))
     config_space.add(model, rate, InCondition(rate, model, ["a", "b"]))
     space = Space.of(config_space)
-    layout = Layout.of(space, Sizes())
+    layout = NetworkLayout.of(space, Sizes())
     read = layout.read(space.encode([{"model": "b", "rate": 0.25}]))
     assert layout.input_keys[0][:3] == ("model", "a", "rate")
     np.testing.assert_allclose(read[0], [0.0, 0.25, 0.0, 0.0, 1.0, 0.0])
@@ -124,10 +124,10 @@ def test_weights_of_the_paper_s_pmf() -> None:
     ("columns", "factor", "hidden"), [(40, 8, 320), (41, 7, 287), (200, 1, 200), (400, 1, 320)]
 )
 def test_in_wide_spaces_an_input_has_fewer_neurons(columns: int, factor: int, hidden: int) -> None:
-    layout = Layout.of(Space.of({f"x{n}": (0.0, 1.0) for n in range(columns)}), Sizes())
+    layout = NetworkLayout.of(Space.of({f"x{n}": (0.0, 1.0) for n in range(columns)}), Sizes())
     assert layout.hidden == hidden
     assert len(layout.selected_neuron_keys) == factor * columns
-    again = Layout.of(layout.space, layout.sizes)
+    again = NetworkLayout.of(layout.space, layout.sizes)
     assert (again.hidden, again.selected_neuron_keys) == (
         layout.hidden,
         layout.selected_neuron_keys,
@@ -139,8 +139,8 @@ def test_widths_of_another_layout_are_kept() -> None:
     large = Space.of(
         {"model": {"svm": {"C": (0.0, 1.0)}, "forest": {"a": (0.0, 1.0), "b": (0.0, 1.0)}}}
     )
-    learnt = Layout.of(small, Sizes())
-    carried = Layout.of(large, Sizes(), like=learnt)
-    assert Layout.of(large, Sizes()).stages[0].size == 2
+    learnt = NetworkLayout.of(small, Sizes())
+    carried = NetworkLayout.of(large, Sizes(), like=learnt)
+    assert NetworkLayout.of(large, Sizes()).stages[0].size == 2
     assert carried.stages[0].size == learnt.stages[0].size == 1
     assert carried.hidden == learnt.hidden == LEAST_HIDDEN

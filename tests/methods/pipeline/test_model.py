@@ -11,26 +11,26 @@ from foretune.methods.contracts import Observations, Target
 from foretune.methods.past_data import PastTask
 from foretune.methods.pipeline import training
 from foretune.methods.pipeline.growth import grown
-from foretune.methods.pipeline.layout import Layout, Sizes
+from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
-from foretune.methods.pipeline.model import Choices, DeepPipe, DeepPipeSurrogate, Learnt
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.model import Choices, DeepPipe, DeepPipeSurrogate, FixedNetwork
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.methods.pipeline.random_network import RandomNetworkPrior
 from foretune.methods.pipeline.training import (
-    Tuned,
+    TunedNetwork,
     _deep_kernel,
     _model,
+    initial_network,
     last_due,
-    meta_trained,
     schedules_for,
-    untrained,
+    train_on_past_tasks,
 )
 from foretune.methods.pipeline.variants import deeppipe, deeppipe_paper, deeppipe_ri
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.deep_kernel import DeepKernel
 from foretune.numerics.gp import fit_hyper
 from foretune.numerics.hyper import GPHyper
-from foretune.numerics.scores import informed_scores, midrank_scores, midrank_shares
+from foretune.numerics.scores import midrank_scores, midrank_shares, scores_from_past
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 from tests.methods.pipeline.spaces import PIPELINE
@@ -45,7 +45,7 @@ def seen(configs: Encoded, losses: np.ndarray) -> Observations:
 
 
 def random_model(space: Space, sizes: Sizes = SMALL) -> DeepPipe:
-    return untrained(Layout.of(space, sizes), space.sample(100, seed=0), seed=0)
+    return initial_network(NetworkLayout.of(space, sizes), space.sample(100, seed=0), seed=0)
 
 
 def with_a_mean(model: DeepPipe) -> DeepPipe:
@@ -79,7 +79,7 @@ class TestScale:
     def test_the_learnt_lengthscale_is_the_most_probable_one(self) -> None:
         model = random_model(PIPELINE)
         configs = PIPELINE.sample(5, seed=1)
-        phi, _ = Embedding(model.layout).embed(model.layers, configs)
+        phi, _ = PipelineEmbedding(model.layout).embed(model.layers, configs)
         learnt = phi / np.exp(model.log_lengthscale)
         scaled = model.place(configs).u / np.exp(model.start.log_lengthscales)
         np.testing.assert_allclose(scaled, learnt, rtol=1e-6)
@@ -87,7 +87,7 @@ class TestScale:
 
 class TestSurrogate:
     def test_a_change_of_the_losses_unit_changes_nothing(self) -> None:
-        surrogate = DeepPipeSurrogate(Learnt.on(random_model(PIPELINE), None))
+        surrogate = DeepPipeSurrogate(FixedNetwork.on(random_model(PIPELINE), None))
         configs, new = PIPELINE.sample(10, seed=1), PIPELINE.sample(7, seed=2)
         losses = np.random.default_rng(0).random(10)
         one = surrogate.condition(seen(configs, losses), seed=0)
@@ -111,7 +111,7 @@ class TestSurrogate:
         at = model.place(PIPELINE.sample(8, seed=1))
         losses = np.random.default_rng(2).random((8, 2)) * [1.0, 1000.0]
         mean = 0.5 * (midrank_scores(losses[:, 0]) + midrank_scores(losses[:, 1]))
-        expected = informed_scores(mean, at.mean, np.ones(8))
+        expected = scores_from_past(mean, at.mean, np.ones(8))
         np.testing.assert_allclose(model.scores(losses, at), expected)
         # However large, the worst value of one objective erases no difference between others.
         losses[np.argmax(losses[:, 0]), 0] = 1e9
@@ -119,7 +119,7 @@ class TestSurrogate:
 
     def test_believed_rows_leave_the_kernel_alone(self) -> None:
         model = random_model(PIPELINE, Sizes(factor=2, latent=4))
-        surrogate = DeepPipeSurrogate(Learnt.on(model, None))
+        surrogate = DeepPipeSurrogate(FixedNetwork.on(model, None))
         configs = PIPELINE.sample(10, seed=1)
         losses = np.random.default_rng(0).random((10, 1))
         told = surrogate.condition(
@@ -143,7 +143,7 @@ class TestSurrogate:
         )
         configs = PIPELINE.sample(10, seed=1)
         losses = np.random.default_rng(0).random(10)
-        posterior = DeepPipeSurrogate(Learnt.on(model, None)).condition(
+        posterior = DeepPipeSurrogate(FixedNetwork.on(model, None)).condition(
             seen(configs, losses), seed=0
         )
         [[start]] = starts
@@ -162,7 +162,7 @@ class TestSurrogate:
 
     def test_a_believed_row_is_to_be_beaten(self) -> None:
         for model in (random_model(PIPELINE), random_model(PIPELINE, Sizes(factor=2, latent=4))):
-            surrogate = DeepPipeSurrogate(Learnt.on(model, None))
+            surrogate = DeepPipeSurrogate(FixedNetwork.on(model, None))
             configs = PIPELINE.sample(6, seed=1)
             losses = np.array([[3.0], [1.0], [4.0], [2.0], [5.0], [-9.0]])
             posterior = surrogate.condition(
@@ -173,7 +173,7 @@ class TestSurrogate:
             assert scores[5] < scores[1]
 
     def test_draws_agree_with_the_prediction(self) -> None:
-        surrogate = DeepPipeSurrogate(Learnt.on(random_model(PIPELINE), None))
+        surrogate = DeepPipeSurrogate(FixedNetwork.on(random_model(PIPELINE), None))
         configs, new = PIPELINE.sample(10, seed=1), PIPELINE.sample(3, seed=2)
         losses = np.random.default_rng(0).random(10)
         posterior = surrogate.condition(seen(configs, losses), seed=0)
@@ -187,14 +187,14 @@ class TestSurrogate:
         configs, new = PIPELINE.sample(9, seed=1), PIPELINE.sample(6, seed=2)
         losses = np.random.default_rng(0).random(9)
         told = Observations(configs, losses[:, None], np.arange(9) >= 7)
-        posterior = DeepPipeSurrogate(Learnt.on(model, None)).condition(told, seed=0)
+        posterior = DeepPipeSurrogate(FixedNetwork.on(model, None)).condition(told, seed=0)
 
-        embedding = Embedding(model.layout)
+        embedding = PipelineEmbedding(model.layout)
         (phi, mean), (new_phi, new_mean) = (
             embedding.embed(model.layers, each) for each in (configs, new)
         )
         signal, noise = np.exp(model.log_signal), np.exp(model.log_noise)
-        z = informed_scores(standardise(losses), mean, np.full(9, np.sqrt(signal)))
+        z = scores_from_past(standardise(losses), mean, np.full(9, np.sqrt(signal)))
 
         def covariance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             distance = np.sqrt(np.square(a[:, None] - b[None, :]).sum(axis=2))
@@ -212,7 +212,7 @@ class TestSurrogate:
 
     def test_the_pool_is_embedded_once(self) -> None:
         pool = PIPELINE.sample(20, seed=0)
-        learnt = Learnt.on(random_model(PIPELINE), pool)
+        learnt = FixedNetwork.on(random_model(PIPELINE), pool)
         _, places = learnt.after(pool, np.zeros((20, 1)))
         assert places(pool) is places(pool)
 
@@ -315,7 +315,7 @@ class TestTuning:
         train, validation = (
             [PastTask(rows, np.zeros(6))] for rows in (np.arange(6), np.arange(6, 12))
         )
-        trained = meta_trained(start, configs, train, validation, seed=7, progress=SILENT)
+        trained = train_on_past_tasks(start, configs, train, validation, seed=7, progress=SILENT)
         assert trained.log_signal == pytest.approx(start.log_signal + 3.0)
         assert [seed for _, seed, _ in given] == [7, 8, 9]
         assert [schedule for _, _, schedule in given] == schedules_for(train)
@@ -324,10 +324,10 @@ class TestTuning:
             assert (curriculum.tasks, curriculum.validation) == (train, validation)
 
     def test_random_networks_follow_the_seed(self) -> None:
-        layout, configs = Layout.of(PIPELINE, SMALL), PIPELINE.sample(100, seed=0)
-        one, other = (untrained(layout, configs, seed) for seed in (0, 1))
+        layout, configs = NetworkLayout.of(PIPELINE, SMALL), PIPELINE.sample(100, seed=0)
+        one, other = (initial_network(layout, configs, seed) for seed in (0, 1))
         assert not np.allclose(one.layers[0][0], other.layers[0][0])
-        phi, _ = Embedding(layout).embed(other.layers, configs)
+        phi, _ = PipelineEmbedding(layout).embed(other.layers, configs)
         usual = np.sqrt(2.0 * phi.var(axis=0).sum())
         assert other.log_lengthscale == pytest.approx(np.log(usual), abs=1e-4)
 
@@ -341,7 +341,7 @@ class TestTuning:
         calls = recorded_tuning(monkeypatch)
         start = with_a_mean(random_model(PIPELINE))
         configs, losses = PIPELINE.sample(9, seed=1), np.random.default_rng(0).random((9, 1))
-        source = Tuned(start, configs, steps=7, growth=2.0)
+        source = TunedNetwork(start, configs, steps=7, growth=2.0)
         _, places = source.after(configs, losses)
         assert places(configs) is places(configs)
         [(x, z, mask, wishes)] = calls
@@ -361,7 +361,7 @@ class TestTuning:
         calls = recorded_tuning(monkeypatch)
         start, configs = random_model(PIPELINE), PIPELINE.sample(30, seed=1)
         losses = np.random.default_rng(0).random((30, 1))
-        Tuned(start, None).after(configs, losses)
+        TunedNetwork(start, None).after(configs, losses)
         [(x, z, mask, _)] = calls
         read = start.layout.read(configs).astype(np.float64)
         scores = start.scores(losses, start.place(configs))
@@ -375,7 +375,7 @@ class TestTuning:
         configs = PIPELINE.sample(48, seed=1)
         losses = np.sin(5.0 * np.nan_to_num(configs.x).sum(axis=1))
         trained = surrogate.condition(seen(configs, losses), seed=0)
-        plain = DeepPipeSurrogate(Learnt.on(surrogate.source.start, None))
+        plain = DeepPipeSurrogate(FixedNetwork.on(surrogate.source.start, None))
         untrained_posterior = plain.condition(seen(configs, losses), seed=0)
         likelihoods = [
             posterior.model.log_marginal_likelihood for posterior in (trained, untrained_posterior)
@@ -438,7 +438,7 @@ class TestNewAlgorithms:
         plain = DeepPipePrior(random_model(space, Sizes(2, 0, latent=4)), space.sample(5, seed=0))
         with pytest.warns(ForetuneWarning, match="forest"):
             surrogate = plain.surrogate(Target(larger))
-        assert isinstance(surrogate.source, Tuned)
+        assert isinstance(surrogate.source, TunedNetwork)
         assert surrogate.source.trainable is None
 
     def test_the_opening_keeps_what_the_target_can_express(self, prior: DeepPipePrior) -> None:
@@ -463,16 +463,16 @@ class TestLearning:
     def test_the_seed_of_a_prior_decides_its_network_and_its_training(self, monkeypatch) -> None:
         seeds = []
 
-        def noted(layout: Layout, configs: Encoded, seed: int) -> DeepPipe:
+        def noted(layout: NetworkLayout, configs: Encoded, seed: int) -> DeepPipe:
             seeds.append(seed)
-            return untrained(layout, configs, seed)
+            return initial_network(layout, configs, seed)
 
         def not_trained(start: DeepPipe, *_: object, seed: int, **__: object) -> DeepPipe:
             seeds.append(seed)
             return start
 
-        monkeypatch.setattr(training, "untrained", noted)
-        monkeypatch.setattr(training, "meta_trained", not_trained)
+        monkeypatch.setattr(training, "initial_network", noted)
+        monkeypatch.setattr(training, "train_on_past_tasks", not_trained)
         experience = past(Space.of({"model": MODELS}))
         DeepPipeLearner(SMALL, midrank_scores).learn(experience, seed=5, progress=SILENT)
         assert seeds == [5, 5]

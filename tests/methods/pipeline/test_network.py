@@ -2,15 +2,15 @@ import jax
 import numpy as np
 import pytest
 
-from foretune.methods.pipeline.layout import Layout, Sizes
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.layout import NetworkLayout, Sizes
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.space import Encoded
 from tests.methods.pipeline.spaces import CASH, FLAT, PIPELINE
 
 SPACES = {"pipeline": PIPELINE, "cash": CASH, "flat": FLAT}
 
 
-def random_layers(embedding: Embedding):
+def random_layers(embedding: PipelineEmbedding):
     """Random weights and biases, also where a mask should hide them."""
     rng = np.random.default_rng(1)
     return [
@@ -19,7 +19,7 @@ def random_layers(embedding: Embedding):
     ]
 
 
-def naive(embedding: Embedding, layers, configs: Encoded) -> np.ndarray:
+def naive(embedding: PipelineEmbedding, layers, configs: Encoded) -> np.ndarray:
     """One pipeline after the other, one encoder after the other, as Equations 4 and 5 read."""
     layout, encoding = embedding.layout, embedding.layout.sizes.encoder_layers
     chosen = configs.space.structure.algorithm_of(configs)
@@ -63,7 +63,9 @@ def _value(configs: Encoded, row: int, wanted, one_hots: list[float], is_open: b
 @pytest.mark.parametrize("encoder_layers", [0, 1, 2])
 def test_a_mixed_batch_equals_pipeline_by_pipeline(kind: str, encoder_layers: int) -> None:
     space = SPACES[kind]
-    embedding = Embedding(Layout.of(space, Sizes(2, encoder_layers, latent=3, learns_mean=True)))
+    embedding = PipelineEmbedding(
+        NetworkLayout.of(space, Sizes(2, encoder_layers, latent=3, learns_mean=True))
+    )
     layers = random_layers(embedding)
     configs = space.sample(40, seed=0)
     together = np.column_stack(embedding.embed(layers, configs))
@@ -72,7 +74,7 @@ def test_a_mixed_batch_equals_pipeline_by_pipeline(kind: str, encoder_layers: in
 
 
 def test_numpy_and_jax_agree() -> None:
-    embedding = Embedding(Layout.of(PIPELINE, Sizes(encoder_layers=2)))
+    embedding = PipelineEmbedding(NetworkLayout.of(PIPELINE, Sizes(encoder_layers=2)))
     layers, configs = random_layers(embedding), PIPELINE.sample(20, seed=0)
     by_jax, _ = jax.jit(embedding)(layers, embedding.layout.read(configs))
     by_numpy, _ = embedding.embed(layers, configs)
@@ -80,7 +82,7 @@ def test_numpy_and_jax_agree() -> None:
 
 
 def test_algorithms_that_were_not_chosen_have_no_say() -> None:
-    embedding = Embedding(Layout.of(PIPELINE, Sizes(encoder_layers=1)))
+    embedding = PipelineEmbedding(NetworkLayout.of(PIPELINE, Sizes(encoder_layers=1)))
     layers, configs = random_layers(embedding), PIPELINE.sample(50, seed=0)
     before, _ = embedding.embed(layers, configs)
     rows = [r for r, key in enumerate(embedding.rows(0)) if key[:2] == ("model", "svm")]
@@ -92,7 +94,7 @@ def test_algorithms_that_were_not_chosen_have_no_say() -> None:
 
 def test_first_weights_have_the_scale_of_their_own_inputs() -> None:
     sizes = Sizes(factor=200, encoder_layers=2, latent=2, widest=1200)
-    embedding = Embedding(Layout.of(PIPELINE, sizes))
+    embedding = PipelineEmbedding(NetworkLayout.of(PIPELINE, sizes))
     layers = embedding.initial(np.random.default_rng(0))
     first, mask = layers[0][0], embedding.masks(0)[0]
     svm = [r for r, key in enumerate(embedding.rows(0)) if key[:2] == ("model", "svm")]
@@ -101,7 +103,7 @@ def test_first_weights_have_the_scale_of_their_own_inputs() -> None:
 
 
 def test_no_configurations_have_no_embeddings() -> None:
-    embedding = Embedding(Layout.of(FLAT, Sizes()))
+    embedding = PipelineEmbedding(NetworkLayout.of(FLAT, Sizes()))
     nothing = FLAT.from_values(np.empty((0, 2)))
     phi, mean = embedding.embed(embedding.initial(np.random.default_rng(0)), nothing)
     assert phi.shape == (0, 20)
@@ -109,6 +111,6 @@ def test_no_configurations_have_no_embeddings() -> None:
 
 
 def test_nothing_is_expected_before_training() -> None:
-    embedding = Embedding(Layout.of(FLAT, Sizes(learns_mean=True)))
+    embedding = PipelineEmbedding(NetworkLayout.of(FLAT, Sizes(learns_mean=True)))
     layers = embedding.initial(np.random.default_rng(0))
     assert (embedding.embed(layers, FLAT.sample(9, seed=0))[1] == 0).all()

@@ -17,14 +17,14 @@ from foretune.methods.ranking.ensemble import (
     scores,
 )
 from foretune.methods.ranking.learn import (
-    Evaluations,
+    RankedEvaluations,
     RankingLearner,
-    _padded,
+    _pad,
     gather,
     prime_from,
     steps_for,
 )
-from foretune.methods.ranking.model import Settings
+from foretune.methods.ranking.model import RankingSettings
 from foretune.methods.ranking.training import (
     QUERY,
     SUPPORT,
@@ -35,7 +35,7 @@ from foretune.methods.ranking.training import (
     meta_learn,
 )
 from foretune.methods.ranking.training import history_features as padded_features
-from foretune.methods.ranking.tuning import Tuning
+from foretune.methods.ranking.tuning import FineTuning
 from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.training import jax_layers
@@ -61,10 +61,11 @@ def prior():
 
 def test_the_variants_are_those_of_the_notes_on_the_paper() -> None:
     assert dre() == RankingLearner(
-        "foretune-dre", Settings(Tuning(variance=0.1, steps=3), loss="list-wise", unit="scores")
+        "foretune-dre",
+        RankingSettings(FineTuning(variance=0.1, steps=3), loss="list-wise", unit="scores"),
     )
     assert dre().meta_features
-    assert dre_ri().settings == Settings(Tuning(variance=0.3, steps=10))
+    assert dre_ri().settings == RankingSettings(FineTuning(variance=0.3, steps=10))
 
 
 def test_primes() -> None:
@@ -192,7 +193,7 @@ def test_every_configuration_keeps_its_own_loss(monkeypatch) -> None:
 
 def test_padding_keeps_tasks_one_after_the_other() -> None:
     x, y = np.ones((8, 2), np.float32), np.arange(8, dtype=np.float32)
-    tasks = _padded(Evaluations(x, y, np.array([3, 5])), 16)
+    tasks = _pad(RankedEvaluations(x, y, np.array([3, 5])), 16)
     assert tasks.x.shape == (1024, 16)
     assert float(tasks.x.sum()) == 16.0
     assert tasks.y[:8].tolist() == y.tolist()
@@ -208,7 +209,7 @@ def test_a_list_costs_what_its_scorer_loses_on_the_query(loss: str) -> None:
     evaluations = gather(experience(40, 0.1, 0.9))
     ensemble = random_ensemble(2, seed=3, meta_features=True)
     weights = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
-    tasks = _padded(evaluations, 2)
+    tasks = _pad(evaluations, 2)
     draws = jnp.asarray([0.7, 0.3, 0.6, 0.9], jnp.float32)
     scorer = [(layer[4], biases[4]) for layer, biases in weights.scorers]
     compiled = jax.jit(jax.value_and_grad(_list_loss), static_argnames="loss")
@@ -228,7 +229,7 @@ def test_a_list_costs_what_its_scorer_loses_on_the_query(loss: str) -> None:
 
 def test_every_step_gives_each_scorer_a_list_of_its_own() -> None:
     """Algorithm 1 by optax: all scorers learn, and the deep set learns from all of them."""
-    tasks = _padded(gather(experience(40, 0.1, 0.9)), 2)
+    tasks = _pad(gather(experience(40, 0.1, 0.9)), 2)
     ensemble = random_ensemble(2, seed=3, meta_features=True)
     start = Weights(*map(jax_layers, (ensemble.scorers, ensemble.each, ensemble.all)))
     draws = np.random.default_rng(0).random((2, 10, 4), np.float32)
@@ -278,7 +279,7 @@ def test_what_is_learnt_begins_with_the_random_ensemble_of_its_seed(
         return weights
 
     monkeypatch.setattr("foretune.methods.ranking.training.meta_learn", unmoved)
-    learner = RankingLearner("test", Settings(None, loss="pair-wise"), meta_features)
+    learner = RankingLearner("test", RankingSettings(None, loss="pair-wise"), meta_features)
     priors = learner.learn_many(experience(20, 0.1, 0.3), [3, 4], progress=SILENT)
     for prior, seed in zip(priors, (3, 4), strict=True):
         expected = random_ensemble(2, seed=seed, meta_features=meta_features)

@@ -7,8 +7,8 @@ from scipy.special import ndtri
 from foretune.methods.contracts import Observations, Target
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import one_loss, random_ensemble
-from foretune.methods.ranking.model import LARGEST_LIST, RankingPrior, Settings, _ranks_among
-from foretune.methods.ranking.tuning import Tuning, fine_tuned
+from foretune.methods.ranking.model import LARGEST_LIST, RankingPrior, RankingSettings, _ranks_among
+from foretune.methods.ranking.tuning import FineTuning, fine_tune
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.transforms import standardise
 from foretune.space import Space
@@ -19,7 +19,7 @@ PRIOR = RankingPrior(
     "test",
     SPACE,
     random_ensemble(2, seed=0, meta_features=True),
-    Settings(Tuning(variance=0.3, steps=10)),
+    RankingSettings(FineTuning(variance=0.3, steps=10)),
 )
 
 
@@ -95,7 +95,7 @@ def test_scorers_are_tuned_to_the_informative_trials_of_many() -> None:
     assert len(keep) == LARGEST_LIST
     inputs = PRIOR.ensemble.inputs(many.x[keep], found.meta_features)
     rank = criterion("list-wise", losses[keep])
-    expected = fine_tuned(PRIOR.ensemble.scorers, inputs, rank, PRIOR.settings.tuning)
+    expected = fine_tune(PRIOR.ensemble.scorers, inputs, rank, PRIOR.settings.tuning)
     for mine, theirs in zip(found.scorers, expected, strict=True):
         np.testing.assert_allclose(mine[0], theirs[0], atol=1e-5)
 

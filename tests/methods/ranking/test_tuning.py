@@ -5,21 +5,21 @@ from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import activations, random_ensemble, scores
 from foretune.methods.ranking.tuning import (
     ATTEMPTS,
-    Tuning,
+    FineTuning,
     _along,
     _evaluate,
     _kernel,
     _line_search,
     _newton,
     _slopes,
-    fine_tuned,
+    fine_tune,
 )
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, (12, 3)).astype(np.float32)
 Y = RNG.standard_normal(12)
 SCORERS = random_ensemble(3, seed=1, meta_features=False).scorers
-TUNING = Tuning(variance=0.1)
+TUNING = FineTuning(variance=0.1)
 
 
 def jacobian(scorers, x) -> np.ndarray:
@@ -88,8 +88,8 @@ def test_a_newton_step_solves_the_linearised_problem() -> None:
     few, variance = X[:5], 0.03
     rank = criterion("regression", Y[:5])
     elsewhere = moved(SCORERS, 0.02, seed=4)
-    now = _evaluate(SCORERS, elsewhere, few, rank, Tuning(variance))
-    goal = _newton(SCORERS, now, _slopes(now), Tuning(variance))
+    now = _evaluate(SCORERS, elsewhere, few, rank, FineTuning(variance))
+    goal = _newton(SCORERS, now, _slopes(now), FineTuning(variance))
     j, here = jacobian(elsewhere, few), rank(scores(elsewhere, few))
     slope = here.slope[0] + here.curvature[0] @ j @ (change(goal, 0) - change(elsewhere, 0))
     pull = -variance * j.T @ slope
@@ -105,7 +105,7 @@ def evaluations(variance: float) -> int:
         calls.append(found)
         return rank(found)
 
-    fine_tuned(SCORERS, X, counted, Tuning(variance, 10))
+    fine_tune(SCORERS, X, counted, FineTuning(variance, 10))
     return len(calls)
 
 
@@ -118,7 +118,7 @@ def test_tuning_ends_when_nothing_improves_any_more() -> None:
 def test_every_step_that_is_granted_is_made() -> None:
     rank = criterion("list-wise", Y)
     reached = [
-        _evaluate(SCORERS, fine_tuned(SCORERS, X, rank, Tuning(0.1, steps)), X, rank, TUNING)
+        _evaluate(SCORERS, fine_tune(SCORERS, X, rank, FineTuning(0.1, steps)), X, rank, TUNING)
         for steps in range(6)
     ]
     assert reached[0].scorers is SCORERS
@@ -129,7 +129,7 @@ def test_each_scorer_goes_as_far_as_it_does_not_get_worse() -> None:
     """One whose goal is absurd stays where it is, and the others reach theirs."""
     rank = criterion("regression", Y)
     now = _evaluate(SCORERS, SCORERS, X, rank, TUNING)
-    tuned = fine_tuned(SCORERS, X, rank, Tuning(0.1, 1))
+    tuned = fine_tune(SCORERS, X, rank, FineTuning(0.1, 1))
     goal = tuple(tuple(a.copy() for a in layer) for layer in tuned)
     goal[-1][1][0] = 1e6
     found = _line_search(SCORERS, now, goal, X, rank, TUNING).scorers
@@ -152,7 +152,7 @@ def test_no_way_to_a_goal_that_is_no_number_is_taken() -> None:
 def test_a_stationary_point_is_reached(loss: str) -> None:
     """At the optimum theta - theta_0 = -v J' slope: the last step changes nothing any more."""
     rank = criterion(loss, Y)
-    some, more = (fine_tuned(SCORERS, X, rank, Tuning(0.1, steps)) for steps in (40, 41))
+    some, more = (fine_tune(SCORERS, X, rank, FineTuning(0.1, steps)) for steps in (40, 41))
     np.testing.assert_allclose(scores(some, X), scores(more, X), atol=2e-2)
     before = _evaluate(SCORERS, SCORERS, X, rank, TUNING).objective
     after = _evaluate(SCORERS, some, X, rank, TUNING).objective
@@ -160,7 +160,7 @@ def test_a_stationary_point_is_reached(loss: str) -> None:
 
 
 def test_the_list_is_ranked_right_afterwards() -> None:
-    tuned = fine_tuned(SCORERS, X, criterion("list-wise", Y), Tuning(1.0, 10))
+    tuned = fine_tune(SCORERS, X, criterion("list-wise", Y), FineTuning(1.0, 10))
     found = scores(tuned, X)
     best = np.argsort(Y)[:3]
     assert (found.argmax(axis=1) == best[0]).all()
@@ -168,7 +168,9 @@ def test_the_list_is_ranked_right_afterwards() -> None:
 
 
 def test_a_smaller_variance_stays_closer() -> None:
-    far, near = (fine_tuned(SCORERS, X, criterion("list-wise", Y), Tuning(v)) for v in (1.0, 0.001))
+    far, near = (
+        fine_tune(SCORERS, X, criterion("list-wise", Y), FineTuning(v)) for v in (1.0, 0.001)
+    )
     start = activations(SCORERS, X)[-1]
     moves = [np.abs(activations(s, X)[-1] - start).mean() for s in (far, near)]
     assert moves[1] < 0.2 * moves[0]
@@ -176,11 +178,11 @@ def test_a_smaller_variance_stays_closer() -> None:
 
 @pytest.mark.parametrize("y", [np.zeros(12), np.array([1e30] + [0.0] * 11)])
 def test_constant_and_absurd_losses_are_survived(y: np.ndarray) -> None:
-    tuned = fine_tuned(SCORERS, X, criterion("list-wise", y), TUNING)
+    tuned = fine_tune(SCORERS, X, criterion("list-wise", y), TUNING)
     assert all(np.isfinite(array).all() for layer in tuned for array in layer)
 
 
 def test_one_observation_moves_nothing() -> None:
     """A list of one has no order to learn."""
-    tuned = fine_tuned(SCORERS, X[:1], criterion("list-wise", Y[:1]), TUNING)
+    tuned = fine_tune(SCORERS, X[:1], criterion("list-wise", Y[:1]), TUNING)
     np.testing.assert_allclose(scores(tuned, X), scores(SCORERS, X), atol=1e-5)

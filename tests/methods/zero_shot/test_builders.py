@@ -7,14 +7,14 @@ from foretune.errors import MethodError, UsageError
 from foretune.experience import Status
 from foretune.methods.zero_shot import surrogate as surrogate_module
 from foretune.methods.zero_shot.build import BUILDERS, Recipe
-from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
+from foretune.methods.zero_shot.jobs import Jobs, look_up_jobs
 from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
 from foretune.methods.zero_shot.naive import naive
-from foretune.methods.zero_shot.obo import Belief, Search, task_features
+from foretune.methods.zero_shot.obo import CandidateSearch, LossBelief, task_features
 from foretune.methods.zero_shot.panel import panel_of
-from foretune.methods.zero_shot.surrogate import completed
+from foretune.methods.zero_shot.surrogate import complete_losses
 from foretune.methods.zero_shot.table import loss_table
-from foretune.numerics.greedy import aggregate_named, greedy, mean, meta_loss
+from foretune.numerics.greedy import find_aggregate, greedy, mean, meta_loss
 from foretune.numerics.normalise import NORMALISATIONS
 from tests.methods.zero_shot.examples import (
     bowls,
@@ -61,7 +61,7 @@ def test_builders_survive_failed_jobs_and_other_aggregates(name):
     losses = bowls(configs, tasks=10)
     losses[::3, ::4] = NAN
     losses[5] = NAN
-    picks = BUILDERS[name](jobs_of(losses, configs, budget=120), 2, aggregate_named("p90"), seed=1)
+    picks = BUILDERS[name](jobs_of(losses, configs, budget=120), 2, find_aggregate("p90"), seed=1)
     assert len(picks.chosen) == 2
     assert np.isfinite(picks.losses).all()
 
@@ -78,7 +78,7 @@ def test_the_seed_decides(name):
 
 @pytest.mark.parametrize("name", ["naive", "mf"])
 def test_without_a_model_tasks_must_share_configurations(name):
-    jobs = recorded_jobs(loss_table(unshared_experience()))
+    jobs = look_up_jobs(loss_table(unshared_experience()))
     with pytest.raises(
         MethodError, match=rf"{name} .*240 of the 240 .*fewer than half of the 6 tasks"
     ):
@@ -87,7 +87,7 @@ def test_without_a_model_tasks_must_share_configurations(name):
 
 @pytest.mark.parametrize("name", ["naive", "mf"])
 def test_without_a_model_two_tasks_must_share_configurations_too(name):
-    jobs = recorded_jobs(loss_table(unshared_experience(tasks=2, each=5)))
+    jobs = look_up_jobs(loss_table(unshared_experience(tasks=2, each=5)))
     with pytest.raises(MethodError, match=rf"{name} .*10 of the 10 .*on one task alone"):
         BUILDERS[name](jobs, 2, mean, seed=0)
 
@@ -106,7 +106,7 @@ def test_a_recipe_names_what_there_is(wish, rule):
 
 @pytest.mark.parametrize("name", ["surrogate", "obo"])
 def test_with_a_model_they_need_not(name):
-    jobs = recorded_jobs(loss_table(unshared_experience()))
+    jobs = look_up_jobs(loss_table(unshared_experience()))
     picks = BUILDERS[name](jobs, 2, mean, seed=0)
     chosen = jobs.candidates.take(picks.chosen)
     assert sorted(config["kind"] for config in chosen.dicts()) == ["left", "right"]
@@ -156,14 +156,14 @@ def test_a_panel_affords_forty_full_trials(tasks, candidate_count, budget, size)
 
 @pytest.mark.parametrize(("budget", "size"), [(None, 50), (150, 30), (151, 31), (60, 20)])
 def test_a_panel_holds_as_many_jobs_as_the_budget_also_where_tasks_have_few(budget, size):
-    jobs = recorded_jobs(loss_table(unshared_experience(tasks=50, each=5)), budget)
+    jobs = look_up_jobs(loss_table(unshared_experience(tasks=50, each=5)), budget)
     panel = panel_of(jobs, np.random.default_rng(0))
     assert len(panel) == size
     assert jobs.possible[panel].sum() >= jobs.budget
 
 
 def test_without_a_budget_obo_uses_every_evaluation_also_where_nothing_is_shared():
-    jobs = recorded_jobs(loss_table(unshared_experience(tasks=24, each=3)))
+    jobs = look_up_jobs(loss_table(unshared_experience(tasks=24, each=3)))
     BUILDERS["obo"](jobs, 2, mean, seed=0)
     assert jobs.used == 24 * 3
 
@@ -222,7 +222,7 @@ def test_surrogate_grows_a_default_forest_on_random_candidates_of_each_task(monk
 def test_where_nothing_is_shared_surrogate_chooses_among_the_best_of_each_task(monkeypatch):
     monkeypatch.setattr(surrogate_module, "BEST_PREDICTED", 2)
     table = loss_table(unshared_experience(tasks=3, each=6))
-    jobs = recorded_jobs(table)
+    jobs = look_up_jobs(table)
     picks = BUILDERS["surrogate"](jobs, 9, mean, seed=0)
     best = np.argsort(table.losses, axis=1)[:, :2]
     assert sorted(picks.chosen.tolist()) == sorted(best.ravel().tolist())
@@ -234,7 +234,7 @@ def test_forests_predict_only_what_was_not_evaluated():
     jobs = jobs_of(losses, configs)
     evaluated = np.arange(0, 30, 3)
     jobs.run(np.repeat([0, 1], 10), np.tile(evaluated, 2))
-    table = completed(jobs, np.arange(30), np.random.default_rng(0))
+    table = complete_losses(jobs, np.arange(30), np.random.default_rng(0))
     np.testing.assert_array_equal(table[:2, evaluated], losses[:2, evaluated].astype(np.float32))
     rest = np.setdiff1d(np.arange(30), evaluated)
     assert (table[:2, rest] != losses[:2, rest].astype(np.float32)).all()
@@ -349,7 +349,7 @@ def test_task_features_are_what_a_task_adds_to_its_candidates():
     np.testing.assert_allclose(task_features(known)[:, 0], expected)
 
 
-def expected_improvements(search: Search) -> np.ndarray:
+def expected_improvements(search: CandidateSearch) -> np.ndarray:
     """The acquisition function of section 4, written out: (k, N)."""
     belief, trees = search.belief, search.belief.samples.astype(float)
     gains = np.zeros((search.k, trees.shape[2]))
@@ -367,7 +367,7 @@ def test_improvements_are_kept_up_to_date():
     jobs: Jobs = jobs_of(losses, configs)
     tasks, pool = np.arange(8), np.arange(len(configs))
     jobs.run(tasks, tasks)
-    search = Search(jobs, Belief.of(jobs, tasks, pool, seed=0), 3)
+    search = CandidateSearch(jobs, LossBelief.of(jobs, tasks, pool, seed=0), 3)
     for _ in range(25):
         expected = expected_improvements(search)
         best = np.unravel_index(np.argmax(expected), expected.shape)[1]

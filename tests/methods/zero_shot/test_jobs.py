@@ -3,7 +3,7 @@ import pytest
 
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Experience, Metric
-from foretune.methods.zero_shot.jobs import live_jobs, recorded_jobs
+from foretune.methods.zero_shot.jobs import live_jobs, look_up_jobs
 from foretune.methods.zero_shot.naive import naive
 from foretune.methods.zero_shot.obo import obo
 from foretune.methods.zero_shot.table import loss_table
@@ -87,7 +87,7 @@ def test_missing_entries_fail_where_configurations_are_shared():
     losses = bowls(candidates(4), tasks=4)
     losses[0, 0] = NAN
     losses[1:, 3] = NAN  # tried on one task of four: no candidate
-    jobs = recorded_jobs(loss_table(experience_of(losses, candidates(4))))
+    jobs = look_up_jobs(loss_table(experience_of(losses, candidates(4))))
     assert len(jobs.candidates) == 3
     assert jobs.possible.all()
     jobs.run(np.array([0]), np.array([0]))
@@ -108,20 +108,20 @@ def test_one_configuration_that_all_have_tried_does_not_make_a_table_shared():
     losses = bowls(candidates(13), tasks=6)
     own = np.repeat(np.arange(6), 2) == np.arange(6)[:, None]
     losses[:, 1:][~own] = NAN
-    jobs = recorded_jobs(loss_table(experience_of(losses, candidates(13))))
+    jobs = look_up_jobs(loss_table(experience_of(losses, candidates(13))))
     assert len(jobs.candidates) == 13
     assert jobs.possible.sum() == 6 + 12
 
 
 def test_missing_entries_are_no_jobs_where_nothing_is_shared():
-    jobs = recorded_jobs(loss_table(unshared_experience(tasks=3, each=5)))
+    jobs = look_up_jobs(loss_table(unshared_experience(tasks=3, each=5)))
     assert jobs.possible.sum(axis=1).tolist() == [5, 5, 5]
 
 
 def test_two_tasks_share_what_both_have_tried():
     alone = loss_table(unshared_experience(tasks=2, each=5))
     assert not alone.has_common_configs
-    assert recorded_jobs(alone).possible.sum(axis=1).tolist() == [5, 5]
+    assert look_up_jobs(alone).possible.sum(axis=1).tolist() == [5, 5]
     losses = bowls(candidates(6), tasks=2)
     losses[1, 5] = NAN
     table = loss_table(experience_of(losses, candidates(6)))

@@ -2,19 +2,26 @@ import numpy as np
 import pytest
 
 from foretune.methods.zero_shot import obo as room
-from foretune.methods.zero_shot.obo import Belief, Search, _first_jobs, _picks, _pool, obo
-from foretune.numerics.greedy import aggregate_named, greedy, mean
+from foretune.methods.zero_shot.obo import (
+    CandidateSearch,
+    LossBelief,
+    _first_jobs,
+    _picks,
+    _pool,
+    obo,
+)
+from foretune.numerics.greedy import find_aggregate, greedy, mean
 from tests.methods.zero_shot.examples import bowls, candidates, jobs_of
 
 NAN = np.nan
 
 
-def nothing_known() -> Belief:
+def nothing_known() -> LossBelief:
     """Two trees that predict 1, 2, 3 on three tasks, for two candidates."""
     samples = np.tile(np.array([1.0, 2.0, 3.0], np.float32)[None, :, None], (2, 1, 2))
     samples[1] += 0.5
     known = np.full((3, 2), NAN)
-    return Belief(np.arange(3), np.arange(2), known, samples, samples[0].copy())
+    return LossBelief(np.arange(3), np.arange(2), known, samples, samples[0].copy())
 
 
 def test_a_loss_moves_what_is_expected_of_its_candidate_alone() -> None:
@@ -38,7 +45,7 @@ def test_a_belief_keeps_what_is_known_and_predicts_the_rest() -> None:
     losses = bowls(configs, tasks=6)
     jobs = jobs_of(losses, configs)
     jobs.run(np.repeat(np.arange(6), 10), np.tile(np.arange(10), 6))
-    belief = Belief.of(jobs, np.array([4, 1]), np.array([2, 15, 7]), seed=0)
+    belief = LossBelief.of(jobs, np.array([4, 1]), np.array([2, 15, 7]), seed=0)
     np.testing.assert_allclose(belief.known[:, [0, 2]], losses[np.ix_([4, 1], [2, 7])], rtol=1e-6)
     assert np.isnan(belief.known[:, 1]).all()
     for tree in belief.samples:
@@ -46,16 +53,16 @@ def test_a_belief_keeps_what_is_known_and_predicts_the_rest() -> None:
     np.testing.assert_allclose(belief.samples[:, :, 1].mean(axis=0), belief.predicted[:, 1])
 
 
-def search_on(belief: Belief, losses: np.ndarray, k: int) -> Search:
+def search_on(belief: LossBelief, losses: np.ndarray, k: int) -> CandidateSearch:
     jobs = jobs_of(losses, candidates(losses.shape[1]))
     jobs.run(*np.nonzero(~np.isnan(belief.known)))
-    return Search(jobs, belief, k)
+    return CandidateSearch(jobs, belief, k)
 
 
 def test_what_a_portfolio_reaches_counts_missing_jobs_as_worst() -> None:
     known = np.array([[0.2, 0.9, NAN], [0.8, NAN, NAN], [0.5, 0.1, NAN]])
     samples = np.zeros((2, 3, 3), np.float32)
-    belief = Belief(np.arange(3), np.arange(3), known, samples, samples[0])
+    belief = LossBelief(np.arange(3), np.arange(3), known, samples, samples[0])
     search = search_on(belief, np.nan_to_num(known), k=3)
     # The first candidate sums to 1.5, the second to 1.9; together they reach 0.2, 0.8, 0.1.
     np.testing.assert_allclose(
@@ -67,11 +74,11 @@ def test_a_job_that_cannot_be_run_counts_as_what_is_expected_of_it() -> None:
     known = np.array([[0.2, 0.9], [NAN, 0.8]])
     samples = np.zeros((2, 2, 2), np.float32)
     samples[:, 1, 0] = [0.3, 0.5]
-    belief = Belief(np.arange(2), np.arange(2), known, samples, samples[0])
+    belief = LossBelief(np.arange(2), np.arange(2), known, samples, samples[0])
     jobs = jobs_of(np.nan_to_num(known), candidates(2))
     jobs.possible[1, 0] = False
     jobs.run(*np.nonzero(~np.isnan(known)))
-    np.testing.assert_allclose(Search(jobs, belief, 1).ceilings, [[0.9, 0.9], [0.2, 0.4]])
+    np.testing.assert_allclose(CandidateSearch(jobs, belief, 1).ceilings, [[0.9, 0.9], [0.2, 0.4]])
 
 
 def test_the_next_task_is_where_the_candidate_should_help_most() -> None:
@@ -80,7 +87,7 @@ def test_the_next_task_is_where_the_candidate_should_help_most() -> None:
     # By one tree worse than what is reached, by the other better: only that counts.
     samples[:, :, 1] = [[0.45, 0.9, 0.4], [0.45, 0.1, 0.4]]
     samples[:, :, 0] = 0.5
-    belief = Belief(np.arange(3), np.arange(2), known, samples, samples[0])
+    belief = LossBelief(np.arange(3), np.arange(2), known, samples, samples[0])
     search = search_on(belief, np.full((3, 2), 0.5), k=2)
     assert search._best_task(1, 1) == 1
     search.open[1, 1] = False
@@ -93,13 +100,15 @@ def test_the_sums_of_all_candidates_follow_what_is_reached() -> None:
     known = np.array([[0.5, NAN, NAN], [0.5, NAN, NAN]])
     samples = np.array([[[0.5, 0.2, 0.7], [0.5, 0.6, 0.4]]] * 2, np.float32)
     samples[1] += 0.1
-    belief = Belief(np.arange(2), np.arange(3), known, samples, samples.mean(axis=0))
+    belief = LossBelief(np.arange(2), np.arange(3), known, samples, samples.mean(axis=0))
     search = search_on(belief, losses, k=2)
     for job in ((0, 1), (1, 2), (1, 1)):
         search._evaluate(*job)
         after = np.minimum(belief.samples[:, None], search.ceilings[None, :-1, :, None])
         np.testing.assert_allclose(search.sums, after.sum(axis=2), rtol=1e-6)
-        np.testing.assert_allclose(search.ceilings, Search(search.jobs, belief, 2).ceilings)
+        np.testing.assert_allclose(
+            search.ceilings, CandidateSearch(search.jobs, belief, 2).ceilings
+        )
     # The worst of all is now 0.95; 0 comes first (1.0 in all) and 1 helps it most (0.6).
     expected = [[0.95, 0.95], [0.5, 0.5], [0.1, 0.5]]
     np.testing.assert_allclose(search.ceilings, expected, rtol=1e-6)
@@ -110,9 +119,11 @@ def test_picks_go_by_the_mean_of_all_samples_and_by_the_aggregate() -> None:
     means = np.array([[0.2, 0.4, 0.3], [0.2, 0.3, 0.3], [2.0, 0.2, 0.3]])
     apart = np.array([[-0.2, 0.2, 0.1]] * 3)
     samples = np.stack([means + apart, means - apart]).astype(np.float32)
-    belief = Belief(np.arange(3), np.array([4, 7, 2]), np.full((3, 3), NAN), samples, samples[0])
+    belief = LossBelief(
+        np.arange(3), np.array([4, 7, 2]), np.full((3, 3), NAN), samples, samples[0]
+    )
     for name, chosen, loss in (("mean", 7, 0.3), ("median", 4, 0.2)):
-        picks = _picks(belief, 1, aggregate_named(name))
+        picks = _picks(belief, 1, find_aggregate(name))
         assert picks.chosen.tolist() == [chosen]
         assert picks.losses == pytest.approx([loss])
     assert _picks(belief, 3, mean).chosen.tolist() == [7, 4, 2]
@@ -121,7 +132,9 @@ def test_picks_go_by_the_mean_of_all_samples_and_by_the_aggregate() -> None:
 def test_where_every_job_was_run_no_step_is_left() -> None:
     known = np.array([[0.2, 0.9], [0.8, 0.4]])
     samples = np.tile(known.astype(np.float32), (2, 1, 1))
-    search = search_on(Belief(np.arange(2), np.arange(2), known, samples, samples[0]), known, k=1)
+    search = search_on(
+        LossBelief(np.arange(2), np.arange(2), known, samples, samples[0]), known, k=1
+    )
     assert not search.step()
     assert search.jobs.used == 4
 

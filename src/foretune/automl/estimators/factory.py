@@ -151,7 +151,7 @@ def _svc(params: Params, seed: int) -> Any:
     return SVC(gamma=params["gamma"], C=params["C"], random_state=seed)
 
 
-def _calibrated_svm(params: Params, seed: int) -> Any:
+def _make_calibrated_svm(params: Params, seed: int) -> Any:
     from sklearn.calibration import CalibratedClassifierCV
 
     return CalibratedClassifierCV(_svc(params, seed), ensemble=False, cv=3)
@@ -296,7 +296,7 @@ _CLASSIFIERS: dict[str, Make] = {
     "mlp": _mlp,
     "naive_bayes": _naive_bayes,
     "rf": _rf,
-    "svm": _calibrated_svm,
+    "svm": _make_calibrated_svm,
     "xgboost": _xgboost,
 }
 _REGRESSORS: dict[str, Make] = {

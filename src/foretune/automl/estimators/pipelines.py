@@ -38,7 +38,7 @@ def build_pipeline(
 
     kinds = _Kinds(categorical, tuple(texts), task, seed)
     if "algorithm" in config:
-        algorithm, params = _chosen(config, "algorithm")
+        algorithm, params = _algorithm_of(config, "algorithm")
         steps = [("columns", _plain_columns(kinds))]
         steps.append(("estimator", cash_classifier(algorithm, params, seed)))
         return Pipeline(steps)
@@ -47,14 +47,14 @@ def build_pipeline(
             "a configuration must be one of a shipped space, with 'algorithm' or 'estimator', "
             f"but got {sorted(config)}: see  foretune spaces"
         )
-    algorithm, params = _chosen(config, "estimator")
+    algorithm, params = _algorithm_of(config, "estimator")
     steps = [("columns", _columns(config, kinds))]
-    steps += _reducer(*_chosen(config, "reducer"), task, seed)
+    steps += _reducer(*_algorithm_of(config, "reducer"), task, seed)
     steps.append(("estimator", estimator(algorithm, task, params, seed)))
     return Pipeline(steps)
 
 
-def told_weights(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
+def weight_arguments(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
     """What `fit` is given besides, so that the last step of a pipeline weighs rows (n,).
 
     Nothing where it cannot (`knn`, `lda`, `qda`, before scikit-learn 1.7 `mlp`): its scores, which
@@ -69,7 +69,7 @@ def told_weights(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
     return {"estimator__sample_weight": weights}
 
 
-def _chosen(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:
+def _algorithm_of(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:
     """The algorithm of a stage and its hyperparameters by their own names."""
     algorithm = str(config[stage])
     prefix = f"{stage}{SEPARATOR}{algorithm}{SEPARATOR}"
@@ -135,12 +135,12 @@ def _columns(config: Mapping[str, Any], kinds: _Kinds) -> Any:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
 
-    strategy, _ = _chosen(config, "imputer")
-    scaler, _ = _chosen(config, "scaler")
+    strategy, _ = _algorithm_of(config, "imputer")
+    scaler, _ = _algorithm_of(config, "scaler")
     scaled = _SCALERS[scaler](kinds.seed)
     imputer = SimpleImputer(strategy=strategy, keep_empty_features=True)
     numbers = Pipeline([("imputer", imputer), ("scaler", scaled)])
-    encoder, params = _chosen(config, "encoder")
+    encoder, params = _algorithm_of(config, "encoder")
     categories = _ENCODERS[encoder](params, kinds.task, kinds.seed)
     return kinds.transform(numbers, categories, scaled)
 

@@ -17,7 +17,7 @@ RELATIVE = "mape"
 """The metric for which the same error counts more where the target is small."""
 
 
-def guessed(metric: str, task: Task) -> str:
+def describe_guess(metric: str, task: Task) -> str:
     """What is always predicted, for people."""
     if task is Task.CLASSIFICATION:
         return "the classes' shares"

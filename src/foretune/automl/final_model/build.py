@@ -10,20 +10,20 @@ from foretune.automl.final_model.fitting import (
     NO_MEANS,
     NOT_SOUND,
     Check,
+    DroppedMember,
+    FitMeans,
     Fitting,
-    Lost,
-    Means,
-    sorted_by_weight,
+    sort_by_weight,
 )
-from foretune.automl.final_model.member_selection import Blending, Chosen, chosen_members
+from foretune.automl.final_model.member_selection import BlendOptions, ChosenMember, select_members
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.time_model import SHARE_OF_MODEL, Pace
+from foretune.automl.final_model.time_model import SHARE_OF_MODEL, FitTimeModel
 from foretune.automl.final_model.worker_pool import OUT_OF_LIMITS
-from foretune.automl.plan import Plan
-from foretune.automl.trial_runs import ranked
+from foretune.automl.plan import FitPlan
+from foretune.automl.trial_runs import rank_trials
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.report.wording import counted, duration_text
+from foretune.report.wording import count_text, duration_text
 from foretune.run.study import StudyTrial
 from foretune.tables.table import Table
 
@@ -40,12 +40,12 @@ all of them fail for one reason."""
 class _Parts:
     """What a model is made of."""
 
-    members: tuple[Chosen, ...]
+    members: tuple[ChosenMember, ...]
     fitted: Mapping[int, Member]
     """Their pipelines, by the number of the trial."""
     blended: float | None
     remark: str
-    lost: Sequence[Lost]
+    lost: Sequence[DroppedMember]
     interrupted: bool
     """Whether Ctrl-C ended their fitting, so that some are missing."""
 
@@ -58,7 +58,7 @@ class Conclusion:
     """Of those that could be fitted to all rows and saved."""
     stands_in: bool
     """Whether a better trial could not be."""
-    members: tuple[Chosen, ...]
+    members: tuple[ChosenMember, ...]
     model: Model
     blended: float | None = None
     """What the blend scores on out-of-fold predictions; None where it is one pipeline."""
@@ -68,14 +68,14 @@ class Conclusion:
     """Whether Ctrl-C ended the fitting of the model, which then lacks members."""
 
 
-def concluded(
-    plan: Plan,
+def fit_final_model(
+    plan: FitPlan,
     table: Table,
     trials: Sequence[StudyTrial],
     *,
     target: str,
-    blending: Blending | None = None,
-    means: Means = NO_MEANS,
+    blending: BlendOptions | None = None,
+    means: FitMeans = NO_MEANS,
     spent: bool = False,
 ) -> Conclusion:
     """The model of the best trial that can be fitted, or of those that do best together with it.
@@ -83,7 +83,7 @@ def concluded(
     table: all rows. blending: None for the best alone. spent: whether the trials are kept and the
     same call would add none.
     """
-    best = ranked(trials, plan)
+    best = rank_trials(trials, plan)
     if not best:
         reasons = sorted({trial.reason for trial in trials if trial.reason})
         raise UsageError(
@@ -91,7 +91,7 @@ def concluded(
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
             f"{_beside(spent)}"
         )
-    pace, left = Pace.of(plan, rows=len(table)), means.until - time.monotonic()
+    pace, left = FitTimeModel.of(plan, rows=len(table)), means.until - time.monotonic()
     in_time = pace.quick_enough(best, left)
     parts = _parts(plan, in_time, table, blending, means)
     model = Model.of(
@@ -101,7 +101,7 @@ def concluded(
         metric=plan.metric.name,
         shares=plan.shares,
     )
-    late = "" if in_time[0] is best[0] else _passed_over(best[0], pace, left)
+    late = "" if in_time[0] is best[0] else _explain_missing_best(best[0], pace, left)
     stopped = INTERRUPTED if parts.interrupted else ""
     return Conclusion(
         parts.members[0].trial,
@@ -109,12 +109,12 @@ def concluded(
         parts.members,
         model,
         parts.blended,
-        " ".join(filter(None, [late, parts.remark, _left_out(parts.lost), stopped])),
+        " ".join(filter(None, [late, parts.remark, _list_dropped_members(parts.lost), stopped])),
         parts.interrupted,
     )
 
 
-def _passed_over(trial: StudyTrial, pace: Pace, left: float) -> str:
+def _explain_missing_best(trial: StudyTrial, pace: FitTimeModel, left: float) -> str:
     """That the best trial is no part of the model, and what would make it one."""
     needed, metric = pace.seconds(trial), pace.plan.metric.name
     return (
@@ -147,11 +147,11 @@ def _beside(spent: bool) -> str:
 
 
 def _parts(
-    plan: Plan,
+    plan: FitPlan,
     best: Sequence[StudyTrial],
     table: Table,
-    blending: Blending | None,
-    means: Means,
+    blending: BlendOptions | None,
+    means: FitMeans,
 ) -> _Parts:
     """What the model is made of: the best trial that can be, and those that join it."""
     check = Check(plan, table, without_columns(plan.table, plan.protocol))
@@ -171,21 +171,21 @@ def _parts(
 
 
 def _first_parts(
-    best: Sequence[StudyTrial], blending: Blending | None, check: Check, means: Means
+    best: Sequence[StudyTrial], blending: BlendOptions | None, check: Check, means: FitMeans
 ) -> _Parts:
     """Of the first of the best trials that passes; without any fitted where none does."""
     fitting, rows = Fitting(check, means), len(check.table)
     candidates = best
     for _ in range(min(MOST_TRIED, len(best))):
-        members, blended, remark = chosen_members(check.plan, candidates, blending, rows=rows)
+        members, blended, remark = select_members(check.plan, candidates, blending, rows=rows)
         fitting.fit(members)
-        wanted = [each.trial for each in sorted_by_weight(members)]
+        wanted = [each.trial for each in sort_by_weight(members)]
         usable = fitting.usable(best if fitting.interrupted else wanted)
         if usable and (fitting.interrupted or usable[0] is wanted[0]):
             if usable != wanted:
                 # The weights were chosen for all of them together.
                 ready = [trial for trial in candidates if trial in usable]
-                members, blended, remark = chosen_members(check.plan, ready, blending, rows=rows)
+                members, blended, remark = select_members(check.plan, ready, blending, rows=rows)
             fitted = {
                 each.trial.number: replace(fitting.member(each.trial), weight=each.weight)
                 for each in members
@@ -200,11 +200,11 @@ def _first_parts(
 
 def _of_all(tried: int, trials: int) -> str:
     if tried == trials:
-        return counted(trials, "trial")
-    return f"the best {tried} of {counted(trials, 'trial')}"
+        return count_text(trials, "trial")
+    return f"the best {tried} of {count_text(trials, 'trial')}"
 
 
-def _left_out(lost: Sequence[Lost]) -> str:
+def _list_dropped_members(lost: Sequence[DroppedMember]) -> str:
     if not lost:
         return ""
     said = ", ".join(f"trial {trial.number} ({why})" for trial, why in lost)

@@ -28,7 +28,7 @@ MOST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class ColumnImportance:
     """What the score of a pipeline loses without a column."""
 
     column: str
@@ -53,7 +53,7 @@ def column_worth(
     *,
     seconds: float = MOST_SECONDS,
     progress: Progress = SILENT,
-) -> list[Worth]:
+) -> list[ColumnImportance]:
     """What each column is worth, the most first; nothing where that would take too long.
 
     seconds: for all predictions; slow pipelines of wide tables are asked about fewer rows.
@@ -74,15 +74,15 @@ def column_worth(
         loss = partial(_loss, member, scorer, rows)
         x, whole, found = rows.x, loss(rows.x), []
         for name, places in columns.items():
-            lost = [loss(_shuffled(x, places, rng)) - whole for _ in range(SHUFFLES)]
-            found.append(Worth(name, float(np.mean(lost)), float(np.std(lost, ddof=1))))
+            lost = [loss(_shuffle_columns(x, places, rng)) - whole for _ in range(SHUFFLES)]
+            found.append(ColumnImportance(name, float(np.mean(lost)), float(np.std(lost, ddof=1))))
             progress.step()
     finally:
         progress.stop()
     return sorted(found, key=lambda worth: -worth.lost)
 
 
-def _shuffled(x: Floats, places: slice, rng: np.random.Generator) -> Floats:
+def _shuffle_columns(x: Floats, places: slice, rng: np.random.Generator) -> Floats:
     """The rows (n, d), of which the values of some columns have changed places."""
     shuffled = x.copy()
     shuffled[:, places] = x[rng.permutation(len(x)), places]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.automl.estimators.pipelines import build_pipeline, told_weights
+from foretune.automl.estimators.pipelines import build_pipeline, weight_arguments
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -64,7 +64,7 @@ def refit(
     x, y = learnt.x, learnt.y
     texts = tuple(table.schema.texts.values())
     pipeline = build_pipeline(config, table.categorical, table.task, seed=seed, texts=texts)
-    told = told_weights(pipeline, learnt.weights)
+    told = weight_arguments(pipeline, learnt.weights)
     # Weights are named for the last step, which is refused where a program routes metadata.
     with _quiet(), config_context(enable_metadata_routing=False):
         if table.task is Task.REGRESSION:

@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.final_model.fitted_pipeline import Member, refit
-from foretune.automl.final_model.member_selection import Chosen
+from foretune.automl.final_model.member_selection import ChosenMember
 from foretune.automl.final_model.model_file import Room, Size, TooLargeError, size_in_file
 from foretune.automl.final_model.sanity_check import is_sound
-from foretune.automl.final_model.time_model import Pace
-from foretune.automl.final_model.worker_pool import Crew
-from foretune.automl.plan import Plan
+from foretune.automl.final_model.time_model import FitTimeModel
+from foretune.automl.final_model.worker_pool import FitWorkers
+from foretune.automl.plan import FitPlan
 from foretune.errors import ForetuneError
 from foretune.report.wording import duration_text
 from foretune.run import stopping
@@ -41,15 +41,15 @@ BUSY = 10.0
 """And so many times this limit on the clock: others may use the machine, but what hangs must end.
 """
 
-Lost: TypeAlias = tuple[StudyTrial, str]
+DroppedMember: TypeAlias = tuple[StudyTrial, str]
 """A trial that can be no part of the model, and why; an error itself would keep its pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class FitMeans:
     """With what a model is made."""
 
-    crew: Crew | None = None
+    crew: FitWorkers | None = None
     """What fits slow pipelines within limits; None to fit all of them here."""
     progress: Progress = SILENT
     is_filed: bool = False
@@ -65,14 +65,14 @@ class Means:
         return self.must_end and time.monotonic() >= self.until
 
 
-NO_MEANS = Means()
+NO_MEANS = FitMeans()
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """What a pipeline must pass to be part of a model."""
 
-    plan: Plan
+    plan: FitPlan
     table: Table
     guess: float | None
     """What one scores without any column; None where no pipeline has to be better."""
@@ -92,22 +92,22 @@ class Fitting:
     seconds are to be expected, a crew fits within limits that are derived from the trial's.
     """
 
-    def __init__(self, check: Check, means: Means) -> None:
+    def __init__(self, check: Check, means: FitMeans) -> None:
         self._check, self._means = check, means
-        self._pace = Pace.of(check.plan, rows=len(check.table))
+        self._pace = FitTimeModel.of(check.plan, rows=len(check.table))
         self._ready: dict[int, tuple[Member, Size]] = {}
         """By the number of the trial."""
-        self.lost: list[Lost] = []
+        self.lost: list[DroppedMember] = []
         self.interrupted = False
         """Whether Ctrl-C ended the fitting, so that some are neither ready nor lost."""
 
-    def fit(self, members: Sequence[Chosen]) -> None:
+    def fit(self, members: Sequence[ChosenMember]) -> None:
         """Fit the first member, the best, and as many of the others as there is time for.
 
         Without the best, the others are not waited for: which do best with the next best is
         another question. What is ready stays so. Ctrl-C is passed on where nothing is.
         """
-        best, *others = [each.trial for each in sorted_by_weight(members)]
+        best, *others = [each.trial for each in sort_by_weight(members)]
         todo = [trial for trial in (best, *others) if trial.number not in self._ready]
         if not todo:
             return
@@ -117,7 +117,7 @@ class Fitting:
         progress = self._means.progress
         progress.start(self._progress_text(todo), len(todo))
         try:
-            with stopping.heeded(), closing(self._pipelines(best, todo)) as made:
+            with stopping.absorb_requests(), closing(self._pipelines(best, todo)) as made:
                 for trial, member in made:
                     self._take_in(trial, member)
                     progress.step()
@@ -219,7 +219,7 @@ class Fitting:
         most = max(MOST_SECONDS_HERE, MOST_SHARE_HERE * left)
         return self._means.must_end and sum(self._pace.measure_seconds(trials)) > most
 
-    def _limits(self, crew: Crew, trials: Sequence[StudyTrial]) -> Limits:
+    def _limits(self, crew: FitWorkers, trials: Sequence[StudyTrial]) -> Limits:
         """What one of these pipelines may take: as much more than a trial as it has more rows."""
         memory = crew.memory_bytes
         known = self._pace.measure_seconds(trials)
@@ -231,7 +231,7 @@ class Fitting:
         )
 
 
-def sorted_by_weight(members: Sequence[Chosen]) -> list[Chosen]:
+def sort_by_weight(members: Sequence[ChosenMember]) -> list[ChosenMember]:
     """The first, which is the best, then those that count most."""
     return [members[0], *sorted(members[1:], key=lambda each: -each.weight)]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.automl.final_model.greedy_blend import blend
-from foretune.automl.final_model.time_model import Pace
-from foretune.automl.plan import Plan
-from foretune.automl.trial_runs import kept_as, predictions_path
+from foretune.automl.final_model.time_model import FitTimeModel
+from foretune.automl.plan import FitPlan
+from foretune.automl.trial_runs import prediction_dtype, predictions_path
 from foretune.run.study import StudyTrial
 
 CANDIDATES_A_MEMBER = 5
@@ -29,7 +29,7 @@ NOT_USABLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenMember:
     """A trial that is part of the model."""
 
     trial: StudyTrial
@@ -37,7 +37,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Blending:
+class BlendOptions:
     """How a model may blend several trials."""
 
     most: int
@@ -46,16 +46,16 @@ class Blending:
     """The folder of their out-of-fold predictions."""
 
 
-def chosen_members(
-    plan: Plan, best: Sequence[StudyTrial], blending: Blending | None, *, rows: int
-) -> tuple[tuple[Chosen, ...], float | None, str]:
+def select_members(
+    plan: FitPlan, best: Sequence[StudyTrial], blending: BlendOptions | None, *, rows: int
+) -> tuple[tuple[ChosenMember, ...], float | None, str]:
     """Which trials the model is made of, the best first, what they score together, a remark."""
-    alone = (Chosen(best[0], 1.0),)
+    alone = (ChosenMember(best[0], 1.0),)
     if blending is None or len(best) == 1:
         return alone, None, ""
     folds = [held for _, held in plan.protocol.splits(plan.table)]
     shape = (sum(map(len, folds)), max(1, len(plan.table.classes)))
-    joining = [best[0], *_soon_fitted(best[1:], plan, rows=rows)]
+    joining = [best[0], *_trials_within_time(best[1:], plan, rows=rows)]
     candidates = [
         (trial, predicted)
         for trial in joining[: _most_candidates(blending.most, shape)]
@@ -78,7 +78,7 @@ def chosen_members(
         counting=scored.weights,
     )
     members = tuple(
-        Chosen(trial, float(weight))
+        ChosenMember(trial, float(weight))
         for (trial, _), weight in zip(candidates, found.weights, strict=True)
         if weight > 0
     )
@@ -87,7 +87,7 @@ def chosen_members(
 
 def _most_candidates(members: int, shape: tuple[int, int]) -> int:
     """Among how many trials a blend is chosen: fewer, where predictions of this shape are large."""
-    room = MOST_BYTES_OF_CANDIDATES // (shape[0] * shape[1] * kept_as(shape[1]).itemsize)
+    room = MOST_BYTES_OF_CANDIDATES // (shape[0] * shape[1] * prediction_dtype(shape[1]).itemsize)
     return min(CANDIDATES_A_MEMBER * members, max(room, members))
 
 
@@ -102,10 +102,12 @@ def _predictions(folder: Path, trial: StudyTrial, shape: tuple[int, int]) -> Flo
     return predicted if whole and np.isfinite(predicted).all() else None
 
 
-def _soon_fitted(trials: Sequence[StudyTrial], plan: Plan, *, rows: int) -> list[StudyTrial]:
+def _trials_within_time(
+    trials: Sequence[StudyTrial], plan: FitPlan, *, rows: int
+) -> list[StudyTrial]:
     """Those that are expected to learn from all rows soon; all of them, if trials had all rows."""
     if rows <= len(plan.table):
         return list(trials)
-    pace = Pace.of(plan, rows=rows)
+    pace = FitTimeModel.of(plan, rows=rows)
     # A trial of an unknown time may join.
     return [trial for trial in trials if not pace.seconds(trial) > MOST_SECONDS_TO_JOIN]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats
 from foretune.automl.final_model.fitted_pipeline import Member
 from foretune.automl.final_model.model_file import read_model, write_model
-from foretune.automl.metrics import chosen_classes
+from foretune.automl.metrics import choose_classes
 from foretune.errors import UsageError
 from foretune.tables.number_formats import MARKS
 from foretune.tables.schema import Schema
@@ -115,7 +115,7 @@ class Model:
 
     def choose_classes(self, probabilities: Floats) -> Floats:
         """(n,), the codes of the classes that probabilities (n, classes) come to."""
-        return chosen_classes(probabilities, self.shares)
+        return choose_classes(probabilities, self.shares)
 
     def probabilities(self, x: Floats) -> Floats:
         """The same as `predict_proba` for rows that `schema` has read."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from foretune._base.files import replace_file
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.automl.final_model.boosters import check_boosters
 from foretune.automl.final_model.trusted_types import TYPES, check_indices, strangers
 from foretune.errors import MissingExtraError, UsageError
@@ -181,7 +181,7 @@ def _content(path: Path) -> bytes:
     description = _entry(path, content, DESCRIPTION)
     found = strangers(description)
     if found:
-        _refuse(path, f"holds {listed(found)}, which no model needs", "do not use this file")
+        _refuse(path, f"holds {quote_names(found)}, which no model needs", "do not use this file")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_boosters(description, archive.read)
@@ -214,7 +214,9 @@ def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo], packed: int) 
         name for name in names if name not in (ENTRY, DESCRIPTION) and not _ARRAY.fullmatch(name)
     ]
     if odd or len(set(names)) < len(names):
-        _refuse(path, f"has entries that no model has ({listed(odd or names)})", "do not use it")
+        _refuse(
+            path, f"has entries that no model has ({quote_names(odd or names)})", "do not use it"
+        )
     sizes = {entry.filename: entry.file_size for entry in entries}
     texts = max(sizes.get(ENTRY, 0), sizes.get(DESCRIPTION, 0))
     if texts > LARGEST_TEXT or sum(sizes.values()) > LARGEST_FILE:

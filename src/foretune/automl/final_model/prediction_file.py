@@ -15,14 +15,14 @@ from pyarrow.parquet import ParquetWriter
 
 from foretune._base.arrays import Floats
 from foretune._base.files import check_folder_of, replace_file
-from foretune._base.names import listed, suggestion
+from foretune._base.names import quote_names, suggestion
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.final_model.formulas import without_formulas
 from foretune.automl.final_model.model import Model
 from foretune.errors import UsageError
 from foretune.tables.columns import Column, ColumnKind
 from foretune.tables.formats.reader import read_parts_with_copies, table_bytes
-from foretune.tables.prediction_tables import Seen, with_commas
+from foretune.tables.prediction_tables import NumberFormatCheck, with_commas
 from foretune.tables.schema import Schema
 from foretune.tables.target import Task
 
@@ -96,14 +96,14 @@ def _predict(
 ) -> list[str]:
     rows = 0
     notes: list[str] = []
-    schema, seen = model.schema, Seen(model.schema)
+    schema, seen = model.schema, NumberFormatCheck(model.schema)
     unread: Counter[str] = Counter()
     progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
     try:
         for part, copied in _parts(model, data, wanted.keep):
             if not rows:
                 _check_keep(model, part, wanted)
-                notes = _ignored(model, part, wanted.keep)
+                notes = _unused_columns(model, part, wanted.keep)
             # Where a part leaves a doubt about the mark of fractions, those before it decide.
             schema = schema.as_written_in(part)
             if not rows:
@@ -112,7 +112,7 @@ def _predict(
             predicted = []
             for some, x in schema.in_parts(part):
                 unread.update(schema.unread(some, x))
-                predicted.append(_predicted(model, x, wanted))
+                predicted.append(_predict_part(model, x, wanted))
             writer.write(copied, pd.concat(predicted, ignore_index=True))
             rows += len(part)
             progress.step(note=f"{rows:,} rows")
@@ -168,14 +168,14 @@ def _numbers(model: Model) -> Schema:
 def _unread_notes(unread: Counter[str]) -> list[str]:
     if not unread:
         return []
-    shown = listed([f"{name} ({count:,})" for name, count in unread.most_common()])
+    shown = quote_names([f"{name} ({count:,})" for name, count in unread.most_common()])
     return [
         "Values that cannot be read, or that the model's own table did not have, taken as "
         f"missing, in: {shown}."
     ]
 
 
-def _predicted(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:
+def _predict_part(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:
     if not wanted.probabilities:
         return pd.DataFrame({model.target: model.predict_rows(x)})
     shares = model.probabilities(x)
@@ -207,10 +207,10 @@ def _check_keep(model: Model, part: pd.DataFrame, wanted: Wanted) -> None:
             )
 
 
-def _ignored(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> list[str]:
+def _unused_columns(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> list[str]:
     known = {column.name for column in model.schema.columns} | {model.target, *keep}
     more = [str(name) for name in part.columns if str(name) not in known]
-    return [f"Columns that the model does not know, ignored: {listed(more)}."] if more else []
+    return [f"Columns that the model does not know, ignored: {quote_names(more)}."] if more else []
 
 
 class CsvWriter:
@@ -245,7 +245,7 @@ class ParquetParts:
 
     def write(self, copied: pa.Table, predicted: pd.DataFrame) -> None:
         """Add rows, with the types of the first ones."""
-        table = _typed_as_before(copied, predicted)
+        table = _restore_types(copied, predicted)
         if self._writer is None:
             self._writer = ParquetWriter(self._path, table.schema)
         self._writer.write_table(table)
@@ -256,7 +256,7 @@ class ParquetParts:
             self._writer.close()
 
 
-def _typed_as_before(copied: pa.Table, predicted: pd.DataFrame) -> pa.Table:
+def _restore_types(copied: pa.Table, predicted: pd.DataFrame) -> pa.Table:
     """One table, in which what is copied has the types it had, of which pandas may lose some.
 
     With it goes what pandas needs to know to read whole numbers with gaps as such again.

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foretune.automl.plan import Plan
-from foretune.automl.trial_runs import ranked
+from foretune.automl.plan import FitPlan
+from foretune.automl.trial_runs import rank_trials
 from foretune.run.study import StudyTrial
 
 SHARE_OF_MODEL = 0.5
@@ -22,17 +22,17 @@ trial took says little about the time and memory that many more rows take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class FitTimeModel:
     """How a fit of the final model compares with a trial."""
 
-    plan: Plan
+    plan: FitPlan
     fits: int
     """Of one trial: one for each part that is held out."""
     growth: float
     """The final model learns from so many times the rows of a trial's fit."""
 
     @classmethod
-    def of(cls, plan: Plan, *, rows: int) -> "Pace":
+    def of(cls, plan: FitPlan, *, rows: int) -> "FitTimeModel":
         """rows: all that the final model learns from."""
         learnt = [len(learn) for learn, _ in plan.protocol.splits(plan.table)]
         return cls(plan, len(learnt), rows * len(learnt) / sum(learnt))
@@ -59,7 +59,7 @@ class Pace:
 
     def of_model(self, trials: Sequence[StudyTrial], *, members: int, workers: int = 1) -> float:
         """What a model of so many of these trials may take, and what is told about its columns."""
-        best = ranked(trials, self.plan)[:members]
+        best = rank_trials(trials, self.plan)[:members]
         return self.together(best, workers) + sum(self.measure_seconds(best)[:1])
 
     def together(self, trials: Sequence[StudyTrial], workers: int) -> float:

@@ -10,9 +10,9 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from foretune._base.files import held, locked
+from foretune._base.files import hold_lock, try_lock
 from foretune.automl.final_model.fitted_pipeline import Member, refit
-from foretune.automl.table_evaluator import load_libraries, opened
+from foretune.automl.table_evaluator import load_libraries, open_table
 from foretune.run import stopping
 from foretune.run.executor import Limits
 from foretune.run.limit_watch import OVER_MEMORY
@@ -37,7 +37,7 @@ LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class FiledFit:
+class TableFileFit:
     """Fits configurations to a table in a file, which each worker process opens once."""
 
     table: Path
@@ -49,7 +49,7 @@ class FiledFit:
 
     def __call__(self, config: Config) -> Member:
         """The pipeline that has learnt from all rows."""
-        return refit(config, opened(self.table), seed=self.seed)
+        return refit(config, open_table(self.table), seed=self.seed)
 
 
 def _never() -> bool:
@@ -57,7 +57,7 @@ def _never() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class FitWorkers:
     """Processes that may fit the pipelines of a model."""
 
     workers: int
@@ -84,7 +84,7 @@ class Crew:
             table.save(file)
             jobs = dict(enumerate(configs))
             workers = max(1, min(self.workers, MOST_BYTES_AT_ONCE // max(1, table.x.nbytes)))
-            yield from _fitted(FiledFit(file, seed), jobs, workers, limits, is_enough)
+            yield from _fit_in_processes(TableFileFit(file, seed), jobs, workers, limits, is_enough)
 
 
 @contextmanager
@@ -93,18 +93,18 @@ def _workplace(folder: Path) -> Iterator[Path]:
     for alive in folder.glob(f"{WORKPLACE}*/{ALIVE}"):
         # Another crew may remove it at the same time.
         with suppress(FileNotFoundError):
-            if (lock := held(alive)) is not None:
+            if (lock := try_lock(alive)) is not None:
                 with lock:
                     rmtree(alive.parent, ignore_errors=True)
     with (
         TemporaryDirectory(dir=folder, prefix=WORKPLACE, ignore_cleanup_errors=True) as made,
-        locked(Path(made) / ALIVE),
+        hold_lock(Path(made) / ALIVE),
     ):
         yield Path(made)
 
 
-def _fitted(
-    fit: FiledFit,
+def _fit_in_processes(
+    fit: TableFileFit,
     configs: Mapping[int, Config],
     workers: int,
     limits: Limits = NO_LIMITS,
@@ -126,7 +126,7 @@ def _fitted(
                     yield place, outcome.reason if outcome.result is None else outcome.result
     if again and not is_enough():
         # One after the other: together they may have taken more memory than there is.
-        yield from _fitted(fit, again, 1, limits, is_enough)
+        yield from _fit_in_processes(fit, again, 1, limits, is_enough)
 
 
 def _may_pass_alone(reason: str, shared: Limits, limits: Limits) -> bool:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from foretune._base.files import locked, replace_file, write_text
+from foretune._base.files import hold_lock, replace_file, write_text
 from foretune.errors import ArtifactError
 
 FORMAT = "foretune-knowledge"
@@ -28,7 +28,7 @@ _SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPrior:
     """One file of the folder."""
 
     file: str
@@ -38,14 +38,14 @@ class Kept:
     """Of what was learnt, the fingerprint of what it was learnt from: see `taught_by`."""
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Kept":
+    def from_dict(cls, plain: Mapping[str, Any]) -> "StoredPrior":
         """What `asdict` has written."""
         content = str(plain.get("content", ""))
         return cls(str(plain["file"]), str(plain["sha256"]), int(plain["bytes"]), content)
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class SpaceLessons:
     """What the folder knows about one space."""
 
     space: str
@@ -54,12 +54,12 @@ class Learnt:
     evaluations: int
     metrics: tuple[str, ...]
     """What was measured."""
-    definition: Kept
+    definition: StoredPrior
     """The space as JSON."""
-    experience: Kept | None = None
-    priors: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict)
+    experience: StoredPrior | None = None
+    priors: Mapping[str, Mapping[str, StoredPrior]] = field(default_factory=dict)
     """{method: {metric: file}}"""
-    portfolios: Mapping[str, Kept] = field(default_factory=dict)
+    portfolios: Mapping[str, StoredPrior] = field(default_factory=dict)
     """{metric: file}"""
     about: Mapping[str, Any] = field(default_factory=dict)
     """How it was made: date, versions, the recipe of the collection."""
@@ -67,7 +67,7 @@ class Learnt:
     """{content of a file: the identities of the datasets that it was learnt from}"""
 
     @property
-    def files(self) -> tuple[Kept, ...]:
+    def files(self) -> tuple[StoredPrior, ...]:
         """All files that hold it."""
         of_priors = [kept for of_method in self.priors.values() for kept in of_method.values()]
         whole = () if self.experience is None else (self.experience,)
@@ -79,14 +79,14 @@ class Learnt:
         contents = {kept.content for kept in self.files}
         return {content: known for content, known in self.datasets.items() if content in contents}
 
-    def unaware_of(self, dataset: str) -> "Learnt":
+    def unaware_of(self, dataset: str) -> "SpaceLessons":
         """Only what was learnt without the dataset of this identity.
 
         Files of earlier versions do not say what they were learnt from: they may know it, and are
         left out until they are learnt anew.
         """
 
-        def unaware(kept: Kept) -> bool:
+        def unaware(kept: StoredPrior) -> bool:
             return dataset not in self.datasets.get(kept.content, (dataset,))
 
         return replace(
@@ -99,7 +99,7 @@ class Learnt:
         )
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Learnt":
+    def from_dict(cls, plain: Mapping[str, Any]) -> "SpaceLessons":
         """What `asdict` has written."""
         experience = plain["experience"]
         return cls(
@@ -107,14 +107,17 @@ class Learnt:
             tasks=int(plain["tasks"]),
             evaluations=int(plain["evaluations"]),
             metrics=tuple(str(metric) for metric in plain["metrics"]),
-            definition=Kept.from_dict(plain["definition"]),
-            experience=None if experience is None else Kept.from_dict(experience),
+            definition=StoredPrior.from_dict(plain["definition"]),
+            experience=None if experience is None else StoredPrior.from_dict(experience),
             priors={
-                str(method): {str(metric): Kept.from_dict(kept) for metric, kept in of.items()}
+                str(method): {
+                    str(metric): StoredPrior.from_dict(kept) for metric, kept in of.items()
+                }
                 for method, of in plain["priors"].items()
             },
             portfolios={
-                str(metric): Kept.from_dict(kept) for metric, kept in plain["portfolios"].items()
+                str(metric): StoredPrior.from_dict(kept)
+                for metric, kept in plain["portfolios"].items()
             },
             about=dict(plain["about"]),
             datasets={
@@ -129,7 +132,7 @@ class Bundle:
     """An opened folder."""
 
     folder: Path
-    spaces: Mapping[str, Learnt] = field(default_factory=dict)
+    spaces: Mapping[str, SpaceLessons] = field(default_factory=dict)
     forgotten: Mapping[str, int] = field(default_factory=dict)
     """How often what was known about a space was removed. Whoever began to learn before the last
     time knows what was to be forgotten.
@@ -149,13 +152,13 @@ class Bundle:
             plain = json.loads(text) if len(text) <= LARGEST_MANIFEST else {}
             if (plain["format"], plain["version"]) != (FORMAT, VERSION):
                 raise ValueError(f"format {plain['format']!r}, version {plain['version']!r}")
-            spaces = {str(name): Learnt.from_dict(of) for name, of in plain["spaces"].items()}
+            spaces = {str(name): SpaceLessons.from_dict(of) for name, of in plain["spaces"].items()}
             gone = {str(name): int(times) for name, times in plain.get("forgotten", {}).items()}
         except _SPOILT as error:
             _refuse(path, f"is not the manifest of such a folder ({error})")
         return cls(folder, spaces, gone)
 
-    def path(self, kept: Kept) -> Path:
+    def path(self, kept: StoredPrior) -> Path:
         """Where a file lies, after holding it against the manifest."""
         path = self.folder / kept.file
         if path.parent != self.folder:
@@ -168,14 +171,14 @@ class Bundle:
             _refuse(path, "was altered: its checksum is not the one in the manifest")
         return path
 
-    def keep(self, file: str, write: Callable[[Path], None], *, content: str = "") -> Kept:
+    def keep(self, file: str, write: Callable[[Path], None], *, content: str = "") -> StoredPrior:
         """Let `write` fill a file of the folder, in a `change` that makes the manifest name it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self.folder / file, write)
         written = (self.folder / file).read_bytes()
-        return Kept(file, hashlib.sha256(written).hexdigest(), len(written), content)
+        return StoredPrior(file, hashlib.sha256(written).hexdigest(), len(written), content)
 
-    def with_space(self, name: str, learnt: Learnt) -> "Bundle":
+    def with_space(self, name: str, learnt: SpaceLessons) -> "Bundle":
         """The folder with this knowledge about one space."""
         return replace(self, spaces={**self.spaces, name: learnt})
 
@@ -202,7 +205,7 @@ class Bundle:
         self.folder.mkdir(parents=True, exist_ok=True)
         # Beside the folder, in which there is nothing but what its manifest names.
         whole = self.folder.resolve()
-        with locked(whole.parent / f"{whole.name}.lock"):
+        with hold_lock(whole.parent / f"{whole.name}.lock"):
             changed = how(Bundle.open(self.folder))
             changed._write()
         return changed

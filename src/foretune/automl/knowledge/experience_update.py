@@ -16,7 +16,7 @@ class TurnedError(ExperienceError):
     """The same metric is better when it is higher here, and when it is lower there."""
 
 
-def joined(first: Experience, second: Experience) -> Experience:
+def merge_newest(first: Experience, second: Experience) -> Experience:
     """The evaluations of both; of a task and configuration that both have, the newer one's.
 
     Metrics of either are kept. A task that was renamed keeps its first name.
@@ -31,8 +31,8 @@ def joined(first: Experience, second: Experience) -> Experience:
                 f"'{metric.direction}' in what is added: correct the direction of the wrong one"
             )
     metrics = tuple(known.values())
-    second = _renamed(second, {identity(task): task for task in first.tasks})
-    merged = _measured(first, metrics).merge(_measured(second, metrics))
+    second = _unify_task_names(second, {identity(task): task for task in first.tasks})
+    merged = _align_metrics(first, metrics).merge(_align_metrics(second, metrics))
     return _newest(merged)
 
 
@@ -48,7 +48,7 @@ def common_first(experience: Experience) -> Experience:
     return replace(experience, metrics=metrics, values=experience.values[:, order])
 
 
-def _measured(experience: Experience, metrics: Sequence[Metric]) -> Experience:
+def _align_metrics(experience: Experience, metrics: Sequence[Metric]) -> Experience:
     """The same rows with a column for each of `metrics`, NaN where it was not measured."""
     names = [metric.name for metric in experience.metrics]
     values = np.full((len(experience), len(metrics)), np.nan)
@@ -58,7 +58,7 @@ def _measured(experience: Experience, metrics: Sequence[Metric]) -> Experience:
     return replace(experience, metrics=tuple(metrics), values=values, splits={}, starts={})
 
 
-def _renamed(experience: Experience, known: dict[str, str]) -> Experience:
+def _unify_task_names(experience: Experience, known: dict[str, str]) -> Experience:
     names = {task: known.get(identity(task), task) for task in experience.tasks}
     features = {names[task]: of for task, of in experience.meta_features.items()}
     tasks = tuple(names[task] for task in experience.tasks)

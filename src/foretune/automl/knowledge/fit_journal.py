@@ -30,7 +30,7 @@ SPOILT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class FitDescription:
     """What a fit says about itself before its first trial."""
 
     space_name: str
@@ -51,11 +51,11 @@ class Remembered:
         )
 
 
-class Recording:
+class FitJournal:
     """The journal of one running fit: lines go in, and `close` makes them part of the memory."""
 
     def __init__(
-        self, fit: Remembered, head: Path, alive: IO[bytes], *, settle: Callable[[str], None]
+        self, fit: FitDescription, head: Path, alive: IO[bytes], *, settle: Callable[[str], None]
     ) -> None:
         self._fit, self._alive, self._settle = fit, alive, settle
         self._journal = Journal(head.with_suffix(".jsonl"))

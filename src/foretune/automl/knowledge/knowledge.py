@@ -12,21 +12,21 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from foretune._base.progress import SILENT, Progress
-from foretune.automl.knowledge.bundle import SHIPPED, Bundle, Kept, Learnt
+from foretune.automl.knowledge.bundle import SHIPPED, Bundle, SpaceLessons, StoredPrior
 from foretune.automl.knowledge.learn_bundle import comparable, portfolio_of
 from foretune.automl.knowledge.memory import Memory, home
 from foretune.automl.knowledge.metric_choice import by_metric, stand_in
-from foretune.automl.knowledge.subspace_priors import lifted
-from foretune.automl.knowledge.task_similarity import Choice, chosen_for
+from foretune.automl.knowledge.subspace_priors import lift_prior
+from foretune.automl.knowledge.task_similarity import Recommendation, recommend_configs
 from foretune.automl.metrics import scorer
-from foretune.automl.spaces import shipped
+from foretune.automl.spaces import load_shipped_space
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError, UsageError
 from foretune.experience import Experience, Metric
-from foretune.experience.alignment.restriction import narrowed
+from foretune.experience.alignment.restriction import restrict_experience
 from foretune.methods.auto.learn import cheapest_first
 from foretune.methods.contracts import Opening, Prior, Target
 from foretune.methods.zero_shot.portfolio import Portfolio
-from foretune.report.wording import counted
+from foretune.report.wording import count_text
 from foretune.search.method import Method
 from foretune.search.prior_cache import forget_priors, learnt_prior
 from foretune.space import Encoded, Space
@@ -34,7 +34,7 @@ from foretune.tables.identity import identity
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ExperienceSource:
     """A part of the experience."""
 
     kind: str
@@ -46,16 +46,16 @@ class Source:
     open: Callable[[], Experience] = field(repr=False)
 
     def __str__(self) -> str:
-        found = counted(self.evaluations, "evaluation")
-        return f"{self.kind}: {found} on {counted(self.tasks, 'dataset')}"
+        found = count_text(self.evaluations, "evaluation")
+        return f"{self.kind}: {found} on {count_text(self.tasks, 'dataset')}"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class BundleShelf:
     """What one folder has learnt about the whole space."""
 
     bundle: Bundle
-    learnt: Learnt
+    learnt: SpaceLessons
     own: bool
     """Whether it knows the user's own experience."""
 
@@ -66,14 +66,14 @@ class Shelf:
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class FitKnowledge:
     """What is known about one space by one metric; made by `for_space`."""
 
     space: Space
     """The user's."""
     metric: Metric
-    sources: tuple[Source, ...]
-    shelves: tuple[Shelf, ...] = ()
+    sources: tuple[ExperienceSource, ...]
+    shelves: tuple[BundleShelf, ...] = ()
     """Folders with priors, the one that knows most first."""
     notes: tuple[str, ...] = ()
     """What the user should hear about how it came together."""
@@ -88,7 +88,7 @@ class Knowledge:
         without: str | None = None,
         space: Space | None = None,
         ships: Path | None = None,
-    ) -> "Knowledge":
+    ) -> "FitKnowledge":
         """What the package and the user know about a shipped space.
 
         own: whether to use what was remembered. without: a task, with its fingerprint, whose own
@@ -97,10 +97,10 @@ class Knowledge:
         to some estimators; the whole if None. ships: another folder than the one that comes with
         the package.
         """
-        chosen = shipped(name)
+        chosen = load_shipped_space(name)
         measured = scorer(metric, chosen.task).metric
         shelves = _shelves(Bundle.open(ships or SHIPPED), name, own=False)
-        sources = [_shipped_source(shelf, metric) for shelf in shelves]
+        sources = [_shipped_source_of(shelf, metric) for shelf in shelves]
         notes = []
         if own:
             try:
@@ -122,7 +122,7 @@ class Knowledge:
                 found = part
                 continue
             try:
-                found = found.merge(narrowed(part, found.space))
+                found = found.merge(restrict_experience(part, found.space))
             except ExperienceError:
                 continue  # nothing of it lies in the space
         return found
@@ -131,7 +131,7 @@ class Knowledge:
     def experience(self) -> Experience | None:
         """All experience in the user's space; None where nothing of it lies there."""
         try:
-            return None if self.whole is None else narrowed(self.whole, self.space)
+            return None if self.whole is None else restrict_experience(self.whole, self.space)
         except ExperienceError:
             return None
 
@@ -192,14 +192,14 @@ class Knowledge:
         built = portfolio_of(self._experience_sources(), k, source="experience")
         return self.space.encode(built.configs)
 
-    def suggest(self, k: int, features: Mapping[str, float]) -> Choice:
+    def suggest(self, k: int, features: Mapping[str, float]) -> Recommendation:
         """The k configurations to try first on a table of these meta-features, in order.
 
         As `portfolio`, but datasets that are like the table count more.
         """
-        return chosen_for(comparable(self._experience_sources()), k, features)
+        return recommend_configs(comparable(self._experience_sources()), k, features)
 
-    def _stored_priors(self, method: Method) -> Iterator[tuple[Shelf, Kept]]:
+    def _stored_priors(self, method: Method) -> Iterator[tuple[BundleShelf, StoredPrior]]:
         """Where priors of a method lie: by the metric itself, then by what speaks for it."""
         found = [(shelf, shelf.learnt.priors.get(method.name, {})) for shelf in self.shelves]
         recorded = list(dict.fromkeys(metric for _, of in found for metric in of))
@@ -207,16 +207,16 @@ class Knowledge:
         for metric in dict.fromkeys([self.metric.name, spoken]):
             yield from ((shelf, of[metric]) for shelf, of in found if metric in of)
 
-    def _here(self, prior: Prior, shelf: Shelf, *, begins: bool) -> Prior:
+    def _here(self, prior: Prior, shelf: BundleShelf, *, begins: bool) -> Prior:
         """A prior of the whole space for the user's part of it."""
         if shelf.learnt.space == self.space.fingerprint:
             return prior
         whole = shelf.space()
         if not isinstance(prior, Opening) or not begins:
-            return lifted(prior, whole, self.space)
+            return lift_prior(prior, whole, self.space)
         k = len(prior.opening(Target(whole)))
         first = cheapest_first(self.portfolio(k), self._experience_sources())
-        return lifted(prior, whole, self.space, first=first)
+        return lift_prior(prior, whole, self.space, first=first)
 
     def _experience_sources(self) -> Experience:
         if self.experience is None:
@@ -227,11 +227,11 @@ class Knowledge:
         return self.experience
 
 
-def _shelves(bundle: Bundle, name: str, *, own: bool) -> list[Shelf]:
-    return [Shelf(bundle, bundle.spaces[name], own)] if name in bundle.spaces else []
+def _shelves(bundle: Bundle, name: str, *, own: bool) -> list[BundleShelf]:
+    return [BundleShelf(bundle, bundle.spaces[name], own)] if name in bundle.spaces else []
 
 
-def _own_shelves(name: str, ready: Sequence[Shelf], without: str | None) -> list[Shelf]:
+def _own_shelves(name: str, ready: Sequence[BundleShelf], without: str | None) -> list[BundleShelf]:
     """What `foretune learn` has kept, unless the package has another space by that name since.
 
     without: a task that nothing of it may have been learnt from.
@@ -259,7 +259,7 @@ def forget_learnt(name: str) -> None:
     forget_priors()
 
 
-def _shipped_source(shelf: Shelf, metric: str) -> Source:
+def _shipped_source_of(shelf: BundleShelf, metric: str) -> ExperienceSource:
     learnt = shelf.learnt
     if learnt.experience is None:
         raise ArtifactError(
@@ -268,14 +268,16 @@ def _shipped_source(shelf: Shelf, metric: str) -> Source:
         )
     opened = partial(_open, shelf.bundle, learnt.experience)
     measured = stand_in(metric, learnt.metrics)
-    return Source("shipped", learnt.tasks, learnt.evaluations, measured, opened)
+    return ExperienceSource("shipped", learnt.tasks, learnt.evaluations, measured, opened)
 
 
-def _open(bundle: Bundle, kept: Kept) -> Experience:
+def _open(bundle: Bundle, kept: StoredPrior) -> Experience:
     return Experience.open(bundle.path(kept))
 
 
-def _own_sources(memory: Memory, name: str, metric: str, without: str | None) -> list[Source]:
+def _own_sources(
+    memory: Memory, name: str, metric: str, without: str | None
+) -> list[ExperienceSource]:
     known = memory.recall(name)
     if known is None:
         return []
@@ -283,10 +285,12 @@ def _own_sources(memory: Memory, name: str, metric: str, without: str | None) ->
     return [_own_source(known.only(left), metric)] if left else []
 
 
-def _own_source(experience: Experience, metric: str) -> Source:
+def _own_source(experience: Experience, metric: str) -> ExperienceSource:
     measured = stand_in(metric, [each.name for each in experience.metrics])
-    return Source("own", len(experience.tasks), len(experience), measured, lambda: experience)
+    return ExperienceSource(
+        "own", len(experience.tasks), len(experience), measured, lambda: experience
+    )
 
 
-def _stands_in(source: Source, metric: str) -> str:
+def _stands_in(source: ExperienceSource, metric: str) -> str:
     return f"the {source.kind} experience did not measure {metric}; {source.measured} speaks for it"

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from foretune._base.progress import SILENT, Progress
-from foretune.automl.knowledge.bundle import Bundle, Learnt
-from foretune.automl.knowledge.learning_processes import Lesson, learn_apart
+from foretune.automl.knowledge.bundle import Bundle, SpaceLessons
+from foretune.automl.knowledge.learning_processes import LearningJob, learn_apart
 from foretune.experience import Experience
 from foretune.methods.zero_shot.build import Recipe, build
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.table import LEAST_SHARE
-from foretune.run.executor_choice import HERE, Site
+from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.search.prior_cache import taught_by
 from foretune.tables.identity import identity
 
@@ -33,7 +33,7 @@ PORTFOLIO = "portfolio"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LearningPlan:
     """What is learnt about one space."""
 
     name: str
@@ -41,14 +41,14 @@ class Plan:
     methods: tuple[str, ...] = KEPT_METHODS
     seconds: float = math.inf
     seed: int = 0
-    site: Site = HERE
+    site: ExecutorChoice = HERE
     """Where it is learnt."""
     jobs: int = 1
     """How many priors at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class LearningReport:
     """One thing that was learnt, or not."""
 
     what: str
@@ -61,13 +61,13 @@ class Done:
 
 def learn_bundle(
     views: Mapping[str, Experience],
-    plan: Plan,
+    plan: LearningPlan,
     bundle: Bundle,
     *,
     ships: Experience | None = None,
     about: Mapping[str, Any] | None = None,
     progress: Progress = SILENT,
-) -> tuple[Bundle, list[Done]]:
+) -> tuple[Bundle, list[LearningReport]]:
     """Bring what `bundle` knows about a space up to its experience, and save it.
 
     What was learnt from the same experience before, by the same seed and release, stays as it
@@ -83,7 +83,7 @@ def learn_bundle(
     except _OvertakenError:
         lost = product((PORTFOLIO, *plan.methods), views)
         now = Bundle.open(bundle.folder)
-        return now, [Done(what, metric, note=OVERTAKEN) for what, metric in lost]
+        return now, [LearningReport(what, metric, note=OVERTAKEN) for what, metric in lost]
 
 
 class _OvertakenError(Exception):
@@ -92,19 +92,19 @@ class _OvertakenError(Exception):
 
 def _learnt(
     views: Mapping[str, Experience],
-    plan: Plan,
+    plan: LearningPlan,
     bundle: Bundle,
     ships: Experience | None,
     about: Mapping[str, Any],
     progress: Progress,
-) -> tuple[Bundle, list[Done]]:
+) -> tuple[Bundle, list[LearningReport]]:
     contents = {metric: taught_by(view, plan.seed) for metric, view in views.items()}
-    done: list[Done] = []
+    done: list[LearningReport] = []
 
     def begun(now: Bundle) -> Bundle:
         if now.has_forgotten(plan.name, since=bundle):
             raise _OvertakenError
-        learnt = _described(views, contents, plan, now, ships, about)
+        learnt = _describe_lessons(views, contents, plan, now, ships, about)
         for metric, view in views.items():
             learnt, made = _with_portfolio(learnt, plan, now, metric, view, contents[metric])
             done.append(made)
@@ -149,14 +149,14 @@ def comparable(experience: Experience) -> Experience:
     return experience.only(experience.tasks[task] for task in tasks) if len(tasks) else experience
 
 
-def _described(
+def _describe_lessons(
     views: Mapping[str, Experience],
     contents: Mapping[str, str],
-    plan: Plan,
+    plan: LearningPlan,
     bundle: Bundle,
     ships: Experience | None,
     about: Mapping[str, Any],
-) -> Learnt:
+) -> SpaceLessons:
     """What is known without learning; what was learnt before, if it holds for the same space."""
     largest = max(views.values(), key=len)
     space = largest.space
@@ -166,7 +166,7 @@ def _described(
     whole = None if ships is None else bundle.keep(f"{plan.name}.parquet", ships.save)
     kept = before if before is not None and before.space == space.fingerprint else None
     datasets = {contents[metric]: _identities(view) for metric, view in views.items()}
-    return Learnt(
+    return SpaceLessons(
         space=space.fingerprint,
         tasks=len(largest.tasks),
         evaluations=len(largest),
@@ -189,19 +189,32 @@ def _identities(view: Experience) -> tuple[str, ...]:
 
 
 def _with_portfolio(
-    learnt: Learnt, plan: Plan, bundle: Bundle, metric: str, view: Experience, content: str
-) -> tuple[Learnt, Done]:
+    learnt: SpaceLessons,
+    plan: LearningPlan,
+    bundle: Bundle,
+    metric: str,
+    view: Experience,
+    content: str,
+) -> tuple[SpaceLessons, LearningReport]:
     before = learnt.portfolios.get(metric)
     if before is not None and before.content == content:
-        return learnt, Done(PORTFOLIO, metric, note=UP_TO_DATE)
+        return learnt, LearningReport(PORTFOLIO, metric, note=UP_TO_DATE)
     source = f"{len(view.tasks)} datasets, {plan.name}, {metric}"
     found = portfolio_of(view, PORTFOLIO_LENGTH, source=source)
     kept = bundle.keep(f"{plan.name}.portfolio.{metric}.json", found.save, content=content)
-    return replace(learnt, portfolios={**learnt.portfolios, metric: kept}), Done(PORTFOLIO, metric)
+    return replace(learnt, portfolios={**learnt.portfolios, metric: kept}), LearningReport(
+        PORTFOLIO, metric
+    )
 
 
 def _with_prior(
-    plan: Plan, since: Bundle, learnt: Learnt, made: Done, prior: bytes, content: str, now: Bundle
+    plan: LearningPlan,
+    since: Bundle,
+    learnt: SpaceLessons,
+    made: LearningReport,
+    prior: bytes,
+    content: str,
+    now: Bundle,
 ) -> Bundle:
     """The folder as it is now with one prior more, if it still knows the space from before."""
     known = now.spaces.get(plan.name)
@@ -219,8 +232,11 @@ def _with_prior(
 
 
 def _priors(
-    learnt: Learnt, plan: Plan, views: Mapping[str, Experience], contents: Mapping[str, str]
-) -> Generator[tuple[Done, bytes], None, None]:
+    learnt: SpaceLessons,
+    plan: LearningPlan,
+    views: Mapping[str, Experience],
+    contents: Mapping[str, str],
+) -> Generator[tuple[LearningReport, bytes], None, None]:
     """Each prior that is up to date, then each that has to be learnt, as it is done, as a file.
 
     Empty where it is up to date, or could not be learnt.
@@ -229,12 +245,12 @@ def _priors(
     for method, metric in product(plan.methods, views):
         before = learnt.priors.get(method, {}).get(metric)
         if before is not None and before.content == contents[metric]:
-            yield Done(method, metric, note=UP_TO_DATE), b""
+            yield LearningReport(method, metric, note=UP_TO_DATE), b""
         else:
-            lessons.append(Lesson(metric, method, plan.seed))
+            lessons.append(LearningJob(metric, method, plan.seed))
     for ended in learn_apart(views, lessons, site=plan.site, jobs=plan.jobs, seconds=plan.seconds):
         method, metric = ended.lesson.method, ended.lesson.view
-        yield Done(method, metric, ended.seconds, ended.failure), ended.prior
+        yield LearningReport(method, metric, ended.seconds, ended.failure), ended.prior
 
 
 def _write(path: Path, content: bytes) -> None:

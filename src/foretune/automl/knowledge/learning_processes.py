@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from foretune.experience import Experience
 from foretune.run.executor import Outcome
-from foretune.run.executor_choice import HERE, Site
+from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.run.pool import NO_LIMITS
 from foretune.search.registry import method
 
@@ -19,7 +19,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class LearningJob:
     """What one method has to learn."""
 
     view: str
@@ -29,10 +29,10 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class RunningJob:
     """How a lesson ended."""
 
-    lesson: Lesson
+    lesson: LearningJob
     seconds: float = 0.0
     """On the clock of the machine that took it."""
     prior: bytes = field(default=b"", repr=False)
@@ -42,7 +42,7 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
-class Classroom:
+class LearningProcesses:
     """Takes lessons on whatever machine it is sent to, with the experience that it brings along.
 
     That travels as bytes, once for all lessons, and priors come back so: no file need be shared.
@@ -52,26 +52,26 @@ class Classroom:
     """{name: the file of an experience}"""
 
     @classmethod
-    def of(cls, views: Mapping[str, Experience]) -> "Classroom":
+    def of(cls, views: Mapping[str, Experience]) -> "LearningProcesses":
         """What lessons about these views need."""
-        return cls({name: saved_bytes(view.save) for name, view in views.items()})
+        return cls({name: save_to_bytes(view.save) for name, view in views.items()})
 
-    def __call__(self, lesson: Lesson) -> Learning:
+    def __call__(self, lesson: LearningJob) -> RunningJob:
         """Learn a prior."""
         began = time.monotonic()
         experience = read_bytes(self.views[lesson.view], Experience.open)
         prior = method(lesson.method).learn(experience, seed=lesson.seed)
-        return Learning(lesson, time.monotonic() - began, saved_bytes(prior.save))
+        return RunningJob(lesson, time.monotonic() - began, save_to_bytes(prior.save))
 
 
 def learn_apart(
     views: Mapping[str, Experience],
-    lessons: Sequence[Lesson],
+    lessons: Sequence[LearningJob],
     *,
-    site: Site = HERE,
+    site: ExecutorChoice = HERE,
     jobs: int = 1,
     seconds: float = math.inf,
-) -> Iterator[Learning]:
+) -> Iterator[RunningJob]:
     """Take the lessons at a site, so many at a time, and tell how each ended as soon as it has.
 
     When `seconds` are over, those that are still running are ended. A process goes on from lesson
@@ -80,15 +80,15 @@ def learn_apart(
     end = time.monotonic() + seconds
     left = dict(enumerate(lessons))
     if left and seconds > 0:
-        room = Classroom.of({lesson.view: views[lesson.view] for lesson in lessons})
+        room = LearningProcesses.of({lesson.view: views[lesson.view] for lesson in lessons})
         with site.pool(room, workers=jobs, limits=NO_LIMITS) as pool:
             left = {pool.submit(lesson): lesson for lesson in lessons}
             while left and (outcomes := pool.results(_until(end))):
-                yield from (_ended(left.pop(outcome.key), outcome) for outcome in outcomes)
-    yield from (Learning(lesson, failure=TIME_IS_OVER) for lesson in left.values())
+                yield from (_finish_lesson(left.pop(outcome.key), outcome) for outcome in outcomes)
+    yield from (RunningJob(lesson, failure=TIME_IS_OVER) for lesson in left.values())
 
 
-def saved_bytes(save: Callable[[Path], None]) -> bytes:
+def save_to_bytes(save: Callable[[Path], None]) -> bytes:
     """What `save` writes into a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "saved"
@@ -109,7 +109,7 @@ def _until(end: float) -> float | None:
     return None if math.isinf(end) else max(end - time.monotonic(), 0.0)
 
 
-def _ended(lesson: Lesson, outcome: Outcome[Learning]) -> Learning:
+def _finish_lesson(lesson: LearningJob, outcome: Outcome[RunningJob]) -> RunningJob:
     if outcome.result is not None:
         return outcome.result
-    return Learning(lesson, outcome.seconds, failure=outcome.reason)
+    return RunningJob(lesson, outcome.seconds, failure=outcome.reason)

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune._base.files import held, locked, write_text
-from foretune._base.names import listed
-from foretune.automl.knowledge.experience_update import TurnedError, common_first, joined
+from foretune._base.files import hold_lock, try_lock, write_text
+from foretune._base.names import quote_names
+from foretune.automl.knowledge.experience_update import TurnedError, common_first, merge_newest
 from foretune.automl.knowledge.fit_journal import (
     BROKEN,
     SPOILT,
-    Recording,
-    Remembered,
+    FitDescription,
+    FitJournal,
     read_journal,
     remove_journal,
 )
@@ -42,7 +42,7 @@ from foretune.errors import (
     UsageError,
 )
 from foretune.experience import Evaluation, Experience, Status
-from foretune.experience.alignment.restriction import narrowed
+from foretune.experience.alignment.restriction import restrict_experience
 from foretune.space import Space
 from foretune.tables.identity import identity, plain_name
 
@@ -87,7 +87,7 @@ class Memory:
 
     # Writing
 
-    def begin(self, fit: Remembered) -> Recording:
+    def begin(self, fit: FitDescription) -> FitJournal:
         """A journal for a fit that is about to run."""
         with self._changing(fit.space_name):
             folder = self._journals(fit.space_name)
@@ -95,12 +95,12 @@ class Memory:
             number = 1 + max((_place(head)[0] for head in folder.glob("*.json")), default=0)
             head = folder / f"{number:08d}-{secrets.token_hex(8)}.json"
             write_text(head, fit.to_json())
-            alive = held(head.with_suffix(".alive"))
+            alive = try_lock(head.with_suffix(".alive"))
         if alive is None:
             raise RuntimeError("a new lock is held by somebody else")
-        return Recording(fit, head, alive, settle=self.settle)
+        return FitJournal(fit, head, alive, settle=self.settle)
 
-    def remember(self, fit: Remembered, evaluations: Sequence[Evaluation]) -> None:
+    def remember(self, fit: FitDescription, evaluations: Sequence[Evaluation]) -> None:
         """Take in all trials of a fit at once."""
         recording = self.begin(fit)
         try:
@@ -139,7 +139,7 @@ class Memory:
         with self._changing(space_name):
             self._whole(space_name)
             known = {file: Experience.open(file) for file in self._files(space_name)}
-            chosen = _named(known.values(), task)
+            chosen = _tasks_with_name(known.values(), task)
             if known and not chosen:
                 raise UsageError(
                     f"a task to forget must be a remembered one, but there is no '{task}' in "
@@ -186,7 +186,7 @@ class Memory:
             return []
         if space is not None:
             try:
-                known = narrowed(known, space)
+                known = restrict_experience(known, space)
             except ExperienceError:
                 return []  # nothing of it lies in that part
         names = [metric.name for metric in known.metrics]
@@ -253,7 +253,7 @@ class Memory:
     def _changing(self, space_name: str) -> Iterator[None]:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with locked(self.folder / f"{space_name}.lock"):
+            with hold_lock(self.folder / f"{space_name}.lock"):
                 yield
         except OSError as error:
             raise UsageError(
@@ -267,7 +267,7 @@ class Memory:
         # In the order in which they began, for the newer one counts where two say different things.
         heads = self._journals(space_name).glob("*.json")
         for head in sorted(heads, key=_place):
-            alive = held(head.with_suffix(".alive"))
+            alive = try_lock(head.with_suffix(".alive"))
             if alive is None:
                 continue
             with alive:
@@ -311,7 +311,7 @@ class Memory:
         known = self._whole(space_name)
         for each in added:
             try:
-                known = joined(known, each) if known is not None else each
+                known = merge_newest(known, each) if known is not None else each
             except apart:
                 # Hyperparameters have changed their kind since, say: the new ones begin anew. What
                 # was known may have come from journals just now, so that no file holds it yet.
@@ -334,7 +334,7 @@ def _place(head: Path) -> tuple[int, int, str]:
     return 0, head.stat().st_mtime_ns, head.stem
 
 
-def _named(known: Iterable[Experience], task: str) -> set[str]:
+def _tasks_with_name(known: Iterable[Experience], task: str) -> set[str]:
     """The task of this name, with its fingerprint or, where no other has it, without."""
     names = {each for experience in known for each in experience.tasks}
     if task in names:
@@ -343,7 +343,7 @@ def _named(known: Iterable[Experience], task: str) -> set[str]:
     if len(found) > 1:
         raise UsageError(
             f"a task to forget must be one, but {len(found)} tables are called '{task}': name one "
-            f"as  foretune experience show  does, {listed(sorted(found))}"
+            f"as  foretune experience show  does, {quote_names(sorted(found))}"
         )
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.errors import MethodError
-from foretune.experience.alignment.restriction import reencoded
+from foretune.experience.alignment.restriction import reencode
 from foretune.methods.contracts import (
     Bounded,
     Explaining,
@@ -31,7 +31,7 @@ from foretune.methods.past_data import check_space
 from foretune.space import Encoded, Space
 
 
-def lifted(prior: Prior, whole: Space, part: Space, *, first: Encoded | None = None) -> Prior:
+def lift_prior(prior: Prior, whole: Space, part: Space, *, first: Encoded | None = None) -> Prior:
     """`prior`, which holds for `whole`, for targets in `part`; itself where both are equal.
 
     first: what the search opens with instead of the prior's own opening, if it has one. Of that
@@ -47,15 +47,15 @@ def lifted(prior: Prior, whole: Space, part: Space, *, first: Encoded | None = N
     if not isinstance(prior, Opening):
         return LiftedPrior(prior, whole, part)
     if first is None:
-        first, _ = reencoded(prior.opening(Target(whole)), part)
-    known, _ = reencoded(
+        first, _ = reencode(prior.opening(Target(whole)), part)
+    known, _ = reencode(
         prior.known_good(Target(whole)) if isinstance(prior, Informed) else first.take([]), part
     )
     return LiftedOpening(prior, whole, part, first, known)
 
 
 @dataclass(frozen=True, slots=True)
-class Lift:
+class SpaceLift:
     """Takes configurations of a part into the whole."""
 
     whole: Space
@@ -64,16 +64,16 @@ class Lift:
     """The same pool in the whole: one object, by which surrogates know it again."""
 
     @staticmethod
-    def for_target(whole: Space, target: Target) -> "Lift":
+    def for_target(whole: Space, target: Target) -> "SpaceLift":
         """For one task, whose pool is taken along once."""
-        plain = Lift(whole, None, None)
-        return plain if target.pool is None else Lift(whole, target.pool, plain(target.pool))
+        plain = SpaceLift(whole, None, None)
+        return plain if target.pool is None else SpaceLift(whole, target.pool, plain(target.pool))
 
     def __call__(self, configs: Encoded) -> Encoded:
         """The same configurations in the whole."""
         if self.lifted_pool is not None and configs is self.pool:
             return self.lifted_pool
-        there, rows = reencoded(configs, self.whole)
+        there, rows = reencode(configs, self.whole)
         if len(rows) < len(configs):
             missing = np.setdiff1d(np.arange(len(configs)), rows)[0]
             raise MethodError(
@@ -89,7 +89,7 @@ class LiftedPosterior:
     """A posterior over the whole, asked about the part."""
 
     inner: Posterior
-    lift: Lift
+    lift: SpaceLift
 
     @property
     def best(self) -> float:
@@ -121,7 +121,7 @@ class LiftedSurrogate:
     """A surrogate of the whole, told about trials in the part."""
 
     inner: Surrogate
-    lift: Lift
+    lift: SpaceLift
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The belief after `seen`."""
@@ -146,7 +146,7 @@ class LiftedPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate for a task in the part."""
         check_space(self.part, target)
-        lift = Lift.for_target(self.whole, target)
+        lift = SpaceLift.for_target(self.whole, target)
         there = replace(target, space=self.whole, pool=lift.lifted_pool)
         return LiftedSurrogate(self.inner.surrogate(there), lift)
 
@@ -173,7 +173,7 @@ class LiftedOpening(LiftedPrior):
         check_space(self.part, target)
         if not isinstance(self.inner, Stocked):
             return self.first.take([])
-        return reencoded(self.inner.reserve(Target(self.whole)), self.part)[0]
+        return reencode(self.inner.reserve(Target(self.whole)), self.part)[0]
 
     def known_good(self, target: Target) -> Encoded:
         """Those worth a look."""

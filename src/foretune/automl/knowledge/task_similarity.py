@@ -18,7 +18,7 @@ NORMALISATION = "rank"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Recommendation:
     """Configurations for a new dataset, in order, and what like datasets say about each."""
 
     configs: Encoded
@@ -30,7 +30,7 @@ class Choice:
     """(k,), the mean over like datasets that know."""
 
 
-def likeness(experience: Experience, features: Mapping[str, float]) -> Floats:
+def task_similarity(experience: Experience, features: Mapping[str, float]) -> Floats:
     """(tasks,), adding up to 1: how much each past task says about a table of these features.
 
     Distances are between ranks, for the scales of meta-features have nothing in common. Without
@@ -49,15 +49,19 @@ def likeness(experience: Experience, features: Mapping[str, float]) -> Floats:
     return shares
 
 
-def chosen_for(experience: Experience, k: int, features: Mapping[str, float]) -> Choice:
+def recommend_configs(
+    experience: Experience, k: int, features: Mapping[str, float]
+) -> Recommendation:
     """The k recorded configurations that complement each other best on like datasets."""
     table = loss_table(experience, NORMALISATION)
     table = table.select_common() if table.has_common_configs else table
-    weights = likeness(experience.only(table.tasks), features)
+    weights = task_similarity(experience.only(table.tasks), features)
     picks = greedy(table.losses, k, lambda losses: weights @ losses)
     places = weights @ missing_as_worst(table.losses[:, picks.chosen]).astype(np.float64)
     configs = table.configs.take(picks.chosen)
-    return Choice(configs, places, picks.losses, _seconds(experience, table, weights, configs))
+    return Recommendation(
+        configs, places, picks.losses, _seconds(experience, table, weights, configs)
+    )
 
 
 def _seconds(experience: Experience, table: LossTable, weights: Floats, configs: Encoded) -> Floats:

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Bools
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.errors import ExperienceError
 from foretune.experience.alignment.restriction import in_other_space
-from foretune.experience.alignment.translation import assumed_numbers, legally_translated
+from foretune.experience.alignment.translation import encode_assumptions, translate_legally
 from foretune.experience.experience import Experience
 from foretune.space import Space
 
@@ -33,7 +33,7 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedExperience:
     """What an experience says about another space, and what was lost on the way."""
 
     experience: Experience
@@ -67,36 +67,37 @@ class Carried:
             f"past runs are of another space: {kept:,} of {self.runs:,} (of {tasks:,} of "
             f"{self.tasks:,} tasks) are used"
         ]
-        parts += _left_out(self.outside, self.forbidden)
+        parts += _describe_dropped(self.outside, self.forbidden)
         if self.unknown:
-            parts.append(f"they say nothing of {listed(self.unknown)}")
+            parts.append(f"they say nothing of {quote_names(self.unknown)}")
         if self.other:
-            parts.append(f"they had another value of {listed(self.other)}")
+            parts.append(f"they had another value of {quote_names(self.other)}")
         if self.gone:
-            parts.append(f"what they chose for {listed(self.gone)} is not looked at")
+            parts.append(f"what they chose for {quote_names(self.gone)} is not looked at")
         return "; ".join(parts)
 
 
-def carried_over(
+def carry_over(
     experience: Experience, space: Space, *, assumed: Mapping[str, Any] | None = None
-) -> Carried:
+) -> CarriedExperience:
     """What the runs of `experience` say about `space`.
 
     assumed: the values that past runs had of hyperparameters they did not record.
     """
     runs, tasks = len(experience), len(experience.tasks)
-    given = assumed_numbers(space, assumed or {})
+    given = encode_assumptions(space, assumed or {})
     if experience.space == space:
-        return Carried(experience, runs, tasks, {}, (), (), in_vain=tuple(given))
+        return CarriedExperience(experience, runs, tasks, {}, (), (), in_vain=tuple(given))
     recorded = set(experience.space.names)
     searched = [each.name for each in space.parameters if each.size > 1]
     if not recorded.intersection(searched):
         raise ExperienceError(
             "an experience must share hyperparameters with the space that is searched, but past "
-            f"runs have {listed(experience.space.names)} and the space has {listed(searched)}: "
+            f"runs have {quote_names(experience.space.names)} and the space has "
+            f"{quote_names(searched)}: "
             "name them alike, or leave the experience out"
         )
-    found = legally_translated(experience.configs, space, given)
+    found = translate_legally(experience.configs, space, given)
     inside = ~found.contradicted.any(axis=1)
     legal = inside & ~space.rules.forbidden(found.values)
     outside = _runs_outside(experience, space, found.contradicted)
@@ -106,13 +107,14 @@ def carried_over(
     if known is None:
         raise ExperienceError(
             f"an experience must hold runs that lie in the space that is searched, but none of "
-            f"{runs:,} does: {', '.join(_left_out(outside, forbidden))}; widen it, rename what is "
+            f"{runs:,} does: {', '.join(_describe_dropped(outside, forbidden))}; widen it, rename "
+            "what is "
             "called otherwise now, or leave the experience out"
         )
     _check_success(known)
     chosen = (each.name for each in experience.space.parameters if each.size > 1)
     unrecorded = _anywhere(space, found.unrecorded)
-    return Carried(
+    return CarriedExperience(
         known,
         runs,
         tasks,
@@ -140,7 +142,7 @@ def _check_success(experience: Experience) -> None:
         )
 
 
-def together(parts: Sequence[Carried]) -> Carried:
+def together(parts: Sequence[CarriedExperience]) -> CarriedExperience:
     """What several experiences say about the same space; tasks of the same name are the same."""
     # A search has no use for splits, and those of several files may contradict each other.
     merged = [replace(part.experience, splits={}) for part in parts]
@@ -150,7 +152,7 @@ def together(parts: Sequence[Carried]) -> Carried:
     outside = Counter[str]()
     for part in parts:
         outside.update(part.outside)
-    return Carried(
+    return CarriedExperience(
         merged[0],
         sum(part.runs for part in parts),
         sum(part.tasks for part in parts),
@@ -176,7 +178,7 @@ def _runs_outside(experience: Experience, space: Space, contradicted: Bools) -> 
     return {name: int(n) for name, n in zip(space.names, runs, strict=True) if n}
 
 
-def _left_out(outside: Mapping[str, int], forbidden: int) -> list[str]:
+def _describe_dropped(outside: Mapping[str, int], forbidden: int) -> list[str]:
     """How many runs the values of which hyperparameters leave out, the most first."""
     order = sorted(outside, key=lambda name: -outside[name])[:MOST_NAMED]
     said = [", ".join(f"{outside[name]:,} lie outside of '{name}'" for name in order)]

@@ -19,7 +19,7 @@ ILLEGAL = np.nan
 """Stands for a value that a hyperparameter cannot have."""
 
 
-def reencoded(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
+def reencode(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
     """Those of `configs` that `space` has, encoded there, and which rows they were.
 
     A hyperparameter that only `space` knows gets its default. A configuration is left out where a
@@ -39,7 +39,9 @@ def reencoded(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
             values[active, column] = parameter.number_of(parameter.default)
             continue
         source = known[parameter.name]
-        numbers = moved(configs.space.parameters[source], parameter, configs.values[:, source])
+        numbers = convert_column(
+            configs.space.parameters[source], parameter, configs.values[:, source]
+        )
         legal &= (configs.active[:, source] == active) & ~(active & np.isnan(numbers))
         values[active, column] = numbers[active]
     gone = [column for name, column in known.items() if name not in space.names]
@@ -48,14 +50,14 @@ def reencoded(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
     return space.from_values(values[rows]), rows
 
 
-def narrowed(experience: Experience, space: Space) -> Experience:
+def restrict_experience(experience: Experience, space: Space) -> Experience:
     """The evaluations of `experience` whose configurations `space` has, in that space.
 
     Tasks of which nothing is left are left out.
     """
     if experience.space == space:
         return experience
-    known = in_other_space(experience, *reencoded(experience.configs, space))
+    known = in_other_space(experience, *reencode(experience.configs, space))
     if known is None:
         raise ExperienceError(
             "experience must hold configurations of the space it is narrowed to, but none of "
@@ -92,7 +94,7 @@ def in_other_space(experience: Experience, configs: Encoded, kept: Ints) -> Expe
     return known.only(experience.tasks[index] for index in np.unique(known.task_index))
 
 
-def moved(source: Parameter, to: Parameter, column: Floats) -> Floats:
+def convert_column(source: Parameter, to: Parameter, column: Floats) -> Floats:
     """(n,): a column of the one hyperparameter as numbers of the other, NaN where it has none."""
     if not source.is_number:
         table = np.array([*(_number_in(to, choice) for choice in source.choices), np.nan])

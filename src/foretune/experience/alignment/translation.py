@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError, SpaceError
-from foretune.experience.alignment.restriction import moved
+from foretune.experience.alignment.restriction import convert_column
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind, Parameter
 from foretune.space.renaming import Choices, Names
@@ -31,7 +31,7 @@ MOST_REDRAWS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Translated:
+class TranslatedConfigs:
     """Configurations in another space, and what is to be said of each value: all (n, H)."""
 
     values: Floats
@@ -43,12 +43,12 @@ class Translated:
     """Where nothing is known of what is active now."""
 
     @classmethod
-    def nothing(cls, shape: tuple[int, int]) -> "Translated":
+    def nothing(cls, shape: tuple[int, int]) -> "TranslatedConfigs":
         """Nothing is known yet."""
         nowhere = [np.zeros(shape, dtype=bool) for _ in range(3)]
         return cls(np.full(shape, np.nan), *nowhere)
 
-    def replace(self, rows: Ints, other: "Translated") -> None:
+    def replace(self, rows: Ints, other: "TranslatedConfigs") -> None:
         """Put rows of another translation in the place of these."""
         for own, theirs in zip(self._arrays, other._arrays, strict=True):
             own[rows] = theirs[rows]
@@ -58,7 +58,7 @@ class Translated:
         return self.values, self.contradicted, self.differs, self.unrecorded
 
 
-def renamed(configs: Encoded, names: Names, choices: Choices | None = None) -> Encoded:
+def rename_configs(configs: Encoded, names: Names, choices: Choices | None = None) -> Encoded:
     """The same configurations, in whose space hyperparameters and choices have other names.
 
     names: {old: new}. choices: {hyperparameter: {old: new}}.
@@ -73,26 +73,28 @@ def renamed(configs: Encoded, names: Names, choices: Choices | None = None) -> E
     return space.from_values(configs.values[:, [new[name] for name in space.names]])
 
 
-def legally_translated(configs: Encoded, space: Space, assumed: Mapping[str, float]) -> Translated:
+def translate_legally(
+    configs: Encoded, space: Space, assumed: Mapping[str, float]
+) -> TranslatedConfigs:
     """Configurations in `space`; what is drawn for them makes none forbidden if that can be."""
-    found = _translated(configs, space, assumed)
+    found = _translate(configs, space, assumed)
     for again in range(1, MOST_REDRAWS + 1):
         forbidden = space.rules.forbidden(found.values) & found.unrecorded.any(axis=1)
         if not forbidden.any():
             break
-        found.replace(np.flatnonzero(forbidden), _translated(configs, space, assumed, again=again))
+        found.replace(np.flatnonzero(forbidden), _translate(configs, space, assumed, again=again))
     return found
 
 
-def _translated(
+def _translate(
     configs: Encoded, space: Space, assumed: Mapping[str, float], *, again: int = 0
-) -> Translated:
+) -> TranslatedConfigs:
     """Configurations in `space`. What was inactive is not known.
 
     again: as `fill` takes it.
     """
     columns = {each.name: number for number, each in enumerate(configs.space.parameters)}
-    found = Translated.nothing((len(configs), len(space)))
+    found = TranslatedConfigs.nothing((len(configs), len(space)))
     for number, (parameter, condition) in enumerate(
         zip(space.parameters, space.rules.conditions, strict=True)
     ):
@@ -101,7 +103,7 @@ def _translated(
         if (place := columns.get(parameter.name)) is not None:
             source, given = configs.space.parameters[place], configs.values[:, place]
             known = active & ~np.isnan(given)
-            own = _taken_over(source, parameter, given)
+            own = _convert_values(source, parameter, given)
             if _is_setting_now(source, parameter):
                 found.differs[:, number] = known & np.isnan(own)
                 own[:] = parameter.low
@@ -129,13 +131,13 @@ def fill(
     """
     known = column[~np.isnan(column)]
     if parameter.kind is Kind.CATEGORICAL or len(known) == 0:
-        column[gaps] = parameter.quantile(_drawn(parameter.name, rows[gaps], again))
+        column[gaps] = parameter.quantile(_draw_numbers(parameter.name, rows[gaps], again))
     else:
         middle = np.median(known)
         column[gaps] = middle if parameter.kind is Kind.FLOAT else np.rint(middle)
 
 
-def _drawn(name: str, rows: Floats, again: int) -> Floats:
+def _draw_numbers(name: str, rows: Floats, again: int) -> Floats:
     """(n,) numbers of [0, 1] that are as good as random, each by the name and its row."""
     begun = blake2b(name.encode(), digest_size=8, salt=bytes([again]))
     digests = []
@@ -152,7 +154,7 @@ def _is_setting_now(source: Parameter, to: Parameter) -> bool:
     return to.size == 1 and (source.size == 1 or _numbers_of(source) is not None)
 
 
-def _taken_over(source: Parameter, to: Parameter, column: Floats) -> Floats:
+def _convert_values(source: Parameter, to: Parameter, column: Floats) -> Floats:
     """A column of the one hyperparameter as numbers of the other, NaN where it has none.
 
     Numbers are rounded to what the other has, as long as they lie within its range; choices that
@@ -160,7 +162,7 @@ def _taken_over(source: Parameter, to: Parameter, column: Floats) -> Floats:
     """
     numbers = _numbers_of(source)
     if numbers is None:
-        return moved(source, to, column)
+        return convert_column(source, to, column)
     values = column
     if not source.is_number:
         known = ~np.isnan(column)
@@ -168,7 +170,7 @@ def _taken_over(source: Parameter, to: Parameter, column: Floats) -> Floats:
         values[known] = numbers[column[known].astype(np.int64)]
     if to.is_number or to.kind is Kind.ORDINAL:
         return _nearest(to, values, log=source.log or to.log)
-    return _alike(to, values, moved(source, to, column))
+    return _alike(to, values, convert_column(source, to, column))
 
 
 def _nearest(to: Parameter, numbers: Floats, *, log: bool) -> Floats:
@@ -225,7 +227,7 @@ def _float_of(choice: Any) -> float:
         return np.nan
 
 
-def assumed_numbers(space: Space, assumed: Mapping[str, Any]) -> dict[str, float]:
+def encode_assumptions(space: Space, assumed: Mapping[str, Any]) -> dict[str, float]:
     """What is assumed, as the numbers that stand for it in the space."""
     parameters = {each.name: each for each in space.parameters}
     found = {}

@@ -16,14 +16,18 @@ from optuna.trial import FrozenTrial, TrialState
 
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience
-from foretune.integrations.optuna.sampler_knowledge import WITH_EXPERIENCE, Knowledge, prior_space
-from foretune.integrations.optuna.study_search import SUGGESTED, Course
+from foretune.integrations.optuna.sampler_knowledge import (
+    WITH_EXPERIENCE,
+    SamplerKnowledge,
+    prior_space,
+)
+from foretune.integrations.optuna.study_search import SUGGESTED, StudySearch
 from foretune.methods.contracts import Prior
 from foretune.search import method as method_named
-from foretune.search.arguments import opened, opened_prior
-from foretune.search.seeds import check_seed, derived_seed
+from foretune.search.arguments import load_experience, load_prior
+from foretune.search.seeds import check_seed, derive_seed
 from foretune.space import Space
-from foretune.stores.optuna.past_studies import Past
+from foretune.stores.optuna.past_studies import PastTrials
 from foretune.stores.optuna.storage import open_storage
 from foretune.stores.optuna.stored_trials import past_studies, same_storage, signs_of
 from foretune.stores.optuna.values import UNFIT, outward
@@ -69,16 +73,16 @@ class ForetuneSampler(BaseSampler):
             )
         self._method = None if method is None else method_named(method).name
         self._space = None if space is None else Space.of(space)
-        known = opened(experience)
-        self._past = None if known is None else Past.of_experience(known)
-        self._prior = opened_prior(prior, method_named(self._method or WITH_EXPERIENCE))
+        known = load_experience(experience)
+        self._past = None if known is None else PastTrials.of_experience(known)
+        self._prior = load_prior(prior, method_named(self._method or WITH_EXPERIENCE))
         self._storage: str | BaseStorage | None = None
         self._past_studies = past_studies
         self._constraints_func = constraints_func
         if seed is not None:
             check_seed(seed)
         self._seed = _fresh_seed() if seed is None else int(seed)
-        self._courses: dict[tuple[int, str], Course] = {}
+        self._courses: dict[tuple[int, str], StudySearch] = {}
         self._unknown: set[str] = set()
         """Names outside of the given space that were warned of."""
         self._lock = threading.RLock()
@@ -141,7 +145,7 @@ class ForetuneSampler(BaseSampler):
             if value is not UNFIT:
                 return value
         self._warn_of_unknown(param_name)
-        seed = derived_seed(self._seed, trial.number, zlib.crc32(param_name.encode()))
+        seed = derive_seed(self._seed, trial.number, zlib.crc32(param_name.encode()))
         random = RandomSampler(seed=seed)
         return random.sample_independent(study, trial, param_name, param_distribution)
 
@@ -180,7 +184,7 @@ class ForetuneSampler(BaseSampler):
         with self._lock:
             trials = _trials_of(study)
             course = self._course(study, trials)
-            return course.plan(trial, trials, _decided(study, trial))
+            return course.plan(trial, trials, _fixed_values(study, trial))
 
     def _warn_of_unknown(self, name: str) -> None:
         """Say once that a name is not in the space that was given: no trial will teach about it."""
@@ -204,7 +208,7 @@ class ForetuneSampler(BaseSampler):
         if suggested is not None:
             study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, suggested)
 
-    def _course(self, study: Study, trials: Sequence[FrozenTrial]) -> Course:
+    def _course(self, study: Study, trials: Sequence[FrozenTrial]) -> StudySearch:
         """The search in this study, begun anew where the storage is not as it was."""
         key = (study._study_id, study.study_name)
         course = self._courses.get(key)
@@ -212,14 +216,14 @@ class ForetuneSampler(BaseSampler):
             knowledge = self._knowledge(study) if course is None else course.knowledge
             signs = signs_of(direction.name for direction in study.directions)
             plans = {} if course is None else _of_running(course.plans, trials)
-            course = self._courses[key] = Course(signs, knowledge, self._seed, plans)
+            course = self._courses[key] = StudySearch(signs, knowledge, self._seed, plans)
             course.takes_in(trials)
         return course
 
-    def _knowledge(self, study: Study) -> Knowledge:
+    def _knowledge(self, study: Study) -> SamplerKnowledge:
         if self._prior is not None:
             space = self._space or prior_space(self._prior)
-            return Knowledge(self._method, prior=self._prior, space=space)
+            return SamplerKnowledge(self._method, prior=self._prior, space=space)
         past = self._past
         learns = self._method is None or method_named(self._method).transfers
         if past is None and learns:
@@ -232,9 +236,9 @@ class ForetuneSampler(BaseSampler):
                 "Experience.with_metrics"
             )
         was_given = self._past is not None or self._storage is not None
-        return Knowledge(self._method, past=past, space=self._space, was_given=was_given)
+        return SamplerKnowledge(self._method, past=past, space=self._space, was_given=was_given)
 
-    def _check_taught(self, past: Past | None) -> None:
+    def _check_taught(self, past: PastTrials | None) -> None:
         """Refuse a method that cannot do without past studies where there are none.
 
         Otherwise it would be known in the second trial only, when a space has been seen.
@@ -248,7 +252,7 @@ class ForetuneSampler(BaseSampler):
                 "method that can start from nothing, such as 'auto'"
             )
 
-    def _studies_beside(self, study: Study) -> Past | None:
+    def _studies_beside(self, study: Study) -> PastTrials | None:
         if self._storage is not None:
             given = self._storage
             storage = open_storage(given) if isinstance(given, str) else given
@@ -275,7 +279,7 @@ def _of_running(
     return {number: plan for number, plan in plans.items() if number in running}
 
 
-def _decided(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+def _fixed_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
     """The values that others have fixed: enqueued ones, those of a PartialFixedSampler."""
     decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
     sampler = study.sampler

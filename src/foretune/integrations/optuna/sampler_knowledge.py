@@ -8,14 +8,14 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from foretune._base.cache import remembered
+from foretune._base.cache import load_or_make
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
 from foretune.search.prior_cache import PRIORS, is_kept, learner_here, open_early
 from foretune.space import Space
 from foretune.stores.optuna.distributions import from_distributions
-from foretune.stores.optuna.past_studies import Past
+from foretune.stores.optuna.past_studies import PastTrials
 from foretune.stores.optuna.study_space import KnownSpace
 
 WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "auto"
@@ -27,12 +27,12 @@ FEWEST_STUDIES = 3
 
 
 @dataclass
-class Knowledge:
+class SamplerKnowledge:
     """A method and its sources; either a ready prior, or a table of past studies, or neither."""
 
     name: str | None
     """Of the method; None for the default ones."""
-    past: Past | None = None
+    past: PastTrials | None = None
     prior: Prior | None = None
     space: Space | None = None
     """Given by the user; else it is read off the trials."""
@@ -116,7 +116,7 @@ class Knowledge:
         learn = partial(chosen.learn, experience, seed=0)
         if is_kept(chosen):
             learn = partial(
-                remembered,
+                load_or_make,
                 PRIORS,
                 _key(chosen, space, past),
                 load=chosen.load,
@@ -163,7 +163,7 @@ def fits(usual: Space, known: KnownSpace) -> bool:
     )
 
 
-def _key(chosen: Method, space: Space, past: Past) -> str:
+def _key(chosen: Method, space: Space, past: PastTrials) -> str:
     """Names all that a prior follows from; another release may learn otherwise."""
     parts = [learner_here(chosen), version("foretune"), space.fingerprint, past.digest()]
     return f"optuna-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"

@@ -15,9 +15,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from foretune.errors import ExhaustedError, SpaceError
 from foretune.experience import Status
-from foretune.integrations.optuna.sampler_knowledge import Knowledge
+from foretune.integrations.optuna.sampler_knowledge import SamplerKnowledge
 from foretune.search import Optimizer, Suggestion, Told
-from foretune.search.seeds import derived_seed
+from foretune.search.seeds import derive_seed
 from foretune.space import Encoded, Space
 from foretune.stores.optuna.constraints import infeasible
 from foretune.stores.optuna.study_space import KnownSpace
@@ -39,12 +39,12 @@ depends on it, so it is kept where the trials are.
 
 
 @dataclass
-class Course:
+class StudySearch:
     """What is known about one study."""
 
     signs: tuple[float, ...]
     """1 for an objective that is minimised, else -1."""
-    knowledge: Knowledge
+    knowledge: SamplerKnowledge
     seed: int
     plans: dict[int, dict[str, Any]] = field(default_factory=dict)
     """By trial number: the configuration that was suggested for a trial that still runs."""
@@ -103,7 +103,7 @@ class Course:
         optimizer = self._optimizer_in(space, trials)
         self._set_unranked_pending(optimizer, space)
         optimizer.assume_pending(self._running(space, trial, trials))
-        seed = derived_seed(self.seed, trial.number, 0, COMPLETING)
+        seed = derive_seed(self.seed, trial.number, 0, COMPLETING)
         among = _completions(space, decided, seed)
         try:
             return optimizer.ask(among=among)[0].config
@@ -145,7 +145,7 @@ class Course:
     def _outcome(self, space: Space, trial: FrozenTrial) -> Told | None:
         """How a trial ended; None where the model cannot learn from it."""
         failed = trial.state is TrialState.FAIL
-        config = legal_config(space, _tried(space, trial), fill=not failed)
+        config = legal_config(space, _config_of(space, trial), fill=not failed)
         if config is None:
             return None
         if failed or infeasible(trial.system_attrs):
@@ -165,10 +165,10 @@ class Course:
 
         There may be hundreds of them: those that are pending already stay so.
         """
-        pending, held = set(optimizer.pending), {_held_id(one): one for one in self._unranked}
+        pending, held = set(optimizer.pending), {_pending_id(one): one for one in self._unranked}
         optimizer.withdraw(pending - held.keys())
         new = [one for id_, one in held.items() if id_ not in pending]
-        optimizer.assume_pending(_held(space, new))
+        optimizer.assume_pending(_pending_suggestions(space, new))
 
     def _running(
         self, space: Space, trial: FrozenTrial, trials: Sequence[FrozenTrial]
@@ -184,15 +184,15 @@ class Course:
         return found
 
 
-def _held(space: Space, pruned: Iterable[FrozenTrial]) -> Iterator[Suggestion]:
+def _pending_suggestions(space: Space, pruned: Iterable[FrozenTrial]) -> Iterator[Suggestion]:
     """What pruned trials tried, for the optimiser to wait for."""
     for trial in pruned:
-        config = legal_config(space, _tried(space, trial), fill=True)
+        config = legal_config(space, _config_of(space, trial), fill=True)
         if config is not None:
-            yield Suggestion(_held_id(trial), config, "pruned")
+            yield Suggestion(_pending_id(trial), config, "pruned")
 
 
-def _held_id(trial: FrozenTrial) -> int:
+def _pending_id(trial: FrozenTrial) -> int:
     """Ids of suggestions are not negative."""
     return -1 - trial.number
 
@@ -212,7 +212,7 @@ def legal_config(space: Space, params: Mapping[str, Any], *, fill: bool) -> dict
         return None
 
 
-def _tried(space: Space, trial: FrozenTrial) -> dict[str, Any]:
+def _config_of(space: Space, trial: FrozenTrial) -> dict[str, Any]:
     """The parameters of a trial; what it did not ask for is taken as it was suggested."""
     suggested = trial.system_attrs.get(SUGGESTED, {})
     fitting = {

@@ -21,8 +21,8 @@ from foretune.methods.past_data import (
     CachedOnPool,
     PastTask,
     check_space,
-    given,
     past_tasks,
+    require_experience,
     trial_shares,
 )
 from foretune.numerics.anchored import LARGEST_GP, informative_subset
@@ -30,8 +30,8 @@ from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.factor_gp import VARIANCES_MODE, FactorGP, FactorHyper, fit_factors
 from foretune.numerics.forests import Forest
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.remembered import Remembered
-from foretune.numerics.scores import Shares, informed_scores, midrank_scores
+from foretune.numerics.remembered import BoundedCache
+from foretune.numerics.scores import Shares, midrank_scores, scores_from_past
 from foretune.space import Encoded, Space
 
 KIND = "foretune-factors"
@@ -108,7 +108,7 @@ class FactorsSurrogate:
     """The mean and the components of configurations, (n, 1 + K)."""
     groups: Ints
     shares: Shares
-    _fitted: Remembered[FactorHyper] = field(default_factory=lambda: Remembered(FITS_KEPT))
+    _fitted: BoundedCache[FactorHyper] = field(default_factory=lambda: BoundedCache(FITS_KEPT))
 
     def condition(self, seen: Observations, *, seed: int) -> "FactorsPosterior":
         """The belief after all successful trials; what is believed of pending ones counts."""
@@ -125,7 +125,9 @@ class FactorsSurrogate:
 
     def _scores(self, losses: Floats, mean: Floats, factors: Floats) -> Floats:
         sigma = np.sqrt(np.square(factors).sum(axis=1) + np.exp(VARIANCES_MODE[1]))
-        return scalarise(losses, partial(informed_scores, mu=mean, sigma=sigma, shares=self.shares))
+        return scalarise(
+            losses, partial(scores_from_past, mu=mean, sigma=sigma, shares=self.shares)
+        )
 
     def _hyper(self, x: Floats, losses: Floats, read: Floats) -> FactorHyper:
         """Of what was told alone, so that pending trials do not change it."""
@@ -170,7 +172,7 @@ class FactorsLearner:
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> FactorsPrior:
         """The mean and the principal components of the table of scores."""
-        known, rng = given(experience), np.random.default_rng(seed)
+        known, rng = require_experience(experience), np.random.default_rng(seed)
         every = past_tasks(known, midrank_scores)
         drawn = np.sort(rng.permutation(len(every))[:MOST_TASKS])
         tasks = [every[place] for place in drawn.tolist()]

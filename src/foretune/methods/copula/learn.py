@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats
-from foretune._base.progress import Progress, tracked
+from foretune._base.progress import Progress, track
 from foretune.experience import Experience
 from foretune.methods.contracts import Prior
-from foretune.methods.copula.model import CopulaPrior, Settings
-from foretune.methods.copula.prior import Networks, load_networks
-from foretune.methods.past_data import fair_shares, given, successes
+from foretune.methods.copula.model import CopulaPrior, CopulaSettings
+from foretune.methods.copula.prior import ObjectiveNetworks, load_networks
+from foretune.methods.past_data import fair_shares, require_experience, successes
 from foretune.numerics.networks import Layers, initial_layers
 
 if TYPE_CHECKING:
-    from foretune.methods.copula.training import Tasks
+    from foretune.methods.copula.training import CopulaTasks
     from foretune.numerics.training import Layer
 
 Singles: TypeAlias = NDArray[np.float32]
@@ -44,11 +44,11 @@ class CopulaLearner:
     """The artifact's kind, which keeps priors of different variants apart."""
     scores: Callable[[Floats], Floats]
     """How a task's losses become scores."""
-    settings: Settings
+    settings: CopulaSettings
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
         """The prior for one seed."""
-        return self.learn_many(given(experience), [seed], progress=progress)[0]
+        return self.learn_many(require_experience(experience), [seed], progress=progress)[0]
 
     def learn_many(
         self, experience: Experience, seeds: Sequence[int], *, progress: Progress
@@ -82,21 +82,21 @@ def gather(experience: Experience, scores: Callable[[Floats], Floats]) -> Scores
     )
 
 
-def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[Networks]:
+def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[ObjectiveNetworks]:
     """The networks of each seed, those of all seeds and objectives trained at once."""
     import jax
 
     from foretune.methods.copula.training import advance_networks, draw, schedule
-    from foretune.numerics.training import as_arrays, begun, keep_compiled
+    from foretune.numerics.training import as_arrays, cache_compilation, start_descent
 
-    keep_compiled()
+    cache_compilation()
     width, objectives = scores.x.shape[1], len(scores.z)
     rngs = [np.random.default_rng((seed, which)) for seed in seeds for which in range(objectives)]
-    tasks, z = _padded(scores)
+    tasks, z = _pad(scores)
     every_z = np.tile(z, (len(seeds), 1))
-    descents = jax.vmap(begun)(_initial(rngs, width, spare=tasks.x.shape[1] - width))
+    descents = jax.vmap(start_descent)(_initial(rngs, width, spare=tasks.x.shape[1] - width))
     rates = schedule()
-    for rate in tracked(rates, progress, "learning from past tasks", len(rates)):
+    for rate in track(rates, progress, "learning from past tasks", len(rates)):
         descents = advance_networks(descents, every_z, draw(rngs), rate, tasks)
         jax.block_until_ready(descents)  # type: ignore[no-untyped-call]
     (weights, biases), *others = as_arrays(descents.params)
@@ -106,16 +106,16 @@ def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[Net
         for place in range(len(rngs))
     ]
     return [
-        Networks(tuple(trained[first : first + objectives]))
+        ObjectiveNetworks(tuple(trained[first : first + objectives]))
         for first in range(0, len(trained), objectives)
     ]
 
 
-def _padded(scores: Scores) -> tuple["Tasks", Singles]:
+def _pad(scores: Scores) -> tuple["CopulaTasks", Singles]:
     """The tasks and the scores z (L, N), in shapes of which there are few to compile."""
     import jax.numpy as jnp
 
-    from foretune.methods.copula.training import Tasks
+    from foretune.methods.copula.training import CopulaTasks
     from foretune.numerics.training import bucket
 
     rows, width = scores.x.shape
@@ -124,7 +124,7 @@ def _padded(scores: Scores) -> tuple["Tasks", Singles]:
     x = np.pad(scores.x, ((0, spare_rows), (0, bucket(width, least=16) - width)))
     counts = np.pad(scores.counts, (0, bucket(tasks, least=8) - tasks))
     firsts = np.cumsum(counts, dtype=np.int32) - counts
-    past = Tasks(jnp.asarray(x), jnp.asarray(firsts), jnp.asarray(counts), jnp.asarray(tasks))
+    past = CopulaTasks(jnp.asarray(x), jnp.asarray(firsts), jnp.asarray(counts), jnp.asarray(tasks))
     return past, np.pad(scores.z, ((0, 0), (0, spare_rows)))
 
 

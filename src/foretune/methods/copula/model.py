@@ -15,19 +15,19 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.errors import MethodError
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.methods.copula.prior import Belief, Networks
+from foretune.methods.copula.prior import ObjectiveNetworks, ScoreBelief
 from foretune.methods.past_data import CachedOnPool, check_space, trial_shares
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
-from foretune.numerics.scores import DOUBT, Shares, informed_scores, smoothed_shares
+from foretune.numerics.scores import DOUBT, Shares, scores_from_past, smooth_shares
 from foretune.numerics.transforms import AS_THEY_ARE, copula_scores, standardise
 from foretune.space import Encoded, Space
 
-Beliefs: TypeAlias = CachedOnPool[Belief]
+Beliefs: TypeAlias = CachedOnPool[ScoreBelief]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CopulaSettings:
     """What a variant does; the defaults are the paper's."""
 
     adapts: bool = True
@@ -36,7 +36,7 @@ class Settings:
     """The target's scores: `copula`, `standardise`, or `informed` by the prior."""
     doubt: float = DOUBT
     """The chance that past tasks say nothing about the target, for `informed` scores."""
-    shares: Shares = smoothed_shares
+    shares: Shares = smooth_shares
     """How the target's trials become `informed` scores."""
     prior_weight: float = 0.01
     """Of the belief about the process's hyperparameters: next to nothing is the paper's type-II
@@ -59,8 +59,8 @@ class CopulaPrior:
 
     kind: str
     space: Space
-    networks: Networks
-    settings: Settings
+    networks: ObjectiveNetworks
+    settings: CopulaSettings
 
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate for one task in the space that the prior was learnt on."""
@@ -136,7 +136,7 @@ class CopulaSurrogate:
     """Gaussian (Copula) Process on what the prior leaves unexplained, or the prior alone."""
 
     believe: Beliefs
-    settings: Settings
+    settings: CopulaSettings
     fit: AnchoredFit
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
@@ -157,12 +157,12 @@ class CopulaSurrogate:
         return ResidualPosterior(self.believe, weights, model, best)
 
 
-def _residuals(told: Floats, settings: Settings, objectives: int) -> Floats:
+def _residuals(told: Floats, settings: CopulaSettings, objectives: int) -> Floats:
     """(n,): the scores' distance to the prior mean, in the prior's standard deviations."""
     return (_scores(told, settings, objectives) - told[:, -2]) / told[:, -1]
 
 
-def _scores(told: Floats, settings: Settings, objectives: int) -> Floats:
+def _scores(told: Floats, settings: CopulaSettings, objectives: int) -> Floats:
     """(n,): how good the trials are.
 
     `told` (n, 2 L + 2) holds L losses, their L weights (alike in all rows), mu and sigma.
@@ -174,5 +174,5 @@ def _scores(told: Floats, settings: Settings, objectives: int) -> Floats:
     if settings.target == "informed":
         # One objective is ranked by its losses: Winsorised scores make the best of them equal.
         ranked = losses[:, 0] if objectives == 1 else scores
-        scores = informed_scores(ranked, mu, sigma, doubt=settings.doubt, shares=settings.shares)
+        scores = scores_from_past(ranked, mu, sigma, doubt=settings.doubt, shares=settings.shares)
     return scores

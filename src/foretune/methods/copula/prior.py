@@ -11,7 +11,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.networks import Layers, rectified, softplus
+from foretune.numerics.networks import Layers, apply_relu_layers, softplus
 from foretune.space import Space
 
 VERSION = 1
@@ -19,7 +19,7 @@ LEAST_SIGMA = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class ScoreBelief:
     """What past tasks say about n configurations."""
 
     mu: Floats
@@ -33,15 +33,15 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Networks:
+class ObjectiveNetworks:
     """One network an objective: hidden layers, then mu, and sigma before its activation."""
 
     layers: tuple[Layers, ...]
 
-    def believe(self, x: Floats) -> Belief:
+    def believe(self, x: Floats) -> ScoreBelief:
         """mu and sigma at encoded configurations x (n, W)."""
         outputs = np.stack([_outputs(layers, x) for layers in self.layers], axis=1)
-        return Belief(outputs[:, :, 0], softplus(outputs[:, :, 1]) + LEAST_SIGMA)
+        return ScoreBelief(outputs[:, :, 0], softplus(outputs[:, :, 1]) + LEAST_SIGMA)
 
     def save(self, path: Path, *, kind: str, space: Space) -> None:
         """Write one safetensors file."""
@@ -55,7 +55,7 @@ class Networks:
         save_artifact(path, kind=kind, version=VERSION, meta=meta, arrays=arrays)
 
 
-def load_networks(path: Path, *, kind: str) -> tuple[Networks, Space]:
+def load_networks(path: Path, *, kind: str) -> tuple[ObjectiveNetworks, Space]:
     """What `Networks.save` wrote, and the space it holds for."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     layers = tuple(
@@ -65,10 +65,10 @@ def load_networks(path: Path, *, kind: str) -> tuple[Networks, Space]:
         )
         for objective, depth in enumerate(meta["shape"])
     )
-    return Networks(layers), Space.from_json(meta["space"])
+    return ObjectiveNetworks(layers), Space.from_json(meta["space"])
 
 
 def _outputs(layers: Layers, x: Floats) -> Floats:
     weights, biases = layers[-1]
-    outputs: Floats = rectified(layers[:-1], x) @ weights + biases
+    outputs: Floats = apply_relu_layers(layers[:-1], x) @ weights + biases
     return outputs

@@ -24,7 +24,7 @@ UPDATES_AT_ONCE = 100
 """Chance is drawn for so many: a megabyte a network, where all of a rate would be ten."""
 
 
-class Tasks(NamedTuple):
+class CopulaTasks(NamedTuple):
     """The past tasks' scores, task after task; what comes after that in any array is padding."""
 
     x: jax.Array
@@ -80,7 +80,7 @@ def outputs(layers: Sequence[Layer], x: jax.Array, kept: jax.Array) -> jax.Array
 
 @jax.jit
 def advance_networks(
-    descents: Descent[list[Layer]], z: jax.Array, draws: Draws, rate: float, tasks: Tasks
+    descents: Descent[list[Layer]], z: jax.Array, draws: Draws, rate: float, tasks: CopulaTasks
 ) -> Descent[list[Layer]]:
     """The descents of stacked networks, each towards its row of z (networks, N), after `draws`."""
 

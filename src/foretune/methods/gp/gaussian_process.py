@@ -19,7 +19,7 @@ from foretune.methods.random.stateless import StatelessLearner
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import smoothed_scores
+from foretune.numerics.scores import smooth_scores
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Encoded
 
@@ -80,4 +80,4 @@ def smooth_copula_process() -> StatelessLearner:
 def _smooth(target: Target) -> Surrogate:
     if len(target.objectives) > 1:
         return FrontSurrogate.of(target)
-    return GaussianProcessSurrogate.on(smoothed_scores, target)
+    return GaussianProcessSurrogate.on(smooth_scores, target)

@@ -85,7 +85,8 @@ class FrontSurrogate:
         groups, objectives = target.space.column_groups, len(target.objectives)
         order = partial(_order, objectives=objectives)
         outputs = (
-            partial(_left_over, objectives=objectives, place=place) for place in range(objectives)
+            partial(_residual_scores, objectives=objectives, place=place)
+            for place in range(objectives)
         )
         return cls(tuple(AnchoredFit(output=each, order=order, groups=groups) for each in outputs))
 
@@ -113,7 +114,7 @@ class FrontSurrogate:
         return FrontPosterior(models, boxes, log_unit, float(scores[real].mean(axis=1).min()))
 
 
-def _left_over(told: Floats, *, objectives: int, place: int) -> Floats:
+def _residual_scores(told: Floats, *, objectives: int, place: int) -> Floats:
     """(n,), what the trend leaves over of the scores of the objective in this place."""
     scores, x = front_scores(told[:, :objectives])[:, place], told[:, objectives:]
     return scores - Trend.fit(x, scores)(x)

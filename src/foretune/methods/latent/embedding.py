@@ -66,7 +66,7 @@ def gradients(stack: Stack, signals: list[Floats], which: Ints, slope: Floats) -
 
 
 @dataclass(frozen=True, slots=True)
-class Embedding:
+class AlgorithmEmbedding:
     """The networks of all algorithms, of which the target's fit moves the last layers.
 
     The latent unit is such that |u|² is 1 on average over what the embedding was trained on.
@@ -112,7 +112,7 @@ class Bowls:
     """Weights (K, M, inputs, outputs) and biases (K, M, outputs)."""
 
     @classmethod
-    def of(cls, embeddings: Sequence[Embedding]) -> "Bowls":
+    def of(cls, embeddings: Sequence[AlgorithmEmbedding]) -> "Bowls":
         """Those of at least one embedding."""
         layers = zip(*(each.stack for each in embeddings), strict=True)
         stacked = tuple(

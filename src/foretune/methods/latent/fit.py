@@ -16,7 +16,7 @@ from foretune._base.arrays import Floats, Ints
 from foretune.methods.latent.embedding import Stack, activations, gradients
 from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
 from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise
-from foretune.numerics.remembered import Remembered
+from foretune.numerics.remembered import BoundedCache
 
 ITERATIONS, ANCHOR_ITERATIONS = 15, 50
 """Most fits start from an anchor's and need few iterations; anchors are rare and get more."""
@@ -71,7 +71,7 @@ class HeadFit:
     """(M,), alpha / K_m of each algorithm; 0 where nothing was pre-trained."""
     output: Callable[[Floats], Floats]
     """Losses (n, L) -> what the process models (n,)."""
-    _known: Remembered[Fitted] = field(default_factory=lambda: Remembered(CACHED))
+    _known: BoundedCache[Fitted] = field(default_factory=lambda: BoundedCache(CACHED))
 
     def __call__(self, trials: Trials) -> Fitted:
         """What fits the trials best, in the order in which they came."""
@@ -103,12 +103,14 @@ class HeadFit:
     def split(self, vector: Floats) -> Fitted:
         """The hyperparameters and layers that an optimiser's vector holds."""
         n_hyper = len(self.prior.mode)
-        return Fitted(Hyper.from_vector(vector[:n_hyper]), _shaped(vector[n_hyper:], self.start))
+        return Fitted(
+            Hyper.from_vector(vector[:n_hyper]), _reshape_like(vector[n_hyper:], self.start)
+        )
 
     def objective(self, vector: Floats, trials: Trials, z: Floats) -> tuple[float, Floats]:
         """Equation 5 with the prior over hyperparameters, and its gradient."""
         n_hyper = len(self.prior.mode)
-        head = _shaped(vector[n_hyper:], self.start)
+        head = _reshape_like(vector[n_hyper:], self.start)
         signals = activations(head, trials.features, trials.which)
         points = Points(signals[-1], trials.which, trials.beside)
         likelihood = surprise(vector[:n_hyper], points, z)
@@ -136,7 +138,7 @@ def _flat(stack: Stack) -> Floats:
     return np.concatenate([array.ravel() for layer in stack for array in layer])
 
 
-def _shaped(vector: Floats, like: Stack) -> Stack:
+def _reshape_like(vector: Floats, like: Stack) -> Stack:
     layers, first = [], 0
     for weights, biases in like:
         middle, last = first + weights.size, first + weights.size + biases.size

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.stats import rankdata
 
 from foretune._base.arrays import Floats, Ints
-from foretune._base.progress import Progress, tracked
+from foretune._base.progress import Progress, track
 from foretune.experience import Experience
 from foretune.methods.contracts import Surrogate, Target
-from foretune.methods.latent.embedding import Embedding, Stack, random_stack
+from foretune.methods.latent.embedding import AlgorithmEmbedding, Stack, random_stack
 from foretune.methods.latent.model import ChoosingSurrogate, latent_surrogate
 from foretune.methods.latent.sources import MetaFeatures, fit_ranker
-from foretune.methods.past_data import PastTask, check_space, given, past_tasks
+from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.lambdamart import Ranker
 from foretune.numerics.normalise import share_of_better
@@ -22,7 +22,7 @@ from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
 
 if TYPE_CHECKING:
-    from foretune.methods.latent.training import Source
+    from foretune.methods.latent.training import SourceEvaluations
 
 VERSION = 1
 MOST_SOURCES = 100
@@ -39,7 +39,7 @@ class LatentPrior:
 
     kind: str
     space: Space
-    embeddings: tuple[Embedding, ...]
+    embeddings: tuple[AlgorithmEmbedding, ...]
     meta_features: MetaFeatures
     ranker: Ranker | None
     """None where the sources have no meta-features, or are too few."""
@@ -88,14 +88,14 @@ class LatentLearner:
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> LatentPrior:
         """Pre-train, and learn to rank where the sources have meta-features."""
-        experience = given(experience)
-        names, tasks = _drawn(experience, self.most_sources, seed)
+        experience = require_experience(experience)
+        names, tasks = _draw_sources(experience, self.most_sources, seed)
         algorithms = Algorithms.of(experience.space)
         # Drawn and not counted up: else the first source of one seed was the second of another.
         seeds = np.random.default_rng(seed).integers(2**62, size=len(tasks)).tolist()
-        steps = tracked(tasks, progress, "pre-training embeddings", len(tasks))
+        steps = track(tasks, progress, "pre-training embeddings", len(tasks))
         embeddings = tuple(
-            pre_trained(algorithms, experience.configs.take(task.rows), task.z, seed=own)
+            pretrain(algorithms, experience.configs.take(task.rows), task.z, seed=own)
             for own, task in zip(seeds, steps, strict=True)
         )
         described = [experience.meta_features.get(name, {}) for name in names]
@@ -112,7 +112,9 @@ class LatentLearner:
         algorithms = Algorithms.of(space)
         layers = [(arrays[f"weights{n}"], arrays[f"biases{n}"]) for n in range(meta["layers"])]
         embeddings = tuple(
-            Embedding(algorithms, tuple((weights[s], biases[s]) for weights, biases in layers))
+            AlgorithmEmbedding(
+                algorithms, tuple((weights[s], biases[s]) for weights, biases in layers)
+            )
             for s in range(len(layers[0][0]))
         )
         table = np.where(arrays["meta_features_known"], arrays["meta_features"], np.nan)
@@ -126,18 +128,18 @@ class LatentLearner:
         )
 
 
-def pre_trained(
+def pretrain(
     algorithms: Algorithms, configs: Encoded, gaps: Floats, *, seed: int, beta: float | None = None
-) -> Embedding:
+) -> AlgorithmEmbedding:
     """The embedding of one source: |phi(configuration)|² is its gap to the best, up to a factor.
 
     gaps: (n,), at least 0. beta: how much deceiving the classifiers counts; the paper's where None.
     """
     from foretune.methods.latent.training import BETA, pre_train
-    from foretune.numerics.training import keep_compiled
+    from foretune.numerics.training import cache_compilation
 
-    keep_compiled()
-    source = padded(
+    cache_compilation()
+    source = pad_source(
         algorithms.inputs(configs), algorithms.algorithm_of(configs), gaps, len(algorithms)
     )
     steps = STEPS if len(gaps) <= LARGE else STEPS_IF_LARGE
@@ -151,14 +153,14 @@ def pre_trained(
         )
         for (weights, biases), size in zip(networks.embedding, sizes, strict=True)
     )
-    return _in_latent_units(Embedding(algorithms, stack), configs)
+    return _in_latent_units(AlgorithmEmbedding(algorithms, stack), configs)
 
 
-def padded(inputs: Floats, which: Ints, gaps: Floats, algorithms: int) -> "Source":
+def pad_source(inputs: Floats, which: Ints, gaps: Floats, algorithms: int) -> "SourceEvaluations":
     """Evaluations by algorithm, in shapes of which there are few to compile."""
     import jax.numpy as jnp
 
-    from foretune.methods.latent.training import Source
+    from foretune.methods.latent.training import SourceEvaluations
     from foretune.numerics.training import bucket
 
     counts = np.bincount(which, minlength=-(-algorithms // 4) * 4)
@@ -169,19 +171,19 @@ def padded(inputs: Floats, which: Ints, gaps: Floats, algorithms: int) -> "Sourc
         rows = np.flatnonzero(which == m)
         x[m, :count, : inputs.shape[1]] = inputs[rows]
         gap[m, :count] = gaps[rows]
-    return Source(jnp.asarray(x), jnp.asarray(gap), jnp.asarray(counts, dtype=jnp.int32))
+    return SourceEvaluations(jnp.asarray(x), jnp.asarray(gap), jnp.asarray(counts, dtype=jnp.int32))
 
 
-def _in_latent_units(embedding: Embedding, configs: Encoded) -> Embedding:
+def _in_latent_units(embedding: AlgorithmEmbedding, configs: Encoded) -> AlgorithmEmbedding:
     """The embedding with |u|² = 1 on average."""
     mean = float(np.square(embedding.place(configs)).sum(axis=1).mean())
     scale = 1.0 / np.sqrt(max(mean, 1e-6))
     weights, biases = embedding.stack[-1]
     head = (weights * scale, biases * scale)
-    return Embedding(embedding.algorithms, (*embedding.stack[:-1], head))
+    return AlgorithmEmbedding(embedding.algorithms, (*embedding.stack[:-1], head))
 
 
-def _drawn(experience: Experience, most: int, seed: int) -> tuple[list[str], list[PastTask]]:
+def _draw_sources(experience: Experience, most: int, seed: int) -> tuple[list[str], list[PastTask]]:
     """The sources and their evaluations, whose z is the share of better ones.
 
     Of several objectives it is the mean of their shares, as a gap to the best that was reached.
@@ -206,7 +208,7 @@ class UntrainedPrior:
         """The process on an embedding that is yet to be learnt."""
         algorithms = Algorithms.of(target.space)
         stack = random_stack(algorithms, self.seed)
-        return latent_surrogate(Embedding(algorithms, stack, movable=len(stack)), target)
+        return latent_surrogate(AlgorithmEmbedding(algorithms, stack, movable=len(stack)), target)
 
     def save(self, path: Path) -> None:
         """Write the seed."""

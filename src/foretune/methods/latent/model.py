@@ -12,7 +12,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations, Posterior, Prediction, Target
-from foretune.methods.latent.embedding import Bowls, Embedding, Stack, activations
+from foretune.methods.latent.embedding import AlgorithmEmbedding, Bowls, Stack, activations
 from foretune.methods.latent.fit import HeadFit, Trials
 from foretune.methods.latent.sources import panel
 from foretune.methods.past_data import CachedOnPool
@@ -68,7 +68,7 @@ class LatentPosterior:
 class LatentSurrogate:
     """Fits the process and the head of one embedding to the target's trials."""
 
-    embedding: Embedding
+    embedding: AlgorithmEmbedding
     features: Callable[[Encoded], Floats]
     beside: Callable[[Encoded], Floats]
     """(n, k), the bowls of other sources."""
@@ -106,7 +106,7 @@ class ChoosingSurrogate:
     The first of the sources gives the embedding, the others lend their bowls to the prior mean.
     """
 
-    embeddings: tuple[Embedding, ...]
+    embeddings: tuple[AlgorithmEmbedding, ...]
     preferences: Floats
     """(S,), what the ranking model thinks of each, from 0 to 1."""
     target: Target
@@ -133,7 +133,7 @@ class ChoosingSurrogate:
 
 
 def latent_surrogate(
-    embedding: Embedding, target: Target, *, beside: Sequence[Embedding] = ()
+    embedding: AlgorithmEmbedding, target: Target, *, beside: Sequence[AlgorithmEmbedding] = ()
 ) -> LatentSurrogate:
     """The surrogate that an embedding gives for one task, with the bowls of others beside it."""
     algorithms, pre_trained = embedding.algorithms, embedding.movable < len(embedding.stack)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from foretune._base.arrays import Floats, Ints
-from foretune.methods.latent.embedding import Bowls, Embedding
+from foretune.methods.latent.embedding import AlgorithmEmbedding, Bowls
 from foretune.methods.past_data import PastTask
 from foretune.numerics.lambdamart import Ranker, relevances
 from foretune.space import Encoded
@@ -64,7 +64,7 @@ def agreement(bowl: Floats, losses: Floats) -> float:
 
 
 def fit_ranker(
-    embeddings: Sequence[Embedding],
+    embeddings: Sequence[AlgorithmEmbedding],
     tasks: Sequence[PastTask],
     configs: Encoded,
     meta_features: MetaFeatures,
@@ -93,7 +93,7 @@ def fit_ranker(
 
 
 def panel(
-    embeddings: Sequence[Embedding], preferences: Floats, configs: Encoded, losses: Floats
+    embeddings: Sequence[AlgorithmEmbedding], preferences: Floats, configs: Encoded, losses: Floats
 ) -> tuple[int, ...]:
     """The sources that order the trials of a target most as their losses (n,) do, the best first.
 

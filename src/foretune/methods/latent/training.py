@@ -16,7 +16,7 @@ import numpy as np
 
 from foretune.methods.latent.embedding import DIMENSION, UNITS
 from foretune.numerics.networks import initial_layers
-from foretune.numerics.training import Layer, advance, begun, jax_layers
+from foretune.numerics.training import Layer, advance, jax_layers, start_descent
 
 CLASSIFIER_UNITS = 16
 BATCH = 32
@@ -29,7 +29,7 @@ Layers: TypeAlias = list[Layer]
 """Weights (networks, inputs, outputs) and biases (networks, outputs), stacked."""
 
 
-class Networks(NamedTuple):
+class AdversarialNetworks(NamedTuple):
     """All that is trained."""
 
     embedding: Layers
@@ -38,7 +38,7 @@ class Networks(NamedTuple):
     """One network a pair of algorithms."""
 
 
-class Source(NamedTuple):
+class SourceEvaluations(NamedTuple):
     """The evaluations of one source dataset, those of each algorithm apart, padded."""
 
     x: jax.Array
@@ -49,15 +49,15 @@ class Source(NamedTuple):
     """(M,), how many of the R rows are evaluations."""
 
 
-def initial_networks(rng: np.random.Generator, algorithms: int, width: int) -> Networks:
+def initial_networks(rng: np.random.Generator, algorithms: int, width: int) -> AdversarialNetworks:
     """Untrained networks for so many algorithms that read `width` columns."""
     pairs = max(algorithms * (algorithms - 1) // 2, 1)
     embedding = initial_layers(rng, (width, UNITS, UNITS, DIMENSION), stack=(algorithms,))
     classifiers = initial_layers(rng, (DIMENSION, CLASSIFIER_UNITS, 1), stack=(pairs,))
-    return Networks(jax_layers(embedding), jax_layers(classifiers))
+    return AdversarialNetworks(jax_layers(embedding), jax_layers(classifiers))
 
 
-def applied(layers: Layers, x: jax.Array) -> jax.Array:
+def apply_layers(layers: Layers, x: jax.Array) -> jax.Array:
     """The outputs (networks, n, outputs) of stacked networks at x (networks, n, inputs)."""
     for number, (weights, biases) in enumerate(layers):
         x = jnp.einsum("mni,mio->mno", x, weights) + biases[:, None, :]
@@ -75,7 +75,7 @@ def bowl_loss(u: jax.Array, gap: jax.Array, present: jax.Array) -> jax.Array:
 def cross_entropy(classifiers: Layers, u: jax.Array, present: jax.Array) -> jax.Array:
     """The sum over pairs of Equation 12: how badly the classifiers tell algorithms apart."""
     first, second = pairs_of(len(u))
-    logits = applied(classifiers, jnp.concatenate([u[first], u[second]], axis=1))[:, :, 0]
+    logits = apply_layers(classifiers, jnp.concatenate([u[first], u[second]], axis=1))[:, :, 0]
     n = u.shape[1]
     # The first algorithm of a pair is to have high logits, the second one low ones.
     each = jax.nn.softplus(jnp.concatenate([-logits[:, :n], logits[:, n:]], axis=1))
@@ -89,13 +89,13 @@ def pairs_of(algorithms: int) -> tuple[np.ndarray, np.ndarray]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def reversed_gradient(u: jax.Array, beta: jax.Array) -> jax.Array:
+def reverse_gradient(u: jax.Array, beta: jax.Array) -> jax.Array:
     """u, whose gradient comes back times -beta."""
     return (1.0 + beta) * jax.lax.stop_gradient(u) - beta * u
 
 
 def pre_training_loss(
-    networks: Networks, draws: jax.Array, source: Source, beta: jax.Array
+    networks: AdversarialNetworks, draws: jax.Array, source: SourceEvaluations, beta: jax.Array
 ) -> jax.Array:
     """Its descent is Equation 13's: the embedding's outwards, the classifiers' inwards.
 
@@ -105,12 +105,14 @@ def pre_training_loss(
     rows = (draws * source.counts[:, None]).astype(jnp.int32)
     x = jnp.take_along_axis(source.x, rows[:, :, None], axis=1)
     gap = jnp.take_along_axis(source.gap, rows, axis=1)
-    u = applied(networks.embedding, x)
-    deceived = cross_entropy(networks.classifiers, reversed_gradient(u, beta), present)
+    u = apply_layers(networks.embedding, x)
+    deceived = cross_entropy(networks.classifiers, reverse_gradient(u, beta), present)
     return bowl_loss(u, gap, present) + deceived
 
 
-def pre_train(source: Source, beta: float, *, steps: int, seed: int) -> Networks:
+def pre_train(
+    source: SourceEvaluations, beta: float, *, steps: int, seed: int
+) -> AdversarialNetworks:
     """The networks of one source after so many steps of Adam.
 
     Several sources are trained one after the other: side by side under `vmap` they take longer,
@@ -120,14 +122,18 @@ def pre_train(source: Source, beta: float, *, steps: int, seed: int) -> Networks
     algorithms, _, width = source.x.shape
     networks = initial_networks(rng, algorithms, width)
     draws = rng.random((steps, algorithms, BATCH), np.float32)
-    trained: Networks = _trained(networks, jnp.asarray(draws), source, jnp.asarray(beta))
+    trained: AdversarialNetworks = _train_steps(
+        networks, jnp.asarray(draws), source, jnp.asarray(beta)
+    )
     return trained
 
 
 @jax.jit
-def _trained(networks: Networks, draws: jax.Array, source: Source, beta: jax.Array) -> Networks:
+def _train_steps(
+    networks: AdversarialNetworks, draws: jax.Array, source: SourceEvaluations, beta: jax.Array
+) -> AdversarialNetworks:
     """The networks after a step of Adam for each of `draws`."""
     steps = len(draws)
     rates = RATE * 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.arange(steps) / steps))
     loss = partial(pre_training_loss, source=source, beta=beta)
-    return advance(loss, begun(networks), draws, rates).params
+    return advance(loss, start_descent(networks), draws, rates).params

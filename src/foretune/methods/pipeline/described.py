@@ -16,7 +16,7 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.methods.past_data import PastTask
 from foretune.methods.pipeline.model import DeepPipe
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.space import Encoded
 
 THEMSELVES = (
@@ -47,7 +47,7 @@ ENOUGH = 0.97
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FeatureReading:
     """What is read of a task's meta-features: a few linear functions of them."""
 
     names: tuple[str, ...]
@@ -98,7 +98,7 @@ def _has(description: Mapping[str, float], name: str) -> bool:
 class Described:
     """A linear map from what is read of a task to a change of the mean's last layer."""
 
-    reading: Reading
+    reading: FeatureReading
     weights: Floats
     """(hidden + 1, p): of the last layer's weights, then of its bias."""
     left: float
@@ -123,7 +123,7 @@ class Described:
         if not model.layout.sizes.learns_mean or len(known) < LEAST_TASKS:
             return None
         tasks, descriptions = [tasks[k] for k in known], [descriptions[k] for k in known]
-        reading = Reading.of(descriptions)
+        reading = FeatureReading.of(descriptions)
         hidden, mean = _last_hidden(model, configs)
         spread = hidden.std(axis=0)
         # All neurons that differ among pipelines together count as much as the constant.
@@ -138,7 +138,7 @@ class Described:
         if not any(each.squares for each in past):
             return None  # The mean leaves nothing over, as on tasks of one trial each.
         whole = _Normal.of(past)
-        left = _left_on_unseen(past, whole, seed)
+        left = _held_out_loss(past, whole, seed)
         penalty = min(left, key=lambda each: left[each])
         if not left[penalty] < ENOUGH:
             return None
@@ -176,7 +176,7 @@ class Described:
     def of_arrays(cls, names: Sequence[str], arrays: Mapping[str, Floats], left: float) -> Self:
         """What `arrays` has given."""
         scale = np.where(arrays["scale"] > 0, arrays["scale"], np.inf)
-        reading = Reading(tuple(names), arrays["centre"], scale, arrays["functions"])
+        reading = FeatureReading(tuple(names), arrays["centre"], scale, arrays["functions"])
         return cls(reading, arrays["weights"], left)
 
 
@@ -240,7 +240,7 @@ class _Normal:
         return weights.reshape(-1, self.read)
 
 
-def _left_on_unseen(past: Sequence[_Past], whole: _Normal, seed: int) -> dict[float, float]:
+def _held_out_loss(past: Sequence[_Past], whole: _Normal, seed: int) -> dict[float, float]:
     """By penalty: the part of the squares that is left on tasks which were not learnt from."""
     fold = np.random.default_rng(seed).permutation(len(past)) % FOLDS
     left = dict.fromkeys(PENALTIES, 0.0)
@@ -265,6 +265,6 @@ def _axes(hidden: Floats) -> Floats | None:
 
 def _last_hidden(model: DeepPipe, configs: Encoded) -> tuple[Floats, Floats]:
     """What the last layer reads of configurations (n, hidden), and the mean (n,) it makes of it."""
-    embedding = Embedding(model.layout)
+    embedding = PipelineEmbedding(model.layout)
     hidden = embedding.hidden(model.layers, model.layout.read(configs)).astype(np.float64)
     return hidden, embedding.embed(model.layers, configs)[1]

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune.errors import MethodError
-from foretune.methods.pipeline.layout import Key, Layout, Singles
+from foretune.methods.pipeline.layout import Key, NetworkLayout, Singles
 from foretune.methods.pipeline.model import Choices, DeepPipe
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.networks import Layers
 from foretune.space import Space
 
@@ -39,9 +39,9 @@ class Grown:
 
 def grown(learnt: DeepPipe, space: Space) -> Grown:
     """The learnt network on a space that shares at least one algorithm with its own."""
-    layout = Layout.of(space, learnt.layout.sizes, like=learnt.layout)
+    layout = NetworkLayout.of(space, learnt.layout.sizes, like=learnt.layout)
     _check_related(learnt.layout, layout)
-    old, new = Embedding(learnt.layout), Embedding(layout)
+    old, new = PipelineEmbedding(learnt.layout), PipelineEmbedding(layout)
     layers, news = [], []
     for number, (fresh, before) in enumerate(
         zip(_beginning(learnt, new), learnt.layers, strict=True)
@@ -63,7 +63,7 @@ def grown(learnt: DeepPipe, space: Space) -> Grown:
     return Grown(model, tuple(news), notes)
 
 
-def _beginning(learnt: DeepPipe, new: Embedding) -> Layers:
+def _beginning(learnt: DeepPipe, new: PipelineEmbedding) -> Layers:
     """Weights of the new network's shape, of which those that past tasks did not teach count."""
     layout, encoding = new.layout, new.layout.sizes.encoder_layers
     layers = []
@@ -80,13 +80,13 @@ def _beginning(learnt: DeepPipe, new: Embedding) -> Layers:
     return tuple(layers)
 
 
-def _first_codes(learnt: DeepPipe, layout: Layout) -> Singles:
+def _first_codes(learnt: DeepPipe, layout: NetworkLayout) -> Singles:
     """(choices, selected): what the encoder of each algorithm is to give at first.
 
     Of a known one, whose encoder may be another now, what it gave on average; of a new one what
     the known ones of its stage give on average.
     """
-    known, embedding = learnt.layout, Embedding(learnt.layout)
+    known, embedding = learnt.layout, PipelineEmbedding(learnt.layout)
     read = known.read(known.space.sample(LOOKED_AT, seed=0))
     codes, choices = embedding.encode(learnt.layers, read), read[:, len(known.inputs) :]
     counts = choices.sum(axis=0)[:, None]
@@ -102,7 +102,9 @@ def _first_codes(learnt: DeepPipe, layout: Layout) -> Singles:
     return begun
 
 
-def _to_first_codes(learnt: DeepPipe, layout: Layout, codes: Singles, biases: Singles) -> Singles:
+def _to_first_codes(
+    learnt: DeepPipe, layout: NetworkLayout, codes: Singles, biases: Singles
+) -> Singles:
     """(inputs, selected): of algorithms that share an encoder, what it needs beside its bias."""
     columns = (learnt.layout.selected_neuron_keys, layout.selected_neuron_keys)
     keys = _Carrying(learnt.layout.encoder_keys, layout.encoder_keys, *columns)
@@ -116,7 +118,7 @@ def _to_first_codes(learnt: DeepPipe, layout: Layout, codes: Singles, biases: Si
     return weights
 
 
-def _typical_choices(learnt: DeepPipe, layout: Layout) -> Singles:
+def _typical_choices(learnt: DeepPipe, layout: NetworkLayout) -> Singles:
     """(choices, hidden): of each choice the mean weights of its stage's known algorithms."""
     known = learnt.layout
     weights = learnt.layers[known.sizes.encoder_layers][0][-len(known.choice_keys) :]
@@ -150,7 +152,7 @@ def _places(old: Sequence[Key], new: Sequence[Key]) -> NDArray[np.int64]:
     return np.array([known.get(key, -1) for key in new], dtype=np.int64)
 
 
-def _columns(embedding: Embedding, number: int) -> Sequence[Key]:
+def _columns(embedding: PipelineEmbedding, number: int) -> Sequence[Key]:
     layout = embedding.layout
     if number < layout.sizes.encoder_layers:
         return layout.selected_neuron_keys
@@ -158,7 +160,7 @@ def _columns(embedding: Embedding, number: int) -> Sequence[Key]:
     return [(str(place),) for place in range(layout.sizes.outputs if last else layout.hidden)]
 
 
-def _begins_random(known: Layout, new: Embedding, number: int) -> Singles:
+def _begins_random(known: NetworkLayout, new: PipelineEmbedding, number: int) -> Singles:
     """(rows, 1), 1 for the rows of new encoders, as far as nothing better is known.
 
     The last layer of an encoder that joins others begins with what these have on average.
@@ -173,7 +175,7 @@ def _begins_random(known: Layout, new: Embedding, number: int) -> Singles:
     )
 
 
-def _new_algorithms(old: Layout, new: Layout) -> Choices:
+def _new_algorithms(old: NetworkLayout, new: NetworkLayout) -> Choices:
     """New ones of stages that past tasks knew."""
     stages, known = {stage.name for stage in old.stages}, set(old.choice_keys)
     return Choices(
@@ -186,7 +188,7 @@ def _new_algorithms(old: Layout, new: Layout) -> Choices:
     )
 
 
-def additions(old: Layout, new: Layout) -> list[str]:
+def additions(old: NetworkLayout, new: NetworkLayout) -> list[str]:
     """What the new layout's space has that the old one's had not, in words."""
     stages = {stage.name for stage in old.stages}
     algorithms = set(old.choice_keys)
@@ -212,7 +214,7 @@ def additions(old: Layout, new: Layout) -> list[str]:
     return found
 
 
-def _check_related(old: Layout, new: Layout) -> None:
+def _check_related(old: NetworkLayout, new: NetworkLayout) -> None:
     if not set(old.choice_keys) & set(new.choice_keys):
         raise MethodError(
             "a prior can be carried to a space that shares an algorithm with the one it was learnt "

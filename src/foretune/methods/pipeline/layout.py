@@ -84,7 +84,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Layout:
+class NetworkLayout:
     """The network's shape on one space."""
 
     space: Space
@@ -96,7 +96,7 @@ class Layout:
     """
 
     @classmethod
-    def of(cls, space: Space, sizes: Sizes, like: "Layout | None" = None) -> "Layout":
+    def of(cls, space: Space, sizes: Sizes, like: "NetworkLayout | None" = None) -> "NetworkLayout":
         """The shape for a space; with the widths of a network made for another one, if given."""
         known = {} if like is None else {stage.name: stage.size for stage in like.stages}
         stages = []

@@ -13,11 +13,17 @@ from foretune._base.progress import Progress
 from foretune.errors import ForetuneWarning, MethodError, SpaceError
 from foretune.experience import Experience, learning_split
 from foretune.methods.contracts import Prior, Surrogate, Target
-from foretune.methods.past_data import PastTask, divided, given, past_tasks, trial_shares
+from foretune.methods.past_data import (
+    PastTask,
+    past_tasks,
+    require_experience,
+    split_tasks,
+    trial_shares,
+)
 from foretune.methods.pipeline.described import Described
 from foretune.methods.pipeline.growth import grown
-from foretune.methods.pipeline.layout import Layout, Sizes
-from foretune.methods.pipeline.model import GROWTH, DeepPipe, DeepPipeSurrogate, Learnt
+from foretune.methods.pipeline.layout import NetworkLayout, Sizes
+from foretune.methods.pipeline.model import GROWTH, DeepPipe, DeepPipeSurrogate, FixedNetwork
 from foretune.methods.pipeline.opening import portfolio
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.space import Encoded, Space
@@ -49,12 +55,12 @@ class DeepPipePrior:
         if self.described is not None:
             model = self.described.apply(model, target.meta_features)
         if target.space == model.layout.space:
-            return DeepPipeSurrogate(Learnt.on(model, target.pool))
-        from foretune.methods.pipeline.training import Tuned
+            return DeepPipeSurrogate(FixedNetwork.on(model, target.pool))
+        from foretune.methods.pipeline.training import TunedNetwork
 
         larger = grown(model, target.space)
         if not larger.notes:
-            return DeepPipeSurrogate(Learnt.on(larger.model, target.pool))
+            return DeepPipeSurrogate(FixedNetwork.on(larger.model, target.pool))
         warnings.warn(
             f"past tasks knew nothing of {', '.join(larger.notes)}: what is new is learnt from "
             "the target's own trials",
@@ -63,7 +69,7 @@ class DeepPipePrior:
         )
         # Without encoders nothing belongs to the new algorithm alone, so all is tuned.
         parts = larger.new if model.layout.sizes.encoder_layers else None
-        tuned = Tuned(larger.model, target.pool, parts, growth=GROWTH)
+        tuned = TunedNetwork(larger.model, target.pool, parts, growth=GROWTH)
         return DeepPipeSurrogate(tuned, larger.notes)
 
     def opening(self, target: Target) -> Encoded:
@@ -114,13 +120,13 @@ class DeepPipeLearner:
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> DeepPipePrior:
         """Algorithm 1, and the greedy portfolio."""
-        from foretune.methods.pipeline.training import untrained
+        from foretune.methods.pipeline.training import initial_network
 
-        experience = given(experience)
+        experience = require_experience(experience)
         configs = experience.configs
         rng = np.random.default_rng(seed)
         looked_at = configs.take(rng.permutation(len(configs))[:FIRST_LOOK])
-        start = untrained(Layout.of(experience.space, self.sizes), looked_at, seed)
+        start = initial_network(NetworkLayout.of(experience.space, self.sizes), looked_at, seed)
         return self._trained(start, experience, seed=seed, progress=progress)
 
     def continue_from(
@@ -141,12 +147,12 @@ class DeepPipeLearner:
         progress: Progress,
         briefly: bool = False,
     ) -> DeepPipePrior:
-        from foretune.methods.pipeline.training import meta_trained, refreshing
+        from foretune.methods.pipeline.training import refreshing, train_on_past_tasks
 
         configs = experience.configs
         train, validation = parts(experience, self.scores, seed)
         schedules = refreshing(train) if briefly else None
-        model = meta_trained(
+        model = train_on_past_tasks(
             start, configs, train, validation, seed=seed, progress=progress, schedules=schedules
         )
         first = configs.take(portfolio([*train, *validation]))
@@ -155,7 +161,7 @@ class DeepPipeLearner:
 
     def _all(self, experience: Experience) -> tuple[list[PastTask], list[Mapping[str, float]]]:
         """All tasks with a success, and their meta-features."""
-        named = succeeded(experience, experience.tasks)
+        named = tasks_with_success(experience, experience.tasks)
         tasks = past_tasks(experience.only(named), self.scores)
         return tasks, [experience.meta_features.get(name, {}) for name in named]
 
@@ -168,7 +174,7 @@ class DeepPipeLearner:
             (arrays[f"weights{number}"], arrays[f"biases{number}"])
             for number in range(sizes.layers + 1)
         )
-        model = DeepPipe(Layout.of(space, sizes), layers, *meta["kernel"])
+        model = DeepPipe(NetworkLayout.of(space, sizes), layers, *meta["kernel"])
         first = space.unpack(arrays)
         described = None
         if "described" in meta:
@@ -181,7 +187,7 @@ class DeepPipeLearner:
         return DeepPipePrior(model, first, self.kind, described)
 
 
-def succeeded(experience: Experience, names: Iterable[str]) -> list[str]:
+def tasks_with_success(experience: Experience, names: Iterable[str]) -> list[str]:
     """Those of some tasks on which anything has succeeded: nothing is learnt from the others."""
     return [name for name in names if experience.task(name).is_success.any()]
 
@@ -191,8 +197,8 @@ def parts(
 ) -> tuple[list[PastTask], list[PastTask]]:
     """The tasks that train and those that validate; one task alone does both."""
     split = learning_split(experience)
-    train = succeeded(experience, split.train)
-    validation = succeeded(experience, split.validation)
+    train = tasks_with_success(experience, split.train)
+    validation = tasks_with_success(experience, split.validation)
     if not train and not validation:
         raise MethodError(
             "a network learns from past tasks with a successful evaluation, but none of the "
@@ -202,7 +208,7 @@ def parts(
     train = train or validation
     if not validation:
         # In the order of the experience: batches are drawn by place.
-        parted = [set(names) for names in divided(train, np.random.default_rng(seed))]
+        parted = [set(names) for names in split_tasks(train, np.random.default_rng(seed))]
         train, validation = [[name for name in train if name in part] for part in parted]
     return (
         past_tasks(experience.only(train), transform),

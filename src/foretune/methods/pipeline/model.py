@@ -16,14 +16,14 @@ import numpy as np
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune.methods.contracts import Observations, Posterior, Prediction
 from foretune.methods.past_data import CachedOnPool
-from foretune.methods.pipeline.layout import Layout
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.layout import NetworkLayout
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset
 from foretune.numerics.gp import GP, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.networks import Layers
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import Shares, informed_scores, midrank_scores, smoothed_shares
+from foretune.numerics.scores import Shares, midrank_scores, scores_from_past, smooth_shares
 from foretune.numerics.transforms import AS_THEY_ARE, standardise
 from foretune.space import Encoded
 
@@ -38,7 +38,7 @@ GROWTH = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LatentPoints:
     """Where n pipelines lie."""
 
     u: Floats
@@ -49,7 +49,7 @@ class Place:
     """(n,), the loss to expect; 0 where the network does not learn it."""
 
 
-Places: TypeAlias = CachedOnPool[Place]
+Places: TypeAlias = CachedOnPool[LatentPoints]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Choices:
 class DeepPipe:
     """A trained network and its kernel."""
 
-    layout: Layout
+    layout: NetworkLayout
     layers: Layers
     log_lengthscale: float
     """Of all latent dimensions alike: the network sets their scales."""
@@ -81,20 +81,20 @@ class DeepPipe:
     log_noise: float
     new: Choices = Choices()
     """The algorithms that past tasks did not know."""
-    shares: Shares = smoothed_shares
+    shares: Shares = smooth_shares
     """How the target's trials become scores."""
 
-    def place(self, configs: Encoded) -> Place:
+    def place(self, configs: Encoded) -> LatentPoints:
         """The pipelines in the scaled latent space.
 
         What past tasks say of a new algorithm is what they say of a typical one, so it lies apart
         from the others, and its own hyperparameters are further dimensions.
         """
-        phi, mean = Embedding(self.layout).embed(self.layers, configs)
+        phi, mean = PipelineEmbedding(self.layout).embed(self.layers, configs)
         lengthscale = self.start.log_lengthscales[0]
         u = phi * np.exp(lengthscale - self.log_lengthscale)
         apart = [np.exp(lengthscale) * columns for columns in self._apart(configs)]
-        return Place(np.concatenate([u, *apart], axis=1), mean)
+        return LatentPoints(np.concatenate([u, *apart], axis=1), mean)
 
     def _apart(self, configs: Encoded) -> Iterator[Floats]:
         """Of each new algorithm (n, 1 + its inputs), in lengthscales; 0 where it is not used."""
@@ -116,7 +116,7 @@ class DeepPipe:
         encoder = (stage.name, stage.algorithms[place[1]])
         return [i for i, key in enumerate(self.layout.input_keys) if key[:2] == encoder]
 
-    def scores(self, losses: Floats, at: Place) -> Floats:
+    def scores(self, losses: Floats, at: LatentPoints) -> Floats:
         """What the process models of the losses (n, L) at n places.
 
         With a learnt mean, scores in the unit of past tasks; else standardised losses.
@@ -127,7 +127,7 @@ class DeepPipe:
         # and several get that of past tasks.
         y = losses[:, 0] if losses.shape[1] == 1 else scalarise(losses, midrank_scores)
         sigma = np.full(len(y), np.exp(0.5 * self.log_signal))
-        return informed_scores(y, at.mean, sigma, shares=self.shares)
+        return scores_from_past(y, at.mean, sigma, shares=self.shares)
 
     @property
     def start(self) -> GPHyper:
@@ -142,7 +142,7 @@ class DeepPipe:
         return np.zeros(self.layout.sizes.latent + apart, dtype=np.int64)
 
 
-class Source(Protocol):
+class NetworkSource(Protocol):
     """Where the network for some observations comes from."""
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
@@ -150,14 +150,14 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class FixedNetwork:
     """The network of past tasks, whatever the target's trials."""
 
     model: DeepPipe
     places: Places
 
     @classmethod
-    def on(cls, model: DeepPipe, pool: Encoded | None) -> "Learnt":
+    def on(cls, model: DeepPipe, pool: Encoded | None) -> "FixedNetwork":
         """With the pool's embeddings computed once."""
         return cls(model, CachedOnPool(model.place, pool))
 
@@ -168,7 +168,7 @@ class Learnt:
 
 
 @dataclass(frozen=True, slots=True)
-class LatentPosterior:
+class PipelinePosterior:
     """The learnt mean and a conditioned process in the latent space, read at configurations."""
 
     places: Places
@@ -194,7 +194,7 @@ class DeepPipeSurrogate:
     Where no mean was learnt, the kernel is tuned to what was observed first.
     """
 
-    source: Source
+    source: NetworkSource
     notes: tuple[str, ...] = ()
     """What the target's space has that the past tasks' had not."""
 
@@ -211,12 +211,12 @@ class DeepPipeSurrogate:
             residuals = (z - at.mean)[keep]
             model = GP.condition(at.u[keep], residuals, learnt.start, units=AS_THEY_ARE)
         else:
-            hyper = _tuned(at.u[real], z[real], learnt)
+            hyper = _tune_kernel(at.u[real], z[real], learnt)
             model = GP.condition(at.u[keep], z[keep], hyper)
-        return LatentPosterior(places, model, float(z.min()))
+        return PipelinePosterior(places, model, float(z.min()))
 
 
-def _tuned(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:
+def _tune_kernel(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:
     """FineTune of Algorithm 2: the kernel's parameters alone, always from the learnt ones."""
     keep = informative_subset(u, y, LARGEST_FIT)
     return fit_hyper(u[keep], y[keep], starts=(learnt.start,), groups=learnt.groups)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.methods.pipeline.layout import Key, Layout, Singles
+from foretune.methods.pipeline.layout import Key, NetworkLayout, Singles
 from foretune.numerics.networks import Layers
 from foretune.space import Encoded
 
@@ -26,14 +26,14 @@ CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class Embedding:
+class PipelineEmbedding:
     """phi of Equation 5 for one layout; weights are passed in, so that they can be trained.
 
     An encoder layer has weights (rows of all encoders, selected neurons) and biases (encoders,
     selected neurons); other layers have weights (inputs, outputs) and biases (outputs,).
     """
 
-    layout: Layout
+    layout: NetworkLayout
 
     def __call__(self, layers: Sequence[tuple[Array, Array]], read: Array) -> tuple[Array, Array]:
         """phi (n, latent) and the mean (n,) of n pipelines, as `Layout.read` has read them."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from foretune._base.progress import Progress
 from foretune.experience import Experience
 from foretune.methods.contracts import Surrogate, Target
-from foretune.methods.pipeline.layout import Layout, Sizes
+from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.model import GROWTH, DeepPipeSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
 
@@ -25,11 +25,11 @@ class RandomNetworkPrior:
 
     def surrogate(self, target: Target) -> Surrogate:
         """A surrogate whose network the target's trials train."""
-        from foretune.methods.pipeline.training import Tuned, untrained
+        from foretune.methods.pipeline.training import TunedNetwork, initial_network
 
-        layout = Layout.of(target.space, self.sizes)
-        start = untrained(layout, target.space.sample(FIRST_LOOK, seed=0), self.seed)
-        tuned = Tuned(start, target.pool, steps=STEPS, growth=GROWTH)
+        layout = NetworkLayout.of(target.space, self.sizes)
+        start = initial_network(layout, target.space.sample(FIRST_LOOK, seed=0), self.seed)
+        tuned = TunedNetwork(start, target.pool, steps=STEPS, growth=GROWTH)
         return DeepPipeSurrogate(tuned)
 
     def save(self, path: Path) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.methods.past_data import CachedOnPool, PastTask
-from foretune.methods.pipeline.layout import Layout, Singles
+from foretune.methods.pipeline.layout import NetworkLayout, Singles
 from foretune.methods.pipeline.model import DeepPipe, Places
-from foretune.methods.pipeline.network import Embedding
+from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.deep_kernel import (
     LEAST_NOISE,
@@ -25,8 +25,8 @@ from foretune.numerics.deep_kernel import (
     initial_kernel,
     meta_train,
 )
-from foretune.numerics.remembered import Remembered
-from foretune.numerics.training import as_arrays, bucket, keep_compiled
+from foretune.numerics.remembered import BoundedCache
+from foretune.numerics.training import as_arrays, bucket, cache_compilation
 from foretune.space import Encoded
 
 MOST_TASKS, MOST_OBSERVATIONS = 16, 64
@@ -43,15 +43,15 @@ Parts: TypeAlias = Sequence[tuple[Singles, Singles]]
 """Arrays like a network's layers: 1 where a weight may move."""
 
 
-def untrained(layout: Layout, configs: Encoded, seed: int) -> DeepPipe:
+def initial_network(layout: NetworkLayout, configs: Encoded, seed: int) -> DeepPipe:
     """A random network, with a lengthscale that suits the embeddings of these configurations."""
-    embedding = Embedding(layout)
+    embedding = PipelineEmbedding(layout)
     layers = embedding.initial(np.random.default_rng(seed))
     kernel = initial_kernel(embedding.embed(layers, configs)[0].astype(np.float32))
     return _model(layout, DeepKernel(list(layers), kernel))
 
 
-def meta_trained(
+def train_on_past_tasks(
     start: DeepPipe,
     configs: Encoded,
     tasks: Sequence[PastTask],
@@ -65,13 +65,13 @@ def meta_trained(
 
     The tasks' rows are of `configs`. schedules: how to train; if left out, as suits the tasks.
     """
-    keep_compiled()
+    cache_compilation()
     layout = start.layout
     curriculum = Curriculum(layout.read(configs), tasks, validation)
     trained = _deep_kernel(start)
     for number, schedule in enumerate(schedules or schedules_for(tasks)):
         trained = meta_train(
-            Embedding(layout),
+            PipelineEmbedding(layout),
             trained,
             curriculum,
             seed=seed + number,
@@ -109,7 +109,7 @@ def refreshing(tasks: Sequence[PastTask]) -> list[Schedule]:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedNetwork:
     """A network that is tuned to the target's own trials, the whole or the parts that are new."""
 
     start: DeepPipe
@@ -119,7 +119,9 @@ class Tuned:
     steps: int = 100
     growth: float = 1.0
     """It is tuned again whenever the trials have grown by this factor, always from `start`."""
-    _known: Remembered[tuple[DeepPipe, Places]] = field(default_factory=lambda: Remembered(CACHED))
+    _known: BoundedCache[tuple[DeepPipe, Places]] = field(
+        default_factory=lambda: BoundedCache(CACHED)
+    )
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
         """The network tuned to the last prefix of the trials (n, L) that is due."""
@@ -139,9 +141,9 @@ class Tuned:
         x = np.zeros((places, read.shape[1]), dtype=np.float32)
         z = np.zeros(places, dtype=np.float32)
         x[: len(kept)], z[: len(kept)] = read[kept], y[kept]
-        keep_compiled()
+        cache_compilation()
         tuned = fine_tune(
-            Embedding(self.start.layout),
+            PipelineEmbedding(self.start.layout),
             _deep_kernel(self.start),
             x,
             z,
@@ -173,7 +175,7 @@ def _deep_kernel(model: DeepPipe) -> DeepKernel:
     return DeepKernel(list(model.layers), kernel)
 
 
-def _model(layout: Layout, trained: DeepKernel) -> DeepPipe:
+def _model(layout: NetworkLayout, trained: DeepKernel) -> DeepPipe:
     hyper = trained.hyper(1)
     return DeepPipe(
         layout,

@@ -51,8 +51,8 @@ def criterion(loss: str, y: Floats) -> Criterion:
     if loss == "pair-wise":
         return _pair_wise(y)
     if loss == "point-wise":
-        return _squared((len(y) + 1.0 - 2.0 * _ranks(y)) / len(y))
-    return _squared(-standardise(y))
+        return _squared_criterion((len(y) + 1.0 - 2.0 * _ranks(y)) / len(y))
+    return _squared_criterion(-standardise(y))
 
 
 def _ranks(y: Floats) -> Floats:
@@ -98,7 +98,7 @@ def _pair_wise(y: Floats) -> Criterion:
     return at
 
 
-def _squared(wanted: Floats) -> Criterion:
+def _squared_criterion(wanted: Floats) -> Criterion:
     twice = 2.0 * np.eye(len(wanted))
 
     def at(scores: Scores) -> Quadratic:

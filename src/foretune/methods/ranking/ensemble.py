@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.networks import Layers, rectified
+from foretune.numerics.networks import Layers, apply_relu_layers
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import standardise
@@ -54,16 +54,18 @@ class Ensemble:
         """
         if not self.all:
             return np.empty(0, dtype=np.float32)
-        pairs = np.column_stack([centred(x), history_features(y)])
-        total = rectified(self.each, pairs).sum(axis=0)
+        pairs = np.column_stack([centre(x), history_features(y)])
+        total = apply_relu_layers(self.each, pairs).sum(axis=0)
         mean = total / max(len(y), 1)
         weights, biases = self.all[-1]
-        return np.asarray(rectified(self.all[:-1], mean[None, :])[0] @ weights + biases, np.float32)
+        return np.asarray(
+            apply_relu_layers(self.all[:-1], mean[None, :])[0] @ weights + biases, np.float32
+        )
 
     def inputs(self, x: Floats, meta_features: Singles) -> Singles:
         """(n, W + 16), what the scorers read."""
         z = np.broadcast_to(meta_features, (len(x), len(meta_features)))
-        return np.concatenate([centred(x).astype(np.float32), z], axis=1)
+        return np.concatenate([centre(x).astype(np.float32), z], axis=1)
 
     def save(self, path: Path, *, kind: str, space: Space) -> None:
         """Write one safetensors file."""
@@ -139,7 +141,7 @@ def scores(scorers: Layers, inputs: Singles) -> Singles:
     return activations(scorers, inputs)[-1][:, :, 0]
 
 
-def centred(x: Floats) -> Floats:
+def centre(x: Floats) -> Floats:
     """The unit cube about the origin, where rectified networks start best."""
     return 2.0 * x - 1.0
 
@@ -150,11 +152,11 @@ def one_loss(losses: Floats) -> Floats:
     One enormous loss, such as people note for a failure, would make all others equal in single
     precision; then they count by their ranks.
     """
-    by_rank = losses.shape[1] > 1 or _outlied(losses[:, 0])
+    by_rank = losses.shape[1] > 1 or _has_outliers(losses[:, 0])
     return scalarise(losses, midrank_scores) if by_rank else standardise(losses[:, 0])
 
 
-def _outlied(y: Floats) -> bool:
+def _has_outliers(y: Floats) -> bool:
     """Whether the better half of the losses y (n,) differs, but by next to nothing of the range."""
     best, middle, worst = np.sort(y)[[0, len(y) // 2, -1]].tolist()
     return bool(0.0 < middle - best < NEXT_TO_NOTHING * (worst - best))

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foretune._base.arrays import Ints
-from foretune._base.progress import Progress, tracked
+from foretune._base.progress import Progress, track
 from foretune.experience import Experience
 from foretune.methods.contracts import Prior, Surrogate, Target
-from foretune.methods.past_data import fair_shares, given, successes
+from foretune.methods.past_data import fair_shares, require_experience, successes
 from foretune.methods.ranking.ensemble import (
     SCORERS,
     Ensemble,
     Singles,
-    centred,
+    centre,
     load_ensemble,
     one_loss,
     random_ensemble,
 )
-from foretune.methods.ranking.model import RankingPrior, Settings
+from foretune.methods.ranking.model import RankingPrior, RankingSettings
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers
 
 if TYPE_CHECKING:
-    from foretune.methods.ranking.training import Tasks
+    from foretune.methods.ranking.training import RankingTasks
 
 MOST_STEPS = 5000
 LEAST_STEPS = 512
@@ -36,7 +36,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluations:
+class RankedEvaluations:
     """The past tasks' evaluations, task after task, in random order within each."""
 
     x: Singles
@@ -52,19 +52,19 @@ class RankingLearner:
     """Meta-learns the scorers and the deep set of a `RankingPrior`."""
 
     kind: str
-    settings: Settings
+    settings: RankingSettings
     meta_features: bool = True
     """Whether the scorers read the history's meta-features (F in the paper's ablation)."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
         """The prior for one seed."""
-        return self.learn_many(given(experience), [seed], progress=progress)[0]
+        return self.learn_many(require_experience(experience), [seed], progress=progress)[0]
 
     def learn_many(
         self, experience: Experience, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
         """One prior a seed, trained together."""
-        for _ in tracked([None], progress, "learning to rank past tasks", 1):
+        for _ in track([None], progress, "learning to rank past tasks", 1):
             evaluations = gather(experience)
             ensembles = _train(evaluations, seeds, self.settings.loss, self.meta_features)
         return [
@@ -84,7 +84,7 @@ class RandomPrior:
 
     kind: str
     seed: int
-    settings: Settings
+    settings: RankingSettings
 
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate of freshly drawn scorers."""
@@ -101,7 +101,7 @@ class RandomLearner:
     """Gives scorers of random initial weights, whatever the experience."""
 
     kind: str
-    settings: Settings
+    settings: RankingSettings
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
         """Learn nothing."""
@@ -114,15 +114,15 @@ class RandomLearner:
         return RandomPrior(self.kind, int(meta["seed"]), self.settings)
 
 
-def gather(experience: Experience) -> Evaluations:
+def gather(experience: Experience) -> RankedEvaluations:
     """The evaluations of all tasks, of each at most its fair share."""
     tasks = successes(experience)
     x, y = [], []
     for (rows, losses), kept in zip(tasks, fair_shares([len(t[0]) for t in tasks]), strict=True):
-        x.append(centred(experience.configs.take(rows[kept]).x).astype(np.float32))
+        x.append(centre(experience.configs.take(rows[kept]).x).astype(np.float32))
         y.append(one_loss(losses)[kept].astype(np.float32))
     counts = np.array([len(part) for part in y], dtype=np.int64)
-    return Evaluations(np.concatenate(x), np.concatenate(y), counts)
+    return RankedEvaluations(np.concatenate(x), np.concatenate(y), counts)
 
 
 def prime_from(n: int) -> int:
@@ -142,7 +142,7 @@ def steps_for(evaluations: int) -> int:
 
 
 def _train(
-    evaluations: Evaluations, seeds: Sequence[int], loss: str, meta_features: bool
+    evaluations: RankedEvaluations, seeds: Sequence[int], loss: str, meta_features: bool
 ) -> list[Ensemble]:
     """The ensemble of each seed, those of all seeds trained at once.
 
@@ -153,9 +153,9 @@ def _train(
     import jax.numpy as jnp
 
     from foretune.methods.ranking.training import Weights, meta_learn
-    from foretune.numerics.training import as_arrays, bucket, jax_layers, keep_compiled
+    from foretune.numerics.training import as_arrays, bucket, cache_compilation, jax_layers
 
-    keep_compiled()
+    cache_compilation()
     n, width = evaluations.x.shape
     columns, steps = bucket(width, least=16), steps_for(n)
     initial = [random_ensemble(width, seed=seed, meta_features=meta_features) for seed in seeds]
@@ -164,7 +164,7 @@ def _train(
     weights = [Weights(*map(jax_layers, (e.scorers, e.each, e.all))) for e in wide]
     draws = [np.random.default_rng(seed).random((steps, SCORERS, 4), np.float32) for seed in seeds]
     stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *weights)
-    tasks = _padded(evaluations, columns)
+    tasks = _pad(evaluations, columns)
     learnt = meta_learn(stacked, jnp.asarray(np.stack(draws)), tasks, loss=loss)
     ensembles = [
         Ensemble(*(as_arrays([(w[k], b[k]) for w, b in layers]) for layers in learnt))
@@ -174,17 +174,17 @@ def _train(
     return [_at_inputs(e, lambda w: np.delete(w, added, axis=-2)) for e in ensembles]
 
 
-def _padded(evaluations: Evaluations, columns: int) -> "Tasks":
+def _pad(evaluations: RankedEvaluations, columns: int) -> "RankingTasks":
     """The evaluations as training reads them, padded in every direction."""
     import jax.numpy as jnp
 
-    from foretune.methods.ranking.training import Tasks
+    from foretune.methods.ranking.training import RankingTasks
     from foretune.numerics.training import bucket
 
     (n, width), number = evaluations.x.shape, len(evaluations.counts)
     rows, places = bucket(n, least=1024), bucket(number, least=8)
     counts = np.pad(evaluations.counts, (0, places - number))
-    return Tasks(
+    return RankingTasks(
         x=jnp.asarray(np.pad(evaluations.x, ((0, rows - n), (0, columns - width)))),
         y=jnp.asarray(np.pad(evaluations.y, (0, rows - n))),
         firsts=jnp.asarray(np.cumsum(counts) - counts, jnp.int32),

@@ -12,7 +12,7 @@ from foretune.methods.contracts import Observations, Posterior, Prediction, Surr
 from foretune.methods.past_data import check_space
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import Ensemble, Singles, one_loss, scores
-from foretune.methods.ranking.tuning import Tuning, fine_tuned
+from foretune.methods.ranking.tuning import FineTuning, fine_tune
 from foretune.numerics.acquisition import log_of_improvement
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.networks import Layers
@@ -29,10 +29,10 @@ BLUR = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RankingSettings:
     """What a variant does."""
 
-    tuning: Tuning | None
+    tuning: FineTuning | None
     """None: the weights stay as they were learnt (no T in the paper's ablation)."""
     loss: str = "list-wise"
     unit: str = "scores"
@@ -46,7 +46,7 @@ class RankingPrior:
     kind: str
     space: Space
     ensemble: Ensemble
-    settings: Settings
+    settings: RankingSettings
 
     def surrogate(self, target: Target) -> Surrogate:
         """The surrogate for one task in the space that the prior was learnt on."""
@@ -73,7 +73,7 @@ class RankingSurrogate:
     """Fine-tunes the scorers to rank the target's own trials."""
 
     ensemble: Ensemble
-    settings: Settings
+    settings: RankingSettings
     references: Encoded
     """Configurations among which ranks are taken."""
 
@@ -95,7 +95,7 @@ class RankingSurrogate:
             return self.ensemble.scorers
         keep = informative_subset(x, y, LARGEST_LIST)
         inputs = self.ensemble.inputs(x[keep], z)
-        return fine_tuned(
+        return fine_tune(
             self.ensemble.scorers, inputs, criterion(self.settings.loss, y[keep]), tuning
         )
 

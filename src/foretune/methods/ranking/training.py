@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtri
 
 from foretune.methods.ranking.ensemble import CLIP
-from foretune.numerics.ranking import LOSSES, standardised
-from foretune.numerics.training import Layer, advance, begun
+from foretune.numerics.ranking import LOSSES, standardise_losses
+from foretune.numerics.training import Layer, advance, start_descent
 
 QUERY = 100
 """The most evaluations of a query list."""
@@ -34,7 +34,7 @@ class Weights(NamedTuple):
     all: Network
 
 
-class Tasks(NamedTuple):
+class RankingTasks(NamedTuple):
     """The past tasks' evaluations, task after task, in random order within each; padded."""
 
     x: jax.Array
@@ -65,7 +65,7 @@ class Lists(NamedTuple):
 
 
 @partial(jax.jit, static_argnames=("loss",))
-def meta_learn(weights: Weights, draws: jax.Array, tasks: Tasks, *, loss: str) -> Weights:
+def meta_learn(weights: Weights, draws: jax.Array, tasks: RankingTasks, *, loss: str) -> Weights:
     """What several ensembles, stacked, become.
 
     `draws` (ensembles, steps, M, 4) are uniform in [0, 1): they choose every step's tasks and
@@ -77,7 +77,7 @@ def meta_learn(weights: Weights, draws: jax.Array, tasks: Tasks, *, loss: str) -
             one = partial(_list_loss, weights, tasks=tasks, loss=loss)
             return jnp.sum(jax.vmap(one)(weights.scorers, draws))
 
-        return advance(total_loss, begun(weights), draws, jnp.full(len(draws), RATE)).params
+        return advance(total_loss, start_descent(weights), draws, jnp.full(len(draws), RATE)).params
 
     return jax.vmap(learn)(weights, draws)
 
@@ -112,21 +112,21 @@ def history_features(y: jax.Array, valid: jax.Array) -> jax.Array:
     below = jnp.sum((y[None, :] < y[:, None]) & valid, axis=1)
     equal = jnp.sum((y[None, :] == y[:, None]) & valid, axis=1)
     share = jnp.where(valid, (below + 0.5 * equal) / n, 0.5)
-    values = jnp.clip(standardised(y, valid), -CLIP, CLIP)
+    values = jnp.clip(standardise_losses(y, valid), -CLIP, CLIP)
     return jnp.stack([ndtri(share), values], axis=1)
 
 
 def meta_features_of(weights: Weights, x: jax.Array, y: jax.Array, valid: jax.Array) -> jax.Array:
     """As `Ensemble.meta_features`, for a padded history x (n, W), y (n,)."""
     pairs = jnp.concatenate([x, history_features(y, valid)], axis=1)
-    total = jnp.sum(_rectified(weights.each, pairs) * valid[:, None], axis=0)
+    total = jnp.sum(_apply_relu_layers(weights.each, pairs) * valid[:, None], axis=0)
     mean = total / jnp.maximum(jnp.sum(valid), 1)
     last, bias = weights.all[-1]
-    return _rectified(weights.all[:-1], mean) @ last + bias
+    return _apply_relu_layers(weights.all[:-1], mean) @ last + bias
 
 
 def _list_loss(
-    weights: Weights, scorer: Network, draws: jax.Array, *, tasks: Tasks, loss: str
+    weights: Weights, scorer: Network, draws: jax.Array, *, tasks: RankingTasks, loss: str
 ) -> jax.Array:
     """What one scorer loses, per evaluation, on one list of a task that is drawn for it."""
     task = (draws[0] * tasks.number).astype(jnp.int32)
@@ -137,12 +137,12 @@ def _list_loss(
         z = meta_features_of(weights, *support)
         inputs = jnp.concatenate([inputs, jnp.tile(z, (QUERY, 1))], axis=1)
     last, bias = scorer[-1]
-    scores = (_rectified(scorer[:-1], inputs) @ last + bias)[:, 0]
+    scores = (_apply_relu_layers(scorer[:-1], inputs) @ last + bias)[:, 0]
     total = LOSSES[loss](scores, tasks.y[lists.query], lists.in_query)
     return total / jnp.maximum(jnp.sum(lists.in_query), 1)
 
 
-def _rectified(layers: Network, x: jax.Array) -> jax.Array:
+def _apply_relu_layers(layers: Network, x: jax.Array) -> jax.Array:
     for weights, biases in layers:
         x = jax.nn.relu(x @ weights + biases)
     return x

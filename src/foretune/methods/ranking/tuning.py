@@ -28,7 +28,7 @@ ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class FineTuning:
     """How far and how long weights are moved."""
 
     variance: float
@@ -48,7 +48,7 @@ class _Point:
     """(M,), the loss and the penalty."""
 
 
-def fine_tuned(initial: Layers, inputs: Singles, rank: Criterion, tuning: Tuning) -> Layers:
+def fine_tune(initial: Layers, inputs: Singles, rank: Criterion, tuning: FineTuning) -> Layers:
     """The scorers after their list of `inputs` (n, I) has been ranked by the criterion."""
     now = _evaluate(initial, initial, inputs, rank, tuning)
     for _ in range(tuning.steps):
@@ -60,7 +60,7 @@ def fine_tuned(initial: Layers, inputs: Singles, rank: Criterion, tuning: Tuning
 
 
 def _evaluate(
-    initial: Layers, scorers: Layers, inputs: Singles, rank: Criterion, tuning: Tuning
+    initial: Layers, scorers: Layers, inputs: Singles, rank: Criterion, tuning: FineTuning
 ) -> _Point:
     layers = activations(scorers, inputs)
     picture = rank(layers[-1][:, :, 0])
@@ -84,7 +84,7 @@ def _slopes(now: _Point) -> list[Singles]:
     return slopes
 
 
-def _newton(initial: Layers, now: _Point, slopes: list[Singles], tuning: Tuning) -> Layers:
+def _newton(initial: Layers, now: _Point, slopes: list[Singles], tuning: FineTuning) -> Layers:
     """Where one Newton step of the linearised problem leads."""
     kernel = np.float32(tuning.variance) * _kernel(now, slopes)
     gone = _along(initial, now, slopes)
@@ -130,7 +130,7 @@ def _line_search(
     goal: Layers,
     inputs: Singles,
     rank: Criterion,
-    tuning: Tuning,
+    tuning: FineTuning,
 ) -> _Point:
     """For each scorer the first point from the goal back to now that is no worse than now."""
     share = np.ones(len(now.objective), dtype=np.float32)

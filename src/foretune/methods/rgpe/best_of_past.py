@@ -11,9 +11,9 @@ from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import Progress
 from foretune.experience import Experience
 from foretune.methods.contracts import Prior
-from foretune.methods.past_data import PastTask, given, past_tasks
+from foretune.methods.past_data import PastTask, past_tasks, require_experience
 from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.normalise import unchanged
+from foretune.numerics.normalise import keep_losses
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 
@@ -32,8 +32,8 @@ class BestOfEachLearner(Generic[MadeOf]):
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> MadeOf:
         """Nothing here is random."""
         del seed, progress
-        experience = given(experience)
-        rows = best_of_each(ordered_tasks(experience))
+        experience = require_experience(experience)
+        rows = best_of_each(order_tasks(experience))
         return self.prior(experience.configs.take(rows))
 
     def load(self, path: Path) -> MadeOf:
@@ -41,12 +41,12 @@ class BestOfEachLearner(Generic[MadeOf]):
         return self.prior(load_configs(path, self.kind))
 
 
-def ordered_tasks(experience: Experience) -> list[PastTask]:
+def order_tasks(experience: Experience) -> list[PastTask]:
     """Past tasks whose z puts evaluations in order: one loss as it is, several standardised.
 
     Standardised, all losses beside an enormous one would be equal.
     """
-    return past_tasks(experience, unchanged if len(experience.metrics) == 1 else standardise)
+    return past_tasks(experience, keep_losses if len(experience.metrics) == 1 else standardise)
 
 
 def best_of_each(tasks: Sequence[PastTask]) -> Ints:

@@ -14,13 +14,13 @@ from scipy.linalg.lapack import dpotri
 from foretune._base.arrays import Floats, Ints
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.rgpe.source_processes import Limits, SourcesLearner, Voices
+from foretune.methods.rgpe.source_processes import SourceLimits, SourcesLearner, Voices
 from foretune.methods.rgpe.stacked import JointDraws
 from foretune.numerics.gp import GP
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 
-LIMITS = Limits(evaluations=150, fitted=100, tasks=100)
+LIMITS = SourceLimits(evaluations=150, fitted=100, tasks=100)
 DRAWS = 100
 """So many joint draws decide on the weights, which are multiples of 1 / DRAWS."""
 RANKED = 100
@@ -47,7 +47,7 @@ def ranking_losses(z: Floats, values: Floats) -> Ints:
     return losses
 
 
-def left_out_losses(z: Floats, left_out: Floats) -> Ints:
+def leave_one_out_losses(z: Floats, left_out: Floats) -> Ints:
     """The same for the target's own process: `left_out` (n, draws) -> (draws,).
 
     What was drawn for a trial without having seen it is compared with the other trials' losses.
@@ -149,7 +149,7 @@ class EnsembleSurrogate:
         noise = np.random.default_rng(DRAWS).standard_normal((len(z), DRAWS))
         left_out = mean[:, None] + std[:, None] * noise
         return ensemble_weights(
-            ranking_losses(z, self.past_draws(x)), left_out_losses(process.units(z), left_out)
+            ranking_losses(z, self.past_draws(x)), leave_one_out_losses(process.units(z), left_out)
         )
 
 

@@ -12,10 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune._base.progress import Progress, tracked
+from foretune._base.progress import Progress, track
 from foretune.experience import Experience
 from foretune.methods.contracts import Prediction, Prior, Surrogate, Target
-from foretune.methods.past_data import CachedOnPool, PastTask, check_space, given, past_tasks
+from foretune.methods.past_data import (
+    CachedOnPool,
+    PastTask,
+    check_space,
+    past_tasks,
+    require_experience,
+)
 from foretune.methods.rgpe.stacked import Stacked
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.gp import GP, fit_hyper
@@ -26,7 +32,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SourceLimits:
     """How much of the past becomes processes."""
 
     evaluations: int
@@ -124,7 +130,7 @@ class SourcesLearner:
 
     name: str
     output: Callable[[Floats], Floats]
-    limits: Limits
+    limits: SourceLimits
     listen: Callable[[Voices, Target], Surrogate]
 
     def learn(
@@ -153,7 +159,7 @@ class SourcesLearner:
 def fit_sources(
     experience: Experience | None,
     output: Callable[[Floats], Floats],
-    limits: Limits,
+    limits: SourceLimits,
     seeds: Sequence[int],
     progress: Progress,
 ) -> list[Sources]:
@@ -162,7 +168,7 @@ def fit_sources(
     `output` brings the losses of each task to one unit. A process that several seeds have in
     common is fitted once.
     """
-    experience = given(experience)
+    experience = require_experience(experience)
     tasks = past_tasks(experience, output)
     known: dict[tuple[int, bytes, bytes], GP] = {}
 
@@ -178,7 +184,7 @@ def fit_sources(
     chosen = [_some(len(tasks), limits.tasks, rng) for rng in rngs]
     pairs = [(seed, number) for seed, numbers in enumerate(chosen) for number in numbers]
     made: list[list[GP]] = [[] for _ in seeds]
-    for seed, number in tracked(pairs, progress, "fitting past tasks", len(pairs)):
+    for seed, number in track(pairs, progress, "fitting past tasks", len(pairs)):
         made[seed].append(process(number, rngs[seed]))
     return [Sources(experience.space, tuple(processes)) for processes in made]
 

@@ -81,7 +81,7 @@ class Stacked:
         return inverses
 
 
-class Means:
+class ExpectedLosses:
     """What the processes expect at the target's trials, each trial asked about once."""
 
     def __init__(self, stacked: Stacked) -> None:
@@ -143,13 +143,13 @@ class JointDraws:
         deviation = np.matmul(row[:, None, :], self._noise)[:, 0] + rest[:, None] * noise[:, 0]
         value = stacked.mean(cross)[:, None] + stacked.scale[:, None] * deviation
         self._values.append(value.astype(np.float32))
-        self._factor = _bordered(self._factor, row, rest)
+        self._factor = _extend_inverse(self._factor, row, rest)
         self._white = np.concatenate([self._white, white[:, None]], axis=1)
         self._noise = np.concatenate([self._noise, noise], axis=1)
         self._x = np.vstack([self._x, point])
 
 
-def _bordered(inverse: Floats, row: Floats, rest: Floats) -> Floats:
+def _extend_inverse(inverse: Floats, row: Floats, rest: Floats) -> Floats:
     """The inverses (M, n+1, n+1) of lower factors that grew by `row` (M, n) and `rest` (M,)."""
     m, n = row.shape
     grown = np.zeros((m, n + 1, n + 1))

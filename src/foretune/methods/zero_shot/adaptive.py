@@ -20,12 +20,18 @@ from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import SILENT, Progress
 from foretune.experience import Experience
 from foretune.methods.contracts import Observations, Prediction, Target
-from foretune.methods.past_data import CachedOnPool, Catalogue, check_space, drawn_by_name, given
-from foretune.methods.zero_shot.jobs import recorded_jobs
+from foretune.methods.past_data import (
+    CachedOnPool,
+    Catalogue,
+    check_space,
+    drawn_by_name,
+    require_experience,
+)
+from foretune.methods.zero_shot.jobs import look_up_jobs
 from foretune.methods.zero_shot.quick_opening import early_portfolio
 from foretune.methods.zero_shot.surrogate import (
     MOST_FORESTS,
-    completed,
+    complete_losses,
     quick_forest,
     random_forest,
 )
@@ -177,7 +183,7 @@ class AdaptiveLearner:
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> AdaptivePrior:
         """What is recorded, and what forests predict where tasks share no configurations."""
-        experience = given(experience)
+        experience = require_experience(experience)
         few = standing_for_all(experience, seed=seed)
         return self._learn(few or _few_enough(experience, seed), few is not None, seed, progress)
 
@@ -189,7 +195,7 @@ class AdaptiveLearner:
         are_drawn: whether they stand for others, so that quick forests are good enough.
         """
         table = _completable(loss_table(experience, "normal"), seed)
-        jobs = recorded_jobs(table, progress=progress)
+        jobs = look_up_jobs(table, progress=progress)
         progress.start("reading past tasks", jobs.budget)
         try:
             jobs.run(*np.nonzero(jobs.possible))
@@ -202,7 +208,7 @@ class AdaptiveLearner:
             scores = jobs.results(every, columns)
         else:
             forest = quick_forest if are_drawn else random_forest
-            scores = completed(jobs, columns, rng, regression=forest, progress=progress)
+            scores = complete_losses(jobs, columns, rng, regression=forest, progress=progress)
         return AdaptivePrior(jobs.candidates.take(columns), scores.astype(np.float64))
 
     def reads(self, experience: Experience, *, seed: int) -> Experience:

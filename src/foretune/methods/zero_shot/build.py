@@ -6,14 +6,14 @@ from typing import Protocol
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.experience import Experience
-from foretune.methods.zero_shot.jobs import Jobs, recorded_jobs
+from foretune.methods.zero_shot.jobs import Jobs, look_up_jobs
 from foretune.methods.zero_shot.mf import multi_fidelity
 from foretune.methods.zero_shot.naive import naive
 from foretune.methods.zero_shot.obo import obo
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.surrogate import MOST_FORESTS, surrogate
 from foretune.methods.zero_shot.table import loss_table
-from foretune.numerics.greedy import Aggregate, Picks, aggregate_named
+from foretune.numerics.greedy import Aggregate, Picks, find_aggregate
 from foretune.numerics.normalise import NORMALISATIONS
 from foretune.space import Encoded
 
@@ -90,12 +90,12 @@ class Built:
 
 def build(experience: Experience | None, recipe: Recipe, *, progress: Progress = SILENT) -> Built:
     """Build a portfolio from past evaluations."""
-    aggregate = aggregate_named(recipe.aggregate)
+    aggregate = find_aggregate(recipe.aggregate)
     table = loss_table(experience, recipe.normalisation)
     builder = recipe.builder or ("naive" if table.has_common_configs else "surrogate")
     if recipe.builder is None and builder == "surrogate":
         table = table.some_tasks(MOST_FORESTS, seed=recipe.seed)
-    jobs = recorded_jobs(table, recipe.budget, progress=progress)
+    jobs = look_up_jobs(table, recipe.budget, progress=progress)
     progress.start(f"building a portfolio ({builder})", jobs.budget)
     try:
         picks = BUILDERS[builder](jobs, recipe.k, aggregate, seed=recipe.seed)

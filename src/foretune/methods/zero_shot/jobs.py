@@ -11,7 +11,7 @@ from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.methods.zero_shot.table import LossTable
 from foretune.numerics.greedy import Losses
-from foretune.numerics.normalise import red
+from foretune.numerics.normalise import relative_error_difference
 from foretune.space import Encoded
 
 Evaluate: TypeAlias = Callable[[Ints, Ints], Floats]
@@ -102,7 +102,7 @@ def _failures_as_nan(losses: Floats) -> Losses:
     return np.where(np.isfinite(kept), kept, np.float32(np.nan))
 
 
-def recorded_jobs(
+def look_up_jobs(
     table: LossTable, budget: int | None = None, *, progress: Progress = SILENT
 ) -> Jobs:
     """Jobs that are looked up in a table.
@@ -154,7 +154,9 @@ def live_jobs(
         found = error(tasks[task], configs[candidate])
         if references is None or not np.isfinite(found):
             return found
-        return float(red(np.asarray(found), np.asarray(references[tasks[task]])))
+        return float(
+            relative_error_difference(np.asarray(found), np.asarray(references[tasks[task]]))
+        )
 
     def evaluate(of_tasks: Ints, of_candidates: Ints) -> Floats:
         with ThreadPoolExecutor(workers) as pool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats, Ints
 from foretune.methods.zero_shot.jobs import Jobs
-from foretune.methods.zero_shot.naive import check_shared
+from foretune.methods.zero_shot.naive import check_common_tasks
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.numerics.greedy import Aggregate, Picks, greedy
 
@@ -21,7 +21,7 @@ ETA = 3
 
 def multi_fidelity(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
     """Spend the budget rung by rung, then pick k among those that got furthest."""
-    check_shared(jobs, "mf")
+    check_common_tasks(jobs, "mf")
     rng = np.random.default_rng(seed)
     order = panel_of(jobs, rng)
     newcomers = iter(rng.permutation(len(jobs.candidates)).tolist())

@@ -10,7 +10,7 @@ from foretune.numerics.greedy import Aggregate, Picks, greedy
 
 def naive(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
     """Evaluate floor(B / D) random candidates on all D tasks and pick k of them."""
-    check_shared(jobs, "naive")
+    check_common_tasks(jobs, "naive")
     tasks, candidates = jobs.possible.shape
     affordable = jobs.remaining // tasks
     wanted = min(k, candidates)
@@ -27,7 +27,7 @@ def naive(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
     return Picks(drawn[picks.chosen], picks.losses)
 
 
-def check_shared(jobs: Jobs, builder: str) -> None:
+def check_common_tasks(jobs: Jobs, builder: str) -> None:
     """Refuse jobs that cannot compare configurations on the same tasks."""
     if jobs.possible.all():
         return

@@ -35,8 +35,8 @@ def obo(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
     _first_jobs(jobs, tasks, rng)
     while True:
         pool = _pool(jobs, tasks, rng)
-        belief = Belief.of(jobs, tasks, pool, seed=int(rng.integers(2**31)))
-        search = Search(jobs, belief, k)
+        belief = LossBelief.of(jobs, tasks, pool, seed=int(rng.integers(2**31)))
+        search = CandidateSearch(jobs, belief, k)
         for _ in range(max(int((GROWTH - 1.0) * jobs.used), 1)):
             if not jobs.remaining or not search.step():
                 return _picks(belief, k, aggregate)
@@ -61,13 +61,13 @@ def _pool(jobs: Jobs, tasks: Ints, rng: np.random.Generator) -> Ints:
     return np.concatenate([np.flatnonzero(started), others[:count]])
 
 
-def _picks(belief: "Belief", k: int, aggregate: Aggregate) -> Picks:
+def _picks(belief: "LossBelief", k: int, aggregate: Aggregate) -> Picks:
     picks = greedy(belief.samples.mean(axis=0), k, aggregate)
     return Picks(belief.pool[picks.chosen], picks.losses)
 
 
 @dataclass(frozen=True)
-class Belief:
+class LossBelief:
     """What is known of D tasks and a pool of N candidates, and T samples of what is not."""
 
     tasks: Ints
@@ -80,7 +80,7 @@ class Belief:
     """(D, N), the forest's mean when it was grown."""
 
     @classmethod
-    def of(cls, jobs: Jobs, tasks: Ints, pool: Ints, *, seed: int) -> "Belief":
+    def of(cls, jobs: Jobs, tasks: Ints, pool: Ints, *, seed: int) -> "LossBelief":
         """Grow a forest on all known losses."""
         known = jobs.results(tasks, pool)
         samples = _tree_predictions(known, jobs.candidates.codes[pool], seed)
@@ -140,10 +140,10 @@ def task_features(known: Floats) -> Floats:
     return features
 
 
-class Search:
+class CandidateSearch:
     """Chooses jobs by one forest, keeping all expected improvements up to date."""
 
-    def __init__(self, jobs: Jobs, belief: Belief, k: int) -> None:
+    def __init__(self, jobs: Jobs, belief: LossBelief, k: int) -> None:
         self.jobs, self.belief, self.k = jobs, belief, k
         at = np.ix_(belief.tasks, belief.pool)
         self.open = jobs.possible[at] & ~jobs.ran[at]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats, Ints
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.numerics.forests import Forest, grown
 from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
@@ -30,7 +30,7 @@ def surrogate(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
         drawn = rng.choice(np.flatnonzero(jobs.possible[task]), count, replace=False)
         jobs.run(np.full(count, task), drawn)
     columns = _columns(jobs)
-    picks = greedy(completed(jobs, columns, rng), k, aggregate)
+    picks = greedy(complete_losses(jobs, columns, rng), k, aggregate)
     return Picks(columns[picks.chosen], picks.losses)
 
 
@@ -75,7 +75,7 @@ def quick_forest(known: Singles, losses: Losses, others: Singles, seed: int) -> 
     return forest.predict(others.astype(np.float64))[:, 0]
 
 
-def completed(
+def complete_losses(
     jobs: Jobs,
     columns: Ints,
     rng: np.random.Generator,
@@ -87,7 +87,7 @@ def completed(
     codes = jobs.candidates.codes.astype(np.float32)
     every, tasks = np.arange(len(codes)), len(jobs.possible)
     table = np.full((tasks, len(columns)), np.nan, dtype=np.float32)
-    for task in tracked(range(tasks), progress, "predicting what was not evaluated", tasks):
+    for task in track(range(tasks), progress, "predicting what was not evaluated", tasks):
         known = jobs.results(np.array([task]), every)[0]
         rows = rng.permutation(np.flatnonzero(~np.isnan(known)))[:LARGEST_FIT]
         if len(rows):

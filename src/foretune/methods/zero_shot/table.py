@@ -9,7 +9,7 @@ import numpy as np
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, TaskRecords
-from foretune.methods.past_data import drawn_by_name, given
+from foretune.methods.past_data import drawn_by_name, require_experience
 from foretune.numerics.greedy import Losses
 from foretune.numerics.normalise import NORMALISATIONS
 from foretune.numerics.objectives import scalarise
@@ -131,7 +131,7 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
     normalisation: one of `NORMALISATIONS`; if not given, RED where every metric is an error, and
     ranks where one is not.
     """
-    experience = given(experience)
+    experience = require_experience(experience)
     shift = _shift_to_errors(experience)
     if normalisation is None:
         lowest = np.nanmin(experience.losses + shift, initial=np.inf)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.errors import ForetuneWarning
 from foretune.stores.files.cell_columns import Cells
 from foretune.stores.files.outcomes import are_outcomes
@@ -94,9 +94,12 @@ def _say_no_hyperparameters(cells: Columns) -> None:
     if prefix:  # It leaves out whatever has another name.
         options = {"--config-prefix": [prefix]} | options
         options.pop(IGNORE, None)
-    said = " ".join(f"{option} {shlex.quote(_joined(meant))}" for option, meant in options.items())
+    said = " ".join(
+        f"{option} {shlex.quote(_join_names(meant))}" for option, meant in options.items()
+    )
     _warn(
-        f"{listed(names)}: taken for hyperparameters, but probably none; if so, import again with "
+        f"{quote_names(names)}: taken for hyperparameters, but probably none; if so, import again "
+        "with "
         f"{said}"
     )
 
@@ -124,7 +127,7 @@ def _option_for(name: str, column: Cells) -> str:
     return IGNORE if measured or recorded or (RECORDED & {*words} and not numbers) else ""
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ",".join(f'"{name}"' if "," in name else name for name in names)
 
 

@@ -31,7 +31,7 @@ def check_size(name: str, packed: int, unpacked: int) -> None:
         )
 
 
-class Bounded(io.BufferedIOBase):
+class BoundedStream(io.BufferedIOBase):
     """Reads from a stream that does not tell its size beforehand."""
 
     def __init__(self, stream: IO[bytes], name: str, packed: int) -> None:
@@ -59,7 +59,7 @@ class Bounded(io.BufferedIOBase):
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[IO[bytes]]:
+def open_compressed(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file that is packed as its name says, or not at all."""
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     suffix = path.suffix.lower()
@@ -73,7 +73,7 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
                 yield stream
     elif suffix in openers:
         with openers[suffix](path, "rb") as stream:
-            yield cast("IO[bytes]", Bounded(stream, path.name, path.stat().st_size))
+            yield cast("IO[bytes]", BoundedStream(stream, path.name, path.stat().st_size))
     else:
         with path.open("rb") as stream:
             yield stream

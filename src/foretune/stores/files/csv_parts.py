@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 
 from foretune.errors import ExperienceError
-from foretune.stores.files.compressed import unpacked
-from foretune.tables.formats.separators import LOOKED_AT, ROWS_LOOKED_AT, found_separator
+from foretune.stores.files.compressed import open_compressed
+from foretune.tables.formats.separators import LOOKED_AT, ROWS_LOOKED_AT, find_separator
 
 ROWS_AT_ONCE = 1 << 17
 _POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
@@ -42,14 +42,14 @@ class CsvFile:
     @classmethod
     def at(cls, path: Path) -> "CsvFile":
         """The file at `path`, after a look at its first rows."""
-        with unpacked(path) as stream:
+        with open_compressed(path) as stream:
             start = stream.read(LOOKED_AT).decode("utf-8-sig", errors="replace")
-        separator = "\t" if ".tsv" in path.name.lower() else found_separator(start)
+        separator = "\t" if ".tsv" in path.name.lower() else find_separator(start)
         _check_names(path, start, separator)
         form: dict[str, Any] = {"sep": separator, "decimal": _decimal_mark(start, separator)}
         if _ends_in_separators(start, separator):
             form["index_col"] = False
-        with unpacked(path) as stream:
+        with open_compressed(path) as stream:
             first = next(_parsed(stream, **form, dtype=str, nrows=ROWS_LOOKED_AT))
         names = tuple(map(str, first.columns))
         file = cls(path, tuple(form.items()), names, not isinstance(first.index, pd.RangeIndex))
@@ -70,7 +70,7 @@ class CsvFile:
         form = dict(self.form)
         if not self.padded and not self.has_row_names:
             form["usecols"] = list(names)
-        with unpacked(self.path) as stream:
+        with open_compressed(self.path) as stream:
             where = getattr(stream, "tell", None) if stream.seekable() else None
             for part in self._read(stream, form, how):
                 yield part.reset_index(drop=True)[list(names)]

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.errors import ForetuneWarning
 
 NOT_ENDED = "have not ended"
@@ -20,7 +20,8 @@ def say_left_out(what: str, why: str, tasks: Sequence[str], *, stacklevel: int) 
     """
     if tasks:
         warnings.warn(
-            f"{what} that {why} are left out: {len(tasks)} of {listed(list(dict.fromkeys(tasks)))}",
+            f"{what} that {why} are left out: {len(tasks)} of "
+            f"{quote_names(list(dict.fromkeys(tasks)))}",
             ForetuneWarning,
             stacklevel=stacklevel,
         )

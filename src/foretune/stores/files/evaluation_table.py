@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from foretune._base.arrays import Bools, Floats
 from foretune._base.freed_memory import return_freed_memory
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune._base.progress import SILENT, Progress, beating
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.annotations import Notes
-from foretune.experience.build import Columns, from_columns
+from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.data_frame import CONFIG, numbers_of
 from foretune.space import Parameter, Space
 from foretune.space.row_codes import encode_coded
-from foretune.space.text_format import written_space
+from foretune.space.text_format import parse_space
 from foretune.stores.files.archive import existing
 from foretune.stores.files.cell_columns import Cells, as_list
 from foretune.stores.files.column_warnings import say_doubts
@@ -30,10 +30,10 @@ from foretune.stores.files.failed_rows import rows_told_in_full, without_reasons
 from foretune.stores.files.json_configs import config_columns
 from foretune.stores.files.outcomes import check_ended, statuses_of
 from foretune.stores.files.space_inference import (
+    find_unexplained_gaps,
     infer_space,
     looks_like_range,
     read_back,
-    unexplained,
 )
 from foretune.stores.files.table_files import (
     WORDS,
@@ -42,7 +42,7 @@ from foretune.stores.files.table_files import (
     need_columns,
     read_table,
 )
-from foretune.stores.formats import TableColumns, check_ignored, direction_of
+from foretune.stores.formats import TableColumns, check_ignore_names, direction_of
 
 NO_NUMBERS = (float("inf"), -float("inf"))
 UNNAMED = re.compile(r"Unnamed: \d+")
@@ -70,7 +70,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     _check_meanings(columns)
     space = None
     if columns.space is not None:
-        space = written_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
+        space = parse_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
     table = _read(source, columns, space, progress)
     return_freed_memory()
     with beating(progress, "looking at the columns"):
@@ -101,7 +101,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     del cells
     tasks = outcomes.tasks
     assert tasks.codes is not None
-    found = Columns(
+    found = EvaluationColumns(
         tasks.codes,
         configs.index,
         outcomes.values,
@@ -190,7 +190,7 @@ def _without_prefix(table: Table, named: list[str], prefix: str) -> Table:
     if not found:
         raise ExperienceError(
             f"the columns of hyperparameters must begin with the given prefix, '{prefix}', but the "
-            f"columns are {listed([name for name in table.names if name not in named])}: give "
+            f"columns are {quote_names([name for name in table.names if name not in named])}: give "
             "another prefix, or none"
         )
     called = {name: name.removeprefix(prefix) for name in found}
@@ -299,12 +299,12 @@ def _with_inferred_space(
     """The hyperparameters, and the space that is inferred from them."""
     if columns.config_column is not None:
         cells, told = config_columns(table, columns.config_column)
-        cells = _kept(cells, columns.ignored, list(cells))
+        cells = _drop_ignored(cells, columns.ignored, list(cells))
         told = {name: told[name] for name in cells}
     else:
         cells = _own_columns(table, columns, source)
         say_doubts(cells, by_name=columns.config_prefix is None)
-        told = _worded(table, cells, columns.config_prefix or "")
+        told = _has_value_or_word(table, cells, columns.config_prefix or "")
     done = outcomes.succeeded
     cells = without_reasons(cells, done)
     whole = rows_told_in_full(cells, told, done, outcomes.tasks)
@@ -314,14 +314,15 @@ def _with_inferred_space(
     told = {name: where for name, where in told.items() if name in cells}
     empty: list[str] = []
     if columns.config_column is None:
-        empty = unexplained(cells, told)
+        empty = find_unexplained_gaps(cells, told)
         _check_ranges({name: cells[name] for name in empty})
         told |= {name: np.ones(int(whole.sum()), dtype=np.bool_) for name in empty}
     _check_not_taken(cells, _named(columns))
     space = Space.of(infer_space(cells, Path(source).name.split(".")[0], told=told))
     if empty:
         warnings.warn(
-            f"{listed(empty)}: no other column says when a cell is empty, so None is a choice; "
+            f"{quote_names(empty)}: no other column says when a cell is empty, so None is a "
+            "choice; "
             "fill the cells if something else is meant",
             ForetuneWarning,
             stacklevel=2,
@@ -343,19 +344,19 @@ def _own_columns(table: Table, columns: TableColumns, source: Path | str) -> dic
     read = {name: table.columns.pop(name) for name in known if name in table.columns}
     if not is_parquet(source):
         read = {name: _as_written(column) for name, column in read.items()}
-    return _kept(read, columns.ignored, known)
+    return _drop_ignored(read, columns.ignored, known)
 
 
-def _kept(
+def _drop_ignored(
     cells: dict[str, Cells], ignored: Sequence[str], known: Sequence[str]
 ) -> dict[str, Cells]:
     """The columns without those that are ignored or never have a value."""
-    check_ignored(ignored, known)
+    check_ignore_names(ignored, known)
     kept = {name: column for name, column in cells.items() if name not in ignored}
     empty = [name for name, column in kept.items() if not column.present.any()]
     if empty:
         warnings.warn(
-            f"{listed(empty)}: there is no value in any row, so it is left out",
+            f"{quote_names(empty)}: there is no value in any row, so it is left out",
             ForetuneWarning,
             stacklevel=4,
         )
@@ -374,9 +375,9 @@ def _check_ranges(cells: Mapping[str, Cells]) -> None:
             )
 
 
-def _worded(table: Table, cells: Mapping[str, Cells], prefix: str) -> dict[str, Bools]:
+def _has_value_or_word(table: Table, cells: Mapping[str, Cells], prefix: str) -> dict[str, Bools]:
     """Where there is a value or one of WORDS, of the columns whose gaps no other one explains."""
-    words = table.words(unexplained(cells, {}), prefix=prefix)
+    words = table.words(find_unexplained_gaps(cells, {}), prefix=prefix)
     return {name: cells[name].present | where.present for name, where in words.items()}
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from foretune._base.arrays import Bools
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.errors import ForetuneWarning
 from foretune.space.parameters import choice_key
 from foretune.stores.files.cell_columns import Cells
 from foretune.stores.files.dropped_rows import TOLD_IN_PART, say_left_out
-from foretune.stores.files.space_inference import Activity, explained
+from foretune.stores.files.space_inference import Activity, find_conditions
 
 
 def without_reasons(cells: dict[str, Cells], done: Bools) -> dict[str, Cells]:
@@ -20,7 +20,7 @@ def without_reasons(cells: dict[str, Cells], done: Bools) -> dict[str, Cells]:
     if not reasons or not done.any():
         return cells
     warnings.warn(
-        f"{listed(reasons)}: only rows that failed have a value, so it is left out",
+        f"{quote_names(reasons)}: only rows that failed have a value, so it is left out",
         ForetuneWarning,
         stacklevel=3,
     )
@@ -65,7 +65,7 @@ def _fit_conditions(cells: Mapping[str, Cells], named: Mapping[str, Bools], done
     succeeded = {name: column for name, column in succeeded.items() if column.present.any()}
     with_none = {name: named[name][done] for name in succeeded}
     fits = np.ones(len(done), dtype=np.bool_)
-    for name, activity in explained(succeeded, with_none).items():
+    for name, activity in find_conditions(succeeded, with_none).items():
         present = cells[name].present
         active = _active(cells[activity.parent], activity, present, done)
         fits &= np.where(active, named[name], ~present)

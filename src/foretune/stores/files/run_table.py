@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Bools
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Experience, Metric, Status
 from foretune.space import Encoded, Parameter, Space
-from foretune.space.text_format import written_space
+from foretune.space.text_format import parse_space
 from foretune.stores.files.archive import existing
 from foretune.stores.files.cell_columns import Cells, is_missing
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, say_left_out
 from foretune.stores.files.failed_rows import told_in_full as rows_told_in_full
 from foretune.stores.files.space_inference import as_choice, infer_space
-from foretune.stores.formats import TableColumns, check_ignored, direction_of
+from foretune.stores.formats import TableColumns, check_ignore_names, direction_of
 
 MOST_NAMED = 12
 MOST_LISTS = 30
@@ -32,7 +32,7 @@ MOST_LISTS = 30
 
 
 @dataclass(frozen=True)
-class Run:
+class LoggedRun:
     """One run."""
 
     task: str
@@ -58,14 +58,14 @@ class Run:
         failed: bool,
         seconds: float,
         ended: bool = True,
-    ) -> "Run":
+    ) -> "LoggedRun":
         """A run with these hyperparameters, lists, None and NaN among them."""
         nothing = frozenset(name for name, value in params.items() if is_missing(value))
         config = {name: as_choice(params[name]) for name in params if name not in nothing}
-        return Run(task, config, values, failed, seconds, nothing, ended)
+        return LoggedRun(task, config, values, failed, seconds, nothing, ended)
 
 
-def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Experience:
+def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str) -> Experience:
     """The runs as an experience; one without all the metrics counts as failed.
 
     Runs that have not ended are left out, and so are those that failed too early.
@@ -77,12 +77,12 @@ def experience_of(runs: Sequence[Run], columns: TableColumns, source: str) -> Ex
         raise ExperienceError(f"an experience needs a run that has ended, but '{source}' has none")
     metrics = _metrics(runs, columns.values, source)
     runs = _without(runs, columns.ignored)
-    done = [_succeeded(run, metrics) for run in runs]
+    done = [_is_success(run, metrics) for run in runs]
     if not any(done):
         raise ExperienceError(
             f"an experience needs a run that succeeded, but there is none in '{source}'"
         )
-    kept = told_in_full(runs, done)
+    kept = has_full_config(runs, done)
     runs, done = _only(runs, kept, TOLD_IN_PART), list(compress(done, kept))
     space, configs = _configurations(runs, columns)
     tasks = list(dict.fromkeys(run.task for run in runs))
@@ -120,18 +120,20 @@ def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
             )
 
 
-def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """A nested configuration with one name a value, its parts joined by `/`."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
         if isinstance(value, Mapping):
-            flat |= flattened(value, f"{prefix}{name}/")
+            flat |= flatten_config(value, f"{prefix}{name}/")
         else:
             flat[f"{prefix}{name}"] = value
     return flat
 
 
-def _metrics(runs: Sequence[Run], wanted: Mapping[str, str], source: str) -> tuple[Metric, ...]:
+def _metrics(
+    runs: Sequence[LoggedRun], wanted: Mapping[str, str], source: str
+) -> tuple[Metric, ...]:
     known = dict.fromkeys(name for run in runs for name in run.values)
     shown = ", ".join(f"'{name}'" for name in list(known)[:MOST_NAMED]) or "none"
     if not wanted:
@@ -147,10 +149,10 @@ def _metrics(runs: Sequence[Run], wanted: Mapping[str, str], source: str) -> tup
     return tuple(Metric(name, direction_of(name, direction)) for name, direction in wanted.items())
 
 
-def _without(runs: Sequence[Run], ignored: Sequence[str]) -> list[Run]:
+def _without(runs: Sequence[LoggedRun], ignored: Sequence[str]) -> list[LoggedRun]:
     """The runs without what is no hyperparameter."""
     known = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
-    check_ignored(ignored, list(known))
+    check_ignore_names(ignored, list(known))
     return [
         replace(
             run,
@@ -161,19 +163,19 @@ def _without(runs: Sequence[Run], ignored: Sequence[str]) -> list[Run]:
     ]
 
 
-def _succeeded(run: Run, metrics: Sequence[Metric]) -> bool:
+def _is_success(run: LoggedRun, metrics: Sequence[Metric]) -> bool:
     known = (run.values.get(metric.name, float("nan")) for metric in metrics)
     return not run.failed and all(map(isfinite, known))
 
 
-def _only(runs: Sequence[Run], wanted: Sequence[bool], others: str) -> list[Run]:
+def _only(runs: Sequence[LoggedRun], wanted: Sequence[bool], others: str) -> list[LoggedRun]:
     """The wanted runs; a warning says what is with the others."""
     lost = [run.task for run, good in zip(runs, wanted, strict=True) if not good]
     say_left_out("runs", others, lost, stacklevel=5)
     return list(compress(runs, wanted))
 
 
-def told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> list[bool]:
+def has_full_config(runs: Sequence[LoggedRun], done: Sequence[bool]) -> list[bool]:
     """Which runs did not fail before they had logged all their hyperparameters."""
     names = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
     cells = {name: Cells.of([run.config.get(name) for run in runs]) for name in names}
@@ -182,20 +184,20 @@ def told_in_full(runs: Sequence[Run], done: Sequence[bool]) -> list[bool]:
     return whole
 
 
-def _configurations(runs: Sequence[Run], columns: TableColumns) -> tuple[Space, Encoded]:
+def _configurations(runs: Sequence[LoggedRun], columns: TableColumns) -> tuple[Space, Encoded]:
     """The space of all runs, and their configurations in it."""
     if columns.space is None:
         cells = _hyperparameters(runs)
-        space = Space.of(infer_space(cells, told=_told(cells, runs)))
+        space = Space.of(infer_space(cells, told=_is_named(cells, runs)))
         return space, space.from_columns(cells, len(runs))
-    space = written_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
+    space = parse_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
     known = {p.name: [_cell(run, p) for run in runs] for p in space.parameters}
     configs = space.from_columns(known, len(runs), fill_defaults=True, drop_inactive=True)
     _check_nothing(runs, space, configs)
     return space, configs
 
 
-def _hyperparameters(runs: Sequence[Run]) -> dict[str, list[Any]]:
+def _hyperparameters(runs: Sequence[LoggedRun]) -> dict[str, list[Any]]:
     """What the runs say of each hyperparameter, None where nothing.
 
     A list that never changes, or that changes with nearly every run, is a setting of the program.
@@ -209,7 +211,8 @@ def _hyperparameters(runs: Sequence[Run]) -> dict[str, list[Any]]:
     many = [name for name, different in lists.items() if different > MOST_LISTS]
     if many:
         warnings.warn(
-            f"{listed(many)} hold more than {MOST_LISTS} different lists, too many for choices: "
+            f"{quote_names(many)} hold more than {MOST_LISTS} different lists, too many for "
+            "choices: "
             "they are left out",
             ForetuneWarning,
             stacklevel=2,
@@ -217,12 +220,12 @@ def _hyperparameters(runs: Sequence[Run]) -> dict[str, list[Any]]:
     return {name: cells[name] for name in cells if 1 < lists.get(name, 2) <= MOST_LISTS}
 
 
-def _all_cells(runs: Sequence[Run]) -> dict[str, list[Any]]:
+def _all_cells(runs: Sequence[LoggedRun]) -> dict[str, list[Any]]:
     names = dict.fromkeys(name for run in runs for name in run.config)
     return {name: [run.config.get(name) for run in runs] for name in names}
 
 
-def _told(cells: Mapping[str, Sequence[Any]], runs: Sequence[Run]) -> dict[str, Bools]:
+def _is_named(cells: Mapping[str, Sequence[Any]], runs: Sequence[LoggedRun]) -> dict[str, Bools]:
     """Where the runs name a hyperparameter, of those that they sometimes name as None."""
     return {
         name: np.array([run.names(name) for run in runs])
@@ -231,7 +234,7 @@ def _told(cells: Mapping[str, Sequence[Any]], runs: Sequence[Run]) -> dict[str, 
     }
 
 
-def _cell(run: Run, parameter: Parameter) -> Any:
+def _cell(run: LoggedRun, parameter: Parameter) -> Any:
     """What a run says of a hyperparameter; None stands for the default unless it is a choice."""
     name = parameter.name
     if run.names(name) or None not in parameter.choices:
@@ -239,7 +242,7 @@ def _cell(run: Run, parameter: Parameter) -> Any:
     return parameter.default
 
 
-def _check_nothing(runs: Sequence[Run], space: Space, configs: Encoded) -> None:
+def _check_nothing(runs: Sequence[LoggedRun], space: Space, configs: Encoded) -> None:
     """Refuse None where the space has no such choice: the default would stand for it."""
     for column, parameter in enumerate(space.parameters):
         said = np.array([parameter.name in run.nothing for run in runs])

@@ -100,7 +100,7 @@ def infer_space(
         raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
     cells = {name: Cells.of(column) for name, column in columns.items()}
     if activities is None:
-        present, activities = _explained(cells, told or {})
+        present, activities = _find_conditions(cells, told or {})
     else:
         present = {name: column.present for name, column in cells.items()}
     known = {name: int(here.sum()) for name, here in present.items()}
@@ -203,7 +203,7 @@ def _range_of(
     log = _looks_logarithmic(values, None if cells.codes is None else cells.counts())
     if whole:
         return UniformIntegerHyperparameter(name, int(low), int(high), log=log)
-    lower, upper = rounded_outwards(low, ROUND_FLOOR), rounded_outwards(high, ROUND_CEILING)
+    lower, upper = round_outwards(low, ROUND_FLOOR), round_outwards(high, ROUND_CEILING)
     if log and lower <= 0:
         raise ExperienceError(
             f"the bounds of a range are rounded to {DECIMAL_PLACES} decimal places, and must then "
@@ -269,7 +269,7 @@ def _numbers_in(cells: Cells) -> set[Any]:
     return {value for value in as_list(cells.different) if isinstance(value, numbers.Real)}
 
 
-def rounded_outwards(bound: float, direction: str) -> float:
+def round_outwards(bound: float, direction: str) -> float:
     """A bound of a range with few digits: readable, and one that ConfigSpace keeps.
 
     ConfigSpace rounds bounds to 13 decimal places, which could leave out the observed extreme.
@@ -320,7 +320,7 @@ def _unevenness(ascending: Floats, counts: NDArray[np.int64] | None) -> float:
     return total / n
 
 
-def _explained(
+def _find_conditions(
     columns: Mapping[str, Cells], told: Mapping[str, Bools]
 ) -> tuple[dict[str, Bools], dict[str, Activity]]:
     """Where each hyperparameter has a value, (n,) each, and which other one says so.
@@ -344,20 +344,22 @@ def _explained(
     return present, explained
 
 
-def explained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> dict[str, Activity]:
+def find_conditions(
+    columns: Mapping[str, Column], told: Mapping[str, Bools]
+) -> dict[str, Activity]:
     """For hyperparameters that are missing somewhere, the one that says where they are active.
 
     told: as `infer_space` takes it.
     """
-    return _explained(_as_cells(columns), told)[1]
+    return _find_conditions(_as_cells(columns), told)[1]
 
 
-def unexplained(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> list[str]:
+def find_unexplained_gaps(columns: Mapping[str, Column], told: Mapping[str, Bools]) -> list[str]:
     """The hyperparameters that are missing somewhere and nothing says where.
 
     told: as `infer_space` takes it.
     """
-    present, explained = _explained(_as_cells(columns), told)
+    present, explained = _find_conditions(_as_cells(columns), told)
     return [name for name in columns if name not in explained and not present[name].all()]
 
 
@@ -378,7 +380,7 @@ def explain_missing(
         return {}
     parents = [name for name in cells if _may_be_parent(cells[name], present[name])]
     parents.sort(key=lambda name: -int(present[name].sum()))
-    codes = {name: _coded(cells[name], present[name]) for name in parents}
+    codes = {name: _encode_column(cells[name], present[name]) for name in parents}
     explained = {}
     for name, active in present.items():
         if active.all():
@@ -408,7 +410,7 @@ def _may_be_parent(column: Cells, present: Bools) -> bool:
     return 2 <= len(_distinct(column.different)) + (NoneType in kinds) <= MOST_PARENT_VALUES
 
 
-def _coded(column: Cells, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
+def _encode_column(column: Cells, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
     """The distinct values, and each row's position among them (-1 where missing)."""
     here = column.coded()
     assert here.codes is not None

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foretune._base.databases import shown
+from foretune._base.databases import hide_passwords
 from foretune._base.names import suggestion
-from foretune._base.progress import SILENT, Progress, tracked
-from foretune.errors import ExperienceError, extras_named
+from foretune._base.progress import SILENT, Progress, track
+from foretune.errors import ExperienceError, explain_missing_extras
 from foretune.experience import Experience
-from foretune.stores.files.run_table import Run, check_columns, experience_of
+from foretune.stores.files.run_table import LoggedRun, check_columns, experience_of
 from foretune.stores.files.space_inference import Scalar, read_back
 from foretune.stores.formats import NO_COLUMNS, TableColumns
 from foretune.stores.mlflow.tracking_store import existing_uri, first_contact
@@ -42,18 +42,18 @@ def read(
     studies: which experiments; all of them if none is named.
     """
     check_columns(columns, "mlflow", task=True)
-    with extras_named("reading MLflow runs"):
+    with explain_missing_extras("reading MLflow runs"):
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
-    uri, named = existing_uri(str(source)), shown(str(source))
+    uri, named = existing_uri(str(source)), hide_passwords(str(source))
     try:
         with first_contact():
             client = MlflowClient(uri)
-            experiments = _named(list(_experiments(client)), studies, named)
-        found = tracked(experiments, progress, "reading experiments", len(experiments))
+            experiments = _find_experiments(list(_experiments(client)), studies, named)
+        found = track(experiments, progress, "reading experiments", len(experiments))
         runs = [run for one in found for run in _runs(client, one, columns.task)]
     except MlflowException as error:
-        first = shown(str(error).strip().splitlines()[0])
+        first = hide_passwords(str(error).strip().splitlines()[0])
         raise ExperienceError(f"'{named}' cannot be read as an MLflow store: {first}") from error
     return experience_of(runs, columns, named)
 
@@ -68,7 +68,7 @@ def _experiments(client: "MlflowClient") -> "Iterator[Experiment]":
             return
 
 
-def _named(
+def _find_experiments(
     experiments: "list[Experiment]", wanted: Sequence[str], source: str
 ) -> "list[Experiment]":
     known = {experiment.name: experiment for experiment in experiments}
@@ -81,7 +81,9 @@ def _named(
     return [known[name] for name in wanted] or experiments
 
 
-def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) -> Iterator[Run]:
+def _runs(
+    client: "MlflowClient", experiment: "Experiment", task: str | None
+) -> Iterator[LoggedRun]:
     """The runs of an experiment, the earliest first."""
     token = None
     order = ["attributes.start_time ASC"]
@@ -95,7 +97,7 @@ def _runs(client: "MlflowClient", experiment: "Experiment", task: str | None) ->
             return
 
 
-def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
+def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> LoggedRun:
     info, data = tracked_run.info, tracked_run.data
     params = {name: read_back(text) for name, text in data.params.items()}
     name: Scalar = experiment
@@ -112,7 +114,7 @@ def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Run:
         name, params = experiment, {}
     # MLflow counts in milliseconds.
     seconds = (info.end_time - info.start_time) / 1000 if info.end_time else float("nan")
-    return Run.of(
+    return LoggedRun.of(
         str(name),
         params,
         dict(data.metrics),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenDistribution:
     """One distribution and where it was met first."""
 
     study: str
@@ -27,7 +27,7 @@ class Seen:
     distribution: "BaseDistribution"
 
 
-def united(seen: Iterable[Seen]) -> "dict[str, BaseDistribution]":
+def unite_distributions(seen: Iterable[SeenDistribution]) -> "dict[str, BaseDistribution]":
     """For each hyperparameter one distribution that covers all it was drawn from.
 
     Ranges widen, choices add up, and a mix of integers and floats becomes a float. Choices that are
@@ -43,7 +43,7 @@ def united(seen: Iterable[Seen]) -> "dict[str, BaseDistribution]":
     return found
 
 
-def _with_tuples(seen: Seen) -> Seen:
+def _with_tuples(seen: SeenDistribution) -> SeenDistribution:
     choices = getattr(seen.distribution, "choices", ())
     if not any(isinstance(choice, list) for choice in choices):
         return seen
@@ -52,7 +52,7 @@ def _with_tuples(seen: Seen) -> Seen:
     return replace(seen, distribution=CategoricalDistribution(as_choice(choices)))
 
 
-def _union(known: "BaseDistribution", other: Seen) -> "BaseDistribution":
+def _union(known: "BaseDistribution", other: SeenDistribution) -> "BaseDistribution":
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,

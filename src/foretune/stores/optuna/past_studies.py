@@ -29,7 +29,7 @@ from foretune.experience import Experience, Metric
 from foretune.experience.alignment.translation import fill
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.space import Kind, Parameter, Space
-from foretune.stores.optuna.distribution_union import Seen, united
+from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
 from foretune.stores.optuna.study_space import conditional_space
 from foretune.stores.optuna.values import UNFIT, inward, representable
 
@@ -58,7 +58,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Past:
+class PastTrials:
     """N successful trials of past studies."""
 
     tasks: tuple[str, ...]
@@ -76,7 +76,7 @@ class Past:
     @classmethod
     def of_cells(
         cls, tasks: Sequence[str], task_index: NDArray[np.int32], losses: Floats, cells: Cells
-    ) -> "Past":
+    ) -> "PastTrials":
         """The table of trials whose hyperparameters come as `cells`."""
         columns = _columns(cells.kinds)
         place = {_column_key(*column): number for number, column in enumerate(columns)}
@@ -86,12 +86,12 @@ class Past:
         for number, (name, distribution) in enumerate(cells.kinds):
             column = place[_column_key(name, distribution)]
             own = order[ends[number] : ends[number + 1]]
-            moved = _moved(distribution, columns[column][1], cells.value[own])
+            moved = _renumber_choices(distribution, columns[column][1], cells.value[own])
             values[cells.row[own], column] = moved
         return cls(tuple(tasks), task_index, losses, columns, values)
 
     @classmethod
-    def of_experience(cls, experience: Experience) -> "Past":
+    def of_experience(cls, experience: Experience) -> "PastTrials":
         """The same table from an experience, whose space has a name for everything."""
         counted = [experience.task(name).is_full_fidelity for name in experience.tasks]
         done = np.flatnonzero(np.concatenate(counted))
@@ -100,7 +100,7 @@ class Past:
         for number, parameter in enumerate(experience.space.parameters):
             distribution, table = _as_distribution(parameter)
             columns.append((parameter.name, distribution))
-            values.append(_looked_up(table, rows[:, number]))
+            values.append(_map_by_table(table, rows[:, number]))
         return cls(
             experience.tasks,
             experience.task_index[done],
@@ -200,7 +200,7 @@ class Past:
         save_artifact(path, kind=KIND, version=VERSION, meta=self._describe(), arrays=arrays)
 
     @classmethod
-    def load(cls, path: Path) -> "Past":
+    def load(cls, path: Path) -> "PastTrials":
         """Read what `save` wrote."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         columns = tuple((name, json_to_distribution(text)) for name, text in meta["columns"])
@@ -220,7 +220,7 @@ class Past:
                 if name == parameter.name:
                     here = np.flatnonzero(~np.isnan(self.values[:, column]))
                     given = self.values[here, column]
-                    values[here, number] = translated(distribution, parameter, given)
+                    values[here, number] = translate_values(distribution, parameter, given)
                     fits[here] &= ~np.isnan(values[here, number])
         return values, fits
 
@@ -240,7 +240,9 @@ class Past:
         }
 
 
-def translated(distribution: BaseDistribution, parameter: Parameter, values: Floats) -> Floats:
+def translate_values(
+    distribution: BaseDistribution, parameter: Parameter, values: Floats
+) -> Floats:
     """Stored values (n,) as numbers of the parameter; NaN where it has no such value."""
     distinct, inverse = np.unique(values, return_inverse=True)
     found = (inward(parameter, distribution.to_external_repr(value)) for value in distinct.tolist())
@@ -256,7 +258,7 @@ def _columns(
     for name, distribution in kinds:
         grouped.setdefault(_column_key(name, distribution), []).append(distribution)
     return tuple(
-        (name, united(Seen("", name, one) for one in group)[name])
+        (name, unite_distributions(SeenDistribution("", name, one) for one in group)[name])
         for (name, _), group in grouped.items()
     )
 
@@ -265,15 +267,15 @@ def _column_key(name: str, distribution: BaseDistribution) -> tuple[str, bool]:
     return name, isinstance(distribution, CategoricalDistribution)
 
 
-def _moved(given: BaseDistribution, column: BaseDistribution, values: Floats) -> Floats:
+def _renumber_choices(given: BaseDistribution, column: BaseDistribution, values: Floats) -> Floats:
     """Stored values in the column's own numbering of choices."""
     if not isinstance(given, CategoricalDistribution):
         return values
     table = np.array([column.to_internal_repr(choice) for choice in given.choices], dtype=float)
-    return _looked_up(table, values)
+    return _map_by_table(table, values)
 
 
-def _looked_up(table: Floats | None, values: Floats) -> Floats:
+def _map_by_table(table: Floats | None, values: Floats) -> Floats:
     if table is None:
         return values
     found = np.full(len(values), np.nan)

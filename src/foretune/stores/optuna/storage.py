@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foretune._base.databases import file_of, holds_sqlite, shown, sqlite_url, with_driver
+from foretune._base.databases import file_of, hide_passwords, holds_sqlite, sqlite_url, with_driver
 from foretune.errors import ExperienceError
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def _may_be_journal(path: Path) -> bool:
 def _unreadable(source: str, reason: str) -> ExperienceError:
     first = reason.strip().splitlines()[0] if reason.strip() else "no reason given"
     return ExperienceError(
-        f"'{shown(source)}' cannot be read as an Optuna storage: {shown(first)}; name another file "
+        f"'{hide_passwords(source)}' cannot be read as an Optuna storage: "
+        f"{hide_passwords(first)}; name another file "
         "or URL"
     )

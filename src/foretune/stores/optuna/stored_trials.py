@@ -16,9 +16,9 @@ from optuna.distributions import BaseDistribution, json_to_distribution
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.trial import TrialState
 
-from foretune._base.cache import remembered
+from foretune._base.cache import load_or_make
 from foretune.stores.optuna.constraints import CONSTRAINTS, infeasible
-from foretune.stores.optuna.past_studies import VERSION, Cells, Past
+from foretune.stores.optuna.past_studies import VERSION, Cells, PastTrials
 from foretune.stores.optuna.values import has_plain_values
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ STUDIES = "studies"
 """The folder of the user's cache that keeps what was read."""
 
 
-def past_studies(storage: BaseStorage, objectives: int, *, but: int | None) -> Past | None:
+def past_studies(storage: BaseStorage, objectives: int, *, but: int | None) -> PastTrials | None:
     """All studies with so many objectives, except the one whose id is `but`; None for none."""
     database = _database(storage)
     if database is None:
@@ -37,12 +37,12 @@ def past_studies(storage: BaseStorage, objectives: int, *, but: int | None) -> P
         state = _state(connection, objectives, but)
         if state is None:
             return None
-        return remembered(
+        return load_or_make(
             STUDIES,
             state,
-            load=Past.load,
+            load=PastTrials.load,
             make=lambda: _by_queries(connection, objectives, but),
-            save=Past.save,
+            save=PastTrials.save,
         )
 
 
@@ -98,7 +98,7 @@ class _Collected:
         self.kinds.append(self._places.setdefault((name, distribution), len(self._places)))
         self.values.append(value)
 
-    def past(self, meaning: Mapping[Any, BaseDistribution] | None = None) -> Past | None:
+    def past(self, meaning: Mapping[Any, BaseDistribution] | None = None) -> PastTrials | None:
         """The table of all trials."""
         if not self.losses:
             return None
@@ -113,10 +113,10 @@ class _Collected:
             kinds,
         )
         names = [self.names[study] for study in studies.tolist()]
-        return Past.of_cells(names, task_index.astype(np.int32), np.array(self.losses), cells)
+        return PastTrials.of_cells(names, task_index.astype(np.int32), np.array(self.losses), cells)
 
 
-def _through_interface(storage: BaseStorage, objectives: int, but: int | None) -> Past | None:
+def _through_interface(storage: BaseStorage, objectives: int, but: int | None) -> PastTrials | None:
     found = [study for study in storage.get_all_studies() if study._study_id != but]
     fitting = [study for study in found if len(study.directions) == objectives]
     signs = {s._study_id: signs_of(d.name for d in s.directions) for s in fitting}
@@ -149,7 +149,7 @@ def _state(connection: "Connection", objectives: int, but: int | None) -> str | 
     return hashlib.sha256(json.dumps([VERSION, objectives, rows]).encode()).hexdigest()
 
 
-def _by_queries(connection: "Connection", objectives: int, but: int | None) -> Past | None:
+def _by_queries(connection: "Connection", objectives: int, but: int | None) -> PastTrials | None:
     from sqlalchemy import text
 
     def rows(query: str) -> Iterable[Any]:

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from foretune._base.databases import is_sqlite, shown, sqlite_path
+from foretune._base.databases import hide_passwords, is_sqlite, sqlite_path
 from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
-from foretune.run.heartbeat import Heart, Owner, Witness
+from foretune.run.heartbeat import Heartbeat, LivenessCheck, Owner
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
 from foretune.run.study import NOTHING, StoreAwayError, Study, StudyTrial
 from foretune.run.study_identity import check_same, differs_in_metrics_only, identity
@@ -58,8 +58,8 @@ class OptunaStudy(Study):
         self._reader = TrialReader(database, self._id, self._translation)
         self._lock = lock
         self._owner = Owner.new()
-        self._witness = Witness()
-        self._heart = Heart(self._beat)
+        self._witness = LivenessCheck()
+        self._heart = Heartbeat(self._beat)
         self._beats = 0
         self._held: dict[int, int] = {}
         """Number -> Optuna's id of the trials that this process runs."""
@@ -294,7 +294,7 @@ def _create(
     One that differs in its metric alone, and in which nothing has succeeded yet, is begun anew:
     most likely the metric was mistyped, and the failures say nothing of the right one.
     """
-    study = _created_or_loaded(database, name, metrics)
+    study = _create_or_load(database, name, metrics)
     stored = study.user_attrs.get(IDENTITY)
     anew = stored is not None and differs_in_metrics_only(stored, wanted)
     if anew and _came_to_nothing(database, study):
@@ -305,7 +305,7 @@ def _create(
             stacklevel=2,
         )
         database.delete_study(study._study_id)
-        study = _created_or_loaded(database, name, metrics)
+        study = _create_or_load(database, name, metrics)
         stored = None
     if stored is not None:
         check_same(name, stored, wanted)
@@ -336,9 +336,7 @@ def _directions(metrics: Sequence[Metric]) -> list[Literal["minimize", "maximize
     return ["minimize" if metric.sign > 0 else "maximize" for metric in metrics]
 
 
-def _created_or_loaded(
-    database: "RDBStorage", name: str, metrics: Sequence[Metric]
-) -> "OptunasStudy":
+def _create_or_load(database: "RDBStorage", name: str, metrics: Sequence[Metric]) -> "OptunasStudy":
     import optuna
 
     verbosity = optuna.logging.get_verbosity()
@@ -394,14 +392,15 @@ def _plain_errors(url: str, *others: type[Exception]) -> Iterator[None]:
         yield
     except ImportError as error:
         raise UsageError(
-            f"the store '{shown(url)}' needs a database driver, but it cannot be imported "
+            f"the store '{hide_passwords(url)}' needs a database driver, but it cannot be imported "
             f"({error}): install one, such as psycopg[binary] or pymysql"
         ) from error
     except KeyError as error:
         if error.args != (NOT_FOUND,):
             raise
         raise UsageError(
-            f"a study must stay in its store while it is worked on, but '{shown(url)}' no longer "
+            f"a study must stay in its store while it is worked on, but '{hide_passwords(url)}' "
+            "no longer "
             "holds it or one of its trials: the same command begins it anew"
         ) from error
     except complaints as error:
@@ -418,10 +417,12 @@ def _plain(url: str, cause: BaseException) -> UsageError:
         first = f"{cause.strerror} ({cause.filename})" if cause.filename else cause.strerror
     if isinstance(cause, (InterfaceError, OperationalError)) and not is_sqlite(url):
         return StoreAwayError(
-            f"the store '{shown(url)}' must be within reach, but it says: {first}; once that is "
+            f"the store '{hide_passwords(url)}' must be within reach, but it says: {first}; once "
+            "that is "
             "mended, the same command resumes"
         )
     return UsageError(
-        f"the store '{shown(url)}' must be within reach and of this version of Optuna, but it "
+        f"the store '{hide_passwords(url)}' must be within reach and of this version of Optuna, "
+        "but it "
         f"says: {first}; once that is mended, the same command resumes"
     )

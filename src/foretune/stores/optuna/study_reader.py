@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foretune._base.databases import shown
-from foretune._base.names import listed
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.databases import hide_passwords
+from foretune._base.names import quote_names
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import (
     ExperienceError,
     ForetuneError,
@@ -38,7 +38,7 @@ from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, say_left
 from foretune.stores.files.space_inference import add_conditions, explain_missing
 from foretune.stores.optuna.constraints import infeasible
 from foretune.stores.optuna.database import StudyTables
-from foretune.stores.optuna.distribution_union import Seen, united
+from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
 from foretune.stores.optuna.distributions import from_distributions
 from foretune.stores.optuna.labels import OWNER, SECONDS, STATUS, Labels, own_space
 from foretune.stores.optuna.storage import open_storage
@@ -83,9 +83,9 @@ def read(
     """
     need_optuna()
     storage = open_storage(str(source))
-    wanted = _chosen(storage, studies, str(source))
+    wanted = _choose_studies(storage, studies, str(source))
     with _reading(storage) as trials:
-        found = [_study(each, trials) for each in tracked(wanted, progress, "reading", len(wanted))]
+        found = [_study(each, trials) for each in track(wanted, progress, "reading", len(wanted))]
     return _experience(found, str(source))
 
 
@@ -101,7 +101,7 @@ def read_each(
     wanted = [study for study in storage.get_all_studies() if study.study_name not in besides]
     found: dict[str, Experience | ExperienceError] = {}
     with _reading(storage) as trials:
-        for study in tracked(wanted, progress, "reading past studies", len(wanted)):
+        for study in track(wanted, progress, "reading past studies", len(wanted)):
             try:
                 found[study.study_name] = _experience([_study(study, trials)], str(source))
             except ForetuneError as error:  # a space can be wrong as well
@@ -110,22 +110,23 @@ def read_each(
 
 
 def _experience(studies: Sequence[_Study], source: str) -> Experience:
-    ended = _ended(studies)
+    ended = _drop_unfinished_trials(studies)
     if not ended:
-        looked_at = listed([study.name for study in studies]) or "no study at all"
+        looked_at = quote_names([study.name for study in studies]) or "no study at all"
         raise ExperienceError(
-            f"an experience needs at least one ended trial, but there is none in '{shown(source)}' "
+            "an experience needs at least one ended trial, but there is none in "
+            f"'{hide_passwords(source)}' "
             f"(looked at {looked_at}): read other studies"
         )
     metrics = _common_metrics(ended)
     ended = _with_hyperparameters(ended)
-    _check_shared(ended)
+    _check_related(ended)
     if (own := _own_experience(ended, metrics)) is not None:
         return own
     space = _space(ended)
-    ended = _told_in_full(ended, space)
+    ended = _drop_incomplete_trials(ended, space)
     trials = [trial for study in ended for trial in study.trials]
-    return _built(space, metrics, ended, _encoded(space, trials))
+    return _build_experience(space, metrics, ended, _encode_trials(space, trials))
 
 
 def _own_experience(studies: Sequence[_Study], metrics: Sequence[Metric]) -> Experience | None:
@@ -141,7 +142,7 @@ def _own_experience(studies: Sequence[_Study], metrics: Sequence[Metric]) -> Exp
     own = [_own_configs(*pair) for pair in zip(spaces, begun, strict=True)]
     configs = [space.adopt(each) for each in own]
     _say_defaults(spaces, configs)
-    return _built(space, metrics, begun, Encoded.concat(configs))
+    return _build_experience(space, metrics, begun, Encoded.concat(configs))
 
 
 def _is_own(trial: "AnyTrial") -> bool:
@@ -167,7 +168,7 @@ def _say_defaults(spaces: Sequence[Space], configs: Sequence[Encoded]) -> None:
         _warn_of_default(name, f"{n} of {total} trials, whose studies lack it", stacklevel=6)
 
 
-def _built(
+def _build_experience(
     space: Space, metrics: Sequence[Metric], studies: Sequence[_Study], configs: Encoded
 ) -> Experience:
     """configs: of the trials of all studies, in their order."""
@@ -193,13 +194,16 @@ def need_optuna() -> None:
         raise MissingExtraError("optuna", "optuna", "reading Optuna studies") from None
 
 
-def _chosen(storage: "BaseStorage", wanted: Sequence[str], source: str) -> "Sequence[FrozenStudy]":
+def _choose_studies(
+    storage: "BaseStorage", wanted: Sequence[str], source: str
+) -> "Sequence[FrozenStudy]":
     """The studies that are wanted, in that order; all of them if none is named."""
     known = {study.study_name: study for study in storage.get_all_studies()}
     for name in wanted:
         if name not in known:
             raise ExperienceError(
-                f"a study must be one of those in '{shown(source)}', but got '{name}': choose "
+                f"a study must be one of those in '{hide_passwords(source)}', but got '{name}': "
+                "choose "
                 f"among {', '.join(known) or 'none'}"
             )
     return [known[name] for name in wanted or known]
@@ -218,7 +222,7 @@ def _reading(storage: "BaseStorage") -> "Iterator[_Trials]":
 
 
 def _study(study: "FrozenStudy", trials: "_Trials") -> _Study:
-    names = study.system_attrs.get(METRIC_NAMES) or unnamed(len(study.directions))
+    names = study.system_attrs.get(METRIC_NAMES) or default_metric_names(len(study.directions))
     directions = [
         Direction.MAX if direction.name == "MAXIMIZE" else Direction.MIN
         for direction in study.directions
@@ -228,7 +232,7 @@ def _study(study: "FrozenStudy", trials: "_Trials") -> _Study:
     return _Study(study.study_name, metrics, found, own_space(study.user_attrs))
 
 
-def unnamed(objectives: int) -> tuple[str, ...]:
+def default_metric_names(objectives: int) -> tuple[str, ...]:
     """What the objectives of a study are called that does not name them."""
     return ("value",) if objectives == 1 else tuple(f"value_{i}" for i in range(objectives))
 
@@ -239,13 +243,13 @@ def _common_metrics(studies: Sequence[_Study]) -> tuple[Metric, ...]:
         if study.metrics != first.metrics:
             raise ExperienceError(
                 "all studies must measure the same in the same direction, but "
-                f"'{first.name}' has {_described(first.metrics)} and '{study.name}' has "
-                f"{_described(study.metrics)}: read them apart (--study NAME)"
+                f"'{first.name}' has {_describe_metrics(first.metrics)} and '{study.name}' has "
+                f"{_describe_metrics(study.metrics)}: read them apart (--study NAME)"
             )
     return first.metrics
 
 
-def _described(metrics: Iterable[Metric]) -> str:
+def _describe_metrics(metrics: Iterable[Metric]) -> str:
     return ", ".join(f"{metric.name}:{metric.direction}" for metric in metrics)
 
 
@@ -260,7 +264,7 @@ def _telling(trials: "Sequence[AnyTrial]") -> "list[AnyTrial]":
     return [trial for trial in trials if _is_complete(trial)] or list(trials)
 
 
-def _ended(studies: Sequence[_Study]) -> list[_Study]:
+def _drop_unfinished_trials(studies: Sequence[_Study]) -> list[_Study]:
     """The studies without the trials that still run or wait."""
     return _only(studies, lambda trial: trial.state.is_finished(), NOT_ENDED)
 
@@ -272,22 +276,22 @@ def _with_hyperparameters(studies: Sequence[_Study]) -> list[_Study]:
     if not names:
         raise ExperienceError(
             "trials must have hyperparameters, but those of "
-            f"{listed([study.name for study in studies])} have none: read other studies"
+            f"{quote_names([study.name for study in studies])} have none: read other studies"
         )
     return _only(
         studies,
         lambda trial: not names.isdisjoint(trial.params),
-        f"have none of the hyperparameters {listed(sorted(names))}",
+        f"have none of the hyperparameters {quote_names(sorted(names))}",
     )
 
 
-def _told_in_full(studies: Sequence[_Study], space: Space) -> list[_Study]:
+def _drop_incomplete_trials(studies: Sequence[_Study], space: Space) -> list[_Study]:
     """The studies without trials that failed before they had drawn what is active in them.
 
     Where trials that succeeded lack the same of the same active ones, there was no more to draw.
     """
     trials = [trial for study in studies for trial in study.trials]
-    active = _encoded(space, trials).active
+    active = _encode_trials(space, trials).active
     drawn = np.array([[name in trial.params for name in space.names] for trial in trials])
     rows = np.hstack([drawn, active])
     told = {id(trial): row.tobytes() for trial, row in zip(trials, rows, strict=True)}
@@ -311,7 +315,7 @@ def _only(
     return [study for study in kept if study.trials]
 
 
-def _check_shared(studies: Sequence[_Study]) -> None:
+def _check_related(studies: Sequence[_Study]) -> None:
     """Refuse studies that have nothing to do with each other, not even through a third one."""
     first, *others = studies
     known = first.names
@@ -322,7 +326,8 @@ def _check_shared(studies: Sequence[_Study]) -> None:
         other = others[0]
         raise ExperienceError(
             f"all studies must share hyperparameters, but '{first.name}' has "
-            f"{listed(sorted(first.names))} and '{other.name}' has {listed(sorted(other.names))}: "
+            f"{quote_names(sorted(first.names))} and '{other.name}' has "
+            f"{quote_names(sorted(other.names))}: "
             "read them apart (--study NAME)"
         )
 
@@ -331,8 +336,8 @@ def _space(studies: Sequence[_Study]) -> Space:
     """The space of all trials."""
     telling = _telling([trial for study in studies for trial in study.trials])
     names = dict.fromkeys(name for trial in telling for name in trial.params)
-    distributions = united(
-        Seen(study.name, name, distribution)
+    distributions = unite_distributions(
+        SeenDistribution(study.name, name, distribution)
         for study in studies
         for trial in study.trials
         for name, distribution in trial.distributions.items()
@@ -360,7 +365,7 @@ def _space(studies: Sequence[_Study]) -> Space:
 def _studies_of(trials: "Sequence[AnyTrial]", studies: Sequence[_Study]) -> str:
     """The names of the studies that the trials are of."""
     wanted = {id(trial) for trial in trials}
-    return listed([each.name for each in studies if wanted & {id(one) for one in each.trials}])
+    return quote_names([each.name for each in studies if wanted & {id(one) for one in each.trials}])
 
 
 def _warn_of_default(name: str, lacks: str, *, stacklevel: int) -> None:
@@ -369,7 +374,7 @@ def _warn_of_default(name: str, lacks: str, *, stacklevel: int) -> None:
     warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
 
 
-def _encoded(space: Space, trials: "Sequence[AnyTrial]") -> Encoded:
+def _encode_trials(space: Space, trials: "Sequence[AnyTrial]") -> Encoded:
     """The configurations of the trials, with the defaults of what they lack."""
     columns = {
         parameter.name: [_fitting(parameter, trial.params) for trial in trials]
@@ -415,17 +420,17 @@ def _is_complete(trial: "AnyTrial") -> bool:
     return trial.state.name == "COMPLETE"
 
 
-def _succeeded(trial: "AnyTrial") -> bool:
+def _is_success(trial: "AnyTrial") -> bool:
     return _is_complete(trial) and not infeasible(trial.system_attrs)
 
 
 def _values(trial: "AnyTrial", objectives: int) -> list[float]:
     """A pruned trial may bear its last intermediate value, which is no result."""
-    return list(trial.values or ()) if _succeeded(trial) else [float("nan")] * objectives
+    return list(trial.values or ()) if _is_success(trial) else [float("nan")] * objectives
 
 
 def _status(trial: "AnyTrial") -> Status:
-    if _succeeded(trial):
+    if _is_success(trial):
         return Status.DONE
     ran_out_of_time = _is_own(trial) and trial.user_attrs.get(STATUS) == Status.TIMEOUT.name
     return Status.TIMEOUT if ran_out_of_time else Status.FAILED

@@ -18,7 +18,7 @@ from foretune.stores.files.space_inference import (
     add_conditions,
     explain_missing,
 )
-from foretune.stores.optuna.distribution_union import Seen, united
+from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
 from foretune.stores.optuna.distributions import from_distributions
 from foretune.stores.optuna.values import representable
 
@@ -49,7 +49,9 @@ class KnownSpace:
             known = self._distributions.get(name)
             if known != distribution:
                 both = [known, distribution] if known is not None else [distribution]
-                self._distributions[name] = united(Seen("", name, one) for one in both)[name]
+                self._distributions[name] = unite_distributions(
+                    SeenDistribution("", name, one) for one in both
+                )[name]
                 self._grown = True
         kind = _kind(trial)
         if kind not in self._examples:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foretune._base.progress import SILENT, Progress, tracked
+from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
 from foretune.stores.files.archive import existing
-from foretune.stores.files.run_table import Run, check_columns, experience_of, flattened
+from foretune.stores.files.run_table import LoggedRun, check_columns, experience_of, flatten_config
 from foretune.stores.formats import NO_COLUMNS, TableColumns
 
 PARAMS, RESULTS, ERROR = "params.json", "result.json", "error.txt"
@@ -42,7 +42,7 @@ def read(
             "the folder of an experiment, such as ~/ray_results/NAME"
         )
     tasks = _tasks({folder.parent for folder in folders}, root)
-    reading = tracked(folders, progress, "reading", len(folders))
+    reading = track(folders, progress, "reading", len(folders))
     configs = [_object((folder / PARAMS).read_bytes(), folder / PARAMS) for folder in reading]
     runs = [
         _run(folder, tasks[folder.parent], config)
@@ -71,7 +71,7 @@ def _flat(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     What tune.choice([None, {...}]) gave is a choice by its own name, on which its parts depend.
     """
-    flat = [flattened(config) for config in configs]
+    flat = [flatten_config(config) for config in configs]
     parts = [set(_parts(config)) for config in configs]
     chosen = set().union(*flat) & set().union(*parts)
     return [
@@ -88,16 +88,16 @@ def _parts(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _parts(value, f"{prefix}{name}/")
 
 
-def _run(folder: Path, task: str, config: Mapping[str, Any]) -> Run:
+def _run(folder: Path, task: str, config: Mapping[str, Any]) -> LoggedRun:
     failed = (folder / ERROR).exists()
     last = _last_line(folder / RESULTS)
     # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
-    said = flattened({} if last is None else last)
+    said = flatten_config({} if last is None else last)
     values = {name: float(value) for name, value in said.items() if _is_number(value)}
     seconds = values.get(SECONDS, float("nan"))
     plain = {name: value for name, value in config.items() if _is_plain(value)}
     ended = failed or last is not None
-    return Run.of(task, plain, values, failed=failed, seconds=seconds, ended=ended)
+    return LoggedRun.of(task, plain, values, failed=failed, seconds=seconds, ended=ended)
 
 
 def _last_line(path: Path) -> dict[str, Any] | None:

@@ -40,17 +40,17 @@ def read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
                     raise ValueError(f"a row has {len(cells)} values for {len(kinds)} attributes")
                 rows.append(cells)
     frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
-    return frame.apply(lambda column: _typed(column, kinds[str(column.name)]))
+    return frame.apply(lambda column: _convert_column(column, kinds[str(column.name)]))
 
 
 def _cells(row: str) -> list[str | None]:
     """The values of a row; those in quotes may hold commas, and quotes behind a backslash."""
     if not _QUOTE_OR_COMMENT.search(row):
         return [None if cell in _NOT_KNOWN else cell for cell in map(str.strip, row.split(","))]
-    return [None if cell in _NOT_KNOWN else _unquoted(cell) for cell in _CELL.findall(row)]
+    return [None if cell in _NOT_KNOWN else _strip_quotes(cell) for cell in _CELL.findall(row)]
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     if "'" not in text and '"' not in text:
         return text
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
@@ -61,12 +61,12 @@ def _attributes(path: Path, lines: Iterator[str]) -> dict[str, str]:
     """The names of the columns up to `@data`, and the type of each as it is written."""
     header = takewhile(lambda line: not line.strip().lower().startswith("@data"), lines)
     found = [_ATTRIBUTE.match(line.strip()) for line in header]
-    kinds = [(_unquoted(each[1]), each[2]) for each in found if each is not None]
+    kinds = [(_strip_quotes(each[1]), each[2]) for each in found if each is not None]
     check_names(path, [name for name, _ in kinds])
     return dict(kinds)
 
 
-def _typed(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
+def _convert_column(column: "pd.Series[str]", kind: str) -> "pd.Series[Any]":
     if kind.startswith("{"):
         return column.astype("category")
     # Texts and dates stay as they are written.

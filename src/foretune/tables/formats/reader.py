@@ -44,7 +44,7 @@ NO_TEXTS: Texts = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TextLayout:
     """How a text file without types is written."""
 
     separator: str | None = None
@@ -54,10 +54,10 @@ class Layout:
     decimal: str = "."
 
 
-PLAIN = Layout()
+PLAIN = TextLayout()
 
 
-def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Texts = NO_TEXTS) -> pd.DataFrame:
+def read_frame(path: Path, layout: TextLayout = PLAIN, *, texts: Texts = NO_TEXTS) -> pd.DataFrame:
     """The table in a file, with missing values as missing; its kind is read off name and content.
 
     Nominal attributes of KEEL and ARFF files become categorical columns even if they look like
@@ -67,11 +67,11 @@ def read_frame(path: Path, layout: Layout = PLAIN, *, texts: Texts = NO_TEXTS) -
     """
     with _one_sentence(path):
         if is_parquet(path):
-            return _unpadded(frame_of(open_parquet(path).read()))
+            return _strip_padding(frame_of(open_parquet(path).read()))
         form = text_form(path, layout.separator)
         if form.has_attributes:
             return read_attributes(path, form)
-        frame = _without_padding(_checked(lambda: _csv(path, form, layout, texts)), texts)
+        frame = _without_padding(_read_strictly(lambda: _csv(path, form, layout, texts)), texts)
         if not layout.header:
             frame.columns = pd.Index([f"c{position}" for position in range(frame.shape[1])])
         return frame
@@ -101,7 +101,7 @@ def read_parts_with_copies(
     with _one_sentence(path):
         if is_parquet(path):
             for batch in batches(path, part_bytes):
-                frame = _unpadded(frame_of(batch))
+                frame = _strip_padding(frame_of(batch))
                 yield frame, batch.select(_present(names, batch.column_names))
             return
         form = text_form(path)
@@ -113,9 +113,9 @@ def read_parts_with_copies(
         rows = max(1, int(part_bytes / form.bytes_a_row))
         with (
             closing(_csv_parts(path, form, rows, texts)) as parts,
-            closing(_written_cells(path, form, names, rows)) as copies,
+            closing(_read_raw_cells(path, form, names, rows)) as copies,
         ):
-            while (part := _checked(lambda: next(parts, None))) is not None:
+            while (part := _read_strictly(lambda: next(parts, None))) is not None:
                 yield part, next(copies)
 
 
@@ -130,7 +130,7 @@ def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
     with _one_sentence(path):
         form = text_form(path)
         rows = max(1, int(PART_BYTES / form.bytes_a_row))
-        for part in _written_parts(path, form, rows, [position]):
+        for part in _read_raw_parts(path, form, rows, [position]):
             yield part.iloc[:, 0]
 
 
@@ -191,7 +191,7 @@ def _one_sentence(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _written_cells(
+def _read_raw_cells(
     path: Path, form: TextForm, names: Sequence[str], rows: int
 ) -> Generator[pa.Table, None, None]:
     """Columns of a file without types as they are written, so many rows at a time.
@@ -204,7 +204,7 @@ def _written_cells(
         yield from repeat(pa.table({}))
     positions = [known.index(name) for name in present]
     texts = pa.schema([(name, pa.large_string()) for name in present])
-    for part in _written_parts(path, form, rows, positions):
+    for part in _read_raw_parts(path, form, rows, positions):
         cells = part.where(part != "", None)
         yield pa.Table.from_pandas(cells, schema=texts, preserve_index=False)
 
@@ -223,7 +223,7 @@ def _csv_parts(
             yield _without_padding(part, texts)
 
 
-def _written_parts(
+def _read_raw_parts(
     path: Path, form: TextForm, rows: int, positions: Sequence[int]
 ) -> Generator[pd.DataFrame, None, None]:
     """Some columns as they are written, gaps included: NA is the code of Namibia."""
@@ -231,10 +231,12 @@ def _written_parts(
     with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
         for part in parts:
             part.columns = part.columns.str.strip()
-            yield _unpadded(part)
+            yield _strip_padding(part)
 
 
-def _csv(path: Path, form: TextForm, layout: Layout, texts: Texts = NO_TEXTS, **more: Any) -> Any:
+def _csv(
+    path: Path, form: TextForm, layout: TextLayout, texts: Texts = NO_TEXTS, **more: Any
+) -> Any:
     """A data frame, or with a `chunksize` a reader of frames with so many rows.
 
     White space may be around names and texts, by which some programs make columns equally wide.
@@ -272,22 +274,22 @@ def _without_padding(frame: pd.DataFrame, texts: Texts) -> pd.DataFrame:
         frame,
         {
             name: with_gaps(cells, texts[name]) if name in texts else numbers_or_texts(cells)
-            for name, cells in _trimmed(frame).items()
+            for name, cells in _strip_columns(frame).items()
         },
     )
 
 
-def _unpadded(frame: pd.DataFrame) -> pd.DataFrame:
-    return with_columns(frame, _trimmed(frame))
+def _strip_padding(frame: pd.DataFrame) -> pd.DataFrame:
+    return with_columns(frame, _strip_columns(frame))
 
 
-def _trimmed(frame: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
+def _strip_columns(frame: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
     """The columns in which white space is around some text, without it."""
-    padded = [str(name) for name, column in frame.items() if _is_padded(column)]
+    padded = [str(name) for name, column in frame.items() if _has_padding(column)]
     return {name: frame[name].str.strip() for name in padded}
 
 
-def _is_padded(column: "pd.Series[Any]") -> bool:
+def _has_padding(column: "pd.Series[Any]") -> bool:
     if not pd.api.types.is_string_dtype(column.dtype):
         return False
     try:
@@ -298,7 +300,7 @@ def _is_padded(column: "pd.Series[Any]") -> bool:
     return are_texts and bool(pc.any(pc.not_equal(cells, pc.utf8_trim_whitespace(cells))).as_py())
 
 
-def _checked(read: Callable[[], Any]) -> Any:
+def _read_strictly(read: Callable[[], Any]) -> Any:
     """What `read` gives; where pandas would leave values out, it is a `ValueError`."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)

@@ -13,7 +13,7 @@ ROWS_LOOKED_AT = 20
 _QUOTED = re.compile(r'"[^"]*"')
 
 
-def found_separator(start: str) -> str:
+def find_separator(start: str) -> str:
     """The separator that divides all rows alike; of several, or of none, the first row most often.
 
     start: the first LOOKED_AT characters, or all where there are fewer. Inside quotes nothing is

@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from foretune._base.names import listed
+from foretune._base.names import quote_names
 from foretune.errors import UsageError
-from foretune.tables.formats.separators import LOOKED_AT, found_separator
+from foretune.tables.formats.separators import LOOKED_AT, find_separator
 from foretune.tables.formats.title_lines import lines_of_title
 
 READ = "CSV, TSV, Parquet, KEEL or ARFF"
@@ -117,7 +117,7 @@ def text_form(path: Path, separator: str | None = None) -> TextForm:
         return TextForm(encoding, told[1], characters)
     title = 0 if _has_attributes(characters) else lines_of_title(characters)
     table = "".join(islice(StringIO(characters, newline=""), title, None))
-    return TextForm(encoding, found_separator(table), characters, title)
+    return TextForm(encoding, find_separator(table), characters, title)
 
 
 def column_names(path: Path, form: TextForm) -> list[str]:
@@ -157,7 +157,8 @@ def check_names(path: Path, names: Sequence[str]) -> None:
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
         raise UsageError(
-            f"the columns of a table must have different names, but '{path}' has {listed(twice)} "
+            f"the columns of a table must have different names, but '{path}' has "
+            f"{quote_names(twice)} "
             "more than once: rename them"
         )
 

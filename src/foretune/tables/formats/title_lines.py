@@ -24,12 +24,12 @@ def lines_of_title(start: str) -> int:
 
 
 def _lines_above(lines: Sequence[str], separator: str) -> int:
-    filled = [_filled(line, separator) for line in lines[: MOST_LINES + 1]]
+    filled = [_count_cells(line, separator) for line in lines[: MOST_LINES + 1]]
     above = next((place for place, cells in enumerate(filled) if cells > 1), 0)
     return above if any(filled[:above]) and _is_table(lines[above:], separator) else 0
 
 
-def _filled(line: str, separator: str) -> int:
+def _count_cells(line: str, separator: str) -> int:
     """How many cells of a line hold anything."""
     if line.count('"') % 2:
         return 2  # a cell of several lines, which is no title
