@@ -195,7 +195,7 @@ class Unlucky(FitWorkers):
 
     asked: list[dict[str, object]] = field(default_factory=list)
 
-    def fitted(self, configs, table, *, seed, **_):
+    def fit_each(self, configs, table, *, seed, **_):
         self.asked.extend(configs)
         for place, config in enumerate(configs):
             yield place, "no luck" if place == 1 else refit(config, table, seed=seed)
@@ -225,7 +225,7 @@ def test_what_takes_long_is_left_to_a_crew(
 class Unable(FitWorkers):
     """Fits one pipeline, and then no process starts any more."""
 
-    def fitted(self, configs, table, *, seed, **_):
+    def fit_each(self, configs, table, *, seed, **_):
         yield 0, refit(configs[0], table, seed=seed)
         raise ForetuneError("a worker process ended while starting")
 
@@ -254,7 +254,7 @@ class Late(FitWorkers):
     asked: list[dict[str, object]] = field(default_factory=list)
     limits: list[Limits] = field(default_factory=list)
 
-    def fitted(self, configs, table, *, seed, limits, **_):
+    def fit_each(self, configs, table, *, seed, limits, **_):
         self.limits.append(limits)
         self.asked.extend(configs)
         for place in (*range(1, len(configs)), 0):
@@ -591,7 +591,7 @@ def _size(model: Model, chosen: ChosenMember) -> int:
 def test_a_disk_that_keeps_no_predictions_costs_no_trial(
     plan: FitPlan, table: Table, tmp_path, monkeypatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
     monkeypatch.setattr("foretune.automl.trial_runs.replace_file", full)

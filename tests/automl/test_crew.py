@@ -60,13 +60,13 @@ def test_two_crews_may_remove_what_a_killed_one_left(
     left = tmp_path / "fitting-left"
     left.mkdir()
     (left / "alive").touch()
-    real = worker_pool.held
+    real = worker_pool.try_lock
 
     def held(path: Path) -> object:
         shutil.rmtree(left)
         return real(path)
 
-    monkeypatch.setattr(worker_pool, "held", held)
+    monkeypatch.setattr(worker_pool, "try_lock", held)
     with worker_pool._workplace(tmp_path) as made:
         assert [*tmp_path.iterdir()] == [made]
 

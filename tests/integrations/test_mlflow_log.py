@@ -84,7 +84,7 @@ class Deaf:
 
 def test_a_server_that_fails_costs_one_warning():
     heard = []
-    shown = SimpleNamespace(began=heard.append, ended=heard.append)
+    shown = SimpleNamespace(trial_began=heard.append, trial_ended=heard.append)
     watch = MlflowWatch(shown, Deaf())
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

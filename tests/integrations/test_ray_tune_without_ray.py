@@ -291,7 +291,7 @@ def test_a_metric_that_is_not_reported_is_warned_of_once(searcher):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ForetuneWarning)
         one.on_trial_complete("b", report)
-    assert one._optimizer.told.succeeded.tolist() == [False] * 2
+    assert one._optimizer.told.is_success.tolist() == [False] * 2
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_metric_that_is_no_number_is_warned_of_once(searcher, value):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ForetuneWarning)
         one.on_trial_complete("b", {"loss": value})
-    assert one._optimizer.told.succeeded.tolist() == [False] * 2
+    assert one._optimizer.told.is_success.tolist() == [False] * 2
 
 
 @pytest.mark.parametrize("value", [np.array(0.5), np.float32(0.5), Fraction(1, 2)], ids=repr)
@@ -324,7 +324,7 @@ def test_a_loss_that_is_not_finite_is_a_failure_without_a_warning(searcher):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ForetuneWarning)
         one.on_trial_complete("a", {"loss": float("nan")})
-    assert one._optimizer.told.succeeded.tolist() == [False]
+    assert one._optimizer.told.is_success.tolist() == [False]
 
 
 def test_trials_without_a_report_are_not_asked_for_the_metric(searcher):
@@ -335,7 +335,7 @@ def test_trials_without_a_report_are_not_asked_for_the_metric(searcher):
         warnings.simplefilter("error", ForetuneWarning)
         one.on_trial_complete("a", {"pid": 7}, error=True)
         one.on_trial_complete("b")
-    assert one._optimizer.told.succeeded.tolist() == [False] * 2
+    assert one._optimizer.told.is_success.tolist() == [False] * 2
 
 
 def ended_out_of_order(searcher, method):

@@ -12,6 +12,7 @@ PROGRAM = Path(__file__).parents[2] / "benchmarks/reliability/shell.py"
 
 @pytest.fixture(scope="module")
 def fuzz():
+    sys.path.insert(0, str(PROGRAM.parent))  # its neighbours are imported by their names
     spec = importlib.util.spec_from_file_location("shell_fuzz", PROGRAM)
     module = importlib.util.module_from_spec(spec)
     sys.modules["shell_fuzz"] = module

@@ -85,11 +85,11 @@ def test_configurations_come_back_as_they_were(url):
 
 def test_what_is_let_go_is_left_behind_until_somebody_takes_it_over(study):
     first, second = (study.begin(config, chosen_by="random") for config in CONFIGS[:2])
-    assert study.left_behind() == []
+    assert study.abandoned_trials() == []
     study.let_go(first)
-    assert [trial.number for trial in study.left_behind()] == [first]
+    assert [trial.number for trial in study.abandoned_trials()] == [first]
     study.take_over(first)
-    assert study.left_behind() == []
+    assert study.abandoned_trials() == []
     finish(study, first)
     finish(study, second)
     assert [trial.status for trial in study.trials()] == [Status.DONE, Status.DONE]
@@ -304,7 +304,7 @@ def test_only_what_has_not_ended_can_be_taken_over(study):
 
 
 def test_what_somebody_else_raises_under_the_lock_is_not_the_storages(study):
-    with pytest.raises(RuntimeError, match="mine"), study.locked():
+    with pytest.raises(RuntimeError, match="mine"), study.lock():
         raise RuntimeError("mine")
 
 

@@ -209,7 +209,7 @@ def test_what_another_process_begins_first_is_not_begun_twice(is_drawn, monkeypa
             locks.pop()
 
     monkeypatch.setattr(asked, "ask", slow_ask)
-    monkeypatch.setattr(study, "locked", watched)
+    monkeypatch.setattr(study, "lock", watched)
     monkeypatch.setattr(tuning_loop, "DRAWN", ("random",) if is_drawn else ())
     assert tune(study, asked, InlineExecutor(bowl), Budget(6)) == "trials"
     trials = study.trials()
@@ -295,7 +295,7 @@ def test_ctrl_c_while_a_trial_is_stored_leaves_it_to_the_next_run(stored, monkey
     monkeypatch.setattr(stored._storage, write, interrupted)
     with pytest.raises(KeyboardInterrupt):
         tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
-    assert [trial.number for trial in stored.left_behind()] == [0]
+    assert [trial.number for trial in stored.abandoned_trials()] == [0]
     tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
     assert [trial.status for trial in stored.trials()] == [Status.DONE]
     assert "abandoned" not in stored.trials()[0].notes

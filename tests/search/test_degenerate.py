@@ -4,6 +4,7 @@ benchmarks/reliability/degenerate.py has every method and every kind.
 """
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from foretune.search import METHODS
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks/reliability/degenerate.py"
+sys.path.insert(0, str(SCRIPT.parent))  # its neighbours are imported by their names
 MATRIX = runpy.run_path(str(SCRIPT))
 
 

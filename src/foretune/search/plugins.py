@@ -37,3 +37,9 @@ def load_plugin(entry: EntryPoint) -> Method:
             f"{entry.value}, but got {got}: mend its entry point"
         )
     return found
+
+
+def comes_with_foretune(name: str) -> bool:
+    """Whether the entry point of this name belongs to Foretune's own package."""
+    entry = plugin_entry_points().get(name)
+    return entry is not None and entry.dist is not None and entry.dist.name == "foretune"

@@ -16,6 +16,7 @@ from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.methods.contracts import Learner, LearnsInParts, OpensEarly, Prior
 from foretune.search.early_opening import EarlyPrior
 from foretune.search.method import Method
+from foretune.search.plugins import comes_with_foretune
 from foretune.search.prior_ancestry import ANCESTRY, learnt_on_top
 from foretune.search.registry import METHODS, SHIPPED
 
@@ -113,10 +114,13 @@ def _key(said: str) -> str:
 
 
 def is_kept(method: Method) -> bool:
-    """Whether what it has learnt is kept: of methods of somebody's own, which change between two
-    runs, name and release say nothing.
+    """Whether the cache keeps what the method has learnt.
+
+    It does so for methods that come with Foretune. The code of other methods may change between
+    two runs without a change of name or release.
     """
-    return method.name in SHIPPED and METHODS[method.name] is method
+    ships = method.name in SHIPPED or comes_with_foretune(method.name)
+    return ships and METHODS[method.name] is method
 
 
 def learner_here(method: Method) -> str:

@@ -19,12 +19,18 @@ GROUP = "foretune.spaces"
 
 def space_reader(given: Mapping[str, Any]) -> Callable[[Any], ConfigurationSpace] | None:
     """The function that reads a mapping whose values are all of one other tool; else None."""
-    tools = {type(value).__module__.partition(".")[0] for value in given.values()}
-    entry = _entry_points().get(tools.pop()) if len(tools) == 1 else None
+    tools = [_modules_of(value) for value in given.values()]
+    shared = set.intersection(*tools) if tools else set()
+    entry = next((entry for name, entry in _entry_points().items() if name in shared), None)
     if entry is None:
         return None
     reader: Callable[[Any], ConfigurationSpace] = entry.load()
     return reader
+
+
+def _modules_of(value: object) -> set[str]:
+    """The top-level modules that define the value's class and its parents."""
+    return {each.__module__.partition(".")[0] for each in type(value).__mro__}
 
 
 @cache

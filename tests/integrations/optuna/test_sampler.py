@@ -218,7 +218,7 @@ def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monk
             seeds[who].append(derive_seed(*parts))
             return seeds[who][-1]
 
-        monkeypatch.setattr(module, "derived_seed", made)
+        monkeypatch.setattr(module, "derive_seed", made)
 
     noted(study_search, "completions")
     noted(optimizer, "optimiser")

@@ -352,7 +352,7 @@ def test_a_lock_that_was_removed_while_it_was_taken_is_taken_anew(monkeypatch, o
             removed.append(path)
         return stream
 
-    monkeypatch.setattr(parts, "held", taken_late)
+    monkeypatch.setattr(parts, "try_lock", taken_late)
     alone = Parts.beside(out).alone
     with alone(), pytest.raises(UsageError, match="one replay at a time"), alone():
         pass
