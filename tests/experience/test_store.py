@@ -319,6 +319,29 @@ def test_a_file_that_is_not_as_it_should_be_is_refused(
         Experience.open(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("config", pa.array([0] * 5, pa.time64("ns"))),
+        ("seconds", pa.array(["0"] * 5).dictionary_encode()),
+    ],
+)
+def test_columns_of_types_that_numpy_lacks_are_refused(
+    saved: bytes, tmp_path: Path, name: str, values: pa.Array
+) -> None:
+    table = pq.read_table(pa.BufferReader(saved))
+    metadata = pq.ParquetFile(pa.BufferReader(saved)).metadata.metadata
+    table = table.set_column(table.schema.get_field_index(name), name, values)
+    path = tmp_path / "typed.parquet"
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(
+            {key: value for key, value in metadata.items() if key != b"ARROW:schema"}
+        )
+    with pytest.raises(DamagedError):
+        Experience.open(path)
+
+
 def test_only_one_error_for_every_truncation(saved: bytes, tmp_path: Path) -> None:
     path = tmp_path / "cut.parquet"
     for length in range(0, len(saved), 97):

@@ -77,6 +77,7 @@ CORRUPT = (
     OverflowError,
     MemoryError,
     RecursionError,
+    NotImplementedError,
     ForetuneError,
 )
 """What damaged bytes can raise in the libraries that decode them."""

@@ -13,6 +13,12 @@ from foretune.automl.final_model.booster_catboost import check_catboost
 from foretune.automl.final_model.booster_xgboost import check_xgboost
 from foretune.automl.final_model.boosters import check_boosters
 from foretune.automl.final_model.flatbuffer import root
+from foretune.automl.final_model.model_file import (
+    UnknownFormatError,
+    read_model,
+    size_in_file,
+    write_model,
+)
 from foretune.automl.final_model.ubjson import decode
 from tests.hostile.mutations import spoilt_binary
 
@@ -199,3 +205,55 @@ def test_what_was_not_checked_cannot_stand_in_for_what_was(level):
         description["content"].insert(0, earlier)
         with pytest.raises(ValueError, match="twice"):
             check_boosters(description, archive.read)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_is_written_can_be_read(tmp_path, library, kind):
+    pytest.importorskip("skops")
+    model, path = fitted(library, kind), tmp_path / "m.foretune"
+    write_model(path, {}, [model])
+    _, [read] = read_model(path)
+    rows = np.zeros((3, COLUMNS))
+    np.testing.assert_array_equal(read.predict(rows), model.predict(rows))
+
+
+def text_of_ubjson(text):
+    return b"L" + len(text).to_bytes(8, "big") + text
+
+
+def with_setting(content, name, value):
+    """The bytes with one more setting beside those of the objective's learner."""
+    place = b"generic_param{"
+    assert content.count(place) == 1
+    return content.replace(place, place + text_of_ubjson(name) + value)
+
+
+@pytest.mark.parametrize(
+    "value", [b"S" + text_of_ubjson(b"0 1 1812433255 " * 500), b"Z", b"T", b"l\x00\x00\x00\x07"]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_xgboost_may_have_settings_that_are_new(kind, value):
+    """Newer versions keep the state of their random numbers, a text of 6,000 characters."""
+    changed = with_setting(bytes_of(fitted("xgboost", kind)), b"new_setting", value)
+    check_xgboost(changed)
+    assert survives("xgboost", kind, changed)
+
+
+def test_new_settings_of_xgboost_must_be_plain():
+    changed = with_setting(
+        bytes_of(fitted("xgboost", "binary")), b"new_setting", b"S" + text_of_ubjson(b"\x1b[2J")
+    )
+    with pytest.raises(ValueError, match="plain"):
+        check_xgboost(changed)
+
+
+def test_a_model_that_could_not_be_opened_is_not_written(tmp_path):
+    pytest.importorskip("skops")
+    # Of a kind that Foretune does not fit, and reading refuses.
+    model, path = fitted("xgboost", "binary", num_parallel_tree=2), tmp_path / "m.foretune"
+    with pytest.raises(UnknownFormatError):
+        write_model(path, {}, [model])
+    with pytest.raises(UnknownFormatError):
+        size_in_file(model)  # by which a fit leaves a pipeline out
+    assert not list(tmp_path.iterdir())

@@ -11,7 +11,12 @@ import pytest
 
 from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.model_file import DESCRIPTION, ENTRY, size_in_file
+from foretune.automl.final_model.model_file import (
+    DESCRIPTION,
+    ENTRY,
+    said_of_itself,
+    size_in_file,
+)
 from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.errors import UsageError
 from foretune.tables.schema import Schema
@@ -427,3 +432,12 @@ def test_to_learn_the_size_of_a_pipeline_takes_that_in_memory_once():
     finally:
         tracemalloc.stop()
     assert peak < 1.5 * sum(part.nbytes for part in parts)
+
+
+def test_an_archive_of_a_version_to_come_is_refused(saved):
+    content = saved.read_bytes()
+    place = content.index(b"PK\x01\x02") + 6  # which version of ZIP is needed to unpack
+    saved.write_bytes(content[:place] + (65).to_bytes(2, "little") + content[place + 2 :])
+    for read in (Model.open, said_of_itself):
+        with pytest.raises(UsageError, match="damaged"):
+            read(saved)

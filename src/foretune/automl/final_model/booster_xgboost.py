@@ -28,8 +28,8 @@ ROOT = 2**31 - 1
 """The parent of the first node."""
 MOST_COLUMNS = 2**20
 MOST_THREADS = 256
-LONGEST = 500
-"""Characters of a setting."""
+LONGEST = 2**16
+"""Characters of a setting; newer versions keep the state of their random numbers as one text."""
 
 
 def check_xgboost(content: bytes) -> None:
@@ -127,7 +127,10 @@ def _check_positions(tree: Mapping[str, Any], columns: int) -> None:
 def _check_settings(
     whole: Mapping[str, Any], config: Mapping[str, Any], model: Mapping[str, Any]
 ) -> None:
-    """What XGBoost reads beside the trees: the same objective, and few threads of the processor."""
+    """What XGBoost reads beside the trees: the same objective, and few threads of the processor.
+
+    Newer versions add settings, so those that are unknown here may hold any plain value.
+    """
     _require(config["objective"] == model["objective"], "has two objectives")
     about = config.get("learner_model_param", model["learner_model_param"])
     _require(about == model["learner_model_param"], "says two things of itself")
@@ -142,7 +145,8 @@ def _check_settings(
     for value in _leaves(whole):
         is_number = isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**31
         is_text = isinstance(value, str) and len(value) <= LONGEST and value.isprintable()
-        _require(is_number or is_text, "has settings that XGBoost does not have")
+        sound = value is None or is_number or is_text
+        _require(sound, "has a setting that is no plain number or text")
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -72,6 +72,11 @@ _CHECKS: Mapping[tuple[Any, Any], Callable[[Node, ReadEntry], list[Node]]] = {
 """By the class: refuses what is not sound, and gives the nodes that it has looked at."""
 
 
+def may_hold_boosters(text: bytes) -> bool:
+    """Whether a description names a module of theirs: where it does not, it need not be parsed."""
+    return any(str(module).encode() in text for module, _ in _CHECKS)
+
+
 def _nodes(description: Any) -> Iterator[Node]:
     waiting = [description]
     while waiting:

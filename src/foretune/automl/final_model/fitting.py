@@ -10,7 +10,13 @@ from typing import TypeAlias
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.final_model.member_selection import ChosenMember
-from foretune.automl.final_model.model_file import Room, Size, TooLargeError, size_in_file
+from foretune.automl.final_model.model_file import (
+    Room,
+    Size,
+    TooLargeError,
+    UnknownFormatError,
+    size_in_file,
+)
 from foretune.automl.final_model.sanity_check import is_sound
 from foretune.automl.final_model.time_model import FitTimeModel
 from foretune.automl.final_model.worker_pool import FitWorkers
@@ -238,6 +244,6 @@ def sort_by_weight(members: Sequence[ChosenMember]) -> list[ChosenMember]:
 
 def _why(error: Exception) -> str:
     said = " ".join(str(error).split())[:MOST_LETTERS]
-    if isinstance(error, TooLargeError):
+    if isinstance(error, TooLargeError | UnknownFormatError):
         return said
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

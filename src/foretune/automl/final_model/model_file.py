@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from foretune._base.files import replace_file
 from foretune._base.names import quote_names
-from foretune.automl.final_model.boosters import check_boosters
+from foretune.automl.final_model.boosters import check_boosters, may_hold_boosters
 from foretune.automl.final_model.trusted_types import TYPES, check_indices, strangers
 from foretune.errors import MissingExtraError, UsageError
 
@@ -58,6 +58,10 @@ class TooLargeError(UsageError):
     """A pipeline that a model file has no room for."""
 
 
+class UnknownFormatError(UsageError):
+    """A pipeline whose library writes it in another way than this Foretune reads."""
+
+
 class Size(NamedTuple):
     """What a pipeline takes in a model file, unpacked."""
 
@@ -67,13 +71,28 @@ class Size(NamedTuple):
 
 
 def size_in_file(pipeline: Any) -> Size:
-    """What a model file would hold of a pipeline."""
+    """What a model file would hold of a pipeline; refuses one that could not be opened again."""
     # On the disk: skops holds the whole archive in memory already.
     with tempfile.TemporaryFile() as content:
         _skops().dump([pipeline], content)
         with zipfile.ZipFile(content) as archive:
             sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
+            _check_opens_again(archive)
     return Size(sizes[DESCRIPTION], sum(sizes.values()))
+
+
+def _check_opens_again(archive: zipfile.ZipFile) -> None:
+    """Refuse boosters that reading would refuse, while nothing is lost yet."""
+    text = archive.read(DESCRIPTION)
+    if not may_hold_boosters(text):
+        return
+    try:
+        check_boosters(json.loads(text), archive.read)
+    except ValueError as error:
+        raise UnknownFormatError(
+            f"a saved model must be one that can be opened again, but this could not ({error}): "
+            "use the version of its library that Foretune was tested with, or other estimators"
+        ) from error
 
 
 class Room:
@@ -104,6 +123,8 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
     if _is_inflated(_entries(content), len(content.getbuffer())):
         content = _archive(text, pipelines, zipfile.ZIP_STORED)
     _check_entries(path, _entries(content), len(content.getbuffer()))
+    with zipfile.ZipFile(content) as archive:
+        _check_opens_again(archive)
     replace_file(path, lambda temporary: _write(temporary, content))
 
 
@@ -130,11 +151,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], list[Any]]:
 def said_of_itself(path: Path) -> dict[str, Any]:
     """What `write_model` was given as `about`; the pipelines are not looked at."""
     content = path.read_bytes()
-    try:
-        entries = _entries(io.BytesIO(content))
-    except (zipfile.BadZipFile, ValueError, EOFError):
-        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
-    _check_entries(path, entries, len(content))
+    _check_archive(path, content)
     model: dict[str, Any] = _header(path, content)["model"]
     return model
 
@@ -155,6 +172,15 @@ def _archive(text: str, pipelines: Sequence[Any], compression: int) -> io.BytesI
     return content
 
 
+def _check_archive(path: Path, content: bytes) -> None:
+    try:
+        entries = _entries(io.BytesIO(content))
+    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError):
+        # NotImplementedError: a version of the ZIP format that Python does not read.
+        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+    _check_entries(path, entries, len(content))
+
+
 def _entries(content: io.BytesIO) -> list[zipfile.ZipInfo]:
     with zipfile.ZipFile(content) as archive:
         return archive.infolist()
@@ -172,11 +198,7 @@ def _content(path: Path) -> bytes:
     if path.stat().st_size > LARGEST_FILE:
         _refuse(path, "is larger than a model can be", "name another file")
     content = path.read_bytes()
-    try:
-        entries = _entries(io.BytesIO(content))
-    except (zipfile.BadZipFile, ValueError, EOFError):
-        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
-    _check_entries(path, entries, len(content))
+    _check_archive(path, content)
     content = _with_current_modules(content, path)
     description = _entry(path, content, DESCRIPTION)
     found = strangers(description)

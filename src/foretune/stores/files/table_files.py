@@ -19,6 +19,7 @@ from foretune.stores.files.cell_columns import Cells
 from foretune.stores.files.column_builder import ColumnBuilder
 from foretune.stores.files.compressed import DAMAGED
 from foretune.stores.files.csv_parts import ROWS_AT_ONCE, CsvFile, has_padding
+from foretune.tables.formats.parquet import to_pandas
 
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
@@ -114,7 +115,8 @@ def read_table(
             table = _read_parquet(path, progress, wanted)
         else:
             table = _read_csv(CsvFile.at(path), progress, texts, wanted)
-    except (pa.ArrowException, ValueError, *DAMAGED) as error:  # pandas' own are ValueErrors
+    except (pa.ArrowException, ValueError, OverflowError, *DAMAGED) as error:
+        # pandas' own are ValueErrors; whole numbers of very many digits are an OverflowError.
         raise _unreadable(path, error) from error
     if len(table) == 0:
         raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
@@ -216,13 +218,14 @@ def _parquet_parts(
         frame = pd.read_parquet(path).rename(columns=str).reset_index(drop=True)
         return list(frame.columns), iter([frame])
     file = pq.ParquetFile(path)
-    names = [str(name) for name in file.schema_arrow.empty_table().to_pandas().columns]
+    names = [str(name) for name in to_pandas(file.schema_arrow.empty_table()).columns]
     # What else is there may number the rows.
     chosen = [name for name in file.schema_arrow.names if name not in names or wanted(name)]
 
     def parts() -> Iterator[pd.DataFrame]:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=chosen, use_threads=False):
-            yield batch.to_pandas().rename(columns=str).reset_index(drop=True)
+            frame = to_pandas(pa.Table.from_batches([batch]))
+            yield frame.rename(columns=str).reset_index(drop=True)
 
     return names, parts()
 

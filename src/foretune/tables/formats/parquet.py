@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +120,17 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
     Refuses columns of the same name.
     """
-    table = _with_texts(table)
-    try:
-        frame = table.to_pandas()
-    except TypeError:
-        frame = _without_types_of_arrow(table).to_pandas()
-    return _without_index(frame)
+    return _without_index(to_pandas(_with_texts(table)))
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """As what pandas has noted in the file says; notes that are not whole count for nothing."""
+    for noted in (table, _without_types_of_arrow(table)):
+        with suppress(TypeError, KeyError, IndexError, AttributeError):
+            frame: pd.DataFrame = noted.to_pandas()
+            return frame
+    plain: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    return plain
 
 
 def _with_texts(table: pa.Table) -> pa.Table:

@@ -183,7 +183,8 @@ def _one_sentence(path: Path) -> Iterator[None]:
         yield
     except UsageError:
         raise
-    except (ValueError, csv.Error, OSError, ArrowException) as error:
+    except (ValueError, OverflowError, csv.Error, OSError, ArrowException) as error:
+        # OverflowError: pandas makes a fraction of a whole number with more digits than one has.
         said = " ".join(str(error).split())
         raise UsageError(
             f"a table must be a {READ} file, but '{path}' cannot be read as one ({said}): check "
