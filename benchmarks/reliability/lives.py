@@ -235,7 +235,7 @@ class Tally:
         if end is None:
             self.blame("wrong", f"a command hung for {LONGEST_LIFE:.0f} s in {folder}")
         elif "Traceback" in text or "Exception ignored" in text:
-            self.blame("wrong", f"a traceback: {_last_line(text)} in {folder}")
+            self.blame("wrong", f"a traceback: {_traceback_in(text)} in {folder}")
         elif end.code not in allowed:
             self.blame("wrong", f"exit code {end.code}: {_last_line(text)} in {folder}")
         else:
@@ -258,6 +258,13 @@ class Tally:
 
 def read(path: Path) -> str:
     return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _traceback_in(text: str) -> str:
+    """The first traceback of a text, in one line: where it was and what it said."""
+    marks = [text.find(mark) for mark in ("Traceback", "Exception ignored")]
+    start = min(mark for mark in marks if mark >= 0)
+    return " | ".join(line.strip() for line in text[start:].splitlines()[:30])[-1500:]
 
 
 def _last_line(text: str) -> str:
