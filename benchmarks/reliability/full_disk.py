@@ -116,7 +116,17 @@ def check_refusal(end: Ended | None, folder: Path, place: Path, tally: Tally) ->
 
 
 def read_ended(store: Path, tally: Tally) -> dict[int, Trial]:
-    """The ended trials of a store that may not have its tables yet."""
+    """The ended trials of a store that may not have its tables yet.
+
+    A copy is read, because SQLite itself needs room to read a store beside a write-ahead log.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for path in store.parent.glob(f"{store.name}*"):
+            shutil.copy(path, folder)
+        return _read_copy(Path(folder) / store.name, tally)
+
+
+def _read_copy(store: Path, tally: Tally) -> dict[int, Trial]:
     import sqlite3
 
     try:
