@@ -6,7 +6,7 @@ import pytest
 from foretune._base.progress import SILENT
 from foretune.experience import Experience, Metric
 from foretune.methods.auto.learn import AutoLearner
-from foretune.methods.past_data import drawn_by_name
+from foretune.methods.past_data import draw_by_name
 from foretune.methods.zero_shot import adaptive
 from foretune.methods.zero_shot.adaptive import AdaptiveLearner
 from foretune.methods.zero_shot.quick_opening import spread_by_rank
@@ -74,13 +74,13 @@ def played(optimizer: Optimizer, trials: int) -> list[dict]:
 
 def test_a_draw_by_name_changes_by_one_task_when_one_is_added() -> None:
     names = [f"task {number}" for number in range(300)]
-    before = {names[place] for place in drawn_by_name(names, 50, 7)}
+    before = {names[place] for place in draw_by_name(names, 50, 7)}
     more = ["new", *names]
-    after = {more[place] for place in drawn_by_name(more, 50, 7)}
+    after = {more[place] for place in draw_by_name(more, 50, 7)}
     assert len(before) == len(after) == 50
     assert len(before - after) <= 1
-    assert {names[place] for place in drawn_by_name(names, 50, 8)} != before
-    assert drawn_by_name(names[:50], 50, 7).tolist() == list(range(50))
+    assert {names[place] for place in draw_by_name(names, 50, 8)} != before
+    assert draw_by_name(names[:50], 50, 7).tolist() == list(range(50))
 
 
 def test_the_best_and_every_rank_are_read() -> None:
@@ -175,7 +175,7 @@ def test_of_many_tasks_with_the_same_configurations_some_are_read(
 ) -> None:
     monkeypatch.setattr(adaptive, "MOST_TASKS", FEW)
     whole = experience_of(3 * FEW, shared=True)
-    some = [whole.tasks[place] for place in drawn_by_name(whole.tasks, FEW, 5)]
+    some = [whole.tasks[place] for place in draw_by_name(whole.tasks, FEW, 5)]
     read = AdaptiveLearner().learn(whole, seed=5, progress=SILENT)
     expected = AdaptiveLearner().learn(whole.only(some), seed=5, progress=SILENT)
     assert read.scores.shape[0] == FEW
@@ -213,7 +213,7 @@ def test_a_task_that_is_not_read_costs_no_forest(
     larger = experience_of(3 * FEW + 1)
     last = len(larger.tasks) - 1
     drawn, unread = (
-        next(s for s in range(99) if (last in drawn_by_name(larger.tasks, FEW, s)) is read)
+        next(s for s in range(99) if (last in draw_by_name(larger.tasks, FEW, s)) is read)
         for read in (True, False)
     )
     before = larger.only(larger.tasks[:-1])

@@ -119,7 +119,7 @@ def fit_command(
       foretune predict train-foretune/model.foretune new.csv -o predictions.csv
     """
     began = time.monotonic()
-    with _shown("loading libraries"):
+    with _show_work("loading libraries"):
         from foretune._base.terminal import TerminalProgress
         from foretune._base.threads import cores
         from foretune._base.time_budget import TimeBudget
@@ -215,7 +215,7 @@ def _end(job: "Job", searched: "SearchResult", given: "Given", keeper: "FirstMod
 
 
 @contextmanager
-def _shown(what: str) -> Iterator[None]:
+def _show_work(what: str) -> Iterator[None]:
     """Show that work goes on."""
     from foretune._base.terminal import TerminalProgress
 

@@ -46,7 +46,7 @@ def tell_result(found: "FitResult", given: Given, place: "FitFolder", clock: "Ti
     metrics = (metric.name, *PLAIN.get(metric.name, ()))
     weighting = found.plan.table.weighting
     measured = _Measured(
-        _worth(found, clock),
+        _measure_column_importance(found, clock),
         without_columns(found.plan.table, found.plan.protocol),
         {} if given.test is None else scores_on(model, given.test, metrics, weighting=weighting),
     )
@@ -133,7 +133,7 @@ def _no_better(more: float) -> str:
     return ". No trial is better: the columns may say nothing about the target"
 
 
-def _worth(found: "FitResult", clock: "TimeBudget") -> "list[ColumnImportance]":
+def _measure_column_importance(found: "FitResult", clock: "TimeBudget") -> "list[ColumnImportance]":
     """What columns are worth to the best pipeline; Ctrl-C does without, and so does a lack of time.
 
     It fits the pipeline of the best trial once more.

@@ -34,7 +34,7 @@ from foretune.experience.experience import (
     Metric,
 )
 from foretune.space import Space
-from foretune.space.row_codes import encode_owned
+from foretune.space.row_codes import encode_values
 
 FORMAT = "foretune-experience"
 VERSION, VERSION_IN_ROWS = 1, 2
@@ -368,7 +368,7 @@ def _decode_experience(
     if table is None:
         configs = space.from_values(in_footer)
     else:
-        configs = encode_owned(space, table.whole())
+        configs = encode_values(space, table.whole())
         del table
     return from_columns(space, metrics, header["tasks"], configs, columns, notes)
 

@@ -83,7 +83,7 @@ def fair_shares(sizes: Sequence[int]) -> list[Ints]:
     return [rng.permutation(size)[:share] for size in sizes]
 
 
-def drawn_by_name(names: Sequence[str], most: int, seed: int) -> Ints:
+def draw_by_name(names: Sequence[str], most: int, seed: int) -> Ints:
     """At most so many of the tasks of these names, as ascending positions, drawn at random.
 
     Each name has a number of its own that follows from the seed, and the least numbers are drawn.

@@ -27,7 +27,7 @@ def pareto_front(points: Floats) -> Bools:
     """Which of the (n, objectives) points no other point dominates; rows with NaN never are."""
     complete = np.flatnonzero(np.isfinite(points).all(axis=1))
     if len(complete) > MANY_POINTS:
-        complete = complete[_not_clearly_dominated(points[complete])]
+        complete = complete[_possibly_undominated(points[complete])]
     first, places, _ = distinct_rows(points[complete])
     # In lexicographic order a point can only be dominated by one that comes before it.
     unique = points[complete[first]]
@@ -37,7 +37,7 @@ def pareto_front(points: Floats) -> Bools:
     return optimal
 
 
-def _not_clearly_dominated(points: Floats) -> Bools:
+def _possibly_undominated(points: Floats) -> Bools:
     """Which of the points (n, L) are not dominated by a few good ones."""
     scaled = points / np.maximum(np.abs(points).max(axis=0), np.finfo(float).tiny)
     left = np.ones(len(points), dtype=bool)

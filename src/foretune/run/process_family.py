@@ -59,11 +59,13 @@ def children(pid: int) -> list[int]:
             with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as listed:
                 found += map(int, listed.read().split())
     except OSError:
-        return [] if os.path.exists(f"/proc/self/task/{os.getpid()}/children") else _listed(pid)
+        return (
+            [] if os.path.exists(f"/proc/self/task/{os.getpid()}/children") else _list_children(pid)
+        )
     return found
 
 
-def _listed(pid: int) -> list[int]:
+def _list_children(pid: int) -> list[int]:
     """The same where the kernel does not say it directly."""
     import subprocess
 

@@ -155,7 +155,7 @@ class RayPool(Generic[Job, Result]):
 
         task = self._running.pop(ended)
         try:
-            found: Outcome[Result] = _opened(self._ray.get(ended))
+            found: Outcome[Result] = _unpack(self._ray.get(ended))
         except (RayTaskError, RuntimeEnvSetupError) as error:
             cause = getattr(error, "cause", error)
             if isinstance(cause, ForetuneError):
@@ -205,10 +205,10 @@ def evaluate(function: bytes, limits: Limits, job: Any) -> Outcome[bytes]:
     while True:
         for outcome in pool.results():
             if outcome.key == key:  # and not of a job that was given up
-                return _packed(outcome)
+                return _pack(outcome)
 
 
-def _packed(outcome: Outcome[Any]) -> Outcome[bytes]:
+def _pack(outcome: Outcome[Any]) -> Outcome[bytes]:
     """With the result as bytes: whatever its own code raises costs this trial only."""
     if outcome.status is not Status.DONE:
         return outcome
@@ -218,7 +218,7 @@ def _packed(outcome: Outcome[Any]) -> Outcome[bytes]:
         return Outcome.of(outcome.key, unsendable(outcome.seconds, error))
 
 
-def _opened(outcome: Outcome[bytes]) -> Outcome[Any]:
+def _unpack(outcome: Outcome[bytes]) -> Outcome[Any]:
     """With its result again."""
     if outcome.result is None:
         return outcome

@@ -46,7 +46,7 @@ def serve(
     # When the machine runs out of memory, the kernel is to choose a worker, not the parent.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    channel = WorkerEnd(_moved_up(descriptor))
+    channel = WorkerEnd(_move_up(descriptor))
     # A forked child is a copy of the worker. It must not answer in the place of the worker.
     os.register_at_fork(after_in_child=channel.close)
     _print_at_once()
@@ -132,7 +132,7 @@ class Desk:
         return answer._replace(result=result)
 
 
-def _moved_up(descriptor: int) -> int:
+def _move_up(descriptor: int) -> int:
     """The same channel under a high number, which commands that a trial starts do not get."""
     import resource
 

@@ -83,7 +83,7 @@ class Pending:
             if outcome.id is not None:
                 suggested = self._configs[outcome.id]
                 if row in place:
-                    _check_as_suggested(outcome.id, suggested, given.take([place[row]]))
+                    _check_config_unchanged(outcome.id, suggested, given.take([place[row]]))
                 values[row] = suggested.values[0]
             elif row not in place:
                 raise UsageError(
@@ -128,7 +128,7 @@ class Pending:
         return sorted(self._configs) or "none"
 
 
-def _check_as_suggested(id_: int, suggested: Encoded, told: Encoded) -> None:
+def _check_config_unchanged(id_: int, suggested: Encoded, told: Encoded) -> None:
     """Refuse an outcome of another configuration than the one that its id stands for."""
     if _key(told) != _key(suggested):
         raise UsageError(

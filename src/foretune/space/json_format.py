@@ -44,9 +44,9 @@ def write_space(given: ConfigurationSpace | Definition | Draft, stages: Sequence
     try:
         document: dict[str, Any] = {
             "name": given.name,
-            "hyperparameters": [_encoded(each) for each in hyperparameters],
-            "conditions": [_encoded(each) for each in given.conditions],
-            "forbiddens": [_encoded(each) for each in given.forbidden_clauses],
+            "hyperparameters": [_encode(each) for each in hyperparameters],
+            "conditions": [_encode(each) for each in given.conditions],
+            "forbiddens": [_encode(each) for each in given.forbidden_clauses],
             "python_module_version": ConfigSpace.__version__,
             "format_version": FORMAT_VERSION,
         }
@@ -80,7 +80,7 @@ def read_space(text: str) -> Definition:
         raise SpaceError("a space must have at least one hyperparameter, but got none: add one")
     check_document(document)
     try:
-        definition = _decoded(_with_tuples(document))
+        definition = _decode(_with_tuples(document))
     except CyclicDependancyError as error:
         raise SpaceError(
             "conditions must not form a cycle, but some hyperparameter here is active only if it "
@@ -150,7 +150,7 @@ def gist(error: BaseException) -> str:
     return (words if len(words) <= LONGEST_GIST else words[:LONGEST_GIST] + "...").rstrip(".")
 
 
-def _encoded(part: Any, _: Any = None) -> dict[str, Any]:
+def _encode(part: Any, _: Any = None) -> dict[str, Any]:
     """The JSON of a hyperparameter, a condition or a clause; ConfigSpace calls it for their parts.
 
     Raises ValueError for a type that ConfigSpace cannot write.
@@ -158,10 +158,10 @@ def _encoded(part: Any, _: Any = None) -> dict[str, Any]:
     if type(part) not in ENCODERS:
         raise ValueError(f"{type(part).__name__} cannot be written")
     kind, encode = ENCODERS[type(part)]
-    return {"type": kind, **encode(part, _encoded)}
+    return {"type": kind, **encode(part, _encode)}
 
 
-def _decoded(document: Mapping[str, Any]) -> Definition:
+def _decode(document: Mapping[str, Any]) -> Definition:
     """What ConfigSpace's own decoders make of each part; they take the items apart."""
     named = by_name(_decoder(HYPERPARAMETER_DECODERS, {})(i) for i in document["hyperparameters"])
     condition, clause = (_decoder(each, named) for each in (CONDITION_DECODERS, FORBIDDEN_DECODERS))

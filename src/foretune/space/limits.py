@@ -37,7 +37,7 @@ def check_choices(name: str, count: int) -> None:
     if count > MOST_CHOICES:
         raise SpaceError(
             f"a hyperparameter must have at most {MOST_CHOICES:,} choices, but "
-            f"'{shortened(name)}' has {count:,}: {FEWER_CHOICES}"
+            f"'{shorten(name)}' has {count:,}: {FEWER_CHOICES}"
         )
 
 
@@ -93,13 +93,13 @@ def check_document(document: Mapping[str, Any]) -> None:
         for key in ("choices", "sequence"):
             if isinstance(item, dict) and isinstance(item.get(key), list):
                 check_choices(str(item.get("name")), len(item[key]))
-    rules = [rule for part in ("conditions", "forbiddens") for rule in _listed(document.get(part))]
+    rules = [rule for part in ("conditions", "forbiddens") for rule in _list_of(document.get(part))]
     for depth, _ in _levels(rules):
         if depth > DEEPEST_RULE:
             _refuse_rule()
 
 
-def shortened(text: str, longest: int = 60) -> str:
+def shorten(text: str, longest: int = 60) -> str:
     """A name or value of any length, so short that it fits into a message."""
     return text if len(text) <= longest else f"{text[: longest - 15]}...{text[-12:]}"
 
@@ -121,10 +121,10 @@ def _levels(rules: list[Any]) -> Iterator[tuple[int, Any]]:
         yield depth, rule
         if isinstance(rule, dict):
             for part in ("conditions", "clauses"):
-                waiting += [(depth + 1, each) for each in _listed(rule.get(part))]
+                waiting += [(depth + 1, each) for each in _list_of(rule.get(part))]
 
 
-def _listed(part: Any) -> list[Any]:
+def _list_of(part: Any) -> list[Any]:
     return part if isinstance(part, list) else []
 
 

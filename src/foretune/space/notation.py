@@ -40,7 +40,7 @@ from ConfigSpace.hyperparameters.hp_components import ROUND_PLACES
 from foretune.errors import SpaceError
 from foretune.space.definition import Draft
 from foretune.space.json_format import gist
-from foretune.space.limits import check_choices, check_count, check_depth, shortened
+from foretune.space.limits import check_choices, check_count, check_depth, shorten
 from foretune.space.parameters import check_whole
 
 SEPARATOR = ":"
@@ -215,7 +215,7 @@ def _from_mapping(name: str, value: Mapping[Any, Any]) -> Hyperparameter[Any, An
 
 
 def _refuse(name: Any, value: Any, rule: str) -> NoReturn:
-    shown = shortened(name) if isinstance(name, str) else name
+    shown = shorten(name) if isinstance(name, str) else name
     raise SpaceError(
         f"in the notation of a space {rule}, but got {shown!r}: {_SHORT.repr(value)}: correct it"
     )

@@ -39,7 +39,7 @@ class Configs:
     index: NDArray[np.int32]
 
 
-def encode_coded(
+def encode_columns(
     space: Space,
     columns: Mapping[str, Coded],
     n: int,
@@ -77,11 +77,11 @@ def encode_coded(
         table[part] = rows.read(first[part])
     if len(first) < n and not _all_equal(rows, table, first, index):
         # Two configurations have one hash: then each row is compared with all others.
-        return _compared(space, rows)
+        return _compare_rows(space, rows)
     return Configs(Encoded.of_rows(space, table), index)
 
 
-def encode_owned(space: Space, values: Floats) -> Encoded:
+def encode_values(space: Space, values: Floats) -> Encoded:
     """What `Space.from_values` makes of `values` (n, H), which nobody else may use afterwards."""
 
     def check(part: slice) -> None:
@@ -194,7 +194,7 @@ def _all_equal(
     )
 
 
-def _compared(space: Space, rows: _Rows) -> Configs:
+def _compare_rows(space: Space, rows: _Rows) -> Configs:
     configs = Encoded(space, rows.read(slice(0, rows.n)))
     uniques, first, inverse = np.unique(configs.keys(), return_index=True, return_inverse=True)
     order = np.argsort(first)

@@ -66,7 +66,7 @@ class Structure:
 
 def read_structure(definition: Definition, parameters: Sequence[Parameter]) -> Structure:
     """The structure of a space; the flat one where its conditions do not fit."""
-    reader = _Reader(definition, {p.name: p for p in parameters})
+    reader = _StructureReader(definition, {p.name: p for p in parameters})
     try:
         homes = {p.name: reader.home(p.name) for p in parameters}
     except _MisfitError:
@@ -100,7 +100,7 @@ class _MisfitError(Exception):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _StructureReader:
     definition: Definition
     parameters: Mapping[str, Parameter]
     homes: dict[str, _Home | None] = field(default_factory=dict)

@@ -62,7 +62,7 @@ class AlgorithmRegion:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class RankedEntries:
     """A list of n entries to be ranked."""
 
     which: Ints
@@ -146,10 +146,10 @@ class SelectionLearner:
         algorithms = Algorithms.of(experience.space)
         which = algorithms.algorithm_of(experience.configs)
 
-        def entries(task: PastTask) -> Entries:
+        def entries(task: PastTask) -> RankedEntries:
             tried = np.unique(which[task.rows])
             bests = np.array([task.z[which[task.rows] == m].min() for m in tried])
-            return Entries(tried, np.eye(len(algorithms))[tried], -bests)
+            return RankedEntries(tried, np.eye(len(algorithms))[tried], -bests)
 
         nothing = experience.configs.take([])
         return SelectionPrior(_learnt(experience, entries, nothing, seed))
@@ -195,9 +195,9 @@ class ListLearner:
 
         which = Algorithms.of(experience.space).algorithm_of(experience.configs)
 
-        def entries(task: PastTask) -> Entries:
+        def entries(task: PastTask) -> RankedEntries:
             part = task.subsample(MOST_LISTED, rng)
-            return Entries(which[part.rows], experience.configs.take(part.rows).x, -part.z)
+            return RankedEntries(which[part.rows], experience.configs.take(part.rows).x, -part.z)
 
         best = [
             task.rows[np.argsort(task.z, kind="stable")[:BEST_OF_EACH]]
@@ -213,7 +213,7 @@ class ListLearner:
 
 def _learnt(
     experience: Experience,
-    entries: Callable[[PastTask], Entries],
+    entries: Callable[[PastTask], RankedEntries],
     listed: Encoded,
     seed: int,
 ) -> AlgorithmRanking:

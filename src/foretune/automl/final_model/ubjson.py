@@ -18,14 +18,14 @@ _CONSTANTS = {"T": True, "F": False, "Z": None}
 
 def decode(content: bytes) -> Any:
     """The one value in a text; arrays with a type are NumPy arrays. Refuses by ValueError."""
-    reader = _Reader(content)
+    reader = _UbjsonReader(content)
     value = reader.value(reader.mark(), 1)
     if reader.place != len(content):
         _refuse("goes on after its end")
     return value
 
 
-class _Reader:
+class _UbjsonReader:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self.place = 0

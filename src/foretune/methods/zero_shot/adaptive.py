@@ -24,7 +24,7 @@ from foretune.methods.past_data import (
     CachedOnPool,
     Catalogue,
     check_space,
-    drawn_by_name,
+    draw_by_name,
     require_experience,
 )
 from foretune.methods.zero_shot.jobs import look_up_jobs
@@ -243,7 +243,7 @@ def standing_for_all(experience: Experience, *, seed: int) -> Experience | None:
     names = _names_of_taught(experience)
     if len(names) <= MOST_FORESTS:
         return None
-    drawn = drawn_by_name(names, MOST_FORESTS, seed)
+    drawn = draw_by_name(names, MOST_FORESTS, seed)
     return experience.only(names[place] for place in drawn.tolist())
 
 
@@ -258,7 +258,7 @@ def _few_enough(experience: Experience, seed: int) -> Experience:
     if len(experience.tasks) <= MOST_TASKS or not shares_configurations(experience):
         return experience
     names = _names_of_taught(experience)
-    drawn = drawn_by_name(names, MOST_TASKS, seed)
+    drawn = draw_by_name(names, MOST_TASKS, seed)
     return experience.only(names[place] for place in drawn.tolist())
 
 

@@ -36,7 +36,7 @@ def early_portfolio(experience: Experience, k: int) -> Encoded:
     x = candidates.x
     # NumPy lets another thread run during most of this.
     with ThreadPoolExecutor(THREADS) as threads:
-        rows = list(threads.map(lambda task: _predicted(task, experience.configs, x), tasks))
+        rows = list(threads.map(lambda task: _predict(task, experience.configs, x), tasks))
     table = np.stack(rows)
     return candidates.take(greedy(table, k, mean).chosen)
 
@@ -51,7 +51,7 @@ def spread_by_rank(z: Floats, most: int = MOST_READ, best: int = BEST_READ) -> I
     return np.concatenate([order[:best], others[evenly]])
 
 
-def _predicted(task: PastTask, configs: Encoded, x: Floats) -> Floats:
+def _predict(task: PastTask, configs: Encoded, x: Floats) -> Floats:
     """(m,), what the task would have given at x (m, W)."""
     read = spread_by_rank(task.z)
     known, z = configs.take(task.rows[read]).x, task.z[read]

@@ -9,7 +9,7 @@ import numpy as np
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, TaskRecords
-from foretune.methods.past_data import drawn_by_name, require_experience
+from foretune.methods.past_data import draw_by_name, require_experience
 from foretune.numerics.greedy import Losses
 from foretune.numerics.normalise import NORMALISATIONS
 from foretune.numerics.objectives import scalarise
@@ -28,7 +28,7 @@ def least_tasks(tasks: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class LossEntries:
     """The recorded losses of a table, each once, ascending by task and by configuration."""
 
     tasks: Ints
@@ -38,9 +38,9 @@ class Entries:
     losses: Losses
     """(E,)"""
 
-    def where(self, kept: Bools) -> "Entries":
+    def where(self, kept: Bools) -> "LossEntries":
         """Only the entries that `kept` (E,) marks."""
-        return Entries(self.tasks[kept], self.columns[kept], self.losses[kept])
+        return LossEntries(self.tasks[kept], self.columns[kept], self.losses[kept])
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class LossTable:
 
     tasks: tuple[str, ...]
     configs: Encoded
-    entries: Entries
+    entries: LossEntries
     normalisation: str
 
     @cached_property
@@ -97,7 +97,7 @@ class LossTable:
         """
         if len(self.tasks) <= most:
             return self
-        rows = drawn_by_name(self.tasks, most, seed)
+        rows = draw_by_name(self.tasks, most, seed)
         places = np.full(len(self.tasks), -1)
         places[rows] = np.arange(len(rows))
         entries = self.entries.where(places[self.entries.tasks] >= 0)
@@ -144,7 +144,7 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
         )
     parts = [_entries(experience.task(name), shift, normalisation) for name in tasks]
     losses = np.concatenate([of_task for _, of_task in parts])
-    entries = Entries(
+    entries = LossEntries(
         np.repeat(np.arange(len(tasks)), [len(columns) for columns, _ in parts]),
         np.concatenate([columns for columns, _ in parts]),
         losses,

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from foretune.errors import UsageError
-from foretune.run.commands.filling import CommandError, Start, check_passable, plan_of
+from foretune.run.commands.filling import CommandError, CommandStart, check_passable, plan_of
 from foretune.run.commands.places import NUMBER
 from foretune.run.commands.running import json_result, run
 from foretune.run.commands.template import Slot, split_atoms
@@ -97,7 +97,7 @@ class Command:
                     f"number for a stream, but '{{{atom.name}}}' does: put a blank between them"
                 )
 
-    def start(self, config: Mapping[str, Any]) -> Start:
+    def start(self, config: Mapping[str, Any]) -> CommandStart:
         """What is started for a configuration: the arguments, and variables with values."""
         return plan_of(self.template).start(config)
 

@@ -36,7 +36,7 @@ from foretune.run.commands.template import (
     split_atoms,
 )
 
-__all__ = ["CommandError", "Plan", "Start", "check_passable", "plan_of"]
+__all__ = ["CommandError", "CommandStart", "Plan", "check_passable", "plan_of"]
 
 VALUE_VARIABLE = "FORETUNE_VALUE_{}"
 SHELL = "/bin/sh"
@@ -47,7 +47,7 @@ class CommandError(Exception):
     """A command that failed; the trial's reason."""
 
 
-class Start(NamedTuple):
+class CommandStart(NamedTuple):
     """What is started for one configuration."""
 
     arguments: list[str]
@@ -67,21 +67,21 @@ class Plan:
     unread: str = ""
     """The shell syntax that is not read here, if the template holds any."""
 
-    def start(self, config: Mapping[str, Any]) -> Start:
+    def start(self, config: Mapping[str, Any]) -> CommandStart:
         """What is started for a configuration."""
         texts = {name: str(value) for name, value in config.items()}
         for name, reason in self.number_places:
             if name in texts and NUMBER.fullmatch(texts[name]) is None:
                 raise CommandError(f"the value of '{name}' must be a number, because {reason}")
         if self.script is None:
-            return Start([SHELL, "-c", _filled(self.template, texts)], {})
+            return CommandStart([SHELL, "-c", _fill(self.template, texts)], {})
         for name in _slots(self.script):
             check_passable(name, texts.get(name, ""))
         script = _without_inactive(self.script, texts)
         if not self.needs_shell:
             (command,) = script.commands
             words = (item for item in command if isinstance(item, Word))
-            return Start([_argument(word, texts) for word in words], {})
+            return CommandStart([_argument(word, texts) for word in words], {})
         return _for_shell(script, texts)
 
 
@@ -176,34 +176,34 @@ def _argument(word: Word, texts: Mapping[str, str]) -> str:
     )
 
 
-def _for_shell(script: Script, texts: Mapping[str, str]) -> Start:
+def _for_shell(script: Script, texts: Mapping[str, str]) -> CommandStart:
     """The script written for the shell, which holds no value, and the values as variables."""
     names = list(dict.fromkeys(name for name in _slots(script)))
     variables = {name: VALUE_VARIABLE.format(number) for number, name in enumerate(names, 1)}
-    commands = [_written_command(command, variables) for command in script.commands]
+    commands = [_write_command(command, variables) for command in script.commands]
     operators = [*script.operators, ""]
     line = " ".join(
         f"{each} {operator}" for each, operator in zip(commands, operators, strict=True)
     )
     values = {variable: texts[name] for name, variable in variables.items()}
-    return Start([SHELL, "-c", line], values)
+    return CommandStart([SHELL, "-c", line], values)
 
 
-def _written_command(command: SimpleCommand, variables: Mapping[str, str]) -> str:
+def _write_command(command: SimpleCommand, variables: Mapping[str, str]) -> str:
     written = [
-        _written_word(item, variables)
+        _write_word(item, variables)
         if isinstance(item, Word)
-        else item.arrow + (_written_word(item.target, variables) if item.target else "")
+        else item.arrow + (_write_word(item.target, variables) if item.target else "")
         for item in command
     ]
     return " ".join(written) or ":"
 
 
-def _written_word(word: Word, variables: Mapping[str, str]) -> str:
-    return "".join(_written_part(part, variables) for part in word.parts)
+def _write_word(word: Word, variables: Mapping[str, str]) -> str:
+    return "".join(_write_part(part, variables) for part in word.parts)
 
 
-def _written_part(part: Any, variables: Mapping[str, str]) -> str:
+def _write_part(part: Any, variables: Mapping[str, str]) -> str:
     match part:
         case Slot(name):
             return f'"${{{variables[name]}}}"'
@@ -215,7 +215,7 @@ def _written_part(part: Any, variables: Mapping[str, str]) -> str:
             return f'"${{{part.name}}}"' if part.is_quoted else f"${{{part.name}}}"
 
 
-def _filled(template: str, texts: Mapping[str, str]) -> str:
+def _fill(template: str, texts: Mapping[str, str]) -> str:
     """The template with its numbers, as it is otherwise."""
     atoms = split_atoms(template)
     missing = [each.name for each in atoms if isinstance(each, Slot) and each.name not in texts]

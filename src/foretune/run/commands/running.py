@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from foretune.run.call import LONGEST_REASON
-from foretune.run.commands.filling import CommandError, Start
+from foretune.run.commands.filling import CommandError, CommandStart
 from foretune.run.commands.processes import descendants
 from foretune.run.memory import resident_bytes, size_text
 
@@ -64,10 +64,10 @@ class Printed(NamedTuple):
     errors: Tail
 
 
-def run(start: Start, variables: dict[str, str], memory_bytes: int | None) -> Printed:
+def run(start: CommandStart, variables: dict[str, str], memory_bytes: int | None) -> Printed:
     """Run a program to its end; raises CommandError if it fails, MemoryError over its limit."""
     printed = Printed(Tail(MOST_OUTPUT_BYTES), Tail(MOST_ERROR_BYTES))
-    with _started(start, variables) as process:
+    with _start(start, variables) as process:
         try:
             _read(process, printed, memory_bytes)
         except BaseException:
@@ -90,7 +90,7 @@ def json_result(output: Tail) -> Any:
     raise CommandError(f"it printed no line that is a JSON number or object{output.was_cut()}")
 
 
-def _started(start: Start, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(start: CommandStart, variables: dict[str, str]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             start.arguments,

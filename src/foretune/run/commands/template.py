@@ -137,10 +137,10 @@ def split_atoms(template: str) -> list[str | Slot]:
 @lru_cache(maxsize=16)
 def read_script(template: str) -> Script:
     """The commands of a template; raises UnreadableError for what is not read here."""
-    return _Reader(template).script()
+    return _TemplateReader(template).script()
 
 
-class _Reader:
+class _TemplateReader:
     """Reads atoms one after the other."""
 
     def __init__(self, template: str) -> None:
@@ -251,7 +251,7 @@ class _Reader:
             else:
                 self._at += 1
                 parts += self._part(atom)
-        return Word(_joined(parts)) if parts else None
+        return Word(_join(parts)) if parts else None
 
     def _part(self, character: str) -> Iterator[Part]:
         """What begins with a character outside of quotation marks."""
@@ -336,7 +336,7 @@ class _Reader:
         return found[0]
 
 
-def _joined(parts: list[Part]) -> tuple[Part, ...]:
+def _join(parts: list[Part]) -> tuple[Part, ...]:
     """Parts with neighbouring literals of the same kind as one."""
     joined: list[Part] = []
     for part in parts:

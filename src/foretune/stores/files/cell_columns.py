@@ -20,7 +20,7 @@ LOOKED_AT = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class ColumnCells:
     """The n cells of a column.
 
     Several values may be equal only if `codes` is None.
@@ -35,9 +35,9 @@ class Cells:
     """
 
     @classmethod
-    def of(cls, column: "Sequence[Any] | Cells") -> "Cells":
+    def of(cls, column: "Sequence[Any] | ColumnCells") -> "ColumnCells":
         """The cells of a list, in which None and NaN are empty."""
-        if isinstance(column, Cells):
+        if isinstance(column, ColumnCells):
             return column
         codes = np.empty(len(column), dtype=np.int32)
         seen: dict[Any, int] = {}
@@ -47,7 +47,7 @@ class Cells:
         return cls(values, smallest(codes, len(values)))
 
     @classmethod
-    def of_numbers(cls, numbers: NDArray[Any]) -> "Cells":
+    def of_numbers(cls, numbers: NDArray[Any]) -> "ColumnCells":
         """The cells of an array of float64 or int64, in which NaN is empty."""
         start = numbers[:LOOKED_AT]
         if len(np.unique(start)) > MANY_DIFFERENT * len(start):
@@ -56,7 +56,7 @@ class Cells:
         return cls(values, smallest(codes, len(values)))
 
     @classmethod
-    def gaps(cls, n: int) -> "Cells":
+    def gaps(cls, n: int) -> "ColumnCells":
         """n empty cells."""
         return cls([], np.full(n, -1, dtype=np.int8))
 
@@ -76,12 +76,12 @@ class Cells:
         """Whether all values are numbers in an array."""
         return isinstance(self.values, np.ndarray)
 
-    def coded(self) -> "Cells":
+    def coded(self) -> "ColumnCells":
         """The same cells with codes, each value once."""
         if self.codes is not None:
             return self
         codes, values = pd.factorize(self.values)
-        return Cells(values, smallest(codes, len(values)))
+        return ColumnCells(values, smallest(codes, len(values)))
 
     @cached_property
     def different(self) -> Any:
@@ -103,13 +103,13 @@ class Cells:
         value = self.values[index if self.codes is None else self.codes[index]]
         return value.item() if isinstance(value, np.generic) else value
 
-    def take(self, rows: Rows) -> "Cells":
+    def take(self, rows: Rows) -> "ColumnCells":
         """The cells of some rows; a value that none of them has is forgotten."""
         if self.codes is None:
-            return Cells(self.values[rows], None)
-        return _pruned(self.values, self.codes[rows])
+            return ColumnCells(self.values[rows], None)
+        return _prune(self.values, self.codes[rows])
 
-    def with_none(self, rows: Bools | None = None) -> "Cells":
+    def with_none(self, rows: Bools | None = None) -> "ColumnCells":
         """The same cells with the value None in place of gaps: of all, or of those in `rows`."""
         gaps = ~self.present if rows is None else rows & ~self.present
         if not gaps.any():
@@ -117,9 +117,9 @@ class Cells:
         own = self.coded()
         assert own.codes is not None
         codes = np.where(gaps, len(own.values), own.codes)
-        return Cells([*as_list(own.values), None], smallest(codes, len(own.values) + 1))
+        return ColumnCells([*as_list(own.values), None], smallest(codes, len(own.values) + 1))
 
-    def filled(self, other: "Cells") -> "Cells":
+    def filled(self, other: "ColumnCells") -> "ColumnCells":
         """The same cells with those of `other` in place of gaps."""
         own = self.coded()
         codes, theirs = own.codes, other.coded().codes
@@ -127,26 +127,26 @@ class Cells:
         assert theirs is not None
         moved = np.where(theirs < 0, -1, theirs.astype(np.int64) + len(own.values))
         joined = [*as_list(own.values), *as_list(other.values)]
-        return Cells(joined, np.where(codes < 0, moved, codes)).mapped(lambda value: value)
+        return ColumnCells(joined, np.where(codes < 0, moved, codes)).mapped(lambda value: value)
 
-    def without(self, rows: Bools) -> "Cells":
+    def without(self, rows: Bools) -> "ColumnCells":
         """The same cells, empty where `rows` is True."""
         own = self.coded()
         assert own.codes is not None
-        return _pruned(own.values, np.where(rows, -1, own.codes))
+        return _prune(own.values, np.where(rows, -1, own.codes))
 
-    def mapped(self, function: Callable[[Any], Any]) -> "Cells":
+    def mapped(self, function: Callable[[Any], Any]) -> "ColumnCells":
         """The cells with other values; None and NaN make empty cells."""
         return self.replaced([function(value) for value in as_list(self.different)])
 
-    def replaced(self, others: Sequence[Any]) -> "Cells":
+    def replaced(self, others: Sequence[Any]) -> "ColumnCells":
         """The cells with `others` in place of the values `different`."""
         codes = self.coded().codes
         assert codes is not None
         seen: dict[Any, int] = {}
         values: list[Any] = []
         moved = add_values(others, seen, values)
-        return Cells(values, smallest(np.append(moved, np.int32(-1))[codes], len(values)))
+        return ColumnCells(values, smallest(np.append(moved, np.int32(-1))[codes], len(values)))
 
     def counts(self) -> NDArray[np.int64]:
         """How many cells have each of the values `different`."""
@@ -206,7 +206,7 @@ def _code_of(value: Any, seen: dict[Any, int], values: list[Any]) -> int:
     return code
 
 
-def _pruned(values: Any, codes: NDArray[Any]) -> Cells:
+def _prune(values: Any, codes: NDArray[Any]) -> ColumnCells:
     """Cells without the values that no cell has, in the order in which the others come first."""
     used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
     present = codes[codes >= 0]
@@ -216,4 +216,4 @@ def _pruned(values: Any, codes: NDArray[Any]) -> Cells:
     moved = np.full(len(values) + 1, -1, dtype=np.int64)
     moved[order] = np.arange(len(order))
     kept = values[order] if isinstance(values, np.ndarray) else [values[i] for i in order.tolist()]
-    return Cells(kept, smallest(moved[codes], len(order)))
+    return ColumnCells(kept, smallest(moved[codes], len(order)))

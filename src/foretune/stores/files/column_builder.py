@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune.space.parameters import LARGEST_EXACT_INT
-from foretune.stores.files.cell_columns import Cells, add_values, as_list, smallest
+from foretune.stores.files.cell_columns import ColumnCells, add_values, as_list, smallest
 
 NUMBERS, TRUTHS, OTHERS = "numbers", "truth values", "others"
 
@@ -42,7 +42,7 @@ class ColumnBuilder:
         else:
             self._add(add_values(cells, self._seen, self._values), in_codes=True)
 
-    def finish(self, *, whole: bool) -> Cells:
+    def finish(self, *, whole: bool) -> ColumnCells:
         """The cells.
 
         whole: whether whole numbers beside gaps are integers: a column of integers with gaps comes
@@ -51,13 +51,13 @@ class ColumnBuilder:
         if any(self._in_codes):
             return self._finish_coded()
         numbers = _joined(self._parts)
-        cells = Cells.of_numbers(numbers)
+        cells = ColumnCells.of_numbers(numbers)
         if not (whole and numbers.dtype.kind == "f") or cells.present.all():
             return cells
         cells = cells.coded()
         if not _all_whole(cells.values):
             return cells
-        return Cells(cells.values.astype(np.int64), cells.codes)
+        return ColumnCells(cells.values.astype(np.int64), cells.codes)
 
     def _add_numbers(self, numbers: NDArray[Any]) -> None:
         if numbers.dtype.kind == "i" or not np.isnan(numbers).all():
@@ -80,13 +80,13 @@ class ColumnBuilder:
         self._parts.append(part)
         self._in_codes.append(in_codes)
 
-    def _finish_coded(self) -> Cells:
+    def _finish_coded(self) -> ColumnCells:
         """Numbers become values like others: few parts hold numbers where some do not."""
         parts = [
             part if coded else add_values(as_list(part), self._seen, self._values)
             for part, coded in zip(self._parts, self._in_codes, strict=True)
         ]
-        return Cells(self._values, smallest(_joined(parts), len(self._values)))
+        return ColumnCells(self._values, smallest(_joined(parts), len(self._values)))
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from foretune._base.names import quote_names
 from foretune.errors import ForetuneWarning
-from foretune.stores.files.cell_columns import Cells
+from foretune.stores.files.cell_columns import ColumnCells
 from foretune.stores.files.outcomes import are_outcomes
 from foretune.stores.files.space_inference import NUMBER
 from foretune.stores.files.table_files import WORDS
@@ -35,15 +35,15 @@ IGNORE = "--ignore"
 PREFIXES = ("params_", "params.", "config/", "param_")
 """What Optuna, MLflow, Ray Tune and scikit-learn write before the names of hyperparameters."""
 
-Columns = Mapping[str, Cells]
+Columns = Mapping[str, ColumnCells]
 
 
-def say_doubts(columns: Mapping[str, Sequence[Any] | Cells], *, by_name: bool) -> None:
+def say_doubts(columns: Mapping[str, Sequence[Any] | ColumnCells], *, by_name: bool) -> None:
     """Warn of what each column may be instead of what it is taken for.
 
     by_name: whether a column is taken for a hyperparameter for want of another meaning.
     """
-    cells = {name: Cells.of(column) for name, column in columns.items()}
+    cells = {name: ColumnCells.of(column) for name, column in columns.items()}
     _say_thousands(cells)
     _say_numbers(cells)
     if by_name:
@@ -111,7 +111,7 @@ def _prefix_in(names: Collection[str], doubted: Collection[str]) -> str:
     return "" if prefix and any(name.startswith(prefix) for name in doubted) else prefix
 
 
-def _option_for(name: str, column: Cells) -> str:
+def _option_for(name: str, column: ColumnCells) -> str:
     """The option that says what a column probably is; none where it may be a hyperparameter."""
     words = [part.lower() for part in PARTS_OF_NAMES.findall(name)]
     last = words[-1] if words else ""
@@ -135,7 +135,7 @@ def _is_number(cell: Any) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
-def _has_fractions(column: Cells) -> bool:
+def _has_fractions(column: ColumnCells) -> bool:
     """Whether a number among the numbers of a column is not whole."""
     numbers = np.asarray(column.values, dtype=np.float64)
     return bool((numbers[~np.isnan(numbers)] % 1 != 0).any())

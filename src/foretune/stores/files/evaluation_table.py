@@ -21,10 +21,10 @@ from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.data_frame import CONFIG, numbers_of
 from foretune.space import Parameter, Space
-from foretune.space.row_codes import encode_coded
+from foretune.space.row_codes import encode_columns
 from foretune.space.text_format import parse_space
 from foretune.stores.files.archive import existing
-from foretune.stores.files.cell_columns import Cells, as_list
+from foretune.stores.files.cell_columns import ColumnCells, as_list
 from foretune.stores.files.column_warnings import say_doubts
 from foretune.stores.files.failed_rows import rows_told_in_full, without_reasons
 from foretune.stores.files.json_configs import config_columns
@@ -37,7 +37,7 @@ from foretune.stores.files.space_inference import (
 )
 from foretune.stores.files.table_files import (
     WORDS,
-    Table,
+    FileTable,
     is_parquet,
     need_columns,
     read_table,
@@ -88,7 +88,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     progress.start("encoding configurations", n)
     try:
         given = columns.space is not None
-        configs = encode_coded(
+        configs = encode_columns(
             space,
             cells,
             n,
@@ -119,7 +119,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
 class _Outcomes:
     """What rows say beside their hyperparameters."""
 
-    tasks: Cells
+    tasks: ColumnCells
     values: Floats
     """(n, number of metrics)"""
     status: NDArray[np.int8] | None
@@ -149,7 +149,7 @@ class _Told:
     """The hyperparameters of rows that name all of them, and their space."""
 
     space: Space
-    cells: dict[str, Cells]
+    cells: dict[str, ColumnCells]
     rows: Bools
     """Which rows of the table these are."""
 
@@ -162,7 +162,7 @@ def succeeded(values: Floats, status: NDArray[np.int8] | None) -> Bools:
 
 def _read(
     source: Path | str, columns: TableColumns, space: Space | None, progress: Progress
-) -> Table:
+) -> FileTable:
     """The columns of the file that are needed, without the prefix of hyperparameters."""
     assert columns.task is not None
     optional = (columns.config_column, columns.status, columns.seconds, columns.fidelity)
@@ -183,7 +183,7 @@ def _read(
     return _without_prefix(table, named, prefix) if prefix else table
 
 
-def _without_prefix(table: Table, named: list[str], prefix: str) -> Table:
+def _without_prefix(table: FileTable, named: list[str], prefix: str) -> FileTable:
     """The named columns and those that begin with `prefix`, called by what follows it."""
     found = [name for name in table.names if name.startswith(prefix)]
     found = [name for name in found if name not in (*named, prefix)]
@@ -207,7 +207,7 @@ def _check_not_taken(names: Iterable[str], named: Collection[str]) -> None:
             )
 
 
-def _outcomes(table: Table, columns: TableColumns) -> tuple[Table, _Outcomes]:
+def _outcomes(table: FileTable, columns: TableColumns) -> tuple[FileTable, _Outcomes]:
     """The rows that have ended, without the columns that say how, and what these say."""
     assert columns.task is not None
     status = None
@@ -234,7 +234,7 @@ def _outcomes(table: Table, columns: TableColumns) -> tuple[Table, _Outcomes]:
     return table, _Outcomes(tasks, np.column_stack(values), status, seconds, fidelity)
 
 
-def _tasks(column: Cells, name: str) -> Cells:
+def _tasks(column: ColumnCells, name: str) -> ColumnCells:
     """The names of the tasks."""
     if not column.present.all():
         raise ExperienceError(
@@ -244,7 +244,7 @@ def _tasks(column: Cells, name: str) -> Cells:
     return column.replaced(pd.Series(column.different).astype(str).tolist())
 
 
-def _numbers(column: Cells, name: str, *, durations: bool = False) -> Floats:
+def _numbers(column: ColumnCells, name: str, *, durations: bool = False) -> Floats:
     """(n,), NaN where a cell is empty; refuses what is no number.
 
     durations: whether they may be written as pandas does.
@@ -294,7 +294,7 @@ def _check_meanings(columns: TableColumns) -> None:
 
 
 def _with_inferred_space(
-    table: Table, columns: TableColumns, source: Path | str, outcomes: _Outcomes
+    table: FileTable, columns: TableColumns, source: Path | str, outcomes: _Outcomes
 ) -> _Told:
     """The hyperparameters, and the space that is inferred from them."""
     if columns.config_column is not None:
@@ -336,7 +336,9 @@ def _named(columns: TableColumns) -> list[str]:
     return [name for name in (*named, columns.fidelity) if name is not None]
 
 
-def _own_columns(table: Table, columns: TableColumns, source: Path | str) -> dict[str, Cells]:
+def _own_columns(
+    table: FileTable, columns: TableColumns, source: Path | str
+) -> dict[str, ColumnCells]:
     """The columns that are taken for hyperparameters."""
     names = [name for name in table.names if name not in _named(columns)]
     none = [name for name in names if _is_no_column(table, name)]
@@ -348,8 +350,8 @@ def _own_columns(table: Table, columns: TableColumns, source: Path | str) -> dic
 
 
 def _drop_ignored(
-    cells: dict[str, Cells], ignored: Sequence[str], known: Sequence[str]
-) -> dict[str, Cells]:
+    cells: dict[str, ColumnCells], ignored: Sequence[str], known: Sequence[str]
+) -> dict[str, ColumnCells]:
     """The columns without those that are ignored or never have a value."""
     check_ignore_names(ignored, known)
     kept = {name: column for name, column in cells.items() if name not in ignored}
@@ -363,7 +365,7 @@ def _drop_ignored(
     return {name: column for name, column in kept.items() if name not in empty}
 
 
-def _check_ranges(cells: Mapping[str, Cells]) -> None:
+def _check_ranges(cells: Mapping[str, ColumnCells]) -> None:
     """Refuse gaps in what looks like a range: a forgotten cell would make choices of it."""
     for name, column in cells.items():
         if looks_like_range(column):
@@ -375,13 +377,15 @@ def _check_ranges(cells: Mapping[str, Cells]) -> None:
             )
 
 
-def _has_value_or_word(table: Table, cells: Mapping[str, Cells], prefix: str) -> dict[str, Bools]:
+def _has_value_or_word(
+    table: FileTable, cells: Mapping[str, ColumnCells], prefix: str
+) -> dict[str, Bools]:
     """Where there is a value or one of WORDS, of the columns whose gaps no other one explains."""
     words = table.words(find_unexplained_gaps(cells, {}), prefix=prefix)
     return {name: cells[name].present | where.present for name, where in words.items()}
 
 
-def _is_no_column(table: Table, name: str) -> bool:
+def _is_no_column(table: FileTable, name: str) -> bool:
     """Whether a column without a name is empty, or numbers the rows as pandas writes it first."""
     if not UNNAMED.fullmatch(name) or name not in table.columns:
         return False
@@ -397,7 +401,7 @@ def _is_no_column(table: Table, name: str) -> bool:
     return not column.present.any()
 
 
-def _as_written(cells: Cells) -> Cells:
+def _as_written(cells: ColumnCells) -> ColumnCells:
     """Cells of CSV, in which numbers and truth values may stand beside words: 0.5 beside sqrt.
 
     They are read only if a program writes them just so: 3.10 and 007 are names.
@@ -419,7 +423,7 @@ def _as_written(cells: Cells) -> Cells:
 
 
 def _with_given_space(
-    table: Table, columns: TableColumns, space: Space, outcomes: _Outcomes
+    table: FileTable, columns: TableColumns, space: Space, outcomes: _Outcomes
 ) -> _Told:
     """The hyperparameters of the given space."""
     prefix = columns.config_prefix or ""
@@ -446,7 +450,7 @@ def _with_given_space(
     return _Told(space, cells, whole)
 
 
-def _with_word_choices(space: Space, table: Table) -> list[str]:
+def _with_word_choices(space: Space, table: FileTable) -> list[str]:
     """The columns of hyperparameters that are never missing and have a choice called None or null.
 
     Where one may be inactive, these words may mean just that.
@@ -461,7 +465,7 @@ def _with_word_choices(space: Space, table: Table) -> list[str]:
     ]
 
 
-def _columns_in(table: Table, space: Space) -> dict[str, str]:
+def _columns_in(table: FileTable, space: Space) -> dict[str, str]:
     """The hyperparameters that have a column, and which: one with a prefix comes first."""
     wanted = {name: f"{CONFIG}{name}" for name in space.names}
     known = table.columns
@@ -470,7 +474,7 @@ def _columns_in(table: Table, space: Space) -> dict[str, str]:
 
 
 def _told_as_none(
-    table: Table, space: Space, held: Mapping[str, str], prefix: str
+    table: FileTable, space: Space, held: Mapping[str, str], prefix: str
 ) -> dict[str, Bools]:
     """Where rows write None for a hyperparameter that has this choice.
 
@@ -481,7 +485,7 @@ def _told_as_none(
     return {name: words[held[name]].present for name in with_none if held[name] in words}
 
 
-def _as_meant(parameter: Parameter, cells: Cells) -> Cells:
+def _as_meant(parameter: Parameter, cells: ColumnCells) -> ColumnCells:
     """Cells with the choices and numbers of the space in place of texts for them."""
     if str not in cells.kinds:
         return cells

@@ -9,12 +9,12 @@ from foretune._base.arrays import Bools
 from foretune._base.names import quote_names
 from foretune.errors import ForetuneWarning
 from foretune.space.parameters import choice_key
-from foretune.stores.files.cell_columns import Cells
+from foretune.stores.files.cell_columns import ColumnCells
 from foretune.stores.files.dropped_rows import TOLD_IN_PART, say_left_out
 from foretune.stores.files.space_inference import Activity, find_conditions
 
 
-def without_reasons(cells: dict[str, Cells], done: Bools) -> dict[str, Cells]:
+def without_reasons(cells: dict[str, ColumnCells], done: Bools) -> dict[str, ColumnCells]:
     """The columns without those that only failures fill, such as the text of an exception."""
     reasons = [name for name in cells if not cells[name].present[done].any()]
     if not reasons or not done.any():
@@ -28,7 +28,7 @@ def without_reasons(cells: dict[str, Cells], done: Bools) -> dict[str, Cells]:
 
 
 def rows_told_in_full(
-    cells: Mapping[str, Cells], told: Mapping[str, Bools], done: Bools, tasks: Cells
+    cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], done: Bools, tasks: ColumnCells
 ) -> Bools:
     """(n,), False for rows that failed without all of their hyperparameters, of which it warns.
 
@@ -42,7 +42,7 @@ def rows_told_in_full(
     return whole
 
 
-def told_in_full(cells: Mapping[str, Cells], told: Mapping[str, Bools], done: Bools) -> Bools:
+def told_in_full(cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], done: Bools) -> Bools:
     """(n,), False for evaluations that failed before all their hyperparameters were recorded.
 
     What belongs to a whole configuration, those that succeeded tell.
@@ -58,7 +58,9 @@ def told_in_full(cells: Mapping[str, Cells], told: Mapping[str, Bools], done: Bo
     return done | (whole[pattern] & _fit_conditions(cells, named, done))
 
 
-def _fit_conditions(cells: Mapping[str, Cells], named: Mapping[str, Bools], done: Bools) -> Bools:
+def _fit_conditions(
+    cells: Mapping[str, ColumnCells], named: Mapping[str, Bools], done: Bools
+) -> Bools:
     """(n,), whether a row has just the hyperparameters that are active in those that succeeded."""
     succeeded = {name: column.take(done) for name, column in cells.items()}
     # What none of them has explains nothing.
@@ -72,7 +74,7 @@ def _fit_conditions(cells: Mapping[str, Cells], named: Mapping[str, Bools], done
     return fits
 
 
-def _active(parent: Cells, activity: Activity, present: Bools, done: Bools) -> Bools:
+def _active(parent: ColumnCells, activity: Activity, present: Bools, done: Bools) -> Bools:
     """(n,), where a hyperparameter is active, given the values of the one that says so.
 
     Of a value with which none succeeded, those that failed tell.

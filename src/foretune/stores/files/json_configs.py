@@ -10,16 +10,16 @@ import numpy as np
 from foretune._base.arrays import Bools
 from foretune._base.names import check_writable
 from foretune.errors import ExperienceError
-from foretune.stores.files.cell_columns import Cells, is_missing, smallest
+from foretune.stores.files.cell_columns import ColumnCells, is_missing, smallest
 from foretune.stores.files.column_builder import ColumnBuilder
 from foretune.stores.files.python_literals import read_literal
 from foretune.stores.files.space_inference import as_choice
-from foretune.stores.files.table_files import Table
+from foretune.stores.files.table_files import FileTable
 
 CONFIGS_AT_ONCE = 1 << 14
 
 
-def config_columns(table: Table, name: str) -> tuple[dict[str, Cells], dict[str, Bools]]:
+def config_columns(table: FileTable, name: str) -> tuple[dict[str, ColumnCells], dict[str, Bools]]:
     """One column a hyperparameter, empty where a configuration has None or does not name it; and
     (n,) each, where a configuration names it, if perhaps as None.
 
@@ -47,7 +47,7 @@ def config_columns(table: Table, name: str) -> tuple[dict[str, Cells], dict[str,
     return cells, {key: np.concatenate(parts)[column.codes] for key, parts in named.items()}
 
 
-def _read(column: Cells, table: Table, name: str) -> Iterator[list[dict[str, Any]]]:
+def _read(column: ColumnCells, table: FileTable, name: str) -> Iterator[list[dict[str, Any]]]:
     """The different configurations, some at a time."""
     assert column.codes is not None
     for start in range(0, len(column.values), CONFIGS_AT_ONCE):
@@ -60,12 +60,12 @@ def _read(column: Cells, table: Table, name: str) -> Iterator[list[dict[str, Any
         yield configs
 
 
-def _spread(cells: Cells, column: Cells) -> Cells:
+def _spread(cells: ColumnCells, column: ColumnCells) -> ColumnCells:
     """The cells of all rows from those of the different configurations in `column`."""
     own = cells.coded()
     assert own.codes is not None
     assert column.codes is not None
-    return Cells(own.values, smallest(own.codes[column.codes], len(own.values)))
+    return ColumnCells(own.values, smallest(own.codes[column.codes], len(own.values)))
 
 
 def _value_in(config: Mapping[str, Any], key: str) -> Any:

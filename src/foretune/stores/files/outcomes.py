@@ -5,7 +5,7 @@ from typing import Any
 
 from foretune.errors import ExperienceError
 from foretune.experience import Status
-from foretune.stores.files.cell_columns import Cells, as_list
+from foretune.stores.files.cell_columns import ColumnCells, as_list
 from foretune.stores.files.dropped_rows import NOT_ENDED, say_left_out
 
 OWN = "Foretune"
@@ -56,7 +56,7 @@ WORDS: Mapping[str, Status | None] = {
 } | {str(each.value): each for each in Status}
 
 
-def statuses_of(column: Cells, name: str) -> Cells:
+def statuses_of(column: ColumnCells, name: str) -> ColumnCells:
     """How evaluations ended, a Status each; empty where one has not ended.
 
     name: of the column.
@@ -65,7 +65,7 @@ def statuses_of(column: Cells, name: str) -> Cells:
     return column.mapped(lambda cell: WORDS[_word(cell)])
 
 
-def check_ended(statuses: Cells, name: str, tasks: Cells) -> None:
+def check_ended(statuses: ColumnCells, name: str, tasks: ColumnCells) -> None:
     """Warn of rows that have not ended, and refuse a table in which none has.
 
     name: of the column of outcomes; tasks: the task of each row.
@@ -94,7 +94,7 @@ def _word(cell: Any) -> str:
     return str(cell).strip().upper().removesuffix(".0").rpartition(".")[2]
 
 
-def _check_words(column: Cells, name: str) -> None:
+def _check_words(column: ColumnCells, name: str) -> None:
     """Refuse what says nothing: it must pass neither for a success nor for a failure."""
     unknown = [cell for cell in as_list(column.different) if _word(cell) not in WORDS]
     if unknown:

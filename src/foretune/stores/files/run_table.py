@@ -20,7 +20,7 @@ from foretune.experience import Experience, Metric, Status
 from foretune.space import Encoded, Parameter, Space
 from foretune.space.text_format import parse_space
 from foretune.stores.files.archive import existing
-from foretune.stores.files.cell_columns import Cells, is_missing
+from foretune.stores.files.cell_columns import ColumnCells, is_missing
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, say_left_out
 from foretune.stores.files.failed_rows import told_in_full as rows_told_in_full
 from foretune.stores.files.space_inference import as_choice, infer_space
@@ -178,7 +178,7 @@ def _only(runs: Sequence[LoggedRun], wanted: Sequence[bool], others: str) -> lis
 def has_full_config(runs: Sequence[LoggedRun], done: Sequence[bool]) -> list[bool]:
     """Which runs did not fail before they had logged all their hyperparameters."""
     names = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
-    cells = {name: Cells.of([run.config.get(name) for run in runs]) for name in names}
+    cells = {name: ColumnCells.of([run.config.get(name) for run in runs]) for name in names}
     told = {name: np.array([run.names(name) for run in runs]) for name in names}
     whole: list[bool] = rows_told_in_full(cells, told, np.array(done)).tolist()
     return whole

@@ -32,10 +32,10 @@ from foretune._base.arrays import Bools, Floats
 from foretune.errors import ExperienceError
 from foretune.space.definition import Draft
 from foretune.space.parameters import LARGEST_EXACT_INT, choice_key
-from foretune.stores.files.cell_columns import Cells, as_list
+from foretune.stores.files.cell_columns import ColumnCells, as_list
 
 Scalar: TypeAlias = bool | int | float | str | tuple[Any, ...] | None
-Column: TypeAlias = Sequence[Any] | Cells
+Column: TypeAlias = Sequence[Any] | ColumnCells
 """One value a configuration; None or NaN where the hyperparameter is missing."""
 Hyperparameter: TypeAlias = (
     CategoricalHyperparameter
@@ -98,7 +98,7 @@ def infer_space(
     """
     if not columns:
         raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
-    cells = {name: Cells.of(column) for name, column in columns.items()}
+    cells = {name: ColumnCells.of(column) for name, column in columns.items()}
     if activities is None:
         present, activities = _find_conditions(cells, told or {})
     else:
@@ -126,20 +126,20 @@ def infer_space(
     return made
 
 
-def _values_of(column: Cells, present: Bools) -> Cells:
+def _values_of(column: ColumnCells, present: Bools) -> ColumnCells:
     """The cells that have a value, if perhaps None."""
     here = column if present.all() else column.take(present)
     return here.with_none()
 
 
 def infer_parameter(
-    name: str, column: Sequence[Scalar] | Cells, *, stage: bool = False
+    name: str, column: Sequence[Scalar] | ColumnCells, *, stage: bool = False
 ) -> Hyperparameter:
     """The hyperparameter that takes the values of `column`, none of which is missing.
 
     Numbers of which some are None are choices: no range holds None.
     """
-    values = column if isinstance(column, Cells) else Cells.of(column).with_none()
+    values = column if isinstance(column, ColumnCells) else ColumnCells.of(column).with_none()
     types = values.kinds
     if NoneType in types and _many_numbers(values):
         return _with_none_last(name, values)
@@ -161,14 +161,16 @@ def infer_parameter(
     return _range_of(name, values, whole=whole == {True})
 
 
-def _has_inexact(cells: Cells) -> bool:
+def _has_inexact(cells: ColumnCells) -> bool:
     """Whether a whole number is too large for a float to hold it exactly."""
     if cells.in_numbers:
         return bool(np.abs(cells.values).max() > LARGEST_EXACT_INT) and int in cells.kinds
     return any(isinstance(value, int) and abs(value) > LARGEST_EXACT_INT for value in cells.values)
 
 
-def _choice_of(name: str, values: Cells, *, stage: bool) -> CategoricalHyperparameter | Constant:
+def _choice_of(
+    name: str, values: ColumnCells, *, stage: bool
+) -> CategoricalHyperparameter | Constant:
     choices = _distinct(values.different)
     if len(set(choices)) < len(choices):
         raise ExperienceError(
@@ -184,7 +186,7 @@ def _choice_of(name: str, values: Cells, *, stage: bool) -> CategoricalHyperpara
 
 
 def _range_of(
-    name: str, cells: Cells, *, whole: bool
+    name: str, cells: ColumnCells, *, whole: bool
 ) -> UniformIntegerHyperparameter | UniformFloatHyperparameter | Constant:
     values = np.asarray(cells.values, dtype=np.float64)
     low, high = float(values.min()), float(values.max())
@@ -225,7 +227,7 @@ def _check_number_of_choices(name: str, different: int, rows: int) -> None:
         )
 
 
-def _with_none_last(name: str, values: Cells) -> OrdinalHyperparameter:
+def _with_none_last(name: str, values: ColumnCells) -> OrdinalHyperparameter:
     """Numbers in their order, and after them None: mostly it means that there is no limit."""
     known = {value: type(value) for value in as_list(values.different) if value is not None}
     numeric = all(
@@ -247,7 +249,7 @@ def _is_none(value: Any) -> bool:
     return value is None
 
 
-def _many_numbers(cells: Cells) -> bool:
+def _many_numbers(cells: ColumnCells) -> bool:
     """Whether there are too many different numbers for choices, which are all equally far apart."""
     if cells.in_numbers and len(np.unique(cells.values[:LOOKED_AT])) > MOST_CHOSEN_NUMBERS + 1:
         return True  # one of these may be NaN
@@ -256,7 +258,7 @@ def _many_numbers(cells: Cells) -> bool:
 
 def looks_like_range(column: Column) -> bool:
     """Whether there are many different numbers with fractions, as drawn from a range."""
-    cells = Cells.of(column)
+    cells = ColumnCells.of(column)
     if not _many_numbers(cells):
         return False
     if cells.in_numbers:
@@ -264,7 +266,7 @@ def looks_like_range(column: Column) -> bool:
     return not all(float(each).is_integer() for each in _numbers_in(cells))
 
 
-def _numbers_in(cells: Cells) -> set[Any]:
+def _numbers_in(cells: ColumnCells) -> set[Any]:
     """The different numbers among values."""
     return {value for value in as_list(cells.different) if isinstance(value, numbers.Real)}
 
@@ -321,7 +323,7 @@ def _unevenness(ascending: Floats, counts: NDArray[np.int64] | None) -> float:
 
 
 def _find_conditions(
-    columns: Mapping[str, Cells], told: Mapping[str, Bools]
+    columns: Mapping[str, ColumnCells], told: Mapping[str, Bools]
 ) -> tuple[dict[str, Bools], dict[str, Activity]]:
     """Where each hyperparameter has a value, (n,) each, and which other one says so.
 
@@ -395,11 +397,11 @@ def explain_missing(
     return explained
 
 
-def _as_cells(columns: Mapping[str, Column]) -> dict[str, Cells]:
-    return {name: Cells.of(column) for name, column in columns.items()}
+def _as_cells(columns: Mapping[str, Column]) -> dict[str, ColumnCells]:
+    return {name: ColumnCells.of(column) for name, column in columns.items()}
 
 
-def _may_be_parent(column: Cells, present: Bools) -> bool:
+def _may_be_parent(column: ColumnCells, present: Bools) -> bool:
     """Whether a hyperparameter has few values that can be named one by one: no range of floats."""
     kinds = column.kinds | ({NoneType} if (present & ~column.present).any() else set())
     allowed = (*DISCRETE, float) if kinds & {bool, str, NoneType} else DISCRETE
@@ -410,7 +412,7 @@ def _may_be_parent(column: Cells, present: Bools) -> bool:
     return 2 <= len(_distinct(column.different)) + (NoneType in kinds) <= MOST_PARENT_VALUES
 
 
-def _encode_column(column: Cells, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
+def _encode_column(column: ColumnCells, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
     """The distinct values, and each row's position among them (-1 where missing)."""
     here = column.coded()
     assert here.codes is not None

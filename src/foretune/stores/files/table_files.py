@@ -15,7 +15,7 @@ from foretune._base.arrays import Bools
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import ExperienceError
 from foretune.stores.files.archive import existing
-from foretune.stores.files.cell_columns import Cells
+from foretune.stores.files.cell_columns import ColumnCells
 from foretune.stores.files.column_builder import ColumnBuilder
 from foretune.stores.files.compressed import DAMAGED
 from foretune.stores.files.csv_parts import ROWS_AT_ONCE, CsvFile, has_padding
@@ -29,13 +29,13 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """Rows of a file, column by column."""
 
     path: Path
     names: Sequence[str]
     """All columns of the file."""
-    columns: dict[str, Cells]
+    columns: dict[str, ColumnCells]
     """Those that were asked for."""
     rows: NDArray[np.int64] | None = None
     """(n,), which rows of the file these are; None if they are all."""
@@ -49,7 +49,7 @@ class Table:
         """Which row of the file a row is."""
         return index if self.rows is None else int(self.rows[index])
 
-    def take(self, rows: Bools) -> "Table":
+    def take(self, rows: Bools) -> "FileTable":
         """Only these rows."""
         if rows.all():
             return self
@@ -59,7 +59,7 @@ class Table:
             self, columns=columns, rows=chosen if self.rows is None else self.rows[chosen]
         )
 
-    def renamed(self, names: Mapping[str, str]) -> "Table":
+    def renamed(self, names: Mapping[str, str]) -> "FileTable":
         """The columns under other names; those without one are left out."""
         return replace(
             self,
@@ -67,7 +67,7 @@ class Table:
             names=list(names.values()),
         )
 
-    def words(self, names: Collection[str], *, prefix: str = "") -> dict[str, Cells]:
+    def words(self, names: Collection[str], *, prefix: str = "") -> dict[str, ColumnCells]:
         """Of the columns `names` of a CSV file the cells with one of WORDS, which were read as
         gaps; empty elsewhere.
 
@@ -101,7 +101,7 @@ def read_table(
     *,
     texts: Collection[str] = (),
     wanted: Callable[[str], bool] = lambda _: True,
-) -> Table:
+) -> FileTable:
     """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
 
     texts: columns that stay as CSV writes them, so that 007 and 7 are not the same, and NA is a
@@ -149,7 +149,7 @@ def _check_ending(path: Path) -> None:
 
 def _read_csv(
     file: CsvFile, progress: Progress, texts: Collection[str], wanted: Callable[[str], bool]
-) -> Table:
+) -> FileTable:
     names = [name for name in file.names if wanted(name)]
     as_text = dict.fromkeys((name for name in names if name in texts), str)
     size = file.path.stat().st_size
@@ -164,7 +164,7 @@ def _read_csv(
                 builder.add(part[name])
             n += len(part)
     if n == 0:
-        return Table(file.path, file.names, {}, csv=file)
+        return FileTable(file.path, file.names, {}, csv=file)
     columns = {}
     mixed = [name for name in names if len(builders[name].kinds) > 1]
     for name in names:
@@ -178,10 +178,10 @@ def _read_csv(
     if gaps:
         columns |= _texts(file, gaps, keep_default_na=False, na_values=[""])
     columns = {name: columns[name] for name in names}
-    return Table(file.path, file.names, columns, csv=file)
+    return FileTable(file.path, file.names, columns, csv=file)
 
 
-def _texts(file: CsvFile, names: Sequence[str], **how: Any) -> dict[str, Cells]:
+def _texts(file: CsvFile, names: Sequence[str], **how: Any) -> dict[str, ColumnCells]:
     """Columns of a CSV file as texts."""
     builders = {name: ColumnBuilder() for name in names}
     for part in file.parts(names, dtype=str, **how):
@@ -190,7 +190,7 @@ def _texts(file: CsvFile, names: Sequence[str], **how: Any) -> dict[str, Cells]:
     return {name: builder.finish(whole=False) for name, builder in builders.items()}
 
 
-def _read_parquet(path: Path, progress: Progress, wanted: Callable[[str], bool]) -> Table:
+def _read_parquet(path: Path, progress: Progress, wanted: Callable[[str], bool]) -> FileTable:
     names, parts = _parquet_parts(path, wanted)
     chosen = [name for name in names if wanted(name)]
     builders = {name: ColumnBuilder() for name in chosen}
@@ -207,7 +207,7 @@ def _read_parquet(path: Path, progress: Progress, wanted: Callable[[str], bool])
     columns = {}
     for name in chosen if n else ():
         columns[name] = builders.pop(name).finish(whole=True)
-    return Table(path, names, columns)
+    return FileTable(path, names, columns)
 
 
 def _parquet_parts(

@@ -45,7 +45,7 @@ MOST_EXAMPLES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class TrialCells:
     """The hyperparameters of all trials, one cell after the other."""
 
     row: NDArray[np.int64]
@@ -75,7 +75,7 @@ class PastTrials:
 
     @classmethod
     def of_cells(
-        cls, tasks: Sequence[str], task_index: NDArray[np.int32], losses: Floats, cells: Cells
+        cls, tasks: Sequence[str], task_index: NDArray[np.int32], losses: Floats, cells: TrialCells
     ) -> "PastTrials":
         """The table of trials whose hyperparameters come as `cells`."""
         columns = _columns(cells.kinds)

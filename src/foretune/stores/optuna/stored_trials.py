@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 
 from foretune._base.cache import load_or_make
 from foretune.stores.optuna.constraints import CONSTRAINTS, infeasible
-from foretune.stores.optuna.past_studies import VERSION, Cells, PastTrials
+from foretune.stores.optuna.past_studies import VERSION, PastTrials, TrialCells
 from foretune.stores.optuna.values import has_plain_values
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class _Collected:
         kinds = tuple(
             (name, key if meaning is None else meaning[key]) for name, key in self._places
         )
-        cells = Cells(
+        cells = TrialCells(
             np.array(self.rows, dtype=np.int64),
             np.array(self.kinds, dtype=np.int64),
             np.array(self.values, dtype=float),
