@@ -50,10 +50,10 @@ class TimeBudget:
         """When the model must be fitted, so that there is time left to save it."""
         return self.end - max(LEAST_SECONDS_TO_FINISH, SHARE_TO_FINISH * self.seconds)
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """The seconds until the end; 0 after it."""
         return max(0.0, self.end - time.monotonic())
 
-    def left_for_model(self) -> float:
+    def remaining_for_model(self) -> float:
         """The seconds until the model must be fitted; 0 after that."""
         return max(0.0, self.model_end - time.monotonic())

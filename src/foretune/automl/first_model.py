@@ -84,7 +84,9 @@ class FirstModelKeeper:
     def make(self, plan: FitPlan) -> FirstModel:
         """Fit the first model by this plan and save it, unless there is one already."""
         if self.kept is None:
-            seconds = min(max(LEAST_SECONDS, SHARE * self.clock.seconds), 0.5 * self.clock.left())
+            seconds = min(
+                max(LEAST_SECONDS, SHARE * self.clock.seconds), 0.5 * self.clock.remaining()
+            )
             self.kept = fit_first_model(plan, target=self.target, seconds=seconds)
             if not self.path.exists():
                 self.save()

@@ -204,13 +204,13 @@ class Job:
     def conclude(self, found: SearchResult) -> FitResult:
         """Fit the model that the trials come to, so that it can be saved."""
         with self._time_stage("fitting the model"):
-            conclusion = self._concluded(found)
+            conclusion = self._fit_final_model(found)
         self.timings["all of it"] = time.monotonic() - self.began
         ended = replace(found, timings=tuple(self.timings.items()))
         model = replace(conclusion.model, about={"task": found.about.task})
         return FitResult(**vars(ended), conclusion=replace(conclusion, model=model))
 
-    def _concluded(self, found: SearchResult) -> Conclusion:
+    def _fit_final_model(self, found: SearchResult) -> Conclusion:
         if self.first is None:
             until = model_deadline(self.wishes, since=self.began)
             return self._conclusion(found, self.table, self._means(until))
@@ -249,7 +249,7 @@ class Job:
         if not best or FitTimeModel.of(plan, rows=len(self.table)).growth <= MOST_GROWTH_HERE:
             return None
         expected = contention() * FitTimeModel.of(plan, rows=rows).seconds(best[0])
-        if not expected <= SHARE_FOR_SAFETY * self.clock.left_for_model():
+        if not expected <= SHARE_FOR_SAFETY * self.clock.remaining_for_model():
             return None
         try:
             return self._conclusion(replace(found, blending=None), plan.table, means)
@@ -259,7 +259,7 @@ class Job:
     def _rows_in_time(self, found: SearchResult) -> int | None:
         """How many rows the best trial can learn from in time; None where a trial can from all."""
         plan, pace = found.plan, FitTimeModel.of(found.plan, rows=len(self.table))
-        best, left = rank_trials(found.trials, plan), self.clock.left_for_model()
+        best, left = rank_trials(found.trials, plan), self.clock.remaining_for_model()
         slower = contention()
         times = [slower * pace.seconds(trial) for trial in best]
         if any(not seconds > left for seconds in times) or not best:
@@ -329,7 +329,7 @@ class Job:
         found = budget(plan, self.wishes, rows=rows, since=self.began, workers=workers)
         if self.first is None or found.seconds is None:
             return found
-        seconds = max(self.clock.left_for_model(), LEAST_SECONDS)
+        seconds = max(self.clock.remaining_for_model(), LEAST_SECONDS)
         usual, least = found.reserve, LEAST_RESERVE * self.clock.seconds
 
         def reserve(trials: Sequence[StudyTrial]) -> float:

@@ -55,7 +55,7 @@ def make_first_model(keeper: FirstModelKeeper, plan: FitPlan, target: str) -> No
 
 def is_too_late(keeper: FirstModelKeeper, table: Table) -> bool:
     """Whether there is no time for a search; if so, say that the first model is all there is."""
-    if keeper.kept is None or keeper.clock.left_for_model() >= LEAST_SEARCH_SECONDS:
+    if keeper.kept is None or keeper.clock.remaining_for_model() >= LEAST_SEARCH_SECONDS:
         return False
     use_first_model(keeper, task_name(table), NO_SEARCH)
     return True

@@ -146,7 +146,7 @@ def _measure_column_importance(found: "FitResult", clock: "TimeBudget") -> "list
     if found.ending == "stopped" or found.conclusion.interrupted:
         return []
     most = min(MOST_SECONDS, SHARE_TO_TELL * (found.wishes.seconds or math.inf))
-    if clock.is_limited and clock.left() < found.conclusion.best.seconds + most:
+    if clock.is_limited and clock.remaining() < found.conclusion.best.seconds + most:
         return []
     try:
         with stopping.absorb_requests():

@@ -162,12 +162,12 @@ class ProcessPool(Generic[Job, Result]):
         except (EOFError, OSError):
             return self._dead(worker)
         except ForeignMessageError:
-            return self._confused(worker)
+            return self._replace_confused(worker)
         if worker.ready:
             self._failed_starts = 0
         return None if answer is None or key is None else Outcome.of(key, answer)
 
-    def _confused(self, worker: Worker) -> Outcome[Result] | None:
+    def _replace_confused(self, worker: Worker) -> Outcome[Result] | None:
         """Replace a worker that says what is no answer: this costs the trial that it has."""
         self._staff.remove(worker)
         self._guard.watch(self._staff)

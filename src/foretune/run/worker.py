@@ -90,13 +90,13 @@ class Desk:
         key, packed = received[:KEY_BYTES], received[KEY_BYTES:]
         _wait_until_read(sys.__stderr__)
         COUNTER.pack_into(self._trial, 0, COUNTER.unpack_from(self._trial)[0] + 1)
-        answer = self._packed(self._called(function, pickle.loads(packed)))
+        answer = self._pack(self._call(function, pickle.loads(packed)))
         try:
             self._channel.send(pickle.dumps(answer), key)
         except OSError:
             os._exit(CHANNEL_LOST)
 
-    def _called(self, function: Callable[[Any], Any], job: Any) -> Answer:
+    def _call(self, function: Callable[[Any], Any], job: Any) -> Answer:
         # The kernel counts and ends: no code of the trial, however busy, can hold it up.
         signal.setitimer(signal.ITIMER_PROF, self._cpu_limit or 0.0)
         # Ctrl-C does not reach a worker: also a KeyboardInterrupt is of the trial's making.
@@ -109,7 +109,7 @@ class Desk:
             end_children(self._kept | _helpers(self._pid))
         return answer
 
-    def _packed(self, answer: Answer) -> Answer:
+    def _pack(self, answer: Answer) -> Answer:
         """The answer with its result as bytes, which the parent opens apart: the rest arrives.
 
         Whatever the result's own code raises on the way costs this trial only.

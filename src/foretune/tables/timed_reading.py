@@ -82,7 +82,7 @@ def read_training_in_time(
             use_sample(_named(small, path, share_read))
         columns = 0 if small is None else small.facts.columns
         expected = max(LEAST_SECONDS, _expected(took, columns, share_read))
-        share = READING_SHARE * clock.left_for_model() / expected
+        share = READING_SHARE * clock.remaining_for_model() / expected
         if share >= 1.0:
             return read(path)
         if small is not None and share * size < LEAST_GAIN * FIRST_BYTES:
@@ -97,7 +97,7 @@ def _deadlines(clock: TimeBudget, columns: float, texts: float) -> Deadlines:
     """After these shares of the time that is left."""
     if not clock.is_limited:
         return NO_DEADLINES
-    now, left = time.monotonic(), clock.left_for_model()
+    now, left = time.monotonic(), clock.remaining_for_model()
     return Deadlines(now + columns * left, now + texts * left)
 
 

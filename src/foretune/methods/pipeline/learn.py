@@ -127,7 +127,7 @@ class DeepPipeLearner:
         rng = np.random.default_rng(seed)
         looked_at = configs.take(rng.permutation(len(configs))[:FIRST_LOOK])
         start = initial_network(NetworkLayout.of(experience.space, self.sizes), looked_at, seed)
-        return self._trained(start, experience, seed=seed, progress=progress)
+        return self._train(start, experience, seed=seed, progress=progress)
 
     def continue_from(
         self, earlier: Prior, experience: Experience, *, seed: int, progress: Progress
@@ -136,9 +136,9 @@ class DeepPipeLearner:
         if not isinstance(earlier, DeepPipePrior) or earlier.first.space != experience.space:
             return self.learn(experience, seed=seed, progress=progress)
         start = earlier.model
-        return self._trained(start, experience, seed=seed, progress=progress, briefly=True)
+        return self._train(start, experience, seed=seed, progress=progress, briefly=True)
 
-    def _trained(
+    def _train(
         self,
         start: DeepPipe,
         experience: Experience,

@@ -260,7 +260,7 @@ class _TemplateReader:
         elif character == '"':
             yield from self._double()
         elif character == "\\":
-            yield Literal(self._escaped())
+            yield Literal(self._read_escaped())
         elif character == "$":
             yield Variable(self._variable(), is_quoted=False)
         elif character in _UNREADABLE:
@@ -270,7 +270,7 @@ class _TemplateReader:
         else:
             yield Literal(character, character not in _PLAIN | _PATTERN)
 
-    def _escaped(self) -> str:
+    def _read_escaped(self) -> str:
         if not self._peek():
             raise UnreadableError("a backslash before a placeholder or the end")
         self._at += 1
@@ -278,7 +278,7 @@ class _TemplateReader:
         assert isinstance(character, str)
         return character
 
-    def _quoted(self, mark: str) -> Iterator[str | Slot]:
+    def _read_quoted(self, mark: str) -> Iterator[str | Slot]:
         """What stands up to a quotation mark, and the place after it."""
         while self._at < len(self._atoms):
             atom = self._atoms[self._at]
@@ -290,12 +290,12 @@ class _TemplateReader:
 
     def _single(self) -> Iterator[Part]:
         yield Literal("")
-        for atom in self._quoted("'"):
+        for atom in self._read_quoted("'"):
             yield Literal(atom) if isinstance(atom, str) else atom
 
     def _double(self) -> Iterator[Part]:
         yield Literal("")
-        for atom in self._quoted('"'):
+        for atom in self._read_quoted('"'):
             if isinstance(atom, Slot):
                 yield atom
             elif atom == "`":
@@ -303,11 +303,11 @@ class _TemplateReader:
             elif atom == "$":
                 yield Variable(self._variable(), is_quoted=True)
             elif atom == "\\":
-                yield from self._escaped_in_double()
+                yield from self._read_escaped_in_double()
             else:
                 yield Literal(atom)
 
-    def _escaped_in_double(self) -> Iterator[Part]:
+    def _read_escaped_in_double(self) -> Iterator[Part]:
         character = self._peek()
         if not character:
             raise UnreadableError("a backslash before a placeholder or the end")

@@ -76,7 +76,7 @@ class ColumnCells:
         """Whether all values are numbers in an array."""
         return isinstance(self.values, np.ndarray)
 
-    def coded(self) -> "ColumnCells":
+    def encode(self) -> "ColumnCells":
         """The same cells with codes, each value once."""
         if self.codes is not None:
             return self
@@ -86,7 +86,7 @@ class ColumnCells:
     @cached_property
     def different(self) -> Any:
         """The different values in the order in which they come first: a list, or an array."""
-        return self.coded().values
+        return self.encode().values
 
     @property
     def kinds(self) -> set[type]:
@@ -114,34 +114,36 @@ class ColumnCells:
         gaps = ~self.present if rows is None else rows & ~self.present
         if not gaps.any():
             return self
-        own = self.coded()
+        own = self.encode()
         assert own.codes is not None
         codes = np.where(gaps, len(own.values), own.codes)
         return ColumnCells([*as_list(own.values), None], smallest(codes, len(own.values) + 1))
 
-    def filled(self, other: "ColumnCells") -> "ColumnCells":
+    def fill(self, other: "ColumnCells") -> "ColumnCells":
         """The same cells with those of `other` in place of gaps."""
-        own = self.coded()
-        codes, theirs = own.codes, other.coded().codes
+        own = self.encode()
+        codes, theirs = own.codes, other.encode().codes
         assert codes is not None
         assert theirs is not None
         moved = np.where(theirs < 0, -1, theirs.astype(np.int64) + len(own.values))
         joined = [*as_list(own.values), *as_list(other.values)]
-        return ColumnCells(joined, np.where(codes < 0, moved, codes)).mapped(lambda value: value)
+        return ColumnCells(joined, np.where(codes < 0, moved, codes)).map_values(
+            lambda value: value
+        )
 
     def without(self, rows: Bools) -> "ColumnCells":
         """The same cells, empty where `rows` is True."""
-        own = self.coded()
+        own = self.encode()
         assert own.codes is not None
         return _prune(own.values, np.where(rows, -1, own.codes))
 
-    def mapped(self, function: Callable[[Any], Any]) -> "ColumnCells":
+    def map_values(self, function: Callable[[Any], Any]) -> "ColumnCells":
         """The cells with other values; None and NaN make empty cells."""
-        return self.replaced([function(value) for value in as_list(self.different)])
+        return self.replace([function(value) for value in as_list(self.different)])
 
-    def replaced(self, others: Sequence[Any]) -> "ColumnCells":
+    def replace(self, others: Sequence[Any]) -> "ColumnCells":
         """The cells with `others` in place of the values `different`."""
-        codes = self.coded().codes
+        codes = self.encode().codes
         assert codes is not None
         seen: dict[Any, int] = {}
         values: list[Any] = []
@@ -150,20 +152,20 @@ class ColumnCells:
 
     def counts(self) -> NDArray[np.int64]:
         """How many cells have each of the values `different`."""
-        codes = self.coded().codes
+        codes = self.encode().codes
         assert codes is not None
         return np.bincount(codes[codes >= 0], minlength=len(self.different))
 
     def where(self, wanted: Callable[[Any], bool]) -> Bools:
         """(n,), True where the value of a cell is wanted."""
-        own = self.coded()
+        own = self.encode()
         assert own.codes is not None
         here: Bools = np.array([*map(wanted, as_list(own.values)), False], np.bool_)[own.codes]
         return here
 
     def tolist(self) -> list[Any]:
         """The cells one by one, None where empty."""
-        own = self.coded()
+        own = self.encode()
         assert own.codes is not None
         values = [*as_list(own.values), None]
         return [values[code] for code in own.codes.tolist()]

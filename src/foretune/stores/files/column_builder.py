@@ -32,7 +32,7 @@ class ColumnBuilder:
             wide = np.float64 if kind.kind == "f" else np.int64
             self._add_numbers(column.to_numpy(dtype=wide))
         else:
-            self._add_coded(column)
+            self._add_codes(column)
 
     def add_list(self, cells: Sequence[Any]) -> None:
         """Add cells that are Python values."""
@@ -49,12 +49,12 @@ class ColumnBuilder:
             out of CSV and Parquet files as floats.
         """
         if any(self._in_codes):
-            return self._finish_coded()
+            return self._finish_codes()
         numbers = _joined(self._parts)
         cells = ColumnCells.of_numbers(numbers)
         if not (whole and numbers.dtype.kind == "f") or cells.present.all():
             return cells
-        cells = cells.coded()
+        cells = cells.encode()
         if not _all_whole(cells.values):
             return cells
         return ColumnCells(cells.values.astype(np.int64), cells.codes)
@@ -64,7 +64,7 @@ class ColumnBuilder:
             self.kinds.add(NUMBERS)
         self._add(numbers, in_codes=False)
 
-    def _add_coded(self, column: "pd.Series[Any]") -> None:
+    def _add_codes(self, column: "pd.Series[Any]") -> None:
         old = len(self._values)
         if isinstance(column.dtype, pd.StringDtype):
             codes, texts = pd.factorize(column)
@@ -80,7 +80,7 @@ class ColumnBuilder:
         self._parts.append(part)
         self._in_codes.append(in_codes)
 
-    def _finish_coded(self) -> ColumnCells:
+    def _finish_codes(self) -> ColumnCells:
         """Numbers become values like others: few parts hold numbers where some do not."""
         parts = [
             part if coded else add_values(as_list(part), self._seen, self._values)

@@ -241,7 +241,7 @@ def _tasks(column: ColumnCells, name: str) -> ColumnCells:
             f"every row must name its task, but column '{name}' is empty in "
             f"{int((~column.present).sum())} rows: fill or drop them"
         )
-    return column.replaced(pd.Series(column.different).astype(str).tolist())
+    return column.replace(pd.Series(column.different).astype(str).tolist())
 
 
 def _numbers(column: ColumnCells, name: str, *, durations: bool = False) -> Floats:
@@ -416,7 +416,7 @@ def _as_written(cells: ColumnCells) -> ColumnCells:
         clash = len(set(others)) < len(others)  # True is 1
         if clash or any(str(value) != text or value in NO_NUMBERS for text, value in read.items()):
             return cells
-    return cells.mapped(lambda value: read[value] if isinstance(value, str) else value)
+    return cells.map_values(lambda value: read[value] if isinstance(value, str) else value)
 
 
 # With a space that is given
@@ -434,7 +434,7 @@ def _with_given_space(
     else:
         words = table.words(_with_word_choices(space, table), prefix=prefix)
         for name, column in words.items():
-            table.columns[name] = table.columns[name].filled(column)
+            table.columns[name] = table.columns[name].fill(column)
         held = _columns_in(table, space)
         cells = {name: table.columns[column] for name, column in held.items()}
         told = _told_as_none(table, space, held, prefix)
@@ -490,7 +490,9 @@ def _as_meant(parameter: Parameter, cells: ColumnCells) -> ColumnCells:
     if str not in cells.kinds:
         return cells
     if parameter.is_number:
-        return cells.mapped(lambda value: read_back(value) if isinstance(value, str) else value)
+        return cells.map_values(lambda value: read_back(value) if isinstance(value, str) else value)
     read = {str(choice): choice for choice in parameter.choices}
     read |= {choice: choice for choice in parameter.choices if isinstance(choice, str)}
-    return cells.mapped(lambda value: read.get(value, value) if isinstance(value, str) else value)
+    return cells.map_values(
+        lambda value: read.get(value, value) if isinstance(value, str) else value
+    )

@@ -81,7 +81,7 @@ def _active(parent: ColumnCells, activity: Activity, present: Bools, done: Bools
 
     present: (n,), where the hyperparameter has a value.
     """
-    own = parent.coded().with_none()
+    own = parent.encode().with_none()
     assert own.codes is not None
     size = len(own.values)
     seen = np.bincount(own.codes[done], minlength=size) > 0

@@ -25,7 +25,7 @@ def config_columns(table: FileTable, name: str) -> tuple[dict[str, ColumnCells],
 
     Each different configuration is read once.
     """
-    column = table.columns.pop(name).coded()
+    column = table.columns.pop(name).encode()
     assert column.codes is not None
     if not column.present.all():
         gap = int(np.argmin(column.present))
@@ -62,7 +62,7 @@ def _read(column: ColumnCells, table: FileTable, name: str) -> Iterator[list[dic
 
 def _spread(cells: ColumnCells, column: ColumnCells) -> ColumnCells:
     """The cells of all rows from those of the different configurations in `column`."""
-    own = cells.coded()
+    own = cells.encode()
     assert own.codes is not None
     assert column.codes is not None
     return ColumnCells(own.values, smallest(own.codes[column.codes], len(own.values)))

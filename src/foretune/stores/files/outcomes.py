@@ -62,7 +62,7 @@ def statuses_of(column: ColumnCells, name: str) -> ColumnCells:
     name: of the column.
     """
     _check_words(column, name)
-    return column.mapped(lambda cell: WORDS[_word(cell)])
+    return column.map_values(lambda cell: WORDS[_word(cell)])
 
 
 def check_ended(statuses: ColumnCells, name: str, tasks: ColumnCells) -> None:

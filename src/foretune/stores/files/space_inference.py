@@ -414,7 +414,7 @@ def _may_be_parent(column: ColumnCells, present: Bools) -> bool:
 
 def _encode_column(column: ColumnCells, present: Bools) -> tuple[list[Scalar], NDArray[np.int64]]:
     """The distinct values, and each row's position among them (-1 where missing)."""
-    here = column.coded()
+    here = column.encode()
     assert here.codes is not None
     none = [None] if (present & ~column.present).any() else []
     values = _distinct([*as_list(here.values), *none])

@@ -82,7 +82,7 @@ class FileTable:
         found = {}
         for name, column in written.items():
             here = column if self.rows is None else column.take(self.rows)
-            found[held[name]] = here.mapped(lambda cell: cell if cell in WORDS else None)
+            found[held[name]] = here.map_values(lambda cell: cell if cell in WORDS else None)
         return found
 
     def to_frame(self) -> pd.DataFrame:
