@@ -21,7 +21,22 @@ EXTRAS = {
 
 
 class ForetuneError(Exception):
-    """A mistake that the user can mend: shown without a traceback."""
+    """A mistake that the user can mend: shown without a traceback.
+
+    A message is for people and may be reworded. Code and tests read the data beside it:
+
+    rule: a short, stable name of the rule that was broken, such as `"unknown-column"`.
+    field: the argument, option, column or hyperparameter that broke it.
+    value: what was received.
+    """
+
+    def __init__(
+        self, message: str = "", *, rule: str = "", field: str = "", value: object = None
+    ) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.field = field
+        self.value = value
 
 
 class SpaceError(ForetuneError):
@@ -50,8 +65,14 @@ class MissingExtraError(ForetuneError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package '{package}', which is not installed: "
-            f"run  pip install 'foretune[{extra}]'"
+            f"run  pip install 'foretune[{extra}]'",
+            rule="missing-extra",
+            field=extra,
+            value=package,
         )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), str(self), self.__dict__)
 
 
 class UsageError(ForetuneError, ValueError):
@@ -63,7 +84,26 @@ class ExhaustedError(ForetuneError):
 
 
 class ForetuneWarning(UserWarning):
-    """What the user should hear, though it stops nothing: shown as one sentence."""
+    """What the user should hear, though it stops nothing: shown as one sentence.
+
+    It carries the same data as a `ForetuneError`.
+    """
+
+    def __init__(
+        self, message: str = "", *, rule: str = "", field: str = "", value: object = None
+    ) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.field = field
+        self.value = value
+
+
+def _rebuild(kind: type[ForetuneError], message: str, data: dict[str, object]) -> ForetuneError:
+    """Make an error anew on the other side of a process border, whatever its arguments were."""
+    error = kind.__new__(kind, message)
+    Exception.__init__(error, message)
+    error.__dict__.update(data)
+    return error
 
 
 @contextmanager
