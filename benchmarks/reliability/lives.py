@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -119,12 +120,19 @@ def start_life(folder: Path, words: tuple[str, ...], *, said: Path | None = None
 
 def run_and_end(begin: Callable[[], None], words: tuple[str, ...]) -> NoReturn:
     """Run a command in this process, which is a fork, and end the process as Python ends."""
-    code = 1
-    try:
+    code = STOPPED
+    # A signal that comes before the command listens is a matter of this fork, not of the command.
+    with suppress(KeyboardInterrupt):
         begin()
         from foretune.cli import main as foretune
+        from foretune.run import stopping
 
+        stopping.listen()
         sys.argv = ["foretune", *words]
+        code = 1
+    if code == STOPPED:
+        end_process(code)
+    try:
         foretune()
         code = 0
     except SystemExit as left:

@@ -188,3 +188,44 @@ print(signal.getitimer(signal.ITIMER_REAL)[0] > 0)
         [sys.executable, "-c", ending], check=True, capture_output=True, text=True
     )
     assert ended.stdout.split() == ["True", "0.0"]
+
+
+def test_a_request_that_interrupts_sqlalchemy_is_not_logged_as_an_error():
+    """SQLAlchemy logs what interrupts the reset of a connection, with a traceback."""
+    pytest.importorskip("sqlalchemy")
+    program = """
+import signal
+from sqlalchemy import create_engine, event
+from foretune.run import stopping
+
+stopping.listen()
+engine = create_engine("sqlite://")
+event.listen(engine, "reset", lambda *_: signal.raise_signal(signal.SIGINT))
+try:
+    engine.connect().close()
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (ended.stdout, ended.stderr) == ("stopped\n", "")
+
+
+MAIN = "from foretune.__main__ import main; main()"
+ENTRY = "import atexit, signal, sys; sys.argv = ['foretune', '--version']"
+
+
+def test_ctrl_c_ends_a_command_that_is_being_loaded_without_a_traceback(tmp_path):
+    (tmp_path / "click.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    program = f"{ENTRY}; sys.path.insert(0, {str(tmp_path)!r})\n{MAIN}"
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_signal_ends_a_command_that_is_done_without_a_traceback(number):
+    ask_late = f"atexit.register(lambda: signal.raise_signal({int(number)}))"
+    program = f"{ENTRY}; {ask_late}\n{MAIN}"
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (-number, b"")

@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +21,8 @@ from foretune.run.executor import Limits
 from foretune.run.outputs import HEAD_BYTES, TAIL_BYTES, ShortenedOutput
 from foretune.run.pool import CHANNEL_CLOSED, FOREIGN_MESSAGE, NO_LIMITS, ProcessPool
 from foretune.run.ray_pool import _pool, evaluate
+from foretune.run.worker import CHANNEL_LOST
+from foretune.run.worker_process import WorkerSetup
 from tests.run.attacks import attack
 from tests.run.test_pool import gone, outcomes, written
 
@@ -242,8 +245,6 @@ def test_a_ray_worker_gives_no_trial_the_answer_of_one_that_was_given_up():
 
 @pytest.fixture
 def ends():
-    import socket
-
     ours, theirs = socket.socketpair()
     yield ParentEnd(ours, 1000), WorkerEnd(theirs.fileno())
     ours.close()
@@ -284,6 +285,38 @@ def test_an_answer_that_is_too_long_is_refused_from_its_header(ends):
     os.write(worker._descriptor, frame(b"x" * 1001, KEY))
     with pytest.raises(ForeignMessageError):
         parent.read(KEY)
+
+
+# A parent that is killed
+
+
+class Prepared:
+    """A function that a worker has to prepare."""
+
+    def prepare(self):
+        """Do nothing."""
+
+    def __call__(self, job):
+        return job
+
+
+@pytest.mark.parametrize("posts", [0, 1, 2])
+def test_a_worker_whose_parent_is_gone_ends_without_a_traceback(posts):
+    """Whether the parent was killed before it sent anything, in between, or before the answer."""
+    ours, theirs = socket.socketpair()
+    parent, setup = ParentEnd(ours, None), WorkerSetup(Prepared())
+    for message in (KEY + pickle.dumps(setup.preparation), setup.function)[:posts]:
+        parent.post(message)
+    parent.close()
+    serve = f"serve({theirs.fileno()}, mmap.mmap(-1, 8), None, None)"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"import mmap; from foretune.run.worker import serve; {serve}"],
+        pass_fds=[theirs.fileno()],
+        capture_output=True,
+        check=False,
+    )
+    theirs.close()
+    assert (ended.returncode, ended.stderr) == (CHANNEL_LOST if posts == 2 else 0, b"")
 
 
 # Growth

@@ -1,12 +1,13 @@
-"""Being asked to stop: Ctrl-C, and the signals by which schedulers and terminals end a process.
+"""Requests to stop: Ctrl-C, and the signals by which schedulers and terminals end a process.
 
-An exception raised by a signal's handler may be lost: Python drops what falls into a callback of a
-weak reference or into `__del__`, says so on standard error, and goes on, and a scheduler asks only
-once. So an exception that was dropped is raised again a moment later. The request is kept as well,
-for loops to look at: libraries may drop what is raised in them without a word.
+A signal's handler raises an exception, and that may be lost: Python drops one that is raised in a
+callback of a weak reference or in `__del__`, says so on standard error, and goes on. A scheduler
+asks only once. An exception that was dropped is therefore raised again a moment later. The request
+is kept as well, and loops look at it, because libraries may drop the exception without a word.
 """
 
 import atexit
+import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -48,6 +49,25 @@ def listen() -> None:
         _Request.others_dropped, sys.unraisablehook = sys.unraisablehook, _handle_unraisable
         # Python lets go of all handlers as it ends: an alarm would then end it as the system does.
         atexit.register(_call_off)
+    if logging.lastResort is not None:
+        logging.lastResort.addFilter(_is_no_request)
+
+
+def stop_listening() -> None:
+    """Let a signal end this process at once, and without a word: its work is done."""
+    for name in SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is _take_in:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _is_no_request(record: logging.LogRecord) -> bool:
+    """Return False for a log entry about the exception of a request.
+
+    SQLAlchemy logs an error with a traceback when Ctrl-C interrupts it. That is no error.
+    """
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or not issubclass(kind, KeyboardInterrupt)
 
 
 def _take_in(number: int, frame: FrameType | None) -> None:

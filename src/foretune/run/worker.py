@@ -52,9 +52,8 @@ def serve(
     _print_at_once()
     desk = Desk(channel, trial, cpu_limit, most_bytes)
     function = desk.open()
-    with contextlib.suppress(EOFError):
-        while True:
-            desk.answer(function)
+    while True:
+        desk.answer(function)
 
 
 class Desk:
@@ -71,28 +70,38 @@ class Desk:
 
     def open(self) -> Callable[[Any], Any]:
         """Receive the function, prepare it, and say so."""
-        started = self._channel.receive()
+        started = self._receive()
         key, preparation = started[:KEY_BYTES], started[KEY_BYTES:]
         spawn.prepare(pickle.loads(preparation))
-        function: Callable[[Any], Any] = pickle.loads(self._channel.receive())
+        function: Callable[[Any], Any] = pickle.loads(self._receive())
         if hasattr(function, "prepare"):
             function.prepare()
         self._kept = frozenset(children(self._pid))
-        self._channel.send(str(self._pid).encode(), key)
+        self._send(str(self._pid).encode(), key)
         return function
 
     def answer(self, function: Callable[[Any], Any]) -> None:
-        """Answer one job. EOFError when the parent has hung up."""
-        try:
-            received = self._channel.receive()
-        except OSError:
-            os._exit(CHANNEL_LOST)
+        """Answer one job."""
+        received = self._receive()
         key, packed = received[:KEY_BYTES], received[KEY_BYTES:]
         _wait_until_read(sys.__stderr__)
         COUNTER.pack_into(self._trial, 0, COUNTER.unpack_from(self._trial)[0] + 1)
         answer = self._pack(self._call(function, pickle.loads(packed)))
+        self._send(pickle.dumps(answer), key)
+
+    def _receive(self) -> bytes:
+        """Return the next message. Without a parent the process ends, and says nothing."""
         try:
-            self._channel.send(pickle.dumps(answer), key)
+            return self._channel.receive()
+        except EOFError:
+            sys.exit(0)
+        except OSError:
+            os._exit(CHANNEL_LOST)
+
+    def _send(self, message: bytes, key: bytes) -> None:
+        """Send a message. The process ends, and says nothing, if nobody can receive it."""
+        try:
+            self._channel.send(message, key)
         except OSError:
             os._exit(CHANNEL_LOST)
 
