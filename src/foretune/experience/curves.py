@@ -1,0 +1,266 @@
+"""Learning curves: what trials reported while they ran, in columns beside the evaluations.
+
+A curve is a list of points. Each point has a step (an epoch, a round, a share of the rows:
+whatever the user counts), one value for each metric, and the seconds spent until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foretune._base.arrays import Bools, Floats
+from foretune.errors import ExperienceError
+
+NO_STEPS = np.array([], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The points of one trial, for people and for programs that run trials."""
+
+    steps: Sequence[float]
+    """Ascending."""
+    values: Mapping[str, Sequence[float]]
+    """{metric: one value for each step}; NaN where it was not measured."""
+    seconds: Sequence[float] | None = None
+    """Seconds spent up to each step."""
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves:
+    """The curves of N evaluations, point after point in shared arrays; they cannot be changed.
+
+    An evaluation without a curve has no points.
+    """
+
+    offsets: NDArray[np.int64]
+    """(N + 1,): the points of row i are those from `offsets[i]` to `offsets[i + 1]`."""
+    steps: Floats
+    """(P,), ascending within each curve."""
+    values: Floats
+    """(P, number of metrics), in the metrics' own directions; NaN where not measured."""
+    seconds: NDArray[np.float32] = field(default_factory=lambda: np.array([], dtype=np.float32))
+    """(P,), spent up to each point; NaN where unknown."""
+
+    def __post_init__(self) -> None:
+        for name in ("offsets", "steps", "values", "seconds"):
+            locked = getattr(self, name).view()
+            locked.flags.writeable = False
+            object.__setattr__(self, name, locked)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"Curves({np.count_nonzero(self.lengths)} curves, {len(self.steps)} points)"
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """(N,), the number of points of each curve."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def last_steps(self) -> Floats:
+        """(N,), the last step of each curve; NaN where there is no point."""
+        last = np.full(len(self), np.nan)
+        has_points = self.lengths > 0
+        last[has_points] = self.steps[self.offsets[1:][has_points] - 1]
+        return last
+
+    def points(self, row: int) -> slice:
+        """The places in `steps`, `values` and `seconds` of the points of one row."""
+        return slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+
+    def at_steps(self, row: int, metric: int) -> tuple[Floats, Floats]:
+        """The steps of one row and the values of one metric at these."""
+        points = self.points(row)
+        return self.steps[points], self.values[points, metric]
+
+    def take(self, rows: ArrayLike | slice) -> Curves:
+        """The curves of these rows, in this order."""
+        index = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
+        if index.dtype == np.bool_:
+            index = np.flatnonzero(index)
+        lengths = self.lengths[index]
+        offsets = _offsets_of(lengths)
+        # The n-th point of the result is the n-th of its curve, counted from where that begins.
+        shift = np.repeat(self.offsets[:-1][index] - offsets[:-1], lengths)
+        points = np.arange(int(offsets[-1])) + shift
+        return Curves(offsets, self.steps[points], self.values[points], self.seconds[points])
+
+    def with_metrics(self, order: Sequence[int]) -> Curves:
+        """The same curves with the metrics in another order."""
+        return Curves(self.offsets, self.steps, self.values[:, list(order)], self.seconds)
+
+    def matrix(self, steps: ArrayLike, metric: int = 0) -> Floats:
+        """(N, number of steps), the last value at or before each step; NaN before the first."""
+        wanted = np.asarray(steps, dtype=np.float64)
+        found = np.full((len(self), len(wanted)), np.nan)
+        for row in np.flatnonzero(self.lengths):
+            own_steps, own_values = self.at_steps(int(row), metric)
+            before = np.searchsorted(own_steps, wanted, side="right") - 1
+            found[row] = np.where(before >= 0, own_values[np.maximum(before, 0)], np.nan)
+        return found
+
+    @staticmethod
+    def concat(parts: Sequence[Curves]) -> Curves:
+        """The curves of all parts, one part after the other."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        return Curves(
+            _offsets_of(lengths),
+            np.concatenate([part.steps for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.seconds for part in parts]),
+        )
+
+    @staticmethod
+    def empty(rows: int, metrics: int) -> Curves:
+        """No points for any of `rows` evaluations."""
+        return Curves(
+            np.zeros(rows + 1, dtype=np.int64),
+            NO_STEPS,
+            np.empty((0, metrics)),
+            np.array([], dtype=np.float32),
+        )
+
+
+def curves_from_arrays(
+    lengths: ArrayLike, steps: ArrayLike, values: ArrayLike, seconds: ArrayLike | None = None
+) -> Curves:
+    """Check columns of points and make curves of them.
+
+    lengths: (N,), the number of points of each evaluation.
+    steps, values, seconds: of all points, one evaluation after the other. `values` is
+        (P, number of metrics), or (P,) for one metric.
+    """
+    lengths = np.asarray(lengths, dtype=np.int64)
+    steps = np.array(steps, dtype=np.float64)
+    values = np.array(values, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    total = int(lengths.sum())
+    unknown = np.full(total, np.nan, dtype=np.float32)
+    seconds = unknown if seconds is None else np.array(seconds, dtype=np.float32)
+    for name, column in (("steps", steps), ("values", values), ("seconds", seconds)):
+        if len(column) != total:
+            raise ExperienceError(
+                f"curves need as many {name} as points, {total:,}, but got {len(column):,}: "
+                "give one for each point",
+                rule="curve-length",
+                field=name,
+                value=len(column),
+            )
+    curves = Curves(_offsets_of(lengths), steps, values, seconds)
+    _check_steps(curves)
+    return curves
+
+
+def curves_from_list(rows: Sequence[Curve | None], metrics: Sequence[str]) -> Curves:
+    """The curves of evaluations that have one each, or none.
+
+    metrics: the names of the metrics, in the order of the columns.
+    """
+    for row in rows:
+        if row is not None:
+            _check_curve(row, metrics)
+    filled = [row for row in rows if row is not None and len(row)]
+    values = [
+        np.column_stack([row.values.get(name, [np.nan] * len(row)) for name in metrics])
+        for row in filled
+    ]
+    seconds = [
+        np.full(len(row), np.nan) if row.seconds is None else np.asarray(row.seconds)
+        for row in filled
+    ]
+    return curves_from_arrays(
+        [0 if row is None else len(row) for row in rows],
+        np.concatenate([NO_STEPS, *(np.asarray(row.steps, dtype=float) for row in filled)]),
+        np.concatenate([np.empty((0, len(metrics))), *values]),
+        np.concatenate([NO_STEPS, *seconds]),
+    )
+
+
+def curve_of(curves: Curves, row: int, metrics: Sequence[str]) -> Curve | None:
+    """The curve of one row, or None if it has no points."""
+    points = curves.points(row)
+    if points.start == points.stop:
+        return None
+    seconds = curves.seconds[points]
+    return Curve(
+        curves.steps[points].tolist(),
+        {name: curves.values[points, column].tolist() for column, name in enumerate(metrics)},
+        None if np.isnan(seconds).all() else seconds.tolist(),
+    )
+
+
+def group_points(
+    rows: ArrayLike, steps: ArrayLike, n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bring points that come in any order into the order of curves.
+
+    rows, steps: (P,), the evaluation (0 to n - 1) and the step of each point.
+    Returns the order of the points, and the number of points of each of the n evaluations.
+    """
+    index = np.asarray(rows, dtype=np.int64)
+    order = np.lexsort((np.asarray(steps, dtype=np.float64), index))
+    return order, np.bincount(index, minlength=n)
+
+
+def _offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    offsets: NDArray[np.int64] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return offsets
+
+
+def _check_steps(curves: Curves) -> None:
+    """Refuse steps that are no numbers, negative, repeated or going backwards."""
+    steps = curves.steps
+    wrong = ~(np.isfinite(steps) & (steps >= 0))
+    _refuse_first(curves, wrong, "a step must be a finite number of at least 0")
+    same_curve = np.ones(len(steps), dtype=np.bool_)
+    starts = curves.offsets[:-1][curves.lengths > 0]
+    same_curve[starts] = False
+    not_ascending = np.zeros(len(steps), dtype=np.bool_)
+    not_ascending[1:] = steps[1:] <= steps[:-1]
+    _refuse_first(curves, same_curve & not_ascending, "the steps of a curve must ascend")
+
+
+def _refuse_first(curves: Curves, wrong: Bools, rule: str) -> None:
+    if not wrong.any():
+        return
+    point = int(np.flatnonzero(wrong)[0])
+    row = int(np.searchsorted(curves.offsets, point, side="right")) - 1
+    before = curves.steps[curves.offsets[row] : point]
+    after = f" after {before[-1]:g}" if len(before) else ""
+    raise ExperienceError(
+        f"{rule}, but evaluation {row + 1} has {curves.steps[point]:g}{after}: keep one value for "
+        "each step, in the order in which the steps were taken",
+        rule="curve-steps",
+        field=str(row),
+        value=float(curves.steps[point]),
+    )
+
+
+def _check_curve(curve: Curve, metrics: Sequence[str]) -> None:
+    for name, column in curve.values.items():
+        if name not in metrics:
+            raise ExperienceError(
+                f"a curve holds metrics of the experience, {', '.join(metrics)}, but got "
+                f"'{name}': leave it out or rename it",
+                rule="unknown-metric",
+                field=name,
+            )
+        if len(column) != len(curve.steps):
+            raise ExperienceError(
+                f"a curve needs one value for each of its {len(curve.steps)} steps, but '{name}' "
+                f"has {len(column)}: give NaN where nothing was measured",
+                rule="curve-length",
+                field=name,
+                value=len(column),
+            )
