@@ -1,0 +1,207 @@
+"""Asynchronous successive halving (Li et al. 2020, "A System for Massively Parallel
+Hyperparameter Tuning", algorithm 2) and successive halving in brackets, of which Hyperband
+(Li et al. 2018) is made.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from foretune.methods.stopping.policy import (
+    CONTINUE,
+    Decision,
+    StepRange,
+    StoppingPolicy,
+    Verdict,
+)
+from foretune.methods.stopping.race import Race, RunState
+
+
+def best_of(losses: dict[int, float], n: int) -> set[int]:
+    """The `n` trials with the lowest losses; of equal ones, those that started first.
+
+    A trial whose loss is not finite is never among them.
+    """
+    finite = [trial for trial, loss in losses.items() if math.isfinite(loss)]
+    return set(sorted(finite, key=lambda trial: losses[trial])[: max(n, 0)])
+
+
+def _level_before(levels: tuple[float, ...], step: float) -> int | None:
+    """The index of the highest level that a step has reached."""
+    reached = [index for index, level in enumerate(levels) if level <= step]
+    return reached[-1] if reached else None
+
+
+class LevelPolicy(StoppingPolicy):
+    """A policy that compares trials at the levels of a range of steps, and nowhere else."""
+
+    steps: StepRange
+
+    def next_decision(self, race: Race, trial: int) -> float:
+        """The next level that the trial reaches."""
+        last = race[trial].last_step
+        return next((level for level in self.steps.levels if level > last), math.inf)
+
+    def _arrived_at(self, race: Race, trial: int) -> int | None:
+        """The level that the last report has reached for the first time."""
+        steps = race[trial].steps
+        level = _level_before(self.steps.levels, steps[-1])
+        before = _level_before(self.steps.levels, steps[-2]) if len(steps) > 1 else None
+        return None if level == before else level
+
+
+@dataclass(frozen=True)
+class AsyncHalving(LevelPolicy):
+    """ASHA: a trial that reaches a level waits there until it is among the best 1/eta of it.
+
+    An idle worker continues the best such trial of the highest level, or starts a new one.
+    """
+
+    steps: StepRange
+
+    def decide(self, race: Race, trial: int) -> Verdict:
+        """Pause at a level, unless the trial is the one that would be continued first."""
+        level = self._arrived_at(race, trial)
+        if level is None:
+            return CONTINUE
+        if trial in self._promotable(race, level):
+            return Verdict(Decision.CONTINUE, self._reason(race, trial, level, "among"))
+        return Verdict(Decision.PAUSE, self._reason(race, trial, level, "not among"))
+
+    def resume(self, race: Race) -> int | None:
+        """The paused trial of the highest level that is among the best 1/eta of its level."""
+        for level in reversed(range(len(self.steps.levels))):
+            paused = [
+                trial
+                for trial in self._promotable(race, level)
+                if race[trial].state is RunState.PAUSED
+                and _level_before(self.steps.levels, race[trial].last_step) == level
+            ]
+            if paused:
+                losses = race.losses_at(self.steps.levels[level])
+                return min(paused, key=lambda trial: (losses[trial], race[trial].number))
+        return None
+
+    def _promotable(self, race: Race, level: int) -> set[int]:
+        losses = race.losses_at(self.steps.levels[level])
+        return best_of(losses, int(len(losses) / self.steps.eta))
+
+    def _reason(self, race: Race, trial: int, level: int, where: str) -> str:
+        step = self.steps.levels[level]
+        losses = race.losses_at(step)
+        place = 1 + sum(loss < losses[trial] for loss in losses.values())
+        kept = int(len(losses) / self.steps.eta)
+        return f"place {place} of {len(losses)} at step {step:g}, {where} the best {kept}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """A group of trials that compete with each other."""
+
+    first_level: int
+    """The level at which they are compared for the first time."""
+    size: int
+
+
+@dataclass(frozen=True)
+class Halving(LevelPolicy):
+    """Successive halving in brackets that come one after the other, again and again.
+
+    The trials of a bracket wait at each level until all of the bracket that are still in the race
+    have reached it; then the best 1/eta go on and the others stop. An idle worker continues a
+    trial that may go on, or starts the next one of the current bracket or of the next bracket.
+    """
+
+    steps: StepRange
+    brackets: tuple[Bracket, ...]
+
+    def decide(self, race: Race, trial: int) -> Verdict:
+        """Pause at each level of the trial's bracket."""
+        level = self._arrived_at(race, trial)
+        bracket = self._bracket_of(race[trial].number)[0]
+        if level is None or level < bracket.first_level:
+            return CONTINUE
+        step = self.steps.levels[level]
+        if trial in self._survivors(race, trial, level):
+            return Verdict(Decision.CONTINUE, f"among the best of its bracket at step {step:g}")
+        return Verdict(Decision.PAUSE, f"waits at step {step:g} for the others of its bracket")
+
+    def resume(self, race: Race) -> int | None:
+        """A paused trial that is among the best of its bracket, of the highest level."""
+        found = []
+        for trial, runner in race:
+            if runner.state is not RunState.PAUSED:
+                continue
+            level = _level_before(self.steps.levels, runner.last_step)
+            if level is not None and trial in self._survivors(race, trial, level):
+                found.append((-level, runner.number, trial))
+        return min(found)[2] if found else None
+
+    def hopeless(self, race: Race) -> set[int]:
+        """The paused trials whose bracket went on without them."""
+        found = set()
+        for trial, runner in race:
+            level = _level_before(self.steps.levels, runner.last_step)
+            if runner.state is RunState.PAUSED and level is not None:
+                survivors = self._decided(race, trial, level)
+                if survivors is not None and trial not in survivors:
+                    found.add(trial)
+        return found
+
+    def _survivors(self, race: Race, trial: int, level: int) -> set[int]:
+        return self._decided(race, trial, level) or set()
+
+    def _decided(self, race: Race, trial: int, level: int) -> set[int] | None:
+        """The trials of a bracket that go on from a level; None until all have reached it."""
+        bracket, numbers = self._bracket_of(race[trial].number)
+        group = {each for each, runner in race if runner.number in numbers}
+        if len(group) < bracket.size:
+            return None
+        for reached in range(bracket.first_level, level + 1):
+            losses = race.losses_at(self.steps.levels[reached], group)
+            waiting = {
+                each
+                for each in group - losses.keys()
+                if race[each].state in (RunState.RUNNING, RunState.PAUSED)
+            }
+            if waiting:
+                return None
+            size = bracket.size // self.steps.eta ** (reached + 1 - bracket.first_level)
+            group = best_of(losses, int(size))
+        return group
+
+    def _bracket_of(self, number: int) -> tuple[Bracket, range]:
+        """The bracket of the trial that started as the `number`-th, and the numbers in it."""
+        turn = number // self._trials_a_turn
+        begin = turn * self._trials_a_turn
+        for bracket in self.brackets:
+            numbers = range(begin, begin + bracket.size)
+            if number in numbers:
+                return bracket, numbers
+            begin = numbers.stop
+        raise AssertionError("a turn holds all its brackets")
+
+    @cached_property
+    def _trials_a_turn(self) -> int:
+        return sum(bracket.size for bracket in self.brackets)
+
+
+def successive_halving(steps: StepRange) -> Halving:
+    """Brackets of one kind, in which one trial reaches the last step."""
+    rungs = len(steps.levels)
+    return Halving(steps, (Bracket(0, max(1, math.floor(steps.eta**rungs + 1e-9))),))
+
+
+def hyperband(steps: StepRange) -> Halving:
+    """Hyperband's brackets, from the one that stops most to the one that stops none.
+
+    A bracket whose trials are compared s times has ceil((s_max + 1) / (s + 1) * eta^s) of them.
+    """
+    most = len(steps.levels)
+    brackets = []
+    for times in reversed(range(most + 1)):
+        size = math.ceil((most + 1) / (times + 1) * steps.eta**times - 1e-9)
+        brackets.append(Bracket(most - times, size))
+    return Halving(steps, tuple(brackets))

@@ -1,0 +1,61 @@
+"""Median stopping (Golovin et al. 2017, "Google Vizier", section 3.2.2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+
+from foretune.methods.stopping.policy import (
+    CONTINUE,
+    Decision,
+    StepRange,
+    StoppingPolicy,
+    Verdict,
+)
+from foretune.methods.stopping.race import Race, Runner
+
+
+@dataclass(frozen=True)
+class MedianStopping(StoppingPolicy):
+    """Stop a trial whose best loss so far is worse than the median of the others' averages.
+
+    The average of another trial is that of its losses up to the same step.
+    """
+
+    steps: StepRange
+    fewest_others: int = 4
+    """No trial is stopped before as many others have reached its step."""
+
+    def decide(self, race: Race, trial: int) -> Verdict:
+        """Compare a trial with all others that have reached its step."""
+        runner = race[trial]
+        step = runner.last_step
+        if step < self.steps.first:
+            return CONTINUE
+        averages = [
+            _average_until(other, step)
+            for each, other in race
+            if each != trial and other.last_step >= step
+        ]
+        if len(averages) < self.fewest_others:
+            return CONTINUE
+        middle, best = median(averages), runner.best_until(step)
+        if not best > middle:
+            return CONTINUE
+        reason = f"its best, {best:.4g}, is worse than the median of others, {middle:.4g}"
+        return Verdict(Decision.STOP, f"{reason}, at step {step:g}")
+
+    def next_decision(self, race: Race, trial: int) -> float:
+        """The first step of the range, and then every step."""
+        last = race[trial].last_step
+        return self.steps.first if last < self.steps.first else math.nextafter(last, math.inf)
+
+
+def _average_until(runner: Runner, step: float) -> float:
+    losses = [
+        loss if math.isfinite(loss) else math.inf
+        for own, loss in zip(runner.steps, runner.losses, strict=True)
+        if own <= step
+    ]
+    return sum(losses) / len(losses) if losses else math.inf
