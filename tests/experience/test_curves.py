@@ -1,4 +1,4 @@
-"""Curves in columns: what goes in comes out, row by row."""
+"""CurveColumns in columns: what goes in comes out, row by row."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from foretune.errors import ExperienceError
 from foretune.experience.curves import (
     Curve,
-    Curves,
+    CurveColumns,
     curve_of,
     curves_from_arrays,
     curves_from_list,
@@ -55,7 +55,7 @@ def test_rows_are_taken_and_joined_with_their_points(
     table = curves_from_list(rows, METRICS)
     picked = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
     taken = table.take(np.array(picked, dtype=np.int64))
-    joined = Curves.concat([taken, table])
+    joined = CurveColumns.concat([taken, table])
     for place, row in enumerate([*picked, *range(len(rows))]):
         assert same(curve_of(joined, place, METRICS), rows[row])
 

@@ -35,7 +35,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves:
+class CurveColumns:
     """The curves of N evaluations, point after point in shared arrays; they cannot be changed.
 
     An evaluation without a curve has no points.
@@ -60,7 +60,7 @@ class Curves:
         return len(self.offsets) - 1
 
     def __repr__(self) -> str:
-        return f"Curves({np.count_nonzero(self.lengths)} curves, {len(self.steps)} points)"
+        return f"CurveColumns({np.count_nonzero(self.lengths)} curves, {len(self.steps)} points)"
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -84,7 +84,7 @@ class Curves:
         points = self.points(row)
         return self.steps[points], self.values[points, metric]
 
-    def take(self, rows: ArrayLike | slice) -> Curves:
+    def take(self, rows: ArrayLike | slice) -> CurveColumns:
         """The curves of these rows, in this order."""
         index = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
         if index.dtype == np.bool_:
@@ -94,11 +94,11 @@ class Curves:
         # The n-th point of the result is the n-th of its curve, counted from where that begins.
         shift = np.repeat(self.offsets[:-1][index] - offsets[:-1], lengths)
         points = np.arange(int(offsets[-1])) + shift
-        return Curves(offsets, self.steps[points], self.values[points], self.seconds[points])
+        return CurveColumns(offsets, self.steps[points], self.values[points], self.seconds[points])
 
-    def with_metrics(self, order: Sequence[int]) -> Curves:
+    def with_metrics(self, order: Sequence[int]) -> CurveColumns:
         """The same curves with the metrics in another order."""
-        return Curves(self.offsets, self.steps, self.values[:, list(order)], self.seconds)
+        return CurveColumns(self.offsets, self.steps, self.values[:, list(order)], self.seconds)
 
     def matrix(self, steps: ArrayLike, metric: int = 0) -> Floats:
         """(N, number of steps), the last value at or before each step; NaN before the first."""
@@ -111,10 +111,10 @@ class Curves:
         return found
 
     @staticmethod
-    def concat(parts: Sequence[Curves]) -> Curves:
+    def concat(parts: Sequence[CurveColumns]) -> CurveColumns:
         """The curves of all parts, one part after the other."""
         lengths = np.concatenate([part.lengths for part in parts])
-        return Curves(
+        return CurveColumns(
             _offsets_of(lengths),
             np.concatenate([part.steps for part in parts]),
             np.concatenate([part.values for part in parts]),
@@ -122,9 +122,9 @@ class Curves:
         )
 
     @staticmethod
-    def empty(rows: int, metrics: int) -> Curves:
+    def empty(rows: int, metrics: int) -> CurveColumns:
         """No points for any of `rows` evaluations."""
-        return Curves(
+        return CurveColumns(
             np.zeros(rows + 1, dtype=np.int64),
             NO_STEPS,
             np.empty((0, metrics)),
@@ -134,7 +134,7 @@ class Curves:
 
 def curves_from_arrays(
     lengths: ArrayLike, steps: ArrayLike, values: ArrayLike, seconds: ArrayLike | None = None
-) -> Curves:
+) -> CurveColumns:
     """Check columns of points and make curves of them.
 
     lengths: (N,), the number of points of each evaluation.
@@ -157,12 +157,12 @@ def curves_from_arrays(
                 field=name,
                 value=len(column),
             )
-    curves = Curves(_offsets_of(lengths), steps, values, seconds)
+    curves = CurveColumns(_offsets_of(lengths), steps, values, seconds)
     _check_steps(curves)
     return curves
 
 
-def curves_from_list(rows: Sequence[Curve | None], metrics: Sequence[str]) -> Curves:
+def curves_from_list(rows: Sequence[Curve | None], metrics: Sequence[str]) -> CurveColumns:
     """The curves of evaluations that have one each, or none.
 
     metrics: the names of the metrics, in the order of the columns.
@@ -187,7 +187,7 @@ def curves_from_list(rows: Sequence[Curve | None], metrics: Sequence[str]) -> Cu
     )
 
 
-def curve_of(curves: Curves, row: int, metrics: Sequence[str]) -> Curve | None:
+def curve_of(curves: CurveColumns, row: int, metrics: Sequence[str]) -> Curve | None:
     """The curve of one row, or None if it has no points."""
     points = curves.points(row)
     if points.start == points.stop:
@@ -218,7 +218,7 @@ def _offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return offsets
 
 
-def _check_steps(curves: Curves) -> None:
+def _check_steps(curves: CurveColumns) -> None:
     """Refuse steps that are no numbers, negative, repeated or going backwards."""
     steps = curves.steps
     wrong = ~(np.isfinite(steps) & (steps >= 0))
@@ -231,7 +231,7 @@ def _check_steps(curves: Curves) -> None:
     _refuse_first(curves, same_curve & not_ascending, "the steps of a curve must ascend")
 
 
-def _refuse_first(curves: Curves, wrong: Bools, rule: str) -> None:
+def _refuse_first(curves: CurveColumns, wrong: Bools, rule: str) -> None:
     if not wrong.any():
         return
     point = int(np.flatnonzero(wrong)[0])

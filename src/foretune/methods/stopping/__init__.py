@@ -6,7 +6,7 @@ from foretune._base.names import suggestion
 from foretune.errors import UsageError
 from foretune.methods.stopping.halving import AsyncHalving, hyperband, successive_halving
 from foretune.methods.stopping.median import MedianStopping
-from foretune.methods.stopping.policy import Decision, StepRange, StoppingPolicy, Verdict
+from foretune.methods.stopping.policy import Decision, StepDecision, StepRange, StoppingPolicy
 from foretune.methods.stopping.race import Race, Runner, RunState
 
 __all__ = [
@@ -17,9 +17,9 @@ __all__ = [
     "Race",
     "RunState",
     "Runner",
+    "StepDecision",
     "StepRange",
     "StoppingPolicy",
-    "Verdict",
     "hyperband",
     "make_policy",
     "successive_halving",

@@ -12,9 +12,9 @@ from functools import cached_property
 from foretune.methods.stopping.policy import (
     CONTINUE,
     Decision,
+    StepDecision,
     StepRange,
     StoppingPolicy,
-    Verdict,
 )
 from foretune.methods.stopping.race import Race, RunState
 
@@ -61,14 +61,14 @@ class AsyncHalving(LevelPolicy):
 
     steps: StepRange
 
-    def decide(self, race: Race, trial: int) -> Verdict:
+    def decide(self, race: Race, trial: int) -> StepDecision:
         """Pause at a level, unless the trial is the one that would be continued first."""
         level = self._arrived_at(race, trial)
         if level is None:
             return CONTINUE
         if trial in self._promotable(race, level):
-            return Verdict(Decision.CONTINUE, self._reason(race, trial, level, "among"))
-        return Verdict(Decision.PAUSE, self._reason(race, trial, level, "not among"))
+            return StepDecision(Decision.CONTINUE, self._reason(race, trial, level, "among"))
+        return StepDecision(Decision.PAUSE, self._reason(race, trial, level, "not among"))
 
     def resume(self, race: Race) -> int | None:
         """The paused trial of the highest level that is among the best 1/eta of its level."""
@@ -117,7 +117,7 @@ class Halving(LevelPolicy):
     steps: StepRange
     brackets: tuple[Bracket, ...]
 
-    def decide(self, race: Race, trial: int) -> Verdict:
+    def decide(self, race: Race, trial: int) -> StepDecision:
         """Pause at each level of the trial's bracket."""
         level = self._arrived_at(race, trial)
         bracket = self._bracket_of(race[trial].number)[0]
@@ -125,8 +125,10 @@ class Halving(LevelPolicy):
             return CONTINUE
         step = self.steps.levels[level]
         if trial in self._survivors(race, trial, level):
-            return Verdict(Decision.CONTINUE, f"among the best of its bracket at step {step:g}")
-        return Verdict(Decision.PAUSE, f"waits at step {step:g} for the others of its bracket")
+            return StepDecision(
+                Decision.CONTINUE, f"among the best of its bracket at step {step:g}"
+            )
+        return StepDecision(Decision.PAUSE, f"waits at step {step:g} for the others of its bracket")
 
     def resume(self, race: Race) -> int | None:
         """A paused trial that is among the best of its bracket, of the highest level."""

@@ -9,9 +9,9 @@ from statistics import median
 from foretune.methods.stopping.policy import (
     CONTINUE,
     Decision,
+    StepDecision,
     StepRange,
     StoppingPolicy,
-    Verdict,
 )
 from foretune.methods.stopping.race import Race, Runner
 
@@ -27,7 +27,7 @@ class MedianStopping(StoppingPolicy):
     fewest_others: int = 4
     """No trial is stopped before as many others have reached its step."""
 
-    def decide(self, race: Race, trial: int) -> Verdict:
+    def decide(self, race: Race, trial: int) -> StepDecision:
         """Compare a trial with all others that have reached its step."""
         runner = race[trial]
         step = runner.last_step
@@ -44,7 +44,7 @@ class MedianStopping(StoppingPolicy):
         if not best > middle:
             return CONTINUE
         reason = f"its best, {best:.4g}, is worse than the median of others, {middle:.4g}"
-        return Verdict(Decision.STOP, f"{reason}, at step {step:g}")
+        return StepDecision(Decision.STOP, f"{reason}, at step {step:g}")
 
     def next_decision(self, race: Race, trial: int) -> float:
         """The first step of the range, and then every step."""

@@ -21,14 +21,14 @@ class Decision(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StepDecision:
     """A decision, and why, in words that a person understands."""
 
     decision: Decision
     reason: str = ""
 
 
-CONTINUE = Verdict(Decision.CONTINUE)
+CONTINUE = StepDecision(Decision.CONTINUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class StoppingPolicy:
     killed goes on as if it had not been.
     """
 
-    def decide(self, race: Race, trial: int) -> Verdict:  # noqa: ARG002
+    def decide(self, race: Race, trial: int) -> StepDecision:  # noqa: ARG002
         """What becomes of a trial after its last report."""
         return CONTINUE
 
