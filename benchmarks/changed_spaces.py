@@ -30,7 +30,7 @@ from scipy.stats import wilcoxon
 from foretune._base.arrays import Floats, Ints
 from foretune.experience import Experience
 from foretune.experience.alignment.carry_over import carry_over
-from foretune.experience.build import take_rows
+from foretune.experience.selection import take_rows
 from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
 from foretune.space import Parameter, Space

@@ -6,6 +6,7 @@ import pytest
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status, status_of
 from foretune.space import Space
+from tests.refusals import refuses
 
 from .examples import ERROR, FLAT, NAN, one_metric, rows_of, small
 
@@ -126,15 +127,15 @@ def test_notes_are_replaced_and_checked() -> None:
     assert changed.meta_features == {"wine": {"rows": 3.0}}
     assert changed.splits == {}
     assert changed.starts == small().starts
-    with pytest.raises(ExperienceError, match="meta-features must speak of recorded tasks"):
+    with refuses("unknown-task", field="meta_features", value="whine"):
         small().with_meta_features({"whine": {}})
-    with pytest.raises(ExperienceError, match="finite"):
+    with refuses("not-a-meta-feature", field="rows", value=np.inf):
         small().with_meta_features({"wine": {"rows": np.inf}})
-    with pytest.raises(ExperienceError, match="'rows' of task 'wine' is 'many'"):
+    with refuses("not-a-meta-feature", field="rows", value="many"):
         small().with_meta_features({"wine": {"rows": "many"}})
-    with pytest.raises(ExperienceError, match="'trian'"):
+    with refuses("unknown-split-part", field="s", value="trian"):
         small().with_splits({"s": {"trian": ["wine"]}})
-    with pytest.raises(ExperienceError, match="'wine' twice"):
+    with refuses("repeated-task", field="s", value="wine"):
         small().with_splits({"s": {"train": ["wine"], "test": ["wine"]}})
 
 

@@ -3,24 +3,25 @@
 import numpy as np
 import pytest
 
-from foretune.experience import Experience, Metric, parquet_file
+from foretune.experience import Experience, Metric
+from foretune.experience.parquet_format import FileLimits
+from foretune.experience.parquet_reader import read_experience
+from foretune.experience.parquet_writer import write_experience
 from foretune.space import Space
 
 ROWS = 200_000
 
 
-def test_an_experience_whose_rows_are_all_equal_is_saved_so_that_it_can_be_opened(
-    tmp_path, monkeypatch
-):
+def test_an_experience_whose_rows_are_all_equal_is_saved_so_that_it_can_be_opened(tmp_path):
     # As with four million rows, which take more than every file may take in memory.
-    monkeypatch.setattr(parquet_file, "SMALL", 2**16)
+    limits = FileLimits(small=2**16)
     space = Space.of({"x": (0.0, 1.0)})
     zeros = np.zeros(ROWS, dtype=np.int32)
     whole = Experience.build(
         space, [Metric("loss")], ["a"], zeros, space.encode([{"x": 0.5}]), zeros, np.zeros(ROWS)
     )
-    whole.save(tmp_path / "equal.parquet")
-    opened = Experience.open(tmp_path / "equal.parquet")
+    write_experience(whole, tmp_path / "equal.parquet", limits=limits)
+    opened = read_experience(Experience, tmp_path / "equal.parquet", limits=limits)
     assert len(opened) == ROWS
     assert opened.configs.dicts() == [{"x": 0.5}]
     assert not opened.values.any()

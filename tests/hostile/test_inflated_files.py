@@ -14,7 +14,7 @@ import pytest
 from foretune.automl.final_model import model_file
 from foretune.automl.final_model.model import Model
 from foretune.errors import ArtifactError, ForetuneError, UsageError
-from foretune.experience import Experience, parquet_file
+from foretune.experience import Experience, parquet_reader
 from foretune.numerics.artifact import load_artifact
 from foretune.tables.formats import parquet
 from foretune.tables.formats.file_sample import write_sample
@@ -140,7 +140,9 @@ def test_an_experience_with_rows_out_of_nothing_is_refused_unread(tmp_path, monk
             {k: v for k, v in file.metadata.metadata.items() if k.startswith(b"foretune")}
         )
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr(parquet_file, "_batches", lambda _: pytest.fail("it was unpacked"))
+    monkeypatch.setattr(
+        parquet_reader._Reader, "_batches", lambda _: pytest.fail("it was unpacked")
+    )
     with pytest.raises(ForetuneError):
         Experience.open(path)
 

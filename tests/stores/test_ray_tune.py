@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from foretune.errors import ExperienceError, ForetuneWarning
-from foretune.experience import Status, parquet_file
+from foretune.experience import Experience, Status
 from foretune.space.parameters import Kind
 from foretune.stores.formats import TableColumns
 from foretune.stores.ray import reader as importer
@@ -78,8 +78,8 @@ def test_folders_that_are_named_in_another_encoding_are_tasks(tmp_path):
     for name in (b"caf\xe9", b"caf\xe8"):
         write_trial(tmp_path / os.fsdecode(name) / "t1", {"lr": 0.1}, [{"error": 0.5}])
     experience = importer.read(tmp_path, columns=ERROR)
-    parquet_file.save(experience, tmp_path / "x.parquet")
-    assert set(parquet_file.read(tmp_path / "x.parquet").tasks) == {r"caf\xe9", r"caf\xe8"}
+    experience.save(tmp_path / "x.parquet")
+    assert set(Experience.open(tmp_path / "x.parquet").tasks) == {r"caf\xe9", r"caf\xe8"}
 
 
 def test_a_report_that_was_cut_off_is_not_one(tmp_path):
@@ -113,8 +113,8 @@ def test_none_is_a_choice_where_nothing_says_when(tmp_path):
         write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
     experience = importer.read(tmp_path, columns=ERROR)
     assert experience.configs.dicts() == configs
-    parquet_file.save(experience, tmp_path / "x.parquet")
-    again = parquet_file.read(tmp_path / "x.parquet")
+    experience.save(tmp_path / "x.parquet")
+    again = Experience.open(tmp_path / "x.parquet")
     assert again.configs.dicts() == configs
     assert again.space.to_json() == experience.space.to_json()
 
@@ -190,8 +190,8 @@ def read_configs(folder, configs):
     for number, config in enumerate(configs):
         write_trial(folder / "one" / f"t{number:02}", config, [{"error": 0.5}])
     experience = importer.read(folder, columns=ERROR)
-    parquet_file.save(experience, folder / "x.parquet")
-    assert parquet_file.read(folder / "x.parquet").configs.dicts() == experience.configs.dicts()
+    experience.save(folder / "x.parquet")
+    assert Experience.open(folder / "x.parquet").configs.dicts() == experience.configs.dicts()
     return experience.configs.dicts()
 
 

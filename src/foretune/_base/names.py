@@ -15,7 +15,10 @@ def check_writable(what: str, name: str) -> None:
         name.encode()
     except UnicodeEncodeError:
         raise ExperienceError(
-            f"the name of a {what} must be a text of whole characters, but got {name!r}: rename it"
+            f"the name of a {what} must be a text of whole characters, but got {name!r}: rename it",
+            rule="half-character",
+            field=what,
+            value=name,
         ) from None
 
 

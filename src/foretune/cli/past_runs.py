@@ -127,7 +127,7 @@ def _refuse_unknown(old: str, past: PastRuns) -> None:
 
 def carry_over_past(
     past: PastRuns, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
-) -> "CarriedExperience | None":
+) -> "CarriedExperience[Experience] | None":
     """What past runs say about the space that is tuned, by its metrics; says what is not used."""
     from foretune._base.names import quote_names
     from foretune.experience.alignment.translation import encode_assumptions
@@ -145,7 +145,7 @@ def carry_over_past(
     return found
 
 
-def _hint(found: "CarriedExperience") -> str:
+def _hint(found: "CarriedExperience[Experience]") -> str:
     """How past runs can be told to know what is searched."""
     hints = []
     if found.unknown:
@@ -274,7 +274,7 @@ def _add_studies(past: PastRuns, source: str, store: str, study: str) -> None:
 
 def _together(
     past: PastRuns, space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
-) -> "CarriedExperience | None":
+) -> "CarriedExperience[Experience] | None":
     """What fits of all."""
     from foretune.experience.alignment.carry_over import carry_over, together
     from foretune.experience.source_merge import distinct

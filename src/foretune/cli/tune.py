@@ -17,7 +17,7 @@ from foretune.cli.tune_output import FinishedSearch, Outputs, report_search
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.experience import Metric
+    from foretune.experience import Experience, Metric
     from foretune.experience.alignment.carry_over import CarriedExperience
     from foretune.report.story import StorySource
     from foretune.search.method import Method
@@ -217,7 +217,7 @@ def _objective(
 def _optimizer(
     space: "Space",
     metrics: "Sequence[Metric]",
-    past: "CarriedExperience | None",
+    past: "CarriedExperience[Experience] | None",
     chosen: "Method",
     seed: int,
 ) -> "Optimizer":
@@ -231,7 +231,9 @@ def _optimizer(
     return Optimizer(Target(space, tuple(m.name for m in metrics)), chosen, prior, seed=seed)
 
 
-def _source(given: Sequence[str], past: "CarriedExperience | None") -> "StorySource | None":
+def _source(
+    given: Sequence[str], past: "CarriedExperience[Experience] | None"
+) -> "StorySource | None":
     """What the search started from, for the report."""
     from foretune._base.databases import hide_passwords
     from foretune.report.story import StorySource

@@ -1,14 +1,14 @@
 """What was tried: evaluations of configurations on many tasks, in one table and one file."""
 
-from foretune.experience.experience import (
+from foretune.experience.evaluation import (
     Direction,
     Evaluation,
-    Experience,
     Metric,
     Status,
     TaskRecords,
     status_of,
 )
+from foretune.experience.experience import Experience
 from foretune.experience.splits import (
     Split,
     find_splits,

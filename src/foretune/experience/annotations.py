@@ -1,4 +1,4 @@
-"""What is known beside the evaluations: meta-features, named splits, recorded initial designs."""
+"""The notes of an experience: meta-features, named splits, and recorded initial designs."""
 
 import math
 from collections.abc import Sequence
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.experience import Experience, MetaFeatures, Splits, Starts
+from foretune.experience.data import AnyExperience, MetaFeatures, Splits, Starts
 
 SPLIT_PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What is known beside the evaluations."""
+    """Everything that an experience holds beside the evaluations."""
 
     meta_features: MetaFeatures
     splits: Splits
     starts: Starts
 
 
-def annotate(experience: Experience, notes: Notes) -> Experience:
-    """The experience with these notes, after checking that they speak of its own tasks."""
+def annotate(experience: AnyExperience, notes: Notes) -> AnyExperience:
+    """Return the experience with these notes; refuse notes on tasks that it does not have."""
     return replace(
         experience,
         meta_features=_check_meta_features(notes.meta_features, experience.tasks),
@@ -34,17 +34,20 @@ def annotate(experience: Experience, notes: Notes) -> Experience:
     )
 
 
-def _check_tasks(of: str, names: Sequence[str], tasks: Sequence[str]) -> None:
+def _check_tasks(kind: str, names: Sequence[str], tasks: Sequence[str], field: str) -> None:
     known = frozenset(tasks)
     for name in names:
         if name not in known:
             raise ExperienceError(
-                f"{of} must speak of recorded tasks, but got '{name}': {suggestion(name, tasks)}"
+                f"{kind} must name recorded tasks, but got '{name}': {suggestion(name, tasks)}",
+                rule="unknown-task",
+                field=field,
+                value=name,
             )
 
 
 def _check_meta_features(given: MetaFeatures, tasks: Sequence[str]) -> MetaFeatures:
-    _check_tasks("meta-features", list(given), tasks)
+    _check_tasks("meta-features", list(given), tasks, "meta_features")
     return {
         task: {name: _meta_feature(task, name, value) for name, value in features.items()}
         for task, features in given.items()
@@ -58,8 +61,11 @@ def _meta_feature(task: str, name: str, given: Any) -> float:
         value = math.inf
     if math.isinf(value):
         raise ExperienceError(
-            "a meta-feature must be a finite number, or NaN where it is unknown, but "
-            f"'{name}' of task '{task}' is {given!r:.80}: replace it"
+            "a meta-feature must be a finite number, or NaN if it is unknown, but "
+            f"'{name}' of task '{task}' is {given!r:.80}: replace it",
+            rule="not-a-meta-feature",
+            field=name,
+            value=given,
         )
     return value
 
@@ -70,14 +76,20 @@ def _check_splits(given: Splits, tasks: Sequence[str]) -> Splits:
             if part not in SPLIT_PARTS:
                 raise ExperienceError(
                     f"the parts of a split are {quote_names(SPLIT_PARTS)}, but split '{name}' has "
-                    f"'{part}': rename it"
+                    f"'{part}': rename it",
+                    rule="unknown-split-part",
+                    field=name,
+                    value=part,
                 )
         members = [task for part in parts.values() for task in part]
-        _check_tasks(f"the split '{name}'", members, tasks)
+        _check_tasks(f"the split '{name}'", members, tasks, name)
         if len(set(members)) < len(members):
             twice = next(task for task in members if members.count(task) > 1)
             raise ExperienceError(
-                f"a split holds a task once, but '{name}' has '{twice}' twice: remove one"
+                f"a split holds a task once, but '{name}' has '{twice}' twice: remove one",
+                rule="repeated-task",
+                field=name,
+                value=twice,
             )
     return {
         name: {part: tuple(parts.get(part, ())) for part in SPLIT_PARTS}
@@ -86,14 +98,18 @@ def _check_splits(given: Splits, tasks: Sequence[str]) -> Splits:
 
 
 def check_starts(given: Starts, tasks: Sequence[str], size: int) -> Starts:
-    """The initial designs, after checking their tasks and their configuration indices."""
-    _check_tasks("initial designs", list(given), tasks)
+    """Return the initial designs; refuse unknown tasks and indices of configurations."""
+    _check_tasks("initial designs", list(given), tasks, "starts")
     for task, designs in given.items():
         for name, indices in designs.items():
-            if any(not 0 <= index < size for index in indices):
+            wrong = [index for index in indices if not 0 <= index < size]
+            if wrong:
                 raise ExperienceError(
                     f"an initial design holds configuration indices between 0 and {size - 1}, but "
-                    f"design '{name}' of task '{task}' has others: check the list"
+                    f"design '{name}' of task '{task}' has {wrong[0]}: check the list",
+                    rule="index-outside",
+                    field=name,
+                    value=wrong[0],
                 )
     return {
         task: {name: tuple(int(index) for index in of) for name, of in designs.items()}
@@ -102,7 +118,7 @@ def check_starts(given: Starts, tasks: Sequence[str], size: int) -> Starts:
 
 
 def reindex_starts(starts: Starts, moved: NDArray[np.int32]) -> Starts:
-    """The initial designs after configuration i went to row `moved[i]`."""
+    """Return the initial designs after configuration i went to row `moved[i]`."""
     return {
         task: {name: tuple(int(moved[i]) for i in of) for name, of in designs.items()}
         for task, designs in starts.items()

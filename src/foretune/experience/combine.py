@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.annotations import Notes, reindex_starts
-from foretune.experience.build import EvaluationColumns, from_columns, take_rows, unique_configs
-from foretune.experience.experience import Evaluation, Experience, Metric, Splits, status_of
+from foretune.experience.build import EvaluationColumns, from_columns, unique_configs
+from foretune.experience.data import AnyExperience, ExperienceData, Splits
+from foretune.experience.evaluation import Evaluation, Metric, status_of
+from foretune.experience.selection import take_rows
 from foretune.space import Encoded
 
 ALL = slice(None)
 
 
-def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experience:
+def append(experience: AnyExperience, evaluations: Iterable[Evaluation]) -> AnyExperience:
     """`experience` followed by `evaluations`; a repeated measurement is a row of its own."""
     added = _check_evaluations(evaluations)
     if not added:
@@ -38,7 +40,7 @@ def append(experience: Experience, evaluations: Iterable[Evaluation]) -> Experie
     return _concatenate(before, after, _notes_of(experience))
 
 
-def merge(first: Experience, second: Experience) -> Experience:
+def merge(first: AnyExperience, second: ExperienceData) -> AnyExperience:
     """The rows of `first`, then those of `second` that `first` does not hold already.
 
     Spaces may differ by hyperparameters and choices that only one has: see `Space.union`.
@@ -67,8 +69,8 @@ def merge(first: Experience, second: Experience) -> Experience:
 
 
 def _reindex(
-    experience: Experience, tasks: tuple[str, ...], table: Encoded, moved: NDArray[np.int32]
-) -> Experience:
+    experience: AnyExperience, tasks: tuple[str, ...], table: Encoded, moved: NDArray[np.int32]
+) -> AnyExperience:
     """The same rows in the same order, pointing into a larger list of tasks and configurations.
 
     moved: where each configuration of the experience is in `table`.
@@ -86,7 +88,7 @@ def _reindex(
     )
 
 
-def _concatenate(first: Experience, second: Experience, notes: Notes) -> Experience:
+def _concatenate(first: AnyExperience, second: ExperienceData, notes: Notes) -> AnyExperience:
     """The rows of both, which have space, metrics, tasks and configurations in common."""
     fidelity = None
     if first.fidelity is not None or second.fidelity is not None:
@@ -99,10 +101,12 @@ def _concatenate(first: Experience, second: Experience, notes: Notes) -> Experie
         seconds=np.concatenate([first.seconds, second.seconds]),
         fidelity=fidelity,
     )
-    return from_columns(first.space, first.metrics, first.tasks, first.configs, columns, notes)
+    return from_columns(
+        type(first), first.space, first.metrics, first.tasks, first.configs, columns, notes
+    )
 
 
-def _row_keys(experience: Experience, rows: slice) -> NDArray[Any]:
+def _row_keys(experience: ExperienceData, rows: slice) -> NDArray[Any]:
     """(n,) byte strings, equal exactly where configuration, status, fidelity and values are.
 
     How long an evaluation took does not make it another one.
@@ -120,7 +124,7 @@ def _row_keys(experience: Experience, rows: slice) -> NDArray[Any]:
     return parts.view(np.dtype((np.void, parts.itemsize * parts.shape[1])))[:, 0]
 
 
-def _fidelity(experience: Experience, rows: slice) -> NDArray[np.float32]:
+def _fidelity(experience: ExperienceData, rows: slice) -> NDArray[np.float32]:
     if experience.fidelity is None:
         return np.full(len(experience.status[rows]), np.nan, dtype=np.float32)
     return experience.fidelity[rows]
@@ -198,11 +202,11 @@ def _union(first: Sequence[str], second: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *second]))
 
 
-def _notes_of(experience: Experience) -> Notes:
+def _notes_of(experience: ExperienceData) -> Notes:
     return Notes(experience.meta_features, experience.splits, experience.starts)
 
 
-def _merge_annotations(first: Experience, second: Experience) -> Notes:
+def _merge_annotations(first: ExperienceData, second: ExperienceData) -> Notes:
     """The notes of both; where they disagree about a task, those of `first` stand."""
     features = {
         task: {**second.meta_features.get(task, {}), **first.meta_features.get(task, {})}

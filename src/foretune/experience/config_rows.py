@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Bools, Floats
-from foretune.experience.experience import Experience
+from foretune.errors import DamagedError
+from foretune.experience.data import ExperienceData
 
 PREFIX = "config:"
 
@@ -20,7 +21,7 @@ PREFIX = "config:"
 class ConfigRows:
     """The columns of an experience's configurations."""
 
-    def __init__(self, experience: Experience) -> None:
+    def __init__(self, experience: ExperienceData) -> None:
         self._experience = experience
         self._first = _first_rows(experience)
         self.fields = [pa.field(PREFIX + name, pa.float64()) for name in experience.space.names]
@@ -65,17 +66,20 @@ class ConfigTable:
         self.seen[rows] = True
         for position, cells in enumerate(columns):
             if not np.array_equal(here, cells.is_valid().to_numpy(zero_copy_only=False)):
-                raise ValueError("a row holds a part of a configuration")
+                raise DamagedError("a row holds a part of a configuration", rule="partial-config")
             self.values[rows, position] = cells.drop_null().to_numpy()
 
     def whole(self) -> Floats:
         """The table, after all rows have been added."""
         if not self.seen.all():
-            raise ValueError(f"{np.count_nonzero(~self.seen)} configurations are missing")
+            missing = int(np.count_nonzero(~self.seen))
+            raise DamagedError(
+                f"{missing} configurations are missing", rule="configs-missing", value=missing
+            )
         return self.values
 
 
-def configs_apart(experience: Experience) -> list[int]:
+def configs_apart(experience: ExperienceData) -> list[int]:
     """The configurations that no row has: those of initial designs alone."""
     used = np.zeros(len(experience.configs), dtype=np.bool_)
     used[experience.config_index] = True
@@ -92,7 +96,7 @@ def _slice_or_places(places: NDArray[np.int32], size: int) -> slice | NDArray[np
     return slice(first, end) if is_slice else places
 
 
-def _first_rows(experience: Experience) -> NDArray[np.int32]:
+def _first_rows(experience: ExperienceData) -> NDArray[np.int32]:
     """(number of configurations,), the first row that has each one; -1 if none has it."""
     first = np.full(len(experience.configs), -1, dtype=np.int32)
     # The last one that is put in a place stays there.

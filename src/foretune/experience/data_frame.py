@@ -13,7 +13,8 @@ from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
-from foretune.experience.experience import METRIC_PREFIX, Direction, Experience, Metric, Status
+from foretune.experience.data import METRIC_PREFIX, AnyExperience, ExperienceData
+from foretune.experience.evaluation import Direction, Metric, Status
 from foretune.space import Encoded, Space
 
 CONFIG = "config:"
@@ -31,12 +32,10 @@ class FrameColumns:
     fidelity: str | None = None
 
 
-def experience_of(space: Any, frame: pd.DataFrame, columns: FrameColumns) -> Experience:
-    """The evaluations in the rows of `frame`; tasks in the order of their first row.
-
-    space: as `Space.of` takes it.
-    """
-    space = Space.of(space)
+def read_frame(
+    kind: type[AnyExperience], space: Space, frame: pd.DataFrame, columns: FrameColumns
+) -> AnyExperience:
+    """The evaluations in the rows of `frame`; tasks in the order of their first row."""
     _check_frame(frame)
     _check_metrics(columns.metrics)
     column = _column(frame, columns.task)
@@ -59,14 +58,15 @@ def experience_of(space: Any, frame: pd.DataFrame, columns: FrameColumns) -> Exp
     )
     metrics = [Metric(name, way) for name, way in columns.metrics.items()]
     configs = _configs(space, frame, columns)
-    return from_columns(space, metrics, [str(n) for n in names], configs, given, Notes({}, {}, {}))
+    tasks = [str(name) for name in names]
+    return from_columns(kind, space, metrics, tasks, configs, given, Notes({}, {}, {}))
 
 
-def frame_of(experience: Experience) -> pd.DataFrame:
+def to_frame(experience: ExperienceData) -> pd.DataFrame:
     """One row an evaluation.
 
     A metric or a hyperparameter that bears another column's name gets a prefix, by which
-    `experience_of` finds it again.
+    `read_frame` finds it again.
     """
     names = np.array(experience.tasks, dtype=object)
     labels = np.array([each.name for each in Status], dtype=object)

@@ -9,18 +9,19 @@ import json
 
 import numpy as np
 
-from foretune.experience.experience import Experience
+from foretune.experience.data import ExperienceData
+from foretune.experience.selection import compact
 from foretune.experience.splits import learning_split
 
 
-def fingerprint_of_evaluations(experience: Experience) -> str:
+def fingerprint_of_evaluations(experience: ExperienceData) -> str:
     """Equal (hex) for equal evaluations in equal spaces; how long they took does not count.
 
     Files of results hold it: what goes in, and in which order, must stay as it is. A file of the
     experience has no configurations that neither an evaluation nor an initial design has, so they
     do not count.
     """
-    experience = experience.compact()
+    experience = compact(experience)
     digest = hashlib.sha256()
     names = [experience.space.fingerprint, *experience.tasks, *map(str, experience.metrics)]
     # A name may hold a line break itself.
@@ -33,7 +34,7 @@ def fingerprint_of_evaluations(experience: Experience) -> str:
     return digest.hexdigest()
 
 
-def fingerprint_of_lessons(experience: Experience) -> str:
+def fingerprint_of_lessons(experience: ExperienceData) -> str:
     """Equal (hex) where a method learns the same: also times, meta-features, what validates.
 
     Priors are kept under it, so those that exist must be found again: which tasks train is said

@@ -13,7 +13,7 @@ from typing import Any
 
 from foretune._base.files import name_file_in_errors
 from foretune.errors import UsageError
-from foretune.experience import Status
+from foretune.experience.evaluation import Status
 
 _SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What a line that is not ours can raise."""

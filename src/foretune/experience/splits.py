@@ -8,7 +8,9 @@ import numpy as np
 
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.experience import Experience
+from foretune.experience.annotations import Notes, annotate
+from foretune.experience.data import AnyExperience, ExperienceData
+from foretune.experience.selection import take_tasks
 
 LEAVE_ONE_OUT = "leave-one-out"
 FOLDS = re.compile(r"(?P<k>\d+)-fold(?::(?P<seed>\d+))?")
@@ -27,14 +29,14 @@ class Split:
     test: tuple[str, ...]
 
 
-def leave_one_out(experience: Experience) -> Iterator[Split]:
+def leave_one_out(experience: ExperienceData) -> Iterator[Split]:
     """Each task once as the test task; all others teach."""
     for name in experience.tasks:
         train = tuple(other for other in experience.tasks if other != name)
         yield Split(name, train, (), (name,))
 
 
-def k_fold(experience: Experience, k: int, seed: int) -> Iterator[Split]:
+def k_fold(experience: ExperienceData, k: int, seed: int) -> Iterator[Split]:
     """Each task in the test part of one of `k` folds, which are of nearly equal size."""
     n = len(experience.tasks)
     if not 2 <= k <= n:
@@ -51,7 +53,7 @@ def k_fold(experience: Experience, k: int, seed: int) -> Iterator[Split]:
         yield Split(f"fold {number}", train, (), test)
 
 
-def find_splits(experience: Experience, name: str) -> list[Split]:
+def find_splits(experience: ExperienceData, name: str) -> list[Split]:
     """The splits that are meant by `leave-one-out`, `5-fold`, `5-fold:7`, or a recorded name."""
     if name == LEAVE_ONE_OUT:
         return list(leave_one_out(experience))
@@ -61,23 +63,24 @@ def find_splits(experience: Experience, name: str) -> list[Split]:
     return [recorded_split(experience, name)]
 
 
-def for_learning(experience: Experience, split: Split) -> Experience:
+def for_learning(experience: AnyExperience, split: Split) -> AnyExperience:
     """What may be learnt from: the evaluations of the training and of the validation tasks.
 
     Most methods learn from both alike; `learning_split` tells them apart.
     """
     parts = {"train": split.train, "validation": split.validation}
-    return experience.only(split.train + split.validation).with_splits({LEARNING: parts})
+    left = take_tasks(experience, split.train + split.validation)
+    return annotate(left, Notes(left.meta_features, {LEARNING: parts}, left.starts))
 
 
-def learning_split(experience: Experience) -> Split:
+def learning_split(experience: ExperienceData) -> Split:
     """Which tasks train and which validate; all train where the experience does not say."""
     if LEARNING in experience.splits:
         return recorded_split(experience, LEARNING)
     return Split(LEARNING, experience.tasks, (), ())
 
 
-def recorded_split(experience: Experience, name: str) -> Split:
+def recorded_split(experience: ExperienceData, name: str) -> Split:
     """The split that came with the experience under this name."""
     if name not in experience.splits:
         known = list(experience.splits)

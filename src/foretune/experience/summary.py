@@ -5,14 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.experience.experience import Direction, Experience, Metric, Status
+from foretune.experience.data import ExperienceData
+from foretune.experience.evaluation import Direction, Metric, Status
+from foretune.experience.selection import compact
 
 MOST_TASKS = 20
 
 
-def summarise(experience: Experience) -> str:
+def summarise(experience: ExperienceData) -> str:
     """Sizes, metrics, the first tasks with their values, the space and the splits."""
-    experience = experience.compact()
+    experience = compact(experience)
     parts = [
         _align(_sizes(experience), left=2),
         "Metrics\n"
@@ -24,7 +26,7 @@ def summarise(experience: Experience) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _sizes(experience: Experience) -> list[tuple[str, str]]:
+def _sizes(experience: ExperienceData) -> list[tuple[str, str]]:
     pairs = len(experience.tasks) * len(experience.configs)
     missing = 1.0 - _distinct_pairs(experience) / pairs
     failed = int(np.count_nonzero(experience.status != Status.DONE))
@@ -37,7 +39,7 @@ def _sizes(experience: Experience) -> list[tuple[str, str]]:
     ]
 
 
-def _distinct_pairs(experience: Experience) -> int:
+def _distinct_pairs(experience: ExperienceData) -> int:
     """How many pairs of task and configuration were evaluated, task by task to save memory."""
     return sum(
         int(np.count_nonzero(np.bincount(experience.task(name).config_index)))
@@ -45,7 +47,7 @@ def _distinct_pairs(experience: Experience) -> int:
     )
 
 
-def _tasks(experience: Experience, column: int) -> str:
+def _tasks(experience: ExperienceData, column: int) -> str:
     metric = experience.metrics[column]
     header = ("task", "evaluations", "failed", "best", "median", "worst")
     rows = [_task_row(experience, name, column, metric) for name in experience.tasks[:MOST_TASKS]]
@@ -55,7 +57,9 @@ def _tasks(experience: Experience, column: int) -> str:
     return "\n".join(lines)
 
 
-def _task_row(experience: Experience, name: str, column: int, metric: Metric) -> tuple[str, ...]:
+def _task_row(
+    experience: ExperienceData, name: str, column: int, metric: Metric
+) -> tuple[str, ...]:
     records = experience.task(name)
     losses = records.losses[:, column]
     failed = int(np.count_nonzero(records.status != Status.DONE))
@@ -71,7 +75,7 @@ def _range(values: Floats, metric: Metric) -> tuple[str, str, str]:
     return f"{best:.5g}", f"{float(np.median(values)):.5g}", f"{worst:.5g}"
 
 
-def _splits(experience: Experience) -> str:
+def _splits(experience: ExperienceData) -> str:
     if not experience.splits:
         return ""
     rows = [

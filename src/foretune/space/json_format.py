@@ -77,7 +77,10 @@ def read_space(text: str) -> Definition:
         )
     _check_characters(text, document)
     if not document["hyperparameters"]:
-        raise SpaceError("a space must have at least one hyperparameter, but got none: add one")
+        raise SpaceError(
+            "a space must have at least one hyperparameter, but got none: add one",
+            rule="no-hyperparameters",
+        )
     check_document(document)
     try:
         definition = _decode(_with_tuples(document))

@@ -425,7 +425,7 @@ def test_a_damaged_file_is_not_in_the_way_of_a_fit_that_ends(memory):
 
 def test_a_file_of_a_newer_version_is_no_damaged_one(memory, monkeypatch):
     memory.remember(fit(), [trial(1, 0.5)])
-    monkeypatch.setattr("foretune.experience.parquet_file.VERSION", 0)
+    monkeypatch.setattr("foretune.experience.parquet_reader.VERSION", 0)
     with pytest.raises(ExperienceError, match="update foretune"):
         memory.recall(NAME)
     # Nor is it in the way of a fit, whose trials wait for who can read it.

@@ -20,7 +20,7 @@ from foretune.errors import (
     UsageError,
 )
 from foretune.experience import Direction, Experience, Metric, find_splits, learning_split
-from foretune.experience.build import take_rows
+from foretune.experience.selection import take_rows
 from foretune.search import METHODS, Design, Method, Optimizer
 from foretune_lab.bench import parts
 from foretune_lab.bench.parts import Parts

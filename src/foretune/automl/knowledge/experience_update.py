@@ -8,7 +8,7 @@ import numpy as np
 from foretune._base.arrays import Bools, Ints
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.build import take_rows
+from foretune.experience.selection import take_rows
 from foretune.tables.identity import identity
 
 

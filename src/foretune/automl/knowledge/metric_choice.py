@@ -7,7 +7,7 @@ import numpy as np
 
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.build import take_rows
+from foretune.experience.selection import take_rows
 
 STAND_INS = {
     "f1_macro": "balanced_accuracy",

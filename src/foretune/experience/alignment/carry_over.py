@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from foretune._base.names import quote_names
 from foretune.errors import ExperienceError
 from foretune.experience.alignment.restriction import in_other_space
 from foretune.experience.alignment.translation import encode_assumptions, translate_legally
-from foretune.experience.experience import Experience
+from foretune.experience.combine import merge
+from foretune.experience.data import AnyExperience, ExperienceData
 from foretune.space import Space
 
 MOST_NAMED = 5
@@ -33,10 +34,10 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedExperience:
+class CarriedExperience(Generic[AnyExperience]):
     """What an experience says about another space, and what was lost on the way."""
 
-    experience: Experience
+    experience: AnyExperience
     runs: int
     """How many there were before."""
     tasks: int
@@ -78,8 +79,8 @@ class CarriedExperience:
 
 
 def carry_over(
-    experience: Experience, space: Space, *, assumed: Mapping[str, Any] | None = None
-) -> CarriedExperience:
+    experience: AnyExperience, space: Space, *, assumed: Mapping[str, Any] | None = None
+) -> CarriedExperience[AnyExperience]:
     """What the runs of `experience` say about `space`.
 
     assumed: the values that past runs had of hyperparameters they did not record.
@@ -132,7 +133,7 @@ def _anywhere(space: Space, holds: Bools) -> tuple[str, ...]:
     return tuple(space.names[number] for number in np.flatnonzero(holds.any(axis=0)))
 
 
-def _check_success(experience: Experience) -> None:
+def _check_success(experience: ExperienceData) -> None:
     """Refuse runs that tell nothing of a metric: no method learns from failures alone."""
     if not np.isfinite(experience.losses).any(axis=0).all():
         raise ExperienceError(
@@ -142,13 +143,15 @@ def _check_success(experience: Experience) -> None:
         )
 
 
-def together(parts: Sequence[CarriedExperience]) -> CarriedExperience:
+def together(
+    parts: Sequence[CarriedExperience[AnyExperience]],
+) -> CarriedExperience[AnyExperience]:
     """What several experiences say about the same space; tasks of the same name are the same."""
     # A search has no use for splits, and those of several files may contradict each other.
     merged = [replace(part.experience, splits={}) for part in parts]
     while len(merged) > 1:  # in pairs, so that no table is copied once for every other
         pairs = zip(merged[::2], [*merged[1::2], None], strict=False)
-        merged = [one if other is None else one.merge(other) for one, other in pairs]
+        merged = [one if other is None else merge(one, other) for one, other in pairs]
     outside = Counter[str]()
     for part in parts:
         outside.update(part.outside)
@@ -173,7 +176,7 @@ def _in_all(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(name for name in _in_any(names) if all(name in part for part in names))
 
 
-def _runs_outside(experience: Experience, space: Space, contradicted: Bools) -> dict[str, int]:
+def _runs_outside(experience: ExperienceData, space: Space, contradicted: Bools) -> dict[str, int]:
     runs = contradicted[experience.config_index].sum(axis=0)
     return {name: int(n) for name, n in zip(space.names, runs, strict=True) if n}
 

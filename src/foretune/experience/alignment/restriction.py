@@ -10,8 +10,9 @@ import numpy as np
 
 from foretune._base.arrays import Floats, Ints
 from foretune.errors import ExperienceError
-from foretune.experience import Experience
-from foretune.experience.build import take_rows, unique_configs
+from foretune.experience.build import unique_configs
+from foretune.experience.data import AnyExperience
+from foretune.experience.selection import take_rows, take_tasks
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind, Parameter
 
@@ -50,7 +51,7 @@ def reencode(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
     return space.from_values(values[rows]), rows
 
 
-def restrict_experience(experience: Experience, space: Space) -> Experience:
+def restrict_experience(experience: AnyExperience, space: Space) -> AnyExperience:
     """The evaluations of `experience` whose configurations `space` has, in that space.
 
     Tasks of which nothing is left are left out.
@@ -66,7 +67,7 @@ def restrict_experience(experience: Experience, space: Space) -> Experience:
     return known
 
 
-def in_other_space(experience: Experience, configs: Encoded, kept: Ints) -> Experience | None:
+def in_other_space(experience: AnyExperience, configs: Encoded, kept: Ints) -> AnyExperience | None:
     """The evaluations of some configurations, which are `configs` in another space.
 
     Tasks of which nothing is left are left out; None where nothing is left at all.
@@ -91,7 +92,7 @@ def in_other_space(experience: Experience, configs: Encoded, kept: Ints) -> Expe
         config_index=place[left.config_index],
         starts=starts,
     )
-    return known.only(experience.tasks[index] for index in np.unique(known.task_index))
+    return take_tasks(known, [experience.tasks[index] for index in np.unique(known.task_index)])
 
 
 def convert_column(source: Parameter, to: Parameter, column: Floats) -> Floats:

@@ -111,7 +111,13 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     )
     with beating(progress, "putting the evaluations in order"):
         return from_columns(
-            space, metrics, as_list(tasks.values), configs.table, found, Notes({}, {}, {})
+            Experience,
+            space,
+            metrics,
+            as_list(tasks.values),
+            configs.table,
+            found,
+            Notes({}, {}, {}),
         )
 
 

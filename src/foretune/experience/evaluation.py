@@ -1,0 +1,135 @@
+"""One evaluation, the metrics it measures, and all evaluations of one task."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretune._base.arrays import Bools, Floats
+from foretune.errors import ExperienceError, UsageError
+from foretune.space import Encoded
+
+
+class Direction(StrEnum):
+    """Whether a lower or a higher value of a metric is better."""
+
+    MIN = "min"
+    MAX = "max"
+
+
+class Status(IntEnum):
+    """How an evaluation ended."""
+
+    DONE = 0
+    FAILED = 1
+    TIMEOUT = 2
+
+
+def status_of(given: Any) -> Status:
+    """Return the status for a `Status`, its number, or its name in any case.
+
+    An unknown status is refused. If it counted as a failure, its result would be lost silently.
+    """
+    if isinstance(given, str):
+        found = Status.__members__.get(given.strip().upper())
+    else:
+        known = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        found = next((each for each in Status if known and each == given), None)
+    if found is None:
+        raise UsageError(
+            f"a status must be one of {', '.join(each.name for each in Status)}, but got "
+            f"{given!r}: give Status.DONE if the trial ended well",
+            rule="unknown-status",
+            field="status",
+            value=given,
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """The name of a metric, and the direction in which it is better."""
+
+    name: str
+    direction: Direction = Direction.MIN
+
+    def __post_init__(self) -> None:
+        ways = [way.value for way in Direction]
+        if self.direction not in ways:
+            raise ExperienceError(
+                f"the direction of a metric must be {' or '.join(map(repr, ways))}, but got "
+                f"{self.direction!r} for '{self.name}': choose one",
+                rule="unknown-direction",
+                field=self.name,
+                value=self.direction,
+            )
+        object.__setattr__(self, "direction", Direction(self.direction))
+
+    @property
+    def sign(self) -> float:
+        """The factor that turns a value into a loss."""
+        return 1.0 if self.direction is Direction.MIN else -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One row of an experience, for people and for programs that run trials."""
+
+    task: str
+    config: Mapping[str, Any]
+    values: Mapping[str, float]
+    status: Status = Status.DONE
+    seconds: float | None = None
+    fidelity: float | None = None
+
+
+@dataclass(frozen=True)
+class TaskRecords:
+    """All n evaluations of one task, in the order they were recorded."""
+
+    name: str
+    table: Encoded
+    """The configurations of the whole experience, each once."""
+    config_index: NDArray[np.int32]
+    """(n,), the row of `table` that was evaluated."""
+    losses: Floats
+    """(n, number of metrics), minimised, NaN where not measured."""
+    values: Floats
+    """(n, number of metrics), in the metrics' own directions."""
+    status: NDArray[np.int8]
+    seconds: NDArray[np.float32]
+    fidelity: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.config_index)
+
+    @cached_property
+    def configs(self) -> Encoded:
+        """The n configurations, row by row beside `losses` (unlike `table`)."""
+        return self.table.take(self.config_index.astype(np.int64))
+
+    @property
+    def is_success(self) -> Bools:
+        """(n,), True where every metric was measured."""
+        finite: Bools = np.logical_and.reduce(np.isfinite(self.losses), axis=1)
+        return finite
+
+    @property
+    def is_full_fidelity(self) -> Bools:
+        """(n,), True for the successes at the highest fidelity that each configuration has.
+
+        Losses of different fidelities do not compare, so code that compares configurations on
+        this task reads these rows. An unknown fidelity is the lowest.
+        """
+        if self.fidelity is None:
+            return self.is_success
+        known = self.is_success & ~np.isnan(self.fidelity)
+        fidelity = np.where(known, self.fidelity, -np.inf)
+        highest = np.full(len(self.table), -np.inf)
+        np.maximum.at(highest, self.config_index, fidelity)
+        at_highest: Bools = self.is_success & (fidelity == highest[self.config_index])
+        return at_highest

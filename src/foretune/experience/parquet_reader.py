@@ -1,0 +1,300 @@
+"""Reading an experience from a Parquet file, one row group at a time, trusting nothing in it."""
+
+import base64
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foretune._base.arrays import Floats
+from foretune._base.progress import SILENT, Progress
+from foretune.errors import DamagedError, ExperienceError, ForetuneError
+from foretune.experience.annotations import Notes
+from foretune.experience.build import EvaluationColumns, from_columns
+from foretune.experience.config_rows import ConfigTable
+from foretune.experience.data import METRIC_PREFIX, AnyExperience, MetaFeatures
+from foretune.experience.evaluation import Direction, Metric
+from foretune.experience.parquet_format import (
+    CHECKSUM_KEY,
+    CONFIGS_KEY,
+    FORMAT,
+    HEADER_KEY,
+    LARGEST_TEXT,
+    LIMITS,
+    VERSION,
+    VERSION_IN_ROWS,
+    FileLimits,
+    check_inflation,
+    check_rows,
+    checksum,
+)
+from foretune.space import Space
+from foretune.space.row_codes import encode_values
+
+LARGEST_CONFIGS_READ = 1 << 30
+"""Bytes of the largest table of configurations that is read from a footer."""
+SUFFIX, FIRST_BYTES = ".parquet", b"PAR1"
+"""The suffix of a Parquet file, and the bytes that every one begins with."""
+
+CORRUPT = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    NotImplementedError,
+    ForetuneError,
+)
+"""The errors that damaged bytes raise in the libraries that decode them."""
+
+
+class _NotReadableError(ExperienceError):
+    """A file that is missing, or that is whole but not for this reader."""
+
+
+def read_experience(
+    kind: type[AnyExperience],
+    path: Path,
+    progress: Progress = SILENT,
+    *,
+    limits: FileLimits = LIMITS,
+) -> AnyExperience:
+    """Read the experience at `path` as an object of the class `kind`."""
+    progress.start("opening the experience", None)
+    try:
+        _check_file(path)
+        # The file is opened once, so a process that replaces it meanwhile does no harm.
+        with (
+            pa.OSFile(os.fsencode(path)) as opened,
+            pq.ParquetFile(opened, thrift_string_size_limit=LARGEST_TEXT) as file,
+        ):
+            header, raw_configs = _read_header(file, path, limits)
+            reader = _Reader(opened, file.metadata, header, limits)
+            return reader.experience(kind, raw_configs, progress)
+    except _NotReadableError:
+        raise
+    except PermissionError as error:
+        raise ExperienceError(
+            f"an experience file must be readable, but '{path}' is not: change its permissions",
+            rule="path-not-readable",
+            field="path",
+            value=path,
+        ) from error
+    except CORRUPT as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DamagedError(
+            f"an experience file must be whole, but '{path}' cannot be decoded "
+            f"({reason}): make it again or fetch it anew",
+            rule=getattr(error, "rule", "") or "damaged-file",
+            field=getattr(error, "field", ""),
+            value=getattr(error, "value", path),
+        ) from error
+    finally:
+        progress.stop()
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise _NotReadableError(
+            f"an experience is one file, but '{path}' is a folder: name the file in it",
+            rule="path-is-folder",
+            field="path",
+            value=path,
+        )
+    if not path.exists():
+        raise _NotReadableError(
+            f"an experience is read from a file, but there is no '{path}': check the path, or "
+            "make it with 'foretune import'",
+            rule="file-not-found",
+            field="path",
+            value=path,
+        )
+    # A file that is named like a Parquet file, and is none, was probably one and is damaged.
+    if path.suffix.lower() not in ("", SUFFIX) and not _begins_as_parquet(path):
+        raise _NotReadableError(
+            f"an experience file is a Parquet file, but '{path}' is none: "
+            "turn a table into an experience with 'foretune import table'",
+            rule="not-a-parquet-file",
+            field="path",
+            value=path,
+        )
+
+
+def _begins_as_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(FIRST_BYTES)) == FIRST_BYTES
+
+
+def _read_header(
+    file: pq.ParquetFile, path: Path, limits: FileLimits
+) -> tuple[dict[str, Any], bytes]:
+    """Return the checked header, and the bytes of the configurations in the footer."""
+    metadata = file.metadata.metadata or {}
+    if HEADER_KEY not in metadata:
+        raise _NotReadableError(
+            f"an experience file carries its search space, but the Parquet file '{path}' has none: "
+            "turn a table into an experience with 'foretune import table'",
+            rule="no-space-in-file",
+            field="path",
+            value=path,
+        )
+    text = metadata[HEADER_KEY]
+    header: dict[str, Any] = json.loads(text)
+    if header["format"] != FORMAT:
+        raise _NotReadableError(
+            f"an experience file has the format '{FORMAT}', but '{path}' has "
+            f"'{header['format']}': name another file",
+            rule="unknown-format",
+            field="format",
+            value=header["format"],
+        )
+    if header["version"] not in (VERSION, VERSION_IN_ROWS):
+        raise _NotReadableError(
+            f"this foretune reads experience files of versions {VERSION} and {VERSION_IN_ROWS}, "
+            f"but '{path}' has version {header['version']}: update foretune",
+            rule="newer-version",
+            field="version",
+            value=header["version"],
+        )
+    size = 8 * math.prod(_shape_in_footer(header))
+    if not 0 <= size <= LARGEST_CONFIGS_READ:
+        raise DamagedError(
+            "the table of configurations is too large",
+            rule="too-many-configs",
+            field="configs",
+            value=header["configs"],
+        )
+    packed = base64.b64decode(metadata[CONFIGS_KEY], validate=True)
+    check_inflation(size, len(packed), limits)
+    raw = pa.decompress(packed, decompressed_size=size, codec="zstd", asbytes=True)
+    if metadata[CHECKSUM_KEY] != checksum(text, raw):
+        raise DamagedError("the checksum does not fit the content", rule="wrong-checksum")
+    return header, raw
+
+
+def _shape_in_footer(header: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the shape of the table of configurations in the footer."""
+    n, width = header["configs"]
+    return (n if header["version"] == VERSION else len(header["configs_apart"])), width
+
+
+class _Reader:
+    """Reads the rows of one open file whose header has been checked."""
+
+    def __init__(
+        self,
+        opened: pa.NativeFile,
+        metadata: pq.FileMetaData,
+        header: Mapping[str, Any],
+        limits: FileLimits,
+    ) -> None:
+        self._opened, self._metadata, self._header = opened, metadata, header
+        self._limits = limits
+        self._space = Space.from_json(json.dumps(header["space"]))
+        self._metrics = [Metric(m["name"], Direction(m["direction"])) for m in header["metrics"]]
+
+    def experience(
+        self, kind: type[AnyExperience], raw_configs: bytes, progress: Progress
+    ) -> AnyExperience:
+        """Read the rows and put everything together."""
+        header = self._header
+        in_footer = np.frombuffer(raw_configs, dtype="<f8")
+        in_footer = in_footer.reshape(_shape_in_footer(header), order="F")
+        notes = Notes(_with_nan(header["meta_features"]), header["splits"], header["starts"])
+        table = self._empty_table(in_footer) if header["version"] == VERSION_IN_ROWS else None
+        columns = self._columns(table, progress)
+        if table is None:
+            configs = self._space.from_values(in_footer)
+        else:
+            configs = encode_values(self._space, table.whole())
+            del table
+        tasks = header["tasks"]
+        return from_columns(kind, self._space, self._metrics, tasks, configs, columns, notes)
+
+    def _empty_table(self, in_footer: Floats) -> ConfigTable:
+        """Make room for the configurations in the rows, if the file is large enough for them."""
+        n, apart = self._header["configs"][0], len(self._header["configs_apart"])
+        rows = self._metadata.num_rows
+        if not apart <= n <= rows + apart:
+            raise DamagedError(
+                f"{n} configurations in {rows} rows",
+                rule="too-many-configs",
+                field="configs",
+                value=self._header["configs"],
+            )
+        check_inflation(8 * math.prod(self._header["configs"]), self._opened.size(), self._limits)
+        table = ConfigTable.of(self._header["configs"], self._space.names)
+        table.put(self._header["configs_apart"], in_footer)
+        return table
+
+    def _columns(self, table: ConfigTable | None, progress: Progress) -> EvaluationColumns:
+        check_rows(self._metadata, self._limits)
+        n = self._metadata.num_rows
+        task_index, config_index = np.empty(n, np.int32), np.empty(n, np.int32)
+        values, status = np.empty((n, len(self._metrics))), np.empty(n, np.int8)
+        seconds = np.empty(n, np.float32)
+        has_fidelity = "fidelity" in self._metadata.schema.to_arrow_schema().names
+        fidelity = np.empty(n, np.float32) if has_fidelity else None
+        positions = {name: position for position, name in enumerate(self._header["tasks"])}
+        end = 0
+        for batch in self._batches():
+            rows = slice(end, end := end + len(batch))
+            task_index[rows] = _task_index(batch.column("task"), positions)
+            config_index[rows] = _numbers(batch.column("config"))
+            for column, metric in enumerate(self._metrics):
+                values[rows, column] = _numbers(batch.column(METRIC_PREFIX + metric.name))
+            status[rows] = _numbers(batch.column("status"))
+            seconds[rows] = _numbers(batch.column("seconds"))
+            if fidelity is not None:
+                fidelity[rows] = _numbers(batch.column("fidelity"))
+            if table is not None:
+                table.add(batch, config_index[rows])
+            progress.step(len(batch))
+        if end != n:
+            raise DamagedError(f"{end} rows instead of {n}", rule="rows-missing", value=end)
+        return EvaluationColumns(task_index, config_index, values, status, seconds, fidelity)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(
+            self._opened,
+            metadata=self._metadata,
+            read_dictionary=["task"],
+            pre_buffer=False,
+            page_checksum_verification=True,
+        ) as file:
+            for group in range(file.num_row_groups):
+                yield from file.read_row_group(group, use_threads=True).to_batches()
+
+
+def _task_index(column: pa.DictionaryArray, positions: Mapping[str, int]) -> NDArray[np.int32]:
+    known = np.array([positions[name] for name in column.dictionary.to_pylist()], dtype=np.int32)
+    index: NDArray[np.int32] = known[_numbers(column.indices)]
+    return index
+
+
+def _numbers(column: pa.Array) -> NDArray[Any]:
+    """Return the numbers of a column without gaps. `np.asarray` would import pandas."""
+    if column.null_count:
+        raise DamagedError("a number is missing", rule="number-missing")
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    numbers = np.frombuffer(column.buffers()[1], dtype)
+    return numbers[column.offset : column.offset + len(column)]
+
+
+def _with_nan(features: Mapping[str, Mapping[str, float | None]]) -> MetaFeatures:
+    return {
+        task: {name: math.nan if value is None else value for name, value in of.items()}
+        for task, of in features.items()
+    }
